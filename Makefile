@@ -1,0 +1,73 @@
+# Every command of the project. `make` alone lists them; each creates .venv from requirements.lock when it is missing.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+MIN_PYTHON := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(if $(shell $(name) -c '$(MIN_PYTHON)' 2>/dev/null && echo yes),$(name))))
+BIN := .venv/bin
+READY := .venv/.ready
+PYTEST := $(BIN)/python -m pytest -q
+RECORD := .spec/record.json
+# The sections whose clauses must all be proven.
+REQUIRED := F,Q,E
+# Anything but 0, so that an order that leaks out of a hash shows itself.
+SECOND_HASH_SEED := 4242
+
+.PHONY: help demo test check fix spec docs bench cover lock clean
+
+help: ## list the commands
+	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+demo: $(READY) ## six actors, several hundred blocks, one table
+	@$(BIN)/trailboss demo
+
+test: $(READY) ## all tests; again under another hash seed what depends on order; then the clauses of the specification
+	@rm -f $(RECORD)
+	PYTHONHASHSEED=0 $(PYTEST) -n 2 --spec-record=$(RECORD)
+	PYTHONHASHSEED=$(SECOND_HASH_SEED) $(PYTEST) -n 2 -m determinism tests
+	$(BIN)/python -m tools.spec --require $(REQUIRED) --quiet
+
+check: $(READY) ## format, lint, types, layers, house rules, spelling, clauses without a test
+	$(BIN)/ruff format --check --output-format concise || { echo "run: make fix" >&2; exit 1; }
+	$(BIN)/ruff check --quiet
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m tools.tidy
+	$(BIN)/codespell
+	$(BIN)/python -m tools.spec --named --require $(REQUIRED) --quiet
+
+fix: $(READY) ## format, and mend what the linter can mend
+	$(BIN)/ruff format --quiet
+	$(BIN)/ruff check --fix
+
+spec: $(READY) ## the clauses that no passing test names, by section
+	@if [ ! -f $(RECORD) ]; then PYTHONHASHSEED=0 $(PYTEST) -n 2 --spec-record=$(RECORD) >&2 || test -f $(RECORD); fi
+	@$(BIN)/python -m tools.spec
+
+docs: $(READY) ## the site, into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+bench: $(READY) ## the benchmarks, ratios in one run
+	$(BIN)/python -m benchmarks
+
+cover: $(READY) ## branch coverage of the whole suite
+	$(BIN)/coverage erase
+	PYTHONHASHSEED=0 $(PYTEST) -n 2 --cov --cov-report=term
+
+lock: $(READY) ## resolve the versions anew, into requirements.lock
+	$(BIN)/python -m tools.lock > requirements.lock.new
+	mv requirements.lock.new requirements.lock
+
+clean: ## remove .venv and everything that was built
+	rm -rf .venv .spec site dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(READY): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@test -x $(BIN)/python || { echo "creating .venv with $(PYTHON)"; $(PYTHON) -m venv .venv; }
+	@echo "installing the versions of requirements.lock"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --only-binary :all: --no-deps -r requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

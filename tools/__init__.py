@@ -1,0 +1,1 @@
+"""The project's own tools: house lint, clause report, lock. Not part of the package."""

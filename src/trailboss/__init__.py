@@ -1,0 +1,3 @@
+"""Trailboss: Cowboy's Actor Message Scheduler in Python."""
+
+__version__ = "0.1.0"

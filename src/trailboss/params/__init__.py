@@ -1,0 +1,28 @@
+"""Every number of the specification, one frozen record a subject, with unit, reason and clause.
+
+`trailboss.params.loader` reads the presets; nothing else holds a protocol number.
+"""
+
+from trailboss.params.loader import load_params
+from trailboss.params.records import (
+    CalendarParams,
+    ChainParams,
+    CostParams,
+    FeeParams,
+    GovernanceParams,
+    LimitParams,
+    SourceCostParams,
+    TimerParams,
+)
+
+__all__ = [
+    "CalendarParams",
+    "ChainParams",
+    "CostParams",
+    "FeeParams",
+    "GovernanceParams",
+    "LimitParams",
+    "SourceCostParams",
+    "TimerParams",
+    "load_params",
+]

@@ -1,0 +1,85 @@
+"""Presets and overrides: TOML in, one checked `ChainParams` out."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from importlib import resources
+from types import MappingProxyType
+from typing import Any, Final
+
+from trailboss.params.records import (
+    CalendarParams,
+    ChainParams,
+    CostParams,
+    FeeParams,
+    GovernanceParams,
+    LimitParams,
+    SourceCostParams,
+    TimerParams,
+    check_relations,
+)
+from trailboss.primitives.errors import ConfigurationError
+
+PRESETS: Final = ("mainnet", "minimal")
+SUBJECTS: Final = MappingProxyType(
+    {
+        "fees": FeeParams,
+        "limits": LimitParams,
+        "timers": TimerParams,
+        "calendar": CalendarParams,
+        "costs": CostParams,
+        "source": SourceCostParams,
+        "governance": GovernanceParams,
+    }
+)
+MAY_BE_ZERO: Final = frozenset({"costs", "source"})
+"""Subjects whose numbers are prices; every other parameter is at least one."""
+
+
+def load_params(preset: str = "mainnet", overrides: Mapping[str, int] | None = None) -> ChainParams:
+    """Read a preset, apply overrides and check every relation.
+
+    Args:
+        preset: ``mainnet`` (the seeds' defaults) or ``minimal`` (a ring of 8, epochs of 4: tests wrap and overflow
+            within 40 blocks).
+        overrides: Dotted path to value, as ``{"timers.max_timers_per_actor": 10_000}``.
+
+    Raises:
+        ConfigurationError: For an unknown preset or path, a value that is no integer in range, or a broken relation.
+    """
+    if preset not in PRESETS:
+        raise ConfigurationError(f"unknown preset {preset!r}; there are: {', '.join(PRESETS)}")
+    tables = _read("mainnet")
+    for subject, values in _read(preset).items():
+        tables[subject] = {**tables[subject], **values}
+    for path, value in (overrides or {}).items():
+        subject, _, name = path.partition(".")
+        if name not in tables.get(subject, {}):
+            raise ConfigurationError(f"unknown parameter {path!r}{_suggestion(tables, subject)}")
+        tables[subject][name] = value
+    return _build(preset, tables)
+
+
+def _read(preset: str) -> dict[str, dict[str, Any]]:
+    text = resources.files("trailboss.params").joinpath("presets", f"{preset}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _suggestion(tables: Mapping[str, Mapping[str, Any]], subject: str) -> str:
+    if subject in tables:
+        return f"; {subject} has: {', '.join(sorted(tables[subject]))}"
+    return f"; a path is subject.name, with subject one of: {', '.join(sorted(tables))}"
+
+
+def _build(preset: str, tables: Mapping[str, Mapping[str, Any]]) -> ChainParams:
+    records: dict[str, Any] = {}
+    for subject, record in SUBJECTS.items():
+        least = 0 if subject in MAY_BE_ZERO else 1
+        for field in fields(record):
+            value = tables[subject].get(field.name)
+            if type(value) is not int or not least <= value < 2**127:
+                raise ConfigurationError(f"{subject}.{field.name} = {value!r} must be an integer of at least {least}")
+        records[subject] = record(**tables[subject])
+    params = ChainParams(preset=preset, **records)
+    check_relations(params)
+    return params

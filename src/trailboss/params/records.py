@@ -1,0 +1,289 @@
+"""The parameter records. A field's docstring says its unit, why it exists and where it comes from."""
+
+from dataclasses import dataclass
+
+from trailboss.primitives.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeeParams:
+    """The two fee markets, cycles and cells, and their genesis values. Decision: D-22."""
+
+    genesis_cycle_basefee: int
+    """Base units per cycle in block 1."""
+    genesis_cell_basefee: int
+    """Base units per cell in block 1."""
+    min_basefee: int
+    """Floor of both basefees, base units per unit. Spec: CIP-3 §2."""
+    max_basefee: int
+    """Ceiling of both basefees, base units per unit; keeps every product within 128 bits."""
+    cycles_target: int
+    """Cycles a block should use. Spec: CIP-3 §2."""
+    cells_target: int
+    """Cells a block should use. Spec: CIP-3 §2."""
+    alpha: int
+    """Divisor of the relative distance from the target. Spec: CIP-3 §2."""
+    max_change_denominator: int
+    """A basefee moves by at most one part in this many a block. Spec: CIP-3 §2."""
+    lane_multiplier_unit: int
+    """What 1.0 is for the lane fee multipliers, which are integers. Decision: D-41."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitParams:
+    """What a block, a transaction, a frame and a value may hold at most."""
+
+    block_cycles_max: int
+    """Cycles of a block's user transactions. Decision: D-22 (twice the target)."""
+    block_cells_max: int
+    """Cells of a block's user transactions. Decision: D-22 (twice the target)."""
+    source_bytes_max: int
+    """Bytes of an actor's source. Decision: D-36."""
+    call_depth_max: int
+    """Nested actor calls. Source: cowboy-facts §2.3."""
+    return_bytes_max: int
+    """Bytes a handler may return. Decision: D-37."""
+    event_bytes_max: int
+    """Bytes of one event's data. Source: cowboy-facts §2.5."""
+    event_name_bytes_max: int
+    """UTF-8 bytes of an event's name; the public topics have the same bound. Source: cowboy-facts §2.5."""
+    slot_bytes_max: int
+    """Bytes of a storage slot's name."""
+    slot_scannable_bytes_max: int
+    """Longest slot name a prefix scan returns. Source: cowboy-facts §2.2."""
+    slot_value_bytes_max: int
+    """Bytes of a storage slot's value."""
+    scan_rows_max: int
+    """Rows of one prefix scan. Source: cowboy-facts §2.2."""
+    message_payload_bytes_max: int
+    """Bytes of one message's payload."""
+    messages_pending_max: int
+    """Messages that may wait for one target. Source: cowboy-facts §6."""
+    messages_delivered_max: int
+    """Messages delivered in one block; the rest wait, in order. Decision: D-42."""
+    message_cycles: int
+    """Cycles limit of a message's delivery. Source: cowboy-facts §4."""
+    message_cells: int
+    """Cells limit of a message's delivery. Source: cowboy-facts §4."""
+    recursion_depth_max: int
+    """Python calls deep in one frame. Source: cowboy-facts §6."""
+    integer_bits_max: int
+    """Bits of an integer in a handler's canonical encoding. Source: cowboy-facts §3."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerParams:
+    """Timers with a fee payer. The first five are the governed TimerConfig's defaults. Spec: CIP-5 §6.4."""
+
+    max_ttl_blocks: int
+    """Blocks a timer may live ahead of the present height. Spec: CIP-5 §6.4."""
+    max_cycles_per_fire: int
+    """Cycles one fire may use. Spec: CIP-5 §6.4."""
+    max_cells_per_fire: int
+    """Cells one fire may use; flat, the actor does not choose it. Spec: CIP-5 §5.2, CIP-5 §6.4."""
+    max_timers_per_actor: int
+    """Live timers of one actor. Spec: CIP-5 §6.4."""
+    gc_cycles_per_block: int
+    """Cycles a block spends on removing expired and unfunded timers. Spec: CIP-5 §6.5."""
+    gc_cycles_per_timer: int
+    """Cycles one such removal costs of that budget. Decision: D-23."""
+    lane_cycles_per_block: int
+    """Cycles of fired handlers in one block. Spec: CIP-5 §6.5, CIP-1 §9."""
+    due_examined_max: int
+    """Due timers one block examines; the rest stay due, in order. Decision: D-39."""
+    payload_bytes_max: int
+    """Bytes of a timer's payload. Spec: CIP-5 §4.2."""
+    timer_id_bytes_max: int
+    """Bytes of a timer id wherever one is given. Spec: CIP-5 §3.1."""
+    handler_bytes_max: int
+    """UTF-8 bytes of a handler's name. Spec: CIP-5 §4.2."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarParams:
+    """Geometry of the three tiers. Spec: CIP-1 §2."""
+
+    ring_size: int
+    """Buckets of the ring, one per upcoming height. Spec: CIP-1 §2.1."""
+    epoch_length: int
+    """Blocks of an epoch; about an hour. Spec: CIP-1 §2.2."""
+    epoch_count: int
+    """Epochs ahead that have a bucket; beyond lies the overflow set. Spec: CIP-1 §2.2."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostParams:
+    """Prices of transactions, frames and host calls, in cycles unless a name says cells. Decision: D-21."""
+
+    transaction_base: int
+    """Every transaction: envelope and signature check. Source: cowboy-facts §5.2."""
+    transfer: int
+    """A transfer of money, on top of the base. Source: cowboy-facts §5.2."""
+    transfer_cells: int
+    """Cells of a transfer. Source: cowboy-facts §5.2."""
+    deploy: int
+    """Creating or replacing an actor's code, on top of the base. Source: cowboy-facts §5.3."""
+    frame_base: int
+    """Every frame, before its first instruction. Decision: D-32."""
+    state_read: int
+    """get_state. Source: cowboy-facts §5.1."""
+    state_write: int
+    """set_state; the key's and the value's bytes are cells besides. Source: cowboy-facts §5.1."""
+    state_delete: int
+    """delete_state. Source: cowboy-facts §5.1 (priced as a write, no cells)."""
+    state_scan_base: int
+    """scan_state_prefix. Source: cowboy-facts §2.2."""
+    state_scan_row: int
+    """Per row asked for, found or not. Source: cowboy-facts §2.2."""
+    timer_schedule: int
+    """schedule_timer and schedule_timer_ex; the payload's bytes are cells besides. Spec: CIP-5 §6.1. Decision: D-08."""
+    timer_extend: int
+    """extend_timer. Spec: CIP-5 §6.1."""
+    timer_cancel: int
+    """cancel_timer. Spec: CIP-5 §6.1."""
+    timer_index_cells: int
+    """Cells of the index entry a scheduled timer adds: its state key. Spec: CIP-5 §6.1."""
+    message_send: int
+    """send_message; the payload's bytes are cells besides. Source: cowboy-facts §5.1."""
+    transfer_balance: int
+    """transfer_balance from a frame."""
+    event_emit: int
+    """emit_event; name and data bytes are cells. Source: cowboy-facts §5.2 (0) and §5.3 (500): ours in between."""
+    keccak_word: int
+    """keccak256, per 32 bytes begun. Source: cowboy-facts §5.1."""
+    signature_check: int
+    """verify_signature. Decision: D-21."""
+    randomness: int
+    """randomness: one hash."""
+    context_read: int
+    """context, current_block, self_address, actor_owner, gas_left, runtime_config."""
+    actor_call: int
+    """call_actor, on top of the callee's own frame."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceCostParams:
+    """Cycles of the constructs of actor source, charged a basic block at a time. Decision: D-21, D-32.
+
+    Each field is the price, in cycles, of one construct of that name in the source. Arithmetic 1, call 10, dict 3 and
+    list 2 are CIP-3's; the rest is ours, in the same scale.
+    """
+
+    name: int
+    constant: int
+    attribute: int
+    subscript: int
+    call: int
+    keyword: int
+    binary_operation: int
+    unary_operation: int
+    boolean_operation: int
+    comparison: int
+    conditional: int
+    list_display: int
+    tuple_display: int
+    set_display: int
+    dict_display: int
+    list_comprehension: int
+    set_comprehension: int
+    dict_comprehension: int
+    generator: int
+    formatted_string: int
+    formatted_value: int
+    lambda_: int
+    starred: int
+    slice: int
+    named_expression: int
+    yield_: int
+    await_: int
+    assignment: int
+    augmented_assignment: int
+    return_: int
+    delete: int
+    raise_: int
+    assert_: int
+    import_: int
+    if_: int
+    loop: int
+    loop_turn: int
+    try_: int
+    handler: int
+    with_: int
+    function: int
+    function_entry: int
+    class_: int
+    jump: int
+    match: int
+    match_case: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GovernanceParams:
+    """System actors and the band reserved for them. Decision: D-28, D-34."""
+
+    reserved_band_max: int
+    """Addresses 1..=this, as numbers, are system actors and may not pay for timers. Spec: CIP-5 §4.2."""
+    basefee_actor: int
+    """Number of BASEFEE_SYSTEM_ACTOR, owner of TimerConfig and BasefeeConfig. Spec: CIP-5 §6.4."""
+    governance_actor: int
+    """Number of the governance actor, emitter of its events."""
+    genesis_timestamp_ms: int
+    """Timestamp of block 0, milliseconds since 1970."""
+    block_interval_ms: int
+    """Milliseconds between blocks: a block's timestamp follows from its height. Spec: CIP-1 §3."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainParams:
+    """All parameters of a chain. Built by `load_params`, which checks every relation."""
+
+    preset: str
+    """Name of the preset it was built from; for display."""
+    fees: FeeParams
+    limits: LimitParams
+    timers: TimerParams
+    calendar: CalendarParams
+    costs: CostParams
+    source: SourceCostParams
+    governance: GovernanceParams
+
+
+def check_relations(params: ChainParams) -> None:
+    """Check what must hold between parameters.
+
+    Spec: CIP-1 §2.1
+    Decision: D-10 (a ring shorter than one epoch and a block cannot take a promoted epoch)
+
+    Raises:
+        ConfigurationError: Naming the parameter, its value and the rule.
+    """
+    calendar, timers, fees, limits = params.calendar, params.timers, params.fees, params.limits
+    rules = (
+        ("calendar.ring_size", calendar.ring_size, calendar.epoch_length + 1, "calendar.epoch_length + 1"),
+        (
+            "timers.lane_cycles_per_block",
+            timers.lane_cycles_per_block,
+            timers.max_cycles_per_fire,
+            "timers.max_cycles_per_fire",
+        ),
+        (
+            "timers.gc_cycles_per_block",
+            timers.gc_cycles_per_block,
+            timers.gc_cycles_per_timer,
+            "timers.gc_cycles_per_timer",
+        ),
+        ("fees.genesis_cycle_basefee", fees.genesis_cycle_basefee, fees.min_basefee, "fees.min_basefee"),
+        ("fees.genesis_cell_basefee", fees.genesis_cell_basefee, fees.min_basefee, "fees.min_basefee"),
+        (
+            "fees.max_basefee",
+            fees.max_basefee,
+            max(fees.genesis_cycle_basefee, fees.genesis_cell_basefee),
+            "both genesis basefees",
+        ),
+        ("limits.block_cycles_max", limits.block_cycles_max, fees.cycles_target, "fees.cycles_target"),
+        ("limits.block_cells_max", limits.block_cells_max, fees.cells_target, "fees.cells_target"),
+        ("timers.max_cycles_per_fire", timers.max_cycles_per_fire, params.costs.frame_base, "costs.frame_base"),
+    )
+    for path, value, least, rule in rules:
+        if value < least:
+            raise ConfigurationError(f"{path} = {value} is too small: it must be at least {rule} = {least}")

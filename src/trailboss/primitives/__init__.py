@@ -1,0 +1,1 @@
+"""The words everything else is written in: units, octets, exact arithmetic, errors."""

@@ -1,0 +1,212 @@
+"""The whole error family.
+
+```text
+TrailbossError
+├─ Rejection          somebody asked for what the rules do not allow: reason, facts, nothing changed
+├─ ConfigurationError a genesis, preset or override that cannot be: raised before a chain exists
+└─ InvariantError     the chain itself is wrong: it stops, it never limps on
+```
+
+A refusal always names the value and the rule. Its reason has a stable slug and, where the public node has one, the
+public code; receipts and vectors carry both.
+
+Source: spec/cowboy-facts.md §8 (codes), §2.8 (host codes: the receipt code is 1200 + host code).
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, NamedTuple
+
+
+class _Rule(NamedTuple):
+    code: int
+    slug: str
+    why: str
+    fix: str
+
+
+class RejectionReason(Enum):
+    """Every reason for which something is refused: public code, slug, why it is a rule, how to mend it."""
+
+    INVALID_SIGNATURE = _Rule(
+        1001,
+        "invalid_signature",
+        "a transaction must be signed by the key of its from address over its signing hash",
+        "sign the transaction again, after its last change, with the sender's key",
+    )
+    NONCE_MISMATCH = _Rule(
+        1002,
+        "nonce_mismatch",
+        "a transaction applies once, in the order of its sender's nonces",
+        "use the sender's present nonce",
+    )
+    INSUFFICIENT_BALANCE = _Rule(
+        1003, "insufficient_balance", "an account can give only what it holds", "fund the account or send less"
+    )
+    INSUFFICIENT_GAS_BALANCE = _Rule(
+        1004,
+        "insufficient_gas_balance",
+        "the sender must be able to pay every limit at its fee cap before execution",
+        "fund the sender, or lower the limits or the fee caps",
+    )
+    OUT_OF_CYCLES = _Rule(
+        1005, "out_of_cycles", "execution may not use more cycles than its limit", "raise cycles_limit or do less"
+    )
+    OUT_OF_CELLS = _Rule(
+        1006, "out_of_cells", "execution may not use more cells than its limit", "raise cells_limit or write less"
+    )
+    OVERFLOW = _Rule(1007, "overflow", "numbers have a fixed width", "use a value within the range")
+    BASEFEE_TOO_LOW = _Rule(
+        1008,
+        "basefee_too_low",
+        "a fee cap must cover the basefee of the block",
+        "raise max_fee_per_cycle and max_fee_per_cell to the present basefees or above",
+    )
+    CHAIN_ID_MISMATCH = _Rule(
+        1011, "chain_id_mismatch", "a transaction is signed for one chain", "sign it for this chain's id"
+    )
+    BLOCK_FULL = _Rule(
+        1012, "block_full", "a block's cycles and cells are capped", "send it in a later block or lower its limits"
+    )
+    DEFERRED_PAYER_UNFUNDED = _Rule(
+        1015,
+        "deferred_payer_unfunded",
+        "a delivery is paid before it runs",
+        "fund the payer before the block of the delivery",
+    )
+    NON_DETERMINISTIC_CODE = _Rule(
+        1101,
+        "non_deterministic_code",
+        "an actor's code must give the same result on every node",
+        "remove the construct at the line and column named",
+    )
+    HOST_OUT_OF_GAS = _Rule(1201, "out_of_gas", "a host call is paid before it runs", "raise the frame's limits")
+    INVALID_INPUT = _Rule(
+        1202, "invalid_input", "a host call checks its arguments", "pass a value that the rule allows"
+    )
+    NOT_FOUND = _Rule(1203, "not_found", "the thing named must exist", "check the address or the id")
+    STORAGE_ERROR = _Rule(1204, "storage_error", "storage has fixed limits", "use a smaller key or value")
+    FORBIDDEN = _Rule(
+        1205, "forbidden", "this frame may not do that", "do it from a frame that may: not read-only, not too deep"
+    )
+    INTERNAL = _Rule(1206, "internal", "the host failed", "report it")
+    MISSING_ENTITLEMENT = _Rule(1207, "missing_entitlement", "the call needs an entitlement", "declare it")
+    UNSUPPORTED = _Rule(
+        1209, "unsupported", "this host does not implement the call; the seeds do not need it", "do without it here"
+    )
+    PVM_ERROR = _Rule(1210, "pvm_error", "an exception that leaves a handler reverts its frame", "handle the exception")
+    UNAUTHORIZED = _Rule(
+        1211,
+        "unauthorized",
+        "system instructions are for system_deployers, an actor's code for its owner",
+        "send it from an authorized account",
+    )
+    UNSUPPORTED_INSTRUCTION = _Rule(
+        1212,
+        "unsupported_instruction",
+        "this chain executes the instructions that timers need; others are refused by name",
+        "use one of the supported instructions",
+    )
+    INVALID_DATA = _Rule(1213, "invalid_data", "bytes and records have one exact form", "encode it canonically")
+    ACTOR_NOT_FOUND = _Rule(1220, "actor_not_found", "an instruction needs its actor to exist", "deploy it first")
+    ACTOR_EXISTS = _Rule(
+        1221, "actor_exists", "an address is deployed once", "use another salt, or UpgradeActor to change its code"
+    )
+    ACCOUNT_NOT_FOUND = _Rule(1222, "account_not_found", "the account must exist", "create or fund it first")
+    HANDLER_NOT_FOUND = _Rule(
+        1223, "handler_not_found", "the actor's code must define the handler", "define it, or name another"
+    )
+    ACCOUNT_EXISTS = _Rule(1224, "account_exists", "an account is created once", "use the account that is there")
+    MAILBOX_FULL = _Rule(1226, "mailbox_full", "pending messages are bounded", "send fewer messages a block")
+    OUT_OF_MEMORY = _Rule(
+        1227, "out_of_memory", "a frame's memory and recursion are bounded", "hold less, recurse less"
+    )
+    TIMER_LIMIT = _Rule(
+        1501, "timer_limit", "an actor holds a bounded number of live timers", "cancel timers or wait for them to fire"
+    )
+    UNAUTHORIZED_TIMER = _Rule(
+        1503, "unauthorized_timer", "only its owner may cancel or extend a timer", "call it from the owning actor"
+    )
+    INVALID_PARAMETER = _Rule(
+        1601,
+        "invalid_parameter",
+        "governed parameters have ranges and relations",
+        "propose a value that satisfies them",
+    )
+
+    @property
+    def code(self) -> int:
+        """The public error code, 1001..1900."""
+        return self.value.code
+
+    @property
+    def slug(self) -> str:
+        """The stable name that receipts and vectors carry."""
+        return self.value.slug
+
+
+Fact = int | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorObject:
+    """What a receipt says of a failure, in the public shape.
+
+    Attributes:
+        code: Public error code.
+        slug: Stable name of the reason.
+        what: What happened, with the values.
+        why: The rule behind it.
+        fix: What to do about it.
+        context: The facts, by name.
+    """
+
+    code: int
+    slug: str
+    what: str
+    why: str
+    fix: str
+    context: dict[str, Fact] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"E{self.code} {self.slug}: {self.what} ({self.why}; {self.fix})"
+
+
+class TrailbossError(Exception):
+    """Base of everything this package raises on purpose."""
+
+
+class Rejection(TrailbossError):
+    """A request that the rules do not allow; nothing has changed.
+
+    Attributes:
+        reason: Which rule.
+        what: What was asked, with the offending value.
+        context: The facts, by name.
+    """
+
+    def __init__(self, reason: RejectionReason, what: str, **context: Fact) -> None:
+        super().__init__(reason, what)
+        self.reason = reason
+        self.what = what
+        self.context = context
+
+    def __str__(self) -> str:
+        return str(self.error())
+
+    def error(self) -> ErrorObject:
+        """Return the refusal as the record that receipts carry."""
+        rule = self.reason.value
+        return ErrorObject(rule.code, rule.slug, self.what, rule.why, rule.fix, dict(self.context))
+
+
+class ConfigurationError(TrailbossError):
+    """A genesis, preset or override that cannot be; the message names path, value and rule."""
+
+
+class InvariantError(TrailbossError):
+    """The chain contradicts itself. It stops here; this is a bug, never a user's mistake."""
+
+
+HOST_CODE_BASE: Final = 1200
+"""A host error's receipt code is this plus the host code."""

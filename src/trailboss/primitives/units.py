@@ -1,0 +1,70 @@
+"""Integer units of the protocol and their ranges, checked where a value enters.
+
+Inside the core a unit is a plain ``int`` with a name (``NewType``): one addition of a range-checked class costs
+twenty times as much, and a study makes millions. The functions below are the gate: whatever comes from outside
+passes through one of them once.
+"""
+
+from typing import Final, NewType
+
+from trailboss.primitives.errors import Rejection, RejectionReason
+
+Height = NewType("Height", int)
+"""Block height, blocks since genesis (genesis is 0). Unsigned, 64 bits."""
+
+Cycles = NewType("Cycles", int)
+"""Units of computation. Unsigned, 64 bits."""
+
+Cells = NewType("Cells", int)
+"""Units of data: one cell is one byte. Unsigned, 64 bits."""
+
+Amount = NewType("Amount", int)
+"""Money in base units; 1 CBY is 10**9 of them. Unsigned, 128 bits."""
+
+Price = NewType("Price", int)
+"""Base units per cycle or per cell. Unsigned, 128 bits."""
+
+U16_MAX: Final = 2**16 - 1
+U32_MAX: Final = 2**32 - 1
+U64_MAX: Final = 2**64 - 1
+U128_MAX: Final = 2**128 - 1
+BASE_UNITS_PER_CBY: Final = 10**9
+SHOWN_BITS_MAX: Final = 256
+"""A wider integer is told by its width: Python refuses to print very large ones, and nobody would read them."""
+
+
+def check_range(name: str, value: object, maximum: int, minimum: int = 0) -> int:
+    """Return ``value`` if it is an integer within ``minimum..=maximum``.
+
+    Args:
+        name: What the value is, for the message.
+        value: Anything; booleans are refused, they are not numbers here.
+        maximum: Largest value accepted.
+        minimum: Smallest value accepted.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` if it is not an integer, ``OVERFLOW`` if it lies outside.
+    """
+    if type(value) is not int:
+        raise Rejection(RejectionReason.INVALID_DATA, f"{name} must be an integer, got {value!r:.80}", field=name)
+    if not minimum <= value <= maximum:
+        shown = str(value) if value.bit_length() <= SHOWN_BITS_MAX else f"an integer of {value.bit_length()} bits"
+        raise Rejection(
+            RejectionReason.OVERFLOW,
+            f"{name} is {shown}, outside {minimum}..={maximum}",
+            field=name,
+            value=shown,
+            minimum=str(minimum),
+            maximum=str(maximum),
+        )
+    return value
+
+
+def u64(name: str, value: object) -> int:
+    """Return ``value`` if it is an unsigned 64-bit integer; see `check_range`."""
+    return check_range(name, value, U64_MAX)
+
+
+def u128(name: str, value: object) -> int:
+    """Return ``value`` if it is an unsigned 128-bit integer; see `check_range`."""
+    return check_range(name, value, U128_MAX)

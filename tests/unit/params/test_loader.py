@@ -1,0 +1,77 @@
+"""Presets, overrides and the relations between parameters."""
+
+import pytest
+
+from trailboss.params import load_params
+from trailboss.primitives.errors import ConfigurationError
+
+
+@pytest.mark.spec("F-70", "L-28")
+def test_mainnet_holds_the_defaults_of_the_text_when_loaded() -> None:
+    """TimerConfig's defaults and the two lane budgets are those of the seeds."""
+    timers = load_params().timers
+    assert (timers.max_ttl_blocks, timers.max_cycles_per_fire, timers.max_cells_per_fire) == (
+        2_592_000,
+        550_000,
+        550_000,
+    )
+    assert (timers.max_timers_per_actor, timers.gc_cycles_per_block) == (1_024, 5_000_000)
+    assert timers.lane_cycles_per_block == 2_000_000
+
+
+def test_minimal_differs_in_its_calendar_alone_when_loaded() -> None:
+    """Tests on the small preset still prove the defaults."""
+    small, large = load_params("minimal"), load_params("mainnet")
+    assert (small.calendar.ring_size, small.calendar.epoch_length) == (8, 4)
+    assert (small.timers, small.fees, small.costs, small.limits) == (
+        large.timers,
+        large.fees,
+        large.costs,
+        large.limits,
+    )
+
+
+def test_override_replaces_one_value_when_the_path_exists() -> None:
+    """Overrides take dotted paths."""
+    assert load_params("mainnet", {"timers.max_timers_per_actor": 7}).timers.max_timers_per_actor == 7
+
+
+@pytest.mark.parametrize(
+    ("preset", "overrides", "message"),
+    [
+        ("testnet", {}, "unknown preset 'testnet'; there are: mainnet, minimal"),
+        ("mainnet", {"timer.x": 1}, "unknown parameter 'timer.x'; a path is subject.name, with subject one of: "),
+        (
+            "mainnet",
+            {"calendar.ring": 1},
+            "unknown parameter 'calendar.ring'; calendar has: epoch_count, epoch_length, ring_size",
+        ),
+        ("mainnet", {"calendar.ring_size": 0}, "calendar.ring_size = 0 must be an integer of at least 1"),
+        ("mainnet", {"calendar.ring_size": 2.5}, "calendar.ring_size = 2.5 must be an integer of at least 1"),
+        ("mainnet", {"costs.frame_base": -1}, "costs.frame_base = -1 must be an integer of at least 0"),
+    ],
+)
+def test_load_refuses_when_a_name_or_value_is_wrong(preset: str, overrides: dict, message: str) -> None:
+    """Every refusal names the path, the value and what there is."""
+    with pytest.raises(ConfigurationError) as refusal:
+        load_params(preset, overrides)
+    assert str(refusal.value).startswith(message)
+
+
+@pytest.mark.spec("Q-06")
+def test_load_refuses_when_the_ring_is_shorter_than_promotion_needs() -> None:
+    """A promoted epoch needs a slot for each of its heights, and one for the block that promotes it."""
+    with pytest.raises(ConfigurationError) as refusal:
+        load_params("minimal", {"calendar.ring_size": 4})
+    assert (
+        str(refusal.value) == "calendar.ring_size = 4 is too small: it must be at least calendar.epoch_length + 1 = 5"
+    )
+    assert load_params("minimal", {"calendar.ring_size": 5}).calendar.ring_size == 5
+
+
+def test_load_refuses_when_a_fire_could_never_fit_the_lane() -> None:
+    """A timer with the default gas limit must fit an empty lane."""
+    with pytest.raises(
+        ConfigurationError, match="lane_cycles_per_block = 1 is too small: it must be at least timers.max"
+    ):
+        load_params("mainnet", {"timers.lane_cycles_per_block": 1})

@@ -1,0 +1,1 @@
+"""Codecs: the public transaction format (wire bytes and JSON) and canonical CBOR."""

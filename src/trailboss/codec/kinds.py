@@ -1,0 +1,399 @@
+"""What a field can be, on the wire and in JSON: four functions a kind, and the kinds built from them.
+
+Every kind has exactly one encoding of each value, and reading refuses all others; so whatever is accepted encodes
+to the same bytes again. Lengths and counts are compared with the bytes that are left before anything is allocated.
+
+Source: spec/cowboy-facts.md §8; bytes pinned against the public codec, version 0.6.0.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import U16_MAX, U32_MAX, U64_MAX, U128_MAX, check_range
+
+_ZERO: Final = b"\x00"
+_ONE: Final = b"\x01"
+_MORE: Final = 128
+"""Set in every byte of a varint but the last."""
+_PAIR: Final = 2
+U8_MAX: Final = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one kind of value is carried.
+
+    Attributes:
+        write: Append the wire bytes of a value; the text names the field in a refusal.
+        read: Take a value from bytes at an offset; answer it and the offset behind it.
+        show: Turn a value into JSON.
+        parse: Turn JSON into a value; the text is the path of the field in a refusal.
+        width: Fewest bytes that a value takes on the wire; at least 1.
+    """
+
+    write: Callable[[bytearray, Any, str], None]
+    read: Callable[[bytes, int], tuple[Any, int]]
+    show: Callable[[Any], Any]
+    parse: Callable[[Any, str], Any]
+    width: int = 1
+
+
+def malformed(offset: int, rule: str) -> Rejection:
+    """Return the refusal of bytes that break ``rule`` at ``offset``."""
+    return Rejection(RejectionReason.INVALID_DATA, f"malformed bytes at offset {offset}: {rule}", offset=offset)
+
+
+def mistyped(path: str, wanted: str, value: object) -> Rejection:
+    """Return the refusal of a value that is not what the field ``path`` holds."""
+    shown = f"{value!r:.80}" if isinstance(value, str | bool | float | None) else f"a value of {type(value).__name__}"
+    return Rejection(RejectionReason.INVALID_DATA, f"{path} must be {wanted}, got {shown}", field=path)
+
+
+def take(octets: bytes, offset: int, width: int) -> bytes:
+    """Return the ``width`` bytes at ``offset``.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` if fewer are left.
+    """
+    chunk = octets[offset : offset + width]
+    if len(chunk) != width:
+        raise malformed(offset, f"{width} bytes are needed, {len(chunk)} are left")
+    return chunk
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def write_varint(out: bytearray, value: int) -> None:
+    """Append a checked, unsigned integer, seven bits a byte, lowest first."""
+    while value >= _MORE:
+        out.append(value & 127 | _MORE)
+        value >>= 7
+    out.append(value)
+
+
+def read_varint(octets: bytes, offset: int, maximum: int) -> tuple[int, int]:
+    """Take an unsigned integer of at most ``maximum``, seven bits a byte, in as few bytes as it needs.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` if it is truncated, has a needless zero byte at its end, or exceeds ``maximum``.
+    """
+    value = shift = 0
+    at = offset
+    while True:
+        if at >= len(octets):
+            raise malformed(at, "the bytes end inside a varint")
+        byte = octets[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if value > maximum:
+            raise malformed(offset, f"a varint exceeds {maximum.bit_length()} bits")
+        if byte < _MORE:
+            break
+        shift += 7
+        if shift >= maximum.bit_length():
+            raise malformed(offset, f"a varint exceeds {maximum.bit_length()} bits")
+    if byte == 0 and shift:
+        raise malformed(offset, "a varint is longer than its value needs")
+    return value, at
+
+
+def _varint(maximum: int, show: Callable[[Any], Any], parse: Callable[[Any, str], Any]) -> Kind:
+    def write(out: bytearray, value: Any, name: str) -> None:
+        if type(value) is not int or not 0 <= value <= maximum:
+            check_range(name, value, maximum)
+        if value < _MORE:
+            out.append(value)
+        else:
+            write_varint(out, value)
+
+    def read(octets: bytes, offset: int) -> tuple[int, int]:
+        if offset < len(octets) and octets[offset] < _MORE:
+            return octets[offset], offset + 1
+        return read_varint(octets, offset, maximum)
+
+    return Kind(write, read, show, parse)
+
+
+def _parse_integer(maximum: int) -> Callable[[Any, str], int]:
+    def parse(value: Any, path: str) -> int:
+        return check_range(path, value, maximum)
+
+    return parse
+
+
+def _parse_decimal(value: Any, path: str) -> int:
+    # Longer than any 128-bit number is refused before it is converted.
+    if not isinstance(value, str) or len(value) > len(str(U128_MAX)):
+        raise mistyped(path, "a decimal string of an unsigned 128-bit integer", value)
+    if not (value.isascii() and value.isdigit()) or str(int(value)) != value:
+        raise mistyped(path, "a decimal string without sign or leading zeros", value)
+    return check_range(path, int(value), U128_MAX)
+
+
+def _fixed(maximum: int) -> Kind:
+    width = maximum.bit_length() // 8
+
+    def write(out: bytearray, value: Any, name: str) -> None:
+        if type(value) is not int or not 0 <= value <= maximum:
+            check_range(name, value, maximum)
+        out += value.to_bytes(width, "big")
+
+    def read(octets: bytes, offset: int) -> tuple[int, int]:
+        return int.from_bytes(take(octets, offset, width), "big"), offset + width
+
+    return Kind(write, read, _same, _parse_integer(maximum), width)
+
+
+VARINT: Final = _varint(U64_MAX, _same, _parse_integer(U64_MAX))
+"""Unsigned, 64 bits: a varint on the wire, a number in JSON."""
+DECIMAL: Final = _varint(U128_MAX, str, _parse_decimal)
+"""Unsigned, 128 bits: a varint on the wire, a decimal string in JSON."""
+U16: Final = _fixed(U16_MAX)
+U32: Final = _fixed(U32_MAX)
+U64: Final = _fixed(U64_MAX)
+U128: Final = _fixed(U128_MAX)
+
+
+def _parse_octets(value: Any, path: str) -> bytes:
+    if not isinstance(value, list):
+        raise mistyped(path, "a list of bytes", value)
+    for index, byte in enumerate(value):
+        if type(byte) is not int or not 0 <= byte <= U8_MAX:
+            check_range(f"{path}[{index}]", byte, U8_MAX)
+    return bytes(value)
+
+
+def _exact(record: type[bytes], width: int) -> Kind:
+    # The width is checked here, so the record's own check is passed over.
+    build = partial(bytes.__new__, record) if record is not bytes else bytes
+
+    def write(out: bytearray, value: Any, name: str) -> None:
+        if not isinstance(value, bytes) or len(value) != width:
+            shown = f"{len(value)} bytes" if isinstance(value, bytes) else type(value).__name__
+            raise Rejection(RejectionReason.INVALID_DATA, f"{name} must be {width} bytes, got {shown}", field=name)
+        out += value
+
+    def read(octets: bytes, offset: int) -> tuple[bytes, int]:
+        return build(take(octets, offset, width)), offset + width
+
+    def parse(value: Any, path: str) -> bytes:
+        parsed = _parse_octets(value, path)
+        if len(parsed) != width:
+            raise mistyped(path, f"a list of {width} bytes", value)
+        return build(parsed)
+
+    return Kind(write, read, list, parse, width)
+
+
+def _parse_address(value: Any, path: str) -> Address:
+    if not isinstance(value, str):
+        raise mistyped(path, "the text of an address", value)
+    # The public codec knows no upper-case prefix.
+    if value[:2] == "0X":
+        raise mistyped(path, "the text of an address", value)
+    try:
+        return Address.parse(value)
+    except Rejection as refusal:
+        raise Rejection(refusal.reason, f"{path}: {refusal.what}", field=path) from None
+
+
+HASH: Final = _exact(Hash32, 32)
+_ADDRESS_BYTES: Final = _exact(Address, Address.WIDTH)
+ADDRESS: Final = Kind(_ADDRESS_BYTES.write, _ADDRESS_BYTES.read, str, _parse_address, Address.WIDTH)
+_RAW32: Final = _exact(bytes, 32)
+_RAW65: Final = _exact(bytes, 65)
+
+
+def _show_signature(value: bytes) -> dict[str, Any]:
+    return {"r": list(value[:32]), "s": list(value[32:64]), "v": value[64]}
+
+
+def _parse_signature(value: Any, path: str) -> bytes:
+    check_members(value, path, required=("r", "s", "v"))
+    v = check_range(f"{path}.v", value["v"], U8_MAX)
+    return bytes(_RAW32.parse(value["r"], f"{path}.r") + _RAW32.parse(value["s"], f"{path}.s")) + bytes((v,))
+
+
+SIGNATURE: Final = Kind(_RAW65.write, _RAW65.read, _show_signature, _parse_signature, 65)
+"""65 bytes ``r ‖ s ‖ v``: as they are on the wire, an object of r, s and v in JSON."""
+
+
+def octets(maximum: int = U32_MAX) -> Kind:
+    """Return the kind of a byte string of at most ``maximum`` bytes, after its length; a list of numbers in JSON."""
+
+    def check_length(value: bytes, name: str) -> None:
+        if len(value) > maximum:
+            raise Rejection(RejectionReason.INVALID_DATA, f"{name} has {len(value)} bytes, above {maximum}", field=name)
+
+    def write(out: bytearray, value: Any, name: str) -> None:
+        if not isinstance(value, bytes):
+            raise mistyped(name, "bytes", value)
+        check_length(value, name)
+        write_varint(out, len(value))
+        out += value
+
+    def read(source: bytes, offset: int) -> tuple[bytes, int]:
+        length, start = read_varint(source, offset, U32_MAX)
+        if length > maximum:
+            raise malformed(offset, f"a length of {length} exceeds {maximum}")
+        if length > len(source) - start:
+            raise malformed(offset, f"a length of {length} exceeds the {len(source) - start} bytes left")
+        return source[start : start + length], start + length
+
+    def parse(value: Any, path: str) -> bytes:
+        parsed = _parse_octets(value, path)
+        check_length(parsed, path)
+        return parsed
+
+    return Kind(write, read, list, parse)
+
+
+OCTETS: Final = octets()
+
+
+def _write_text(out: bytearray, value: Any, name: str) -> None:
+    if not isinstance(value, str):
+        raise mistyped(name, "text", value)
+    OCTETS.write(out, _utf8(value, name), name)
+
+
+def _utf8(value: str, name: str) -> bytes:
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise mistyped(name, "text without lone surrogates", value) from None
+
+
+def _read_text(source: bytes, offset: int) -> tuple[str, int]:
+    raw, end = OCTETS.read(source, offset)
+    try:
+        return raw.decode(), end
+    except UnicodeDecodeError as error:
+        raise malformed(end - len(raw) + error.start, "text is not valid UTF-8") from None
+
+
+def _parse_text(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        raise mistyped(path, "text", value)
+    _utf8(value, path)
+    return value
+
+
+TEXT: Final = Kind(_write_text, _read_text, _same, _parse_text)
+"""UTF-8 after its length in bytes; a string in JSON."""
+
+
+def option(inner: Kind) -> Kind:
+    """Return the kind of ``inner`` or None: a byte 0, or a byte 1 and the value; null in JSON."""
+
+    def write(out: bytearray, value: Any, name: str) -> None:
+        if value is None:
+            out += _ZERO
+        else:
+            out += _ONE
+            inner.write(out, value, name)
+
+    def read(source: bytes, offset: int) -> tuple[Any, int]:
+        # Without a call of its own: most options of a transaction are absent.
+        if source[offset : offset + 1] == _ZERO:
+            return None, offset + 1
+        tag = read_tag(source, offset)
+        if tag != 1:
+            raise malformed(offset, f"an option starts with 0 or 1, not {tag}")
+        return inner.read(source, offset + 1)
+
+    return Kind(
+        write,
+        read,
+        lambda value: None if value is None else inner.show(value),
+        lambda value, path: None if value is None else inner.parse(value, path),
+    )
+
+
+def sequence(inner: Kind) -> Kind:
+    """Return the kind of a tuple of ``inner`` after their count; a list in JSON."""
+
+    def write(out: bytearray, value: Any, name: str) -> None:
+        if not isinstance(value, tuple):
+            raise mistyped(name, "a tuple", value)
+        write_varint(out, len(value))
+        for index, item in enumerate(value):
+            inner.write(out, item, f"{name}[{index}]")
+
+    def read(source: bytes, offset: int) -> tuple[tuple[Any, ...], int]:
+        count, at = read_varint(source, offset, U32_MAX)
+        if count * inner.width > len(source) - at:
+            raise malformed(offset, f"a count of {count} exceeds what the {len(source) - at} bytes left can hold")
+        items = []
+        for _ in range(count):
+            item, at = inner.read(source, at)
+            items.append(item)
+        return tuple(items), at
+
+    def parse(value: Any, path: str) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise mistyped(path, "a list", value)
+        return tuple(inner.parse(item, f"{path}[{index}]") for index, item in enumerate(value))
+
+    return Kind(write, read, lambda value: [inner.show(item) for item in value], parse)
+
+
+def pair(first: Kind, second: Kind) -> Kind:
+    """Return the kind of a tuple of two, one after the other; a list of two in JSON."""
+
+    def write(out: bytearray, value: Any, name: str) -> None:
+        if not isinstance(value, tuple) or len(value) != _PAIR:
+            raise mistyped(name, "a pair", value)
+        first.write(out, value[0], f"{name}[0]")
+        second.write(out, value[1], f"{name}[1]")
+
+    def read(source: bytes, offset: int) -> tuple[tuple[Any, Any], int]:
+        left, at = first.read(source, offset)
+        right, at = second.read(source, at)
+        return (left, right), at
+
+    def parse(value: Any, path: str) -> tuple[Any, Any]:
+        if not isinstance(value, list) or len(value) != _PAIR:
+            raise mistyped(path, "a list of two", value)
+        return first.parse(value[0], f"{path}[0]"), second.parse(value[1], f"{path}[1]")
+
+    return Kind(
+        write, read, lambda value: [first.show(value[0]), second.show(value[1])], parse, first.width + second.width
+    )
+
+
+def read_tag(source: bytes, offset: int) -> int:
+    """Return the byte at ``offset``.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` if the bytes end there.
+    """
+    if offset >= len(source):
+        raise malformed(offset, "a byte is needed, none is left")
+    return source[offset]
+
+
+def check_members(value: Any, path: str, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> None:
+    """Refuse a JSON value that is not an object of exactly these members.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` naming the member that is missing or unknown.
+    """
+    if not isinstance(value, dict):
+        raise mistyped(path, "an object", value)
+    for member in value:
+        if member not in required and member not in optional:
+            raise Rejection(
+                RejectionReason.INVALID_DATA, f"{path} has no field {member!r:.80}", field=f"{path}.{member!s:.80}"
+            )
+    for member in required:
+        if member not in value:
+            raise Rejection(
+                RejectionReason.INVALID_DATA, f"{path} lacks its field {member!r}", field=f"{path}.{member}"
+            )

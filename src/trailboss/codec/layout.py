@@ -1,0 +1,289 @@
+"""Which fields a transaction and its instructions have, of what kind, in wire order: one table for both codecs.
+
+Source: spec/cowboy-facts.md §7, §8; bytes pinned against the public codec, version 0.6.0.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trailboss.codec import instructions as records
+from trailboss.codec.kinds import (
+    ADDRESS,
+    DECIMAL,
+    HASH,
+    OCTETS,
+    SIGNATURE,
+    TEXT,
+    U16,
+    U32,
+    U64,
+    U128,
+    VARINT,
+    Kind,
+    check_members,
+    malformed,
+    mistyped,
+    octets,
+    option,
+    pair,
+    read_tag,
+    sequence,
+)
+from trailboss.codec.opcodes import FAMILY_NAMES, NAMES, UNNUMBERED_SYSTEM_NAMES
+from trailboss.primitives.errors import Rejection, RejectionReason
+
+SALT_MAX: Final = 32
+"""A salt has at most this many bytes."""
+_CAPPED: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a record is carried.
+
+    Attributes:
+        record: Its class. JSON leaves out the fields whose value is the default there.
+        fields: Name and kind of each field, in wire order.
+    """
+
+    record: type[Any]
+    fields: tuple[tuple[str, Kind], ...]
+
+    def write(self, out: bytearray, value: Any, name: str) -> None:
+        """Append the fields of ``value`` in order."""
+        for field, kind in self.fields:
+            kind.write(out, getattr(value, field), f"{name}.{field}")
+
+    def read(self, source: bytes, offset: int) -> tuple[Any, int]:
+        """Take a record from bytes; answer it and the offset behind it."""
+        values = []
+        for _, kind in self.fields:
+            value, offset = kind.read(source, offset)
+            values.append(value)
+        return self.record(*values), offset
+
+    def show(self, value: Any) -> dict[str, Any]:
+        """Turn a record into JSON."""
+        defaults = self._defaults()
+        shown = {}
+        for field, kind in self.fields:
+            member = getattr(value, field)
+            if field not in defaults or member != defaults[field]:
+                shown[field] = kind.show(member)
+        return shown
+
+    def parse(self, value: Any, path: str) -> Any:
+        """Turn JSON into a record."""
+        optional = tuple(self._defaults())
+        check_members(value, path, tuple(field for field, _ in self.fields if field not in optional), optional)
+        return self.record(
+            **{field: kind.parse(value[field], f"{path}.{field}") for field, kind in self.fields if field in value}
+        )
+
+    def _defaults(self) -> dict[str, object]:
+        defaults = self.record.__struct_defaults__
+        return dict(zip(self.record.__struct_fields__[-len(defaults) :], defaults, strict=True)) if defaults else {}
+
+
+def _nested(form: Form) -> Kind:
+    def write(out: bytearray, value: Any, name: str) -> None:
+        if not isinstance(value, form.record):
+            raise mistyped(name, f"a {form.record.__name__}", value)
+        form.write(out, value, name)
+
+    return Kind(write, form.read, form.show, form.parse)
+
+
+def _write_owner_draw(out: bytearray, value: Any, name: str) -> None:
+    if isinstance(value, records.OwnerDraw):
+        out.append(value.value)
+    else:
+        out.append(_CAPPED)
+        U64.write(out, value, name)
+
+
+def _read_owner_draw(source: bytes, offset: int) -> tuple[records.OwnerDraw | int, int]:
+    tag = read_tag(source, offset)
+    if tag == _CAPPED:
+        return U64.read(source, offset + 1)
+    if tag > _CAPPED:
+        raise malformed(offset, f"owner_draw starts with 0, 1 or 2, not {tag}")
+    return records.OwnerDraw(tag), offset + 1
+
+
+def _show_owner_draw(value: records.OwnerDraw | int) -> Any:
+    return value.name.capitalize() if isinstance(value, records.OwnerDraw) else {"Capped": value}
+
+
+def _parse_owner_draw(value: Any, path: str) -> records.OwnerDraw | int:
+    if isinstance(value, dict):
+        check_members(value, path, ("Capped",))
+        cap: int = U64.parse(value["Capped"], f"{path}.Capped")
+        return cap
+    for rule in records.OwnerDraw:
+        if value == rule.name.capitalize():
+            return rule
+    raise mistyped(path, '"Default", "Off" or {"Capped": cap}', value)
+
+
+_OWNER_DRAW: Final = Kind(_write_owner_draw, _read_owner_draw, _show_owner_draw, _parse_owner_draw)
+_ROUTES: Final = option(_nested(Form(records.RouteInstall, (("table", OCTETS), ("sponsorship", option(OCTETS))))))
+
+SYSTEM: Final[dict[int, Form]] = {
+    0: Form(records.CreateAccount, (("account", ADDRESS),)),
+    1: Form(records.Transfer, (("to", ADDRESS), ("amount", U64))),
+    41: Form(records.FundActor, (("actor", ADDRESS), ("amount", U64))),
+    43: Form(
+        records.UpgradeActor,
+        (("actor", ADDRESS), ("code", OCTETS), ("manifest", option(OCTETS)), ("routes", _ROUTES)),
+    ),
+    44: Form(
+        records.UpdateBasefeeConfig,
+        (
+            ("alpha", U128),
+            ("max_change_denom", U128),
+            ("min_basefee", U128),
+            ("max_basefee", U128),
+            ("block_cycles_target", U64),
+            ("block_cells_target", U64),
+            ("block_access_target", U64),
+            ("access_weight_scalar_ppm", U64),
+        ),
+    ),
+    48: Form(records.CancelTimer, (("timer_id", OCTETS),)),
+    49: Form(
+        records.UpdateTimerConfig,
+        (
+            ("max_ttl_blocks", U64),
+            ("max_cycles_per_fire", U64),
+            ("max_cells_per_fire", U64),
+            ("max_timers_per_actor", U32),
+            ("gc_cycles_per_block", U64),
+        ),
+    ),
+    50: Form(records.ExtendTimer, (("timer_id", OCTETS), ("new_expires_at", U64))),
+    89: Form(records.UpdateLaneFeeMultipliers, (("user", U32), ("runner", U32), ("timer", U32), ("system", U32))),
+    114: Form(records.SetGovParam, (("key", OCTETS), ("value", OCTETS))),
+}
+"""The system instructions that this chain executes, by opcode."""
+
+ACTOR: Final[dict[int, Form]] = {
+    0: Form(
+        records.DeployActor,
+        (
+            ("code", OCTETS),
+            ("salt", octets(SALT_MAX)),
+            ("init_handler", option(TEXT)),
+            ("init_payload", option(OCTETS)),
+            ("manifest", option(OCTETS)),
+            ("shard", option(U16)),
+            ("routes", _ROUTES),
+            ("owner_draw", _OWNER_DRAW),
+        ),
+    ),
+    1: Form(records.ExecuteActor, (("actor", ADDRESS), ("handler", TEXT), ("payload", OCTETS))),
+}
+"""The actor instructions, by opcode."""
+
+_SUPPORTED: Final[dict[str, dict[int, Form]]] = {"System": SYSTEM, "Actor": ACTOR, "Custom": {}, "Library": {}}
+_PLACES: Final[dict[type[Any], tuple[int, int, Form]]] = {
+    form.record: (tag, opcode, form)
+    for tag, family in FAMILY_NAMES.items()
+    for opcode, form in _SUPPORTED[family].items()
+}
+"""Family tag, opcode and form of each instruction record."""
+_FORMS_BY_NAME: Final[dict[tuple[str, str], Form]] = {
+    (FAMILY_NAMES[tag], form.record.__name__): form for tag, _, form in _PLACES.values()
+}
+_OPCODES_BY_NAME: Final[dict[tuple[str, str], int]] = {
+    (family, name): opcode for family, names in NAMES.items() for opcode, name in names.items()
+}
+
+
+def _unsupported(what: str) -> Rejection:
+    supported = ", ".join(form.record.__name__ for _, _, form in _PLACES.values())
+    return Rejection(RejectionReason.UNSUPPORTED_INSTRUCTION, f"{what}; supported are {supported}")
+
+
+def _write_instruction(out: bytearray, value: Any, name: str) -> None:
+    place = _PLACES.get(type(value))
+    if place is None:
+        raise mistyped(name, "an instruction", value)
+    tag, opcode, form = place
+    out.append(tag)
+    out.append(opcode)
+    form.write(out, value, form.record.__name__)
+
+
+def _read_instruction(source: bytes, offset: int) -> tuple[Any, int]:
+    tag = read_tag(source, offset)
+    family = FAMILY_NAMES.get(tag)
+    if family is None:
+        raise _unsupported(f"instruction family {tag} is not one of the public protocol's")
+    opcode = read_tag(source, offset + 1)
+    form = _SUPPORTED[family].get(opcode)
+    if form is None:
+        name = NAMES[family].get(opcode)
+        if name is None:
+            raise _unsupported(f"instruction {family} {opcode} is not supported")
+        raise _unsupported(f"instruction {family}.{name} ({opcode}) is not supported")
+    return form.read(source, offset + 2)
+
+
+def _show_instruction(value: Any) -> dict[str, Any]:
+    tag, _, form = _PLACES[type(value)]
+    return {FAMILY_NAMES[tag]: {form.record.__name__: form.show(value)}}
+
+
+def _only_member(value: Any, path: str) -> tuple[str, Any]:
+    if not isinstance(value, dict) or len(value) != 1:
+        raise mistyped(path, "an object of one member", value)
+    return next(iter(value.items()))
+
+
+def _parse_instruction(value: Any, path: str) -> Any:
+    family, body = _only_member(value, path)
+    if family not in NAMES:
+        raise _unsupported(f"instruction family {family!s:.80} is not one of the public protocol's")
+    if family == "Custom":
+        raise _unsupported("instruction Custom is not supported")
+    name, fields = _only_member(body, f"{path}.{family}")
+    form = _FORMS_BY_NAME.get((family, name))
+    if form is not None:
+        return form.parse(fields, f"{path}.{family}.{name}")
+    opcode = _OPCODES_BY_NAME.get((family, name))
+    if opcode is not None:
+        raise _unsupported(f"instruction {family}.{name} ({opcode}) is not supported")
+    if family == "System" and name in UNNUMBERED_SYSTEM_NAMES:
+        raise _unsupported(f"instruction {family}.{name} is not supported")
+    raise _unsupported(f"instruction {family}.{name!s:.80} is not one of the public protocol's")
+
+
+INSTRUCTION: Final = Kind(_write_instruction, _read_instruction, _show_instruction, _parse_instruction, 2)
+SIGNERS: Final = sequence(pair(ADDRESS, SIGNATURE))
+
+_OPTIONAL_U64: Final = option(U64)
+ENVELOPE: Final[tuple[tuple[str, Kind], ...]] = (
+    ("chain_id", VARINT),
+    ("nonce", VARINT),
+    ("instruction", INSTRUCTION),
+    ("cycles_limit", VARINT),
+    ("cells_limit", VARINT),
+    ("access_limit", VARINT),
+    ("max_fee_per_cycle", VARINT),
+    ("max_fee_per_cell", VARINT),
+    ("max_fee_per_access", DECIMAL),
+    ("max_priority_fee_per_cycle", VARINT),
+    ("max_priority_fee_per_cell", VARINT),
+    ("max_priority_fee_per_access", DECIMAL),
+    ("sender", ADDRESS),
+    ("access_list", option(sequence(pair(ADDRESS, sequence(HASH))))),
+    ("metadata", OCTETS),
+    ("origin_tx_hash", option(HASH)),
+    ("origin_remaining_cycles", _OPTIONAL_U64),
+    ("origin_remaining_cells", _OPTIONAL_U64),
+    ("origin_remaining_access", _OPTIONAL_U64),
+    ("signature", SIGNATURE),
+    ("additional_signers", SIGNERS),
+)
+"""The fields of a transaction in wire order. Those up to ``signature`` are signed as they are."""

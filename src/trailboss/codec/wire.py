@@ -1,0 +1,128 @@
+"""The public transaction codec: wire bytes, signing hash and submission envelope.
+
+A transaction is a version byte, then the fields of `trailboss.codec.layout.ENVELOPE`. What is accepted encodes to the
+same bytes again; everything else is refused with the offset and the rule.
+
+Source: spec/cowboy-facts.md §8; bytes pinned against the public codec, version 0.6.0. Decision: D-33
+"""
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Final
+
+from trailboss.codec.instructions import UNSIGNED, Transaction
+from trailboss.codec.kinds import malformed, read_tag, read_varint, write_varint
+from trailboss.codec.layout import ENVELOPE, SIGNERS
+from trailboss.primitives.keccak import keccak256
+from trailboss.primitives.octets import Hash32
+from trailboss.primitives.units import U32_MAX
+
+VERSION: Final = 2
+"""First byte of a transaction."""
+SUBMISSION_OF_TRANSACTIONS: Final = 1
+"""First byte of a submission: the kind that carries transactions."""
+
+_in_record_order: Final = itemgetter(
+    *(tuple(name for name, _ in ENVELOPE).index(field) for field in Transaction.__struct_fields__)
+)
+_READERS: Final = tuple(kind.read for _, kind in ENVELOPE)
+_UNSIGNED_WRITERS: Final = tuple((name, kind.write) for name, kind in ENVELOPE[:-2])
+_WRITERS: Final = tuple((name, kind.write) for name, kind in ENVELOPE)
+
+
+def encode_transaction(transaction: Transaction) -> bytes:
+    """Return the wire bytes of a transaction, signatures included.
+
+    Raises:
+        Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
+    """
+    out = bytearray((VERSION,))
+    for name, write in _WRITERS:
+        write(out, getattr(transaction, name), name)
+    return bytes(out)
+
+
+def signing_preimage(transaction: Transaction) -> bytes:
+    """Return the bytes that every signer signs: the wire bytes with all signatures zero.
+
+    Raises:
+        Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
+    """
+    out = bytearray((VERSION,))
+    for name, write in _UNSIGNED_WRITERS:
+        write(out, getattr(transaction, name), name)
+    out += UNSIGNED
+    unsigned = tuple((address, UNSIGNED) for address, _ in transaction.additional_signers)
+    SIGNERS.write(out, unsigned, "additional_signers")
+    return bytes(out)
+
+
+def signing_hash(transaction: Transaction) -> Hash32:
+    """Return the Keccak-256 digest of the signing preimage.
+
+    Raises:
+        Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
+    """
+    return Hash32(keccak256(signing_preimage(transaction)))
+
+
+def decode_transaction(encoded: bytes) -> Transaction:
+    """Return the transaction that ``encoded`` is, to the last byte.
+
+    Raises:
+        Rejection: ``UNSUPPORTED_INSTRUCTION`` naming an instruction that this chain does not execute;
+            ``INVALID_DATA`` with offset and rule for anything that is not the one encoding of a transaction.
+    """
+    transaction, end = _read_transaction(encoded, 0)
+    _check_end(encoded, end)
+    return transaction
+
+
+def encode_submission(transactions: Sequence[Transaction]) -> bytes:
+    """Return the body that submits transactions to a node.
+
+    Raises:
+        Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
+    """
+    out = bytearray((SUBMISSION_OF_TRANSACTIONS,))
+    write_varint(out, len(transactions))
+    for transaction in transactions:
+        out += encode_transaction(transaction)
+    return bytes(out)
+
+
+def decode_submission(encoded: bytes) -> list[Transaction]:
+    """Return the transactions of a submission, in order.
+
+    Raises:
+        Rejection: ``UNSUPPORTED_INSTRUCTION`` or ``INVALID_DATA``, as `decode_transaction`.
+    """
+    kind = read_tag(encoded, 0)
+    if kind != SUBMISSION_OF_TRANSACTIONS:
+        raise malformed(0, f"a submission of transactions starts with {SUBMISSION_OF_TRANSACTIONS}, not {kind}")
+    count, offset = read_varint(encoded, 1, U32_MAX)
+    if count > len(encoded) - offset:
+        raise malformed(1, f"a count of {count} exceeds what the {len(encoded) - offset} bytes left can hold")
+    transactions = []
+    for _ in range(count):
+        transaction, offset = _read_transaction(encoded, offset)
+        transactions.append(transaction)
+    _check_end(encoded, offset)
+    return transactions
+
+
+def _read_transaction(encoded: bytes, offset: int) -> tuple[Transaction, int]:
+    version = read_tag(encoded, offset)
+    if version != VERSION:
+        raise malformed(offset, f"a transaction starts with version {VERSION}, not {version}")
+    offset += 1
+    values = []
+    for read in _READERS:
+        value, offset = read(encoded, offset)
+        values.append(value)
+    return Transaction(*_in_record_order(values)), offset
+
+
+def _check_end(encoded: bytes, offset: int) -> None:
+    if offset != len(encoded):
+        raise malformed(offset, f"{len(encoded) - offset} trailing bytes")

@@ -1,0 +1,1 @@
+"""Digests and signatures: bytes in, bytes out."""

@@ -1,0 +1,45 @@
+"""Accounts: money, nonce, and for actors the code and the count of timers."""
+
+from typing import Final
+
+import msgspec
+
+from trailboss.codec.packing import pack
+from trailboss.model.configs import AMOUNT_WIDTH
+
+RECORD_VERSION: Final = 1
+
+
+class Account(msgspec.Struct, array_like=True, gc=False):
+    """An account or actor as the state holds it.
+
+    Attributes:
+        version: Codec version.
+        balance: Base units, 16 bytes big-endian (an amount has 128 bits, msgpack integers 64).
+        nonce: Transactions this account has sent.
+        code_hash: Keccak-256 of an actor's source, 32 bytes; empty for a plain account.
+        owner: Deployer of an actor, 20 bytes; empty for a plain account.
+        timer_nonce: Accepted schedules of this actor. Decision: D-01.
+        timer_count: Live timers of this actor. Spec: CIP-5 §4.2.
+    """
+
+    version: int = RECORD_VERSION
+    balance: bytes = bytes(AMOUNT_WIDTH)
+    nonce: int = 0
+    code_hash: bytes = b""
+    owner: bytes = b""
+    timer_nonce: int = 0
+    timer_count: int = 0
+
+
+_decoder: Final = msgspec.msgpack.Decoder(Account)
+
+
+def encode_account(account: Account) -> bytes:
+    """Return the record's bytes."""
+    return pack(account)
+
+
+def decode_account(octets: bytes) -> Account:
+    """Return the record that the bytes hold; the bytes come from this chain's own state."""
+    return _decoder.decode(octets)

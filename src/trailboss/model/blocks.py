@@ -1,0 +1,184 @@
+"""Headers, receipts and blocks."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from trailboss.codec.packing import pack
+from trailboss.crypto.digest import domain_digest, merkle_root
+from trailboss.model.configs import amount_octets
+from trailboss.model.events import EventRecord
+from trailboss.model.transactions import Transaction, transaction_hash
+from trailboss.primitives.errors import ErrorObject
+from trailboss.primitives.octets import Hash32
+
+HEADER_VERSION: Final = 1
+
+
+class Origin(StrEnum):
+    """What an execution came from."""
+
+    TRANSACTION = "transaction"
+    TIMER = "timer"
+    MESSAGE = "message"
+
+
+class Status(StrEnum):
+    """How an execution ended: applied, rolled back and charged, or turned away with nothing changed."""
+
+    OK = "ok"
+    REVERTED = "reverted"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptRecord:
+    """What one execution did and cost.
+
+    Attributes:
+        origin: What it came from.
+        origin_hash: Hash of the transaction; 32 zero bytes for a timer or a message. Spec: CIP-5 §5.2.
+        sender: Execution identity: the signer; for a timer its actor; for a message the actor that sent it.
+        payer: Account that paid.
+        status: How it ended.
+        error: Why it did not end well.
+        cycles_used: Cycles used, within the limit.
+        cells_used: Cells used, within the limit.
+        reserved: Base units taken before the run.
+        fee_burned: Base units burned.
+        tip: Base units to the proposer.
+        refund: Base units given back.
+        return_value: What the handler returned.
+        events: In order.
+        timer_id: The timer that fired, or empty.
+        actor: The actor that ran, or was deployed; empty for instructions that run none.
+    """
+
+    origin: Origin
+    origin_hash: bytes
+    sender: bytes
+    payer: bytes
+    status: Status
+    error: ErrorObject | None
+    cycles_used: int
+    cells_used: int
+    reserved: int
+    fee_burned: int
+    tip: int
+    refund: int
+    return_value: bytes
+    events: tuple[EventRecord, ...]
+    timer_id: bytes = b""
+    actor: bytes = b""
+
+    @property
+    def fee_paid(self) -> int:
+        """Base units the execution cost its payer."""
+        return self.fee_burned + self.tip
+
+
+class Header(msgspec.Struct, frozen=True, array_like=True):
+    """A block's header. Roots and hashes are 32 bytes, basefees 16 bytes big-endian.
+
+    Attributes:
+        version: Of this layout.
+        chain_id: Of the chain.
+        height: 0 for genesis.
+        parent: Hash of the header before; 32 zero bytes for genesis.
+        timestamp_ms: Milliseconds since 1970.
+        proposer: Who gets the tips, 20 bytes.
+        transactions_root: Merkle root of the transaction hashes.
+        receipts_root: Merkle root of the receipts and of the block's own events.
+        state_root: State after the block.
+        cycle_basefee: In force in the block.
+        cell_basefee: In force in the block.
+        cycles_used: By everything in the block.
+        cells_used: By everything in the block.
+        timer_cycles_used: By timer fires alone.
+    """
+
+    version: int
+    chain_id: int
+    height: int
+    parent: bytes
+    timestamp_ms: int
+    proposer: bytes
+    transactions_root: bytes
+    receipts_root: bytes
+    state_root: bytes
+    cycle_basefee: bytes
+    cell_basefee: bytes
+    cycles_used: int
+    cells_used: int
+    timer_cycles_used: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A block and what came of it.
+
+    Attributes:
+        header: Its header.
+        hash: Of the header.
+        transactions: In order; those refused are not in it.
+        receipts: One per transaction, then one per fire, then one per message, in the order they ran.
+        events: The block's own events: timers that ended or waited without running. Decision: D-38.
+    """
+
+    header: Header
+    hash: Hash32
+    transactions: tuple[Transaction, ...] = ()
+    receipts: tuple[ReceiptRecord, ...] = ()
+    events: tuple[EventRecord, ...] = field(default=())
+
+    @property
+    def height(self) -> int:
+        """Height of the block."""
+        return self.header.height
+
+
+def header_hash(header: Header) -> Hash32:
+    """Return the hash of a header."""
+    return Hash32(domain_digest(b"cowboy-header-v1", pack(header)))
+
+
+def transactions_root(transactions: tuple[Transaction, ...]) -> Hash32:
+    """Return the Merkle root of the transactions' hashes, in order."""
+    return merkle_root([transaction_hash(transaction) for transaction in transactions])
+
+
+def receipts_root(receipts: tuple[ReceiptRecord, ...], events: tuple[EventRecord, ...]) -> Hash32:
+    """Return the Merkle root of the receipts, in order, and then of the block's own events.
+
+    A receipt commits to its error's code and slug and not to the words: an exception's text is the interpreter's, and
+    the root may not depend on its version.
+
+    Spec: CIP-5 §7
+    Decision: D-46
+    """
+    leaves = [pack(_committed(receipt)) for receipt in receipts]
+    leaves.extend(pack(event) for event in events)
+    return merkle_root(leaves)
+
+
+def _committed(receipt: ReceiptRecord) -> list[object]:
+    error = None if receipt.error is None else [receipt.error.code, receipt.error.slug]
+    return [
+        receipt.origin.value,
+        receipt.origin_hash,
+        receipt.sender,
+        receipt.payer,
+        receipt.status.value,
+        error,
+        receipt.cycles_used,
+        receipt.cells_used,
+        amount_octets(receipt.fee_burned),
+        amount_octets(receipt.tip),
+        amount_octets(receipt.refund),
+        receipt.return_value,
+        receipt.timer_id,
+        receipt.actor,
+        receipt.events,
+    ]

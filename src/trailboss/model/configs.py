@@ -1,0 +1,107 @@
+"""Governed configurations as the state holds them, and the chain's own running totals."""
+
+from typing import Final, TypeVar
+
+import msgspec
+
+from trailboss.codec.packing import pack
+
+AMOUNT_WIDTH: Final = 16
+
+
+class TimerConfig(msgspec.Struct, frozen=True, array_like=True):
+    """Timer parameters under governance. Units and limits: `trailboss.params.TimerParams`. Spec: CIP-5 §6.4."""
+
+    max_ttl_blocks: int
+    max_cycles_per_fire: int
+    max_cells_per_fire: int
+    max_timers_per_actor: int
+    gc_cycles_per_block: int
+
+
+class BasefeeConfig(msgspec.Struct, frozen=True, array_like=True):
+    """The fee markets under governance; access is stored and shown, and has no price here.
+
+    Source: cowboy-facts §7. The two basefees are 16 bytes big-endian each.
+    """
+
+    alpha: int
+    max_change_denominator: int
+    min_basefee: bytes
+    max_basefee: bytes
+    cycles_target: int
+    cells_target: int
+    access_target: int
+    access_weight_scalar_ppm: int
+
+
+class LaneMultipliers(msgspec.Struct, frozen=True, array_like=True):
+    """Fee multiplier of each lane, in parts of `FeeParams.lane_multiplier_unit`. Decision: D-41."""
+
+    user: int
+    runner: int
+    timer: int
+    system: int
+
+
+class Basefees(msgspec.Struct, frozen=True, array_like=True):
+    """Basefees in force in the next block, 16 bytes big-endian each."""
+
+    cycle: bytes
+    cell: bytes
+
+
+class Economy(msgspec.Struct, frozen=True, array_like=True):
+    """Money: what genesis created and what has been burned since, 16 bytes big-endian each."""
+
+    supply: bytes
+    burned: bytes
+
+
+class SchedulerTotals(msgspec.Struct, array_like=True):
+    """Counts over all timers there ever were; ``scheduled`` is also the next FIFO sequence. Decision: D-35."""
+
+    scheduled: int = 0
+    fired: int = 0
+    unfunded: int = 0
+    expired: int = 0
+    cancelled: int = 0
+
+
+class MailboxEnds(msgspec.Struct, frozen=True, array_like=True):
+    """The waiting messages are those with ``first <= sequence < next``."""
+
+    first: int = 0
+    next: int = 0
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True):
+    """A message that waits: sender and target, 20 bytes each, the payload and the height of its block."""
+
+    sender: bytes
+    target: bytes
+    payload: bytes
+    sent_at: int
+
+
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+def encode_record(record: msgspec.Struct) -> bytes:
+    """Return the bytes of one of these records."""
+    return pack(record)
+
+
+def decode_record(octets: bytes, kind: type[Record]) -> Record:
+    """Return the record of the given kind that the bytes hold; the bytes come from this chain's own state."""
+    return msgspec.msgpack.decode(octets, type=kind)
+
+
+def amount_octets(amount: int) -> bytes:
+    """Return an amount as the state holds it: 16 bytes, big-endian."""
+    return amount.to_bytes(AMOUNT_WIDTH, "big")
+
+
+def amount_of(octets: bytes) -> int:
+    """Return the amount that 16 bytes hold."""
+    return int.from_bytes(octets, "big")

@@ -1,0 +1,102 @@
+"""Timer payloads that name their handler: which function a fire calls, and with which bytes.
+
+Decision: D-04
+"""
+
+import json
+from base64 import b64decode
+from binascii import Error as Base64Error
+from typing import Any, Final, NoReturn
+
+from trailboss.codec.canonical import decode_canonical
+from trailboss.model.timers import DEFAULT_HANDLER
+from trailboss.primitives.errors import Rejection
+
+HANDLER_KEY: Final = "_handler"
+PAYLOAD_KEY: Final = "_payload"
+_OPEN_MAP_OF_TWO: Final = 0xA2
+_OPEN_OBJECT: Final = b"{"
+_JSON_SPACE: Final = b" \t\r\n"
+
+
+def route_payload(payload: bytes, handler_bytes_max: int) -> tuple[str, bytes]:
+    """Return the handler that a timer's payload names, and the bytes that it gets.
+
+    In order: a canonical CBOR map of exactly ``_handler`` and ``_payload`` (bytes), as the public SDK sends; a JSON
+    object with ``_handler``, whose ``_payload`` is base64 text; anything else goes to ``handle_timer`` unchanged. A
+    JSON ``_payload`` that is not base64 text is passed on as compact JSON with sorted keys, and an object without
+    one is passed on without its ``_handler``. A handler name outside 1..=``handler_bytes_max`` falls back to
+    ``handle_timer`` with the payload unchanged.
+
+    Spec: CIP-5 §4.2
+    Decision: D-04
+
+    Args:
+        payload: As given to the host call.
+        handler_bytes_max: Longest name, UTF-8 bytes.
+    """
+    routed = _from_cbor(payload) or _from_json(payload)
+    if routed is None or not _is_name(routed[0], handler_bytes_max):
+        return DEFAULT_HANDLER, payload
+    return routed
+
+
+def _from_cbor(payload: bytes) -> tuple[str, bytes] | None:
+    if not payload or payload[0] != _OPEN_MAP_OF_TWO:
+        return None
+    try:
+        envelope = decode_canonical(payload)
+    except Rejection:
+        return None
+    match envelope:
+        case {"_handler": str(handler), "_payload": bytes(inner)}:
+            return handler, inner
+    return None
+
+
+def _from_json(payload: bytes) -> tuple[str, bytes] | None:
+    if payload.lstrip(_JSON_SPACE)[:1] != _OPEN_OBJECT:
+        return None
+    try:
+        envelope = json.loads(payload.decode(), object_pairs_hook=_distinct, parse_constant=_refuse_constant)
+        if not isinstance(envelope, dict) or not isinstance(envelope.get(HANDLER_KEY), str):
+            return None
+        return envelope[HANDLER_KEY], _inner(envelope)
+    # Text nested beyond Python's own limit is no envelope either.
+    except (ValueError, RecursionError):
+        return None
+
+
+def _inner(envelope: dict[str, Any]) -> bytes:
+    if PAYLOAD_KEY not in envelope:
+        return _compact({name: value for name, value in envelope.items() if name != HANDLER_KEY})
+    inner = envelope[PAYLOAD_KEY]
+    if isinstance(inner, str):
+        try:
+            return b64decode(inner, validate=True)
+        except (Base64Error, ValueError):
+            return _compact(inner)
+    return _compact(inner)
+
+
+def _compact(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode()
+
+
+def _distinct(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Which of two equal names counts differs between JSON readers, so such an object is no envelope.
+    if len({name for name, _ in members}) != len(members):
+        raise ValueError(f"an object repeats one of its names: {[name for name, _ in members]}")
+    return dict(members)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _is_name(handler: str, handler_bytes_max: int) -> bool:
+    try:
+        return 1 <= len(handler.encode()) <= handler_bytes_max
+    # A lone surrogate, which JSON can spell, has no UTF-8 form.
+    except UnicodeEncodeError:
+        return False

@@ -1,0 +1,50 @@
+"""Events: what happened, by name, with canonical data."""
+
+from typing import Final
+
+import msgspec
+
+TIMER_SCHEDULED: Final = "timer.scheduled"
+TIMER_FIRED: Final = "timer.fired"
+TIMER_DEFERRED: Final = "timer.deferred"
+TIMER_EXTENDED: Final = "timer.extended"
+TIMER_CANCELLED: Final = "timer.cancelled"
+TIMER_EXPIRED: Final = "TimerExpired"
+TIMER_UNFUNDED: Final = "TimerCancelledInsufficientFunds"
+TIMER_CANCELLED_BY_GOVERNANCE: Final = "timer.cancelled_by_governance"
+TIMER_EXTENDED_BY_GOVERNANCE: Final = "timer.extended_by_governance"
+TIMER_CONFIG_UPDATED: Final = "timer_config.updated"
+BASEFEE_CONFIG_UPDATED: Final = "basefee_config.updated"
+LANE_MULTIPLIERS_UPDATED: Final = "lane_fee_multipliers.updated"
+PARAMETER_SET: Final = "parameter.set"
+ACTOR_DEPLOYED: Final = "actor.deployed"
+ACTOR_UPGRADED: Final = "actor.upgraded"
+MESSAGE_SENT: Final = "message.sent"
+MESSAGE_DROPPED: Final = "message.dropped"
+
+TIMER_ENDINGS: Final = {
+    TIMER_FIRED: "fired",
+    TIMER_UNFUNDED: "unfunded",
+    TIMER_EXPIRED: "expired",
+    TIMER_CANCELLED: "cancelled",
+    TIMER_CANCELLED_BY_GOVERNANCE: "cancelled",
+}
+"""The event that ends a timer, and the path it names; every timer gets exactly one. Decision: D-27, D-35."""
+
+
+class EventRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One event as the receipts root commits to it.
+
+    Decision: D-27
+
+    Attributes:
+        name: Topic.
+        emitter: 20 bytes: the actor, or the system actor that speaks for the protocol.
+        data: Canonical CBOR of the clause's fields for protocol events; whatever the actor gave for its own.
+        timer_id: The timer it is about, or empty.
+    """
+
+    name: str
+    emitter: bytes
+    data: bytes
+    timer_id: bytes = b""

@@ -1,0 +1,146 @@
+"""The timer record, what asks for one, and the ways in which one ends."""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from trailboss.codec.packing import pack
+from trailboss.crypto.digest import keccak256
+from trailboss.primitives.errors import Rejection, RejectionReason
+
+RECORD_VERSION: Final = 1
+DEFAULT_HANDLER: Final = "handle_timer"
+
+
+class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A timer as the state holds it: a positional msgpack array, its version first.
+
+    Spec: CIP-5 §3.1
+    Decision: D-01 (timer_id), D-02 (sequence), D-03 (access_limit), D-30 (schedule_block)
+
+    Attributes:
+        version: Codec version; another one is refused.
+        actor: Owner and execution identity, 20 bytes.
+        height: Block height at which it is due.
+        timer_id: 32 bytes.
+        sequence: Place in the order of insertion over the whole chain; FIFO within a height.
+        handler: Name of the function or method that it calls.
+        payload: Bytes that the handler gets, the envelope already taken off.
+        fee_payer: Account debited at the fire, 20 bytes.
+        gas_limit: Cycles the fire may use.
+        access_limit: Stored and shown; the seeds have no price for it. 0 is none given.
+        expires_at: Last height at which it may fire.
+        schedule_block: Height of the block that scheduled it.
+        deferred_since: Height of the block that first deferred it; 0 while none has.
+        deferred_for: Why it waits, a `DeferralReason`; empty while nothing defers it.
+    """
+
+    version: int
+    actor: bytes
+    height: int
+    timer_id: bytes
+    sequence: int
+    handler: str
+    payload: bytes
+    fee_payer: bytes
+    gas_limit: int
+    access_limit: int
+    expires_at: int
+    schedule_block: int
+    deferred_since: int = 0
+    deferred_for: str = ""
+
+
+class TimerEnd(StrEnum):
+    """The ways in which a timer leaves; exactly one applies. Spec: CIP-5 §5.4."""
+
+    FIRED = "fired"
+    UNFUNDED = "unfunded"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+class DeferralReason(StrEnum):
+    """Why a due timer still waits."""
+
+    LANE_FULL = "lane_full"
+    """Its gas limit exceeds what is left of the lane. Spec: CIP-5 §6.5."""
+    GC_EXHAUSTED = "gc_exhausted"
+    """It is to be removed, but the block's clean-up budget is spent. Spec: CIP-5 §8."""
+    UNFUNDED = "unfunded"
+    """Its payer cannot pay now, under a mechanism that waits for money. Spec: CIP-1 §4."""
+
+
+class TimerRequest(msgspec.Struct, frozen=True):
+    """What a frame asks for when it schedules; None takes the protocol's default.
+
+    Spec: CIP-5 §4.1
+
+    Attributes:
+        height: Block height at which it is to fire; above the present one.
+        payload: Bytes as given, an envelope still on.
+        fee_payer: 20 bytes, or None for the actor itself.
+        gas_limit: Cycles, or None for TimerConfig.max_cycles_per_fire.
+        access_limit: Not below 0, or None.
+        expires_at: Block height, or None for the present height plus max_ttl_blocks.
+    """
+
+    height: int
+    payload: bytes
+    fee_payer: bytes | None = None
+    gas_limit: int | None = None
+    access_limit: int | None = None
+    expires_at: int | None = None
+
+
+_decoder: Final = msgspec.msgpack.Decoder(Timer)
+_version: Final = msgspec.msgpack.Decoder(list[object])
+
+
+def encode_timer(timer: Timer) -> bytes:
+    """Return the record's bytes."""
+    return pack(timer)
+
+
+def decode_timer(octets: bytes) -> Timer:
+    """Return the record that the bytes hold.
+
+    Spec: CIP-5 §3.1
+
+    Raises:
+        Rejection: ``INVALID_DATA`` for another codec version, or bytes that are no timer record.
+    """
+    try:
+        timer = _decoder.decode(octets)
+    except msgspec.DecodeError as error:
+        raise Rejection(RejectionReason.INVALID_DATA, _complaint(octets, error), field="timer") from None
+    if timer.version != RECORD_VERSION:
+        raise Rejection(RejectionReason.INVALID_DATA, _complaint(octets, None), field="timer")
+    return timer
+
+
+def _complaint(octets: bytes, error: Exception | None) -> str:
+    # The version stands first so that a record of another shape can still say which one it is.
+    try:
+        version = _version.decode(octets)[0]
+    except (msgspec.DecodeError, IndexError):
+        version = None
+    if version is not None and version != RECORD_VERSION:
+        return f"timer record has codec version {version!r}; this chain reads version {RECORD_VERSION}"
+    return f"bytes are no timer record of version {RECORD_VERSION}: {error}"
+
+
+def timer_id(actor: bytes, height: int, payload: bytes, nonce: int) -> bytes:
+    """Derive a timer's id: keccak256(actor ‖ height, 8 bytes ‖ payload ‖ nonce, 8 bytes), big-endian.
+
+    Spec: CIP-5 §3.3
+    Decision: D-01 (the nonce is the actor's own count of accepted schedules)
+
+    Args:
+        actor: 20 bytes.
+        height: Block height at which the timer is due, unsigned 64 bits.
+        payload: As given to the host call, an envelope still on.
+        nonce: Accepted schedules of this actor so far, unsigned 64 bits.
+    """
+    return keccak256(actor + height.to_bytes(8, "big") + payload + nonce.to_bytes(8, "big"))

@@ -1,0 +1,157 @@
+"""Transactions: their records, and what needs a digest or a key to say about them.
+
+Everyone above imports the records from here. They are defined beside the codec that builds them.
+
+Source: spec/cowboy-facts.md §3, §8. Decision: D-33, D-36
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from trailboss.codec.instructions import (
+    UNSIGNED,
+    AccessEntry,
+    CancelTimer,
+    CreateAccount,
+    DeployActor,
+    ExecuteActor,
+    ExtendTimer,
+    FundActor,
+    Instruction,
+    OwnerDraw,
+    RouteInstall,
+    SetGovParam,
+    Signer,
+    Transaction,
+    Transfer,
+    UpdateBasefeeConfig,
+    UpdateLaneFeeMultipliers,
+    UpdateTimerConfig,
+    UpgradeActor,
+)
+from trailboss.codec.layout import SALT_MAX
+from trailboss.codec.wire import encode_transaction, signing_hash
+from trailboss.crypto.digest import keccak256, sha256
+from trailboss.crypto.signing import address_of, recover, sign
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import U16_MAX, check_range
+
+__all__ = [
+    "UNSIGNED",
+    "AccessEntry",
+    "CancelTimer",
+    "CreateAccount",
+    "DeployActor",
+    "ExecuteActor",
+    "ExtendTimer",
+    "FundActor",
+    "Instruction",
+    "OwnerDraw",
+    "RouteInstall",
+    "SetGovParam",
+    "Signer",
+    "Transaction",
+    "Transfer",
+    "UpdateBasefeeConfig",
+    "UpdateLaneFeeMultipliers",
+    "UpdateTimerConfig",
+    "UpgradeActor",
+    "check_signature",
+    "derive_actor_address",
+    "sign_transaction",
+    "signing_hash",
+    "transaction_hash",
+]
+
+GROUP_WIDTH: Final = 2
+"""The first bytes of an address name its group of accounts."""
+
+
+def transaction_hash(transaction: Transaction) -> Hash32:
+    """Return the SHA-256 digest of the wire bytes, signatures included: the name of a signed transaction.
+
+    The public protocol does not publish what it hashes; this is the chain's own choice.
+
+    Raises:
+        Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
+    """
+    return Hash32(sha256(encode_transaction(transaction)))
+
+
+def sign_transaction(transaction: Transaction, private_key: bytes) -> Transaction:
+    """Return the transaction as sent and signed by ``private_key``; the sender is set to the key's address.
+
+    Signatures of additional signers cover the sender, so they stay valid only if the sender was right before.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` for an invalid key; ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its
+            width on the wire.
+    """
+    unsigned = replace(transaction, sender=address_of(private_key))
+    return replace(unsigned, signature=sign(signing_hash(unsigned), private_key))
+
+
+def check_signature(transaction: Transaction) -> None:
+    """Refuse a transaction that its sender, or an additional signer, has not signed.
+
+    Raises:
+        Rejection: ``INVALID_SIGNATURE`` naming the claimed and the recovered address, or what is wrong with the
+            signature; ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
+    """
+    digest = signing_hash(transaction)
+    _check_signer("from", transaction.sender, digest, transaction.signature)
+    for index, (address, signature) in enumerate(transaction.additional_signers):
+        _check_signer(f"additional_signers[{index}]", address, digest, signature)
+
+
+def _check_signer(field: str, claimed: Address, digest: Hash32, signature: bytes) -> None:
+    try:
+        recovered = recover(digest, signature)
+    except Rejection as refusal:
+        raise Rejection(
+            RejectionReason.INVALID_SIGNATURE,
+            f"the signature of {field} {claimed} is invalid: {refusal.what}",
+            field=field,
+            claimed=str(claimed),
+        ) from None
+    if recovered != claimed:
+        raise Rejection(
+            RejectionReason.INVALID_SIGNATURE,
+            f"{field} is {claimed}, but the signature is one of {recovered}",
+            field=field,
+            claimed=str(claimed),
+            recovered=str(recovered),
+        )
+
+
+def derive_actor_address(deployer: Address, salt: bytes, code_hash: bytes, shard: int | None = None) -> Address:
+    """Return the address that a deployment gives an actor.
+
+    Args:
+        deployer: Who deploys it.
+        salt: At most 32 bytes.
+        code_hash: Keccak-256 of the code, 32 bytes.
+        shard: The address's first two bytes as a number; None takes the deployer's.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` for a longer salt, another width of hash or a shard that is no integer;
+            ``OVERFLOW`` for a shard outside 16 bits.
+
+    Source: spec/cowboy-facts.md §3 (the public SDK's derivation). Decision: D-36
+    """
+    if len(salt) > SALT_MAX:
+        raise Rejection(RejectionReason.INVALID_DATA, f"salt has {len(salt)} bytes, above {SALT_MAX}", field="salt")
+    if len(code_hash) != Hash32.WIDTH:
+        raise Rejection(
+            RejectionReason.INVALID_DATA,
+            f"code_hash must be {Hash32.WIDTH} bytes, got {len(code_hash)}",
+            field="code_hash",
+        )
+    if shard is None:
+        group = deployer[:GROUP_WIDTH]
+    else:
+        group = check_range("shard", shard, U16_MAX).to_bytes(GROUP_WIDTH, "big")
+    digest = keccak256(b"\xff" + deployer + keccak256(salt) + code_hash)
+    return Address(group + digest[GROUP_WIDTH - Address.WIDTH :])

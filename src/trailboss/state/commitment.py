@@ -1,0 +1,52 @@
+"""The root over everything: one tree a namespace, and the state root over their digests.
+
+``state_root = sha256(0x03 ‖ "cowboy-state-v1" ‖ for each namespace: its byte ‖ the digest of its tree)``, namespaces in
+the order of ``keys.KEY_WIDTHS``. A leaf commits to sha256 of its value.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Final
+
+from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.octets import Hash32
+from trailboss.state import tree
+from trailboss.state.keys import KEY_WIDTHS
+
+Roots = Mapping[bytes, tree.Node | None]
+"""The tree of each namespace; none of them ever changes."""
+
+STATE_ROOT_TAG: Final = b"\x03cowboy-state-v1"
+LAYOUTS: Final[Mapping[bytes, tree.Layout]] = MappingProxyType(
+    {namespace: tree.Layout(width) for namespace, width in KEY_WIDTHS.items()}
+)
+EMPTY_ROOTS: Final[Roots] = MappingProxyType(dict.fromkeys(KEY_WIDTHS))
+
+
+def state_root(roots: Roots) -> Hash32:
+    """Return the root of the whole state."""
+    parts = [namespace + tree.digest(root) for namespace, root in roots.items()]
+    return Hash32(sha256(STATE_ROOT_TAG + b"".join(parts)).digest())
+
+
+def next_roots(roots: Roots, changes: Mapping[bytes, bytes | None]) -> Roots:
+    """Return the trees with ``changes`` made; from ``EMPTY_ROOTS`` they are built in bulk.
+
+    Args:
+        roots: The trees; they stay as they are.
+        changes: Value by full key; None deletes.
+
+    Raises:
+        InvariantError: If a key has no committed namespace, or not its width.
+    """
+    leaves: dict[bytes, dict[bytes, bytes | None]] = {namespace: {} for namespace in KEY_WIDTHS}
+    for full_key, value in changes.items():
+        namespace, key = full_key[:1], full_key[1:]
+        if len(key) != KEY_WIDTHS.get(namespace):
+            raise InvariantError(f"state key {full_key.hex()} has no committed namespace, or not its width")
+        leaves[namespace][key] = None if value is None else sha256(value).digest()
+    return {
+        namespace: tree.apply(root, leaves[namespace], LAYOUTS[namespace]) if leaves[namespace] else root
+        for namespace, root in roots.items()
+    }

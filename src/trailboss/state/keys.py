@@ -1,0 +1,125 @@
+"""The only builder of state keys.
+
+A full key is one namespace byte and a key of that namespace's fixed width, so no key is the prefix of another:
+
+| namespace | key | width |
+| --- | --- | --- |
+| `a` accounts and actors | address | 20 |
+| `s` actor storage | address, sha256(slot name) | 52 |
+| `t` timers | height (8 bytes, big-endian), timer id | 40 |
+| `c` configurations, code, scheduler state | sha256(name) | 32 |
+| `g` Globalbox and mailbox | major (8 bytes, big-endian), 32 bytes | 40 |
+
+The namespace `x` is transient: its keys have any width, live in an overlay and are never committed.
+
+Decision: D-02 (timers lie under height and id: store, height index and height-ordered tree in one leaf)
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Final
+
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import U64_MAX, Height
+
+ACCOUNTS: Final = b"a"
+STORAGE: Final = b"s"
+TIMERS: Final = b"t"
+CONFIGURATIONS: Final = b"c"
+MAILBOX: Final = b"g"
+TRANSIENT: Final = b"x"
+
+KEY_WIDTHS: Final[Mapping[bytes, int]] = MappingProxyType(
+    {ACCOUNTS: 20, STORAGE: 52, TIMERS: 40, CONFIGURATIONS: 32, MAILBOX: 40}
+)
+"""Bytes of a key after its namespace byte, for each committed namespace, in the order of the state root."""
+
+TRANSIENT_BYTE: Final = TRANSIENT[0]
+STORAGE_BYTE: Final = STORAGE[0]
+
+_HEIGHT_END: Final = 9
+_ADDRESS_END: Final = 21
+_NO_MINOR: Final = bytes(32)
+_CODE: Final = b"code:"
+_AFTER_TIMERS: Final = b"u"
+
+
+def account_key(address: bytes) -> bytes:
+    """Return the key of the account or actor at ``address`` (20 bytes)."""
+    return ACCOUNTS + address
+
+
+def storage_key(address: bytes, slot: bytes) -> bytes:
+    """Return the key of an actor's storage slot; ``slot`` is its name, of any length."""
+    return STORAGE + address + sha256(slot).digest()
+
+
+def storage_address(key: bytes) -> Address:
+    """Return the actor's address in a storage key."""
+    return Address(key[1:_ADDRESS_END])
+
+
+def storage_range(address: bytes) -> tuple[bytes, bytes]:
+    """Return the bounds, lower inclusive and upper exclusive, of all storage keys of an actor.
+
+    The order within is that of the hashed slot names.
+    """
+    following = int.from_bytes(STORAGE + address, "big") + 1
+    return STORAGE + address, following.to_bytes(_ADDRESS_END, "big")
+
+
+def timer_key(height: int, timer_id: bytes) -> bytes:
+    """Return the key of the timer ``timer_id`` (32 bytes) that is due at ``height``."""
+    return TIMERS + height.to_bytes(8, "big") + timer_id
+
+
+def timer_height(key: bytes) -> Height:
+    """Return the height in a timer key."""
+    return Height(int.from_bytes(key[1:_HEIGHT_END], "big"))
+
+
+def timer_id(key: bytes) -> Hash32:
+    """Return the timer id in a timer key."""
+    return Hash32(key[_HEIGHT_END:])
+
+
+def timer_range(first: Height, last: Height) -> tuple[bytes, bytes]:
+    """Return the bounds, lower inclusive and upper exclusive, of all timer keys of heights ``first..=last``."""
+    upper = _AFTER_TIMERS if last == U64_MAX else TIMERS + (last + 1).to_bytes(8, "big")
+    return TIMERS + first.to_bytes(8, "big"), upper
+
+
+def config_key(name: bytes) -> bytes:
+    """Return the key of a named configuration or of a named piece of scheduler state."""
+    return CONFIGURATIONS + sha256(name).digest()
+
+
+def code_key(code_hash: bytes) -> bytes:
+    """Return the key of the actor code whose hash is ``code_hash``: the configuration named ``code:`` and the hash."""
+    return config_key(_CODE + code_hash)
+
+
+def mailbox_key(major: int, minor: bytes = _NO_MINOR) -> bytes:
+    """Return the key of a mailbox or Globalbox entry.
+
+    Args:
+        major: What entries are ordered by first, an unsigned 64-bit integer; for the mailbox the sequence number.
+        minor: What they are ordered by next, 32 bytes; the mailbox needs none.
+    """
+    return MAILBOX + major.to_bytes(8, "big") + minor
+
+
+def mailbox_major(key: bytes) -> int:
+    """Return the major part of a mailbox or Globalbox key."""
+    return int.from_bytes(key[1:_HEIGHT_END], "big")
+
+
+def transient_key(kind: bytes, identifier: bytes) -> bytes:
+    """Return the key of a value that lives no longer than its transaction.
+
+    Args:
+        kind: What the value is; at most 255 bytes. Its length is part of the key, so kinds cannot run into each other.
+        identifier: Which one, of any length.
+    """
+    return TRANSIENT + len(kind).to_bytes(1, "big") + kind + identifier

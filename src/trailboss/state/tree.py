@@ -1,0 +1,354 @@
+"""The authenticated map: a canonical, order-preserving radix-16 trie with leaf pages, copy-on-write, SHA-256.
+
+The shape is a function of the key set alone. A set of at most ``capacity`` keys is a *page*; a larger one is an
+*interior* node at the longest prefix that all its keys share, counted in nibbles, with one child a next nibble. So
+two histories that end in the same contents end in the same digest. Keys of one tree have one width. The tree holds
+digests of values, not the values.
+
+```text
+page      digest = sha256(0x01 ‖ entries)              an entry is key ‖ value digest; entries ascend
+interior  digest = sha256(0x02 ‖ prefix_length(1) ‖ count(8) ‖ prefix ‖ 16 child digests)
+          prefix = the shared nibbles, packed; the unused low nibble of an odd one is 0; no child: 32 zero bytes
+empty     digest = 32 zero bytes
+```
+
+Nodes never change. A batch copies the paths that it touches and hashes each touched node once; an old root stays
+valid, so going back is keeping a pointer. The count below every interior node is part of its digest, which makes
+"how many keys lie below this one" a short proof.
+
+Complexity: ``apply`` is O(changes × depth), and depth is about log16(keys / capacity) for keys that are hashes.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Final
+
+from msgspec import Struct
+
+PAGE_CAPACITY: Final = 32
+DIGEST_WIDTH: Final = 32
+EMPTY_DIGEST: Final = bytes(DIGEST_WIDTH)
+FAN_OUT: Final = 16
+PAGE_TAG: Final = b"\x01"
+INTERIOR_TAG: Final = b"\x02"
+
+
+class Page(Struct, frozen=True, eq=False, gc=False):
+    """A leaf of the tree.
+
+    Attributes:
+        digest: Digest of the page.
+        count: Entries, 1..=capacity.
+        entries: Key and value digest of each entry, one after the other, ascending by key.
+    """
+
+    digest: bytes
+    count: int
+    entries: bytes
+
+
+class Interior(Struct, frozen=True, eq=False, gc=False):
+    """An inner node: more keys than a page holds.
+
+    Attributes:
+        digest: Digest of the node.
+        count: Keys below.
+        prefix_length: Nibbles that all keys below share, from the first nibble of the key on.
+        prefix: Those nibbles, two a byte; the low nibble of an odd tail is 0.
+        child_digests: The 16 child digests, one after the other.
+        children: The children by next nibble; at least two are there.
+    """
+
+    digest: bytes
+    count: int
+    prefix_length: int
+    prefix: bytes
+    child_digests: bytes
+    children: tuple["Page | Interior | None", ...]
+
+
+Node = Page | Interior
+
+
+class Layout(Struct, frozen=True):
+    """What fixes the form of a tree besides its keys.
+
+    Attributes:
+        key_width: Bytes of every key, 1..=127.
+        capacity: Most entries of a page.
+    """
+
+    key_width: int
+    capacity: int = PAGE_CAPACITY
+
+
+class _Batch(Struct, frozen=True, eq=False):
+    """Changes on their way down the tree: keys ascending, the value digest of each (None deletes)."""
+
+    keys: list[bytes]
+    value_digests: list[bytes | None]
+    layout: Layout
+
+
+def digest(root: Node | None) -> bytes:
+    """Return the digest of a tree: 32 zero bytes if it is empty."""
+    return EMPTY_DIGEST if root is None else root.digest
+
+
+def count(root: Node | None) -> int:
+    """Return how many keys a tree holds."""
+    return 0 if root is None else root.count
+
+
+def apply(root: Node | None, changes: Mapping[bytes, bytes | None], layout: Layout) -> Node | None:
+    """Return the tree with ``changes`` made; from an empty one it is built in bulk.
+
+    Args:
+        root: The tree, None if it is empty; it stays as it is.
+        changes: Value digest by key; None deletes, and deleting an absent key changes nothing. Keys have the width
+            of ``layout``.
+        layout: Form of the tree; the one it was built with.
+    """
+    keys = sorted(changes)
+    if not keys:
+        return root
+    return _apply(_Batch(keys, [changes[key] for key in keys], layout), root, 0, len(keys))
+
+
+def lookup(root: Node | None, key: bytes, layout: Layout) -> bytes | None:
+    """Return the value digest of ``key``, or None if the tree does not hold it."""
+    node = root
+    while isinstance(node, Interior):
+        node = node.children[nibble_at(key, node.prefix_length)]
+    if node is None:
+        return None
+    entry_width = layout.key_width + DIGEST_WIDTH
+    at = _search(node.entries, key, layout.key_width, 0, node.count) * entry_width
+    found = node.entries[at : at + entry_width]
+    return found[layout.key_width :] if found.startswith(key) else None
+
+
+def iterate(
+    root: Node | None, layout: Layout, lower: bytes = b"", upper: bytes | None = None
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield key and value digest of the entries with ``lower <= key < upper``, ascending by key.
+
+    Args:
+        root: The tree.
+        layout: Its form.
+        lower: Least key, or the beginning of one; empty for all.
+        upper: Key, or the beginning of one, that ends the range; None for no end.
+    """
+    key_width = layout.key_width
+    entry_width = key_width + DIGEST_WIDTH
+    for page in _pages(root, key_width, lower, upper):
+        entries = page.entries
+        for at in range(0, len(entries), entry_width):
+            key = entries[at : at + key_width]
+            if upper is not None and key >= upper:
+                return
+            if key >= lower:
+                yield key, entries[at + key_width : at + entry_width]
+
+
+def count_below(root: Node | None, bound: bytes, layout: Layout) -> int:
+    """Return how many keys are less than ``bound``, which has the width of a key or is the beginning of one.
+
+    Complexity: O(depth).
+    """
+    bound = bound.ljust(layout.key_width, b"\x00")
+    below, node = 0, root
+    while isinstance(node, Interior):
+        own = prefix_of(bound, node.prefix_length)
+        if own != node.prefix:
+            return below + (node.count if node.prefix < own else 0)
+        slot = nibble_at(bound, node.prefix_length)
+        below += sum(child.count for child in node.children[:slot] if child is not None)
+        node = node.children[slot]
+    return below + (0 if node is None else _search(node.entries, bound, layout.key_width, 0, node.count))
+
+
+def nibble_at(key: bytes, position: int) -> int:
+    """Return the nibble of ``key`` at ``position``, counted from 0; the high nibble of a byte comes first."""
+    octet = key[position >> 1]
+    return octet & 15 if position & 1 else octet >> 4
+
+
+def prefix_of(key: bytes, length: int) -> bytes:
+    """Return the first ``length`` nibbles of ``key``, packed; the low nibble of an odd tail is 0."""
+    if length & 1:
+        return key[: length >> 1] + bytes((key[length >> 1] & 0xF0,))
+    return key[: length >> 1]
+
+
+def _shared_nibbles(left: bytes, right: bytes) -> int:
+    """Return how many leading nibbles two strings of the same width share."""
+    differing = int.from_bytes(left, "big") ^ int.from_bytes(right, "big")
+    return 2 * len(left) - (differing.bit_length() + 3 >> 2)
+
+
+def _new_page(entries: bytes, entry_width: int) -> Page:
+    return Page(sha256(PAGE_TAG + entries).digest(), len(entries) // entry_width, entries)
+
+
+def _new_interior(
+    keys: int, prefix_length: int, prefix: bytes, child_digests: bytes, children: tuple[Node | None, ...]
+) -> Interior:
+    head = INTERIOR_TAG + prefix_length.to_bytes(1, "big") + keys.to_bytes(8, "big")
+    node_digest = sha256(head + prefix + child_digests).digest()
+    return Interior(node_digest, keys, prefix_length, prefix, child_digests, children)
+
+
+def _build(entries: list[bytes], start: int, end: int, layout: Layout) -> Node | None:
+    """Build the tree of ``entries[start:end]``, each a key and its value digest, ascending."""
+    entry_width = layout.key_width + DIGEST_WIDTH
+    if end - start <= layout.capacity:
+        return _new_page(b"".join(entries[start:end]), entry_width) if end > start else None
+    first, last = entries[start], entries[end - 1]
+    prefix_length = _shared_nibbles(first[: layout.key_width], last[: layout.key_width])
+    children: list[Node | None] = [None] * FAN_OUT
+    at = start
+    while at < end:
+        slot, following = _slot_run(entries, at, end, prefix_length)
+        children[slot] = _build(entries, at, following, layout)
+        at = following
+    child_digests = b"".join([EMPTY_DIGEST if child is None else child.digest for child in children])
+    return _new_interior(end - start, prefix_length, prefix_of(first, prefix_length), child_digests, tuple(children))
+
+
+def _slot_run(keys: list[bytes], start: int, end: int, position: int) -> tuple[int, int]:
+    """Return the nibble of ``keys[start]`` at ``position``, and where within ``start..end`` the next nibble begins.
+
+    The keys ascend and share all nibbles before ``position``.
+    """
+    byte = position >> 1
+    octet = keys[start][byte]
+    highest = octet if position & 1 else octet | 15
+    if keys[end - 1][byte] <= highest:
+        following = end
+    elif keys[start + 1][byte] > highest:
+        following = start + 1
+    else:
+        # The last key lies beyond the slot, so the octet after it exists.
+        following = bisect_left(keys, keys[start][:byte] + bytes((highest + 1,)), start + 2, end)
+    return octet & 15 if position & 1 else octet >> 4, following
+
+
+def _search(entries: bytes, key: bytes, key_width: int, low: int, high: int) -> int:
+    """Return the index, within ``low..=high``, of the first entry whose key is not less than ``key``."""
+    entry_width = key_width + DIGEST_WIDTH
+    while low < high:
+        middle = (low + high) >> 1
+        at = middle * entry_width
+        if entries[at : at + key_width] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _apply(batch: _Batch, node: Node | None, start: int, end: int) -> Node | None:
+    """Apply the changes ``start..end`` of a batch to the subtree that all of them belong to."""
+    if node is None:
+        changes = zip(batch.keys[start:end], batch.value_digests[start:end], strict=True)
+        entries = [key + value_digest for key, value_digest in changes if value_digest is not None]
+        return _build(entries, 0, len(entries), batch.layout)
+    if isinstance(node, Page):
+        return _apply_to_page(batch, node, start, end)
+    return _apply_to_interior(batch, node, start, end)
+
+
+def _apply_to_page(batch: _Batch, page: Page, start: int, end: int) -> Node | None:
+    """Merge changes into a page; it becomes a subtree if they overfill it."""
+    layout = batch.layout
+    entries, key_width = page.entries, layout.key_width
+    entry_width = key_width + DIGEST_WIDTH
+    pieces: list[bytes] = []
+    copied = index = 0
+    for change in range(start, end):
+        key, value_digest = batch.keys[change], batch.value_digests[change]
+        index = _search(entries, key, key_width, index, page.count)
+        at = index * entry_width
+        if at > copied:
+            pieces.append(entries[copied:at])
+            copied = at
+        if value_digest is not None:
+            pieces.append(key + value_digest)
+        if entries.startswith(key, at):
+            index += 1
+            copied += entry_width
+    pieces.append(entries[copied:])
+    merged = b"".join(pieces)
+    if len(merged) > layout.capacity * entry_width:
+        parts = [merged[at : at + entry_width] for at in range(0, len(merged), entry_width)]
+        return _build(parts, 0, len(parts), layout)
+    if not merged:
+        return None
+    return page if merged == entries else _new_page(merged, entry_width)
+
+
+def _apply_to_interior(batch: _Batch, node: Interior, start: int, end: int) -> Node | None:
+    """Hand changes down to the children of a node, and put what comes back into its canonical form."""
+    keys = batch.keys
+    node = _split_prefix(node, keys[start], keys[end - 1])
+    prefix_length, total = node.prefix_length, node.count
+    children = list(node.children)
+    child_digests = bytearray(node.child_digests)
+    changed = False
+    at = start
+    while at < end:
+        slot, following = _slot_run(keys, at, end, prefix_length)
+        old = children[slot]
+        new = _apply(batch, old, at, following)
+        at = following
+        if new is old:
+            continue
+        changed = True
+        children[slot] = new
+        total += count(new) - count(old)
+        child_digests[slot * DIGEST_WIDTH : (slot + 1) * DIGEST_WIDTH] = digest(new)
+    if total <= batch.layout.capacity:
+        # So few keys leave no child more than a page.
+        merged = b"".join([child.entries for child in children if isinstance(child, Page)])
+        return _new_page(merged, batch.layout.key_width + DIGEST_WIDTH) if merged else None
+    if children.count(None) == FAN_OUT - 1:
+        return next(child for child in children if child is not None)
+    if not changed:
+        return node
+    return _new_interior(total, prefix_length, node.prefix, bytes(child_digests), tuple(children))
+
+
+def _split_prefix(node: Interior, first: bytes, last: bytes) -> Interior:
+    """Return ``node``, or a node above it that also has room for the keys ``first..=last``.
+
+    If some of those keys leave the compressed prefix, the node returned stands where the first of them does and has
+    ``node`` for its only child. It is not canonical and has no digest yet: whoever asked for it adds another child,
+    or drops it again.
+    """
+    prefix, width = node.prefix, len(node.prefix)
+    shared = min(node.prefix_length, _shared_nibbles(first[:width], prefix), _shared_nibbles(last[:width], prefix))
+    if shared == node.prefix_length:
+        return node
+    slot = nibble_at(prefix, shared)
+    children: list[Node | None] = [None] * FAN_OUT
+    children[slot] = node
+    child_digests = EMPTY_DIGEST * slot + node.digest + EMPTY_DIGEST * (FAN_OUT - 1 - slot)
+    return Interior(b"", node.count, shared, prefix_of(prefix, shared), child_digests, tuple(children))
+
+
+def _pages(root: Node | None, key_width: int, lower: bytes, upper: bytes | None) -> Iterator[Page]:
+    """Yield, in order, the pages that can hold keys of a range, without walking subtrees wholly outside it."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Page):
+            yield node
+        elif node is not None:
+            lowest = node.prefix.ljust(key_width, b"\x00")
+            odd_tail = node.prefix_length & 1
+            highest = node.prefix
+            if odd_tail:
+                highest = node.prefix[:-1] + bytes((node.prefix[-1] | 15,))
+            if highest.ljust(key_width, b"\xff") >= lower and (upper is None or lowest < upper):
+                waiting.extend(reversed(node.children))

@@ -1,0 +1,114 @@
+"""An overlay: what it reads, and what is left after marks and reverts."""
+
+import pytest
+
+from trailboss.primitives.errors import InvariantError
+from trailboss.state import keys
+from trailboss.state.overlay import Overlay
+from trailboss.state.slots import encode_slot
+from trailboss.state.store import MemoryStore
+
+ACTOR = b"\x07" * 20
+OLD, NEW = keys.config_key(b"old"), keys.config_key(b"new")
+
+
+@pytest.fixture
+def overlay() -> Overlay:
+    """An overlay over a store that holds one configuration and three slots of an actor."""
+    store = MemoryStore()
+    slots = {keys.storage_key(ACTOR, name): encode_slot(name, name.upper()) for name in (b"a1", b"a2", b"b1")}
+    store.commit(0, {OLD: b"before"} | slots)
+    return Overlay(store)
+
+
+def test_read_gives_the_latest_write_when_there_is_one(overlay) -> None:
+    """A write shadows the store, a deletion too, and nothing reads as None."""
+    assert (overlay.read(OLD), overlay.read(NEW)) == (b"before", None)
+    overlay.write(NEW, b"")
+    overlay.delete(OLD)
+    assert (overlay.read(OLD), overlay.read(NEW)) == (None, b"")
+
+
+def test_revert_restores_each_level_when_marks_are_nested(overlay) -> None:
+    """Three levels, undone from the inside out, show each earlier value again."""
+    marks = []
+    for value in (b"1", b"2", b"3"):
+        marks.append(overlay.mark())
+        overlay.write(OLD, value)
+        overlay.write(NEW, value)
+    overlay.revert(marks[2])
+    assert (overlay.read(OLD), overlay.read(NEW)) == (b"2", b"2")
+    overlay.revert(marks[1])
+    assert (overlay.read(OLD), overlay.read(NEW)) == (b"1", b"1")
+    overlay.revert(marks[0])
+    assert (overlay.read(OLD), overlay.read(NEW)) == (b"before", None)
+    assert overlay.changes() == {}
+
+
+def test_revert_takes_inner_writes_along_when_the_outer_call_fails(overlay) -> None:
+    """What an inner call kept is undone with its caller."""
+    outer = overlay.mark()
+    overlay.mark()
+    overlay.write(NEW, b"inner")
+    overlay.revert(outer)
+    assert overlay.read(NEW) is None
+
+
+@pytest.mark.parametrize("mark", [1, -1])
+def test_revert_is_refused_when_the_mark_is_void(overlay, mark) -> None:
+    """A mark above what is written would mean that somebody kept it too long."""
+    with pytest.raises(InvariantError, match=f"mark {mark} is void: the overlay holds 0 writes"):
+        overlay.revert(mark)
+
+
+def test_changes_are_net_when_writes_cancel_out(overlay) -> None:
+    """Writes that end at the store's value, deletes of absent keys and transient keys are no changes."""
+    overlay.write(OLD, b"other")
+    overlay.write(OLD, b"before")
+    overlay.delete(NEW)
+    overlay.write(keys.transient_key(b"kind", b"id"), b"value")
+    assert overlay.changes() == {}
+    overlay.delete(OLD)
+    assert overlay.changes() == {OLD: None}
+
+
+def test_transient_values_end_when_they_are_cleared(overlay) -> None:
+    """Clearing drops transient values and keeps the others."""
+    key = keys.transient_key(b"kind", b"id")
+    overlay.write(key, b"value")
+    overlay.write(NEW, b"kept")
+    overlay.clear_transient()
+    assert (overlay.read(key), overlay.read(NEW)) == (None, b"kept")
+
+
+def test_transient_values_return_when_clearing_itself_is_reverted(overlay) -> None:
+    """A revert to before the clearing brings back what stood there, and it can be cleared again."""
+    key = keys.transient_key(b"kind", b"id")
+    overlay.write(key, b"first")
+    mark = overlay.mark()
+    overlay.write(key, b"second")
+    overlay.clear_transient()
+    overlay.revert(mark)
+    assert overlay.read(key) == b"first"
+    overlay.clear_transient()
+    assert overlay.read(key) is None
+
+
+def test_scan_merges_the_overlay_when_slots_were_added_and_deleted(overlay) -> None:
+    """Added slots appear in order, deleted ones do not, changed ones show their new value."""
+    overlay.write(keys.storage_key(ACTOR, b"a11"), encode_slot(b"a11", b"added"))
+    overlay.write(keys.storage_key(ACTOR, b"a2"), encode_slot(b"a2", b"changed"))
+    overlay.delete(keys.storage_key(ACTOR, b"a1"))
+    assert overlay.scan(ACTOR, b"a", 10) == [(b"a11", b"added"), (b"a2", b"changed")]
+    assert overlay.scan(ACTOR, b"", 2) == [(b"a11", b"added"), (b"a2", b"changed")]
+    assert overlay.scan(b"\x08" * 20, b"", 2) == []
+
+
+def test_scan_shows_the_slots_of_the_mark_when_reverted_between_scans(overlay) -> None:
+    """What a scan has learnt is corrected after a revert."""
+    mark = overlay.mark()
+    overlay.write(keys.storage_key(ACTOR, b"c"), encode_slot(b"c", b""))
+    overlay.delete(keys.storage_key(ACTOR, b"b1"))
+    assert [name for name, _ in overlay.scan(ACTOR, b"", 10)] == [b"a1", b"a2", b"c"]
+    overlay.revert(mark)
+    assert [name for name, _ in overlay.scan(ACTOR, b"", 10)] == [b"a1", b"a2", b"b1"]

@@ -1,0 +1,89 @@
+"""Where a height belongs: pure arithmetic of the three tiers.
+
+A height lies in the ring when its epoch has begun, in the epoch queue when its epoch is one of the next
+``epoch_count``, and in the overflow set beyond. So a height changes tier at the first block of an epoch and at no
+other time, and it never belongs to two tiers.
+
+The overview's examples, with the geometry that they assume:
+
+>>> calendar = CalendarParams(ring_size=256, epoch_length=360, epoch_count=13)
+>>> tier_of(1050, 1000, calendar).value, ring_slot(1050, calendar)
+('ring', 26)
+>>> tier_of(1500, 1000, calendar).value, epoch_of(1500, calendar), epoch_start(4, calendar)
+('epoch', 4, 1440)
+>>> tier_of(1500, 1439, calendar).value, tier_of(1500, 1440, calendar).value
+('epoch', 'ring')
+>>> tier_of(50_000, 1000, calendar).value, tier_of(50_000, 45_000, calendar).value
+('overflow', 'epoch')
+
+Decision: D-10
+"""
+
+from enum import StrEnum
+
+from trailboss.params import CalendarParams
+from trailboss.primitives.errors import ConfigurationError
+
+
+class Tier(StrEnum):
+    """The part of the queue that a height belongs to. Spec: CIP-1v3 §2."""
+
+    RING = "ring"
+    """Its epoch has begun, or is over and it still waits. Spec: CIP-1v3 §2.1."""
+    EPOCH = "epoch"
+    """Its epoch is one of the next ``epoch_count``. Spec: CIP-1v3 §2.2."""
+    OVERFLOW = "overflow"
+    """Its epoch lies beyond those. Spec: CIP-1v3 §2.3."""
+
+
+def check_calendar(calendar: CalendarParams) -> None:
+    """Check that a whole epoch and the block before it have ring slots of their own.
+
+    Spec: CIP-1v3 §2.1
+    Decision: D-10
+
+    Raises:
+        ConfigurationError: If the ring is too short for the epochs.
+    """
+    if calendar.ring_size <= calendar.epoch_length:
+        raise ConfigurationError(
+            f"calendar.ring_size = {calendar.ring_size} is too small: "
+            f"it must be at least calendar.epoch_length + 1 = {calendar.epoch_length + 1}"
+        )
+
+
+def epoch_of(height: int, calendar: CalendarParams) -> int:
+    """Return the epoch of a height; epoch 0 begins at genesis. Rounds down."""
+    return height // calendar.epoch_length
+
+
+def epoch_start(epoch: int, calendar: CalendarParams) -> int:
+    """Return the first height of an epoch."""
+    return epoch * calendar.epoch_length
+
+
+def ring_slot(height: int, calendar: CalendarParams) -> int:
+    """Return the ring's bucket for a height: the height modulo the ring's size. Spec: CIP-1v3 §2.1."""
+    return height % calendar.ring_size
+
+
+def epoch_slot(epoch: int, calendar: CalendarParams) -> int:
+    """Return the epoch queue's bucket for an epoch; the next ``epoch_count`` epochs have one each."""
+    return epoch % calendar.epoch_count
+
+
+def tier_of(height: int, now: int, calendar: CalendarParams) -> Tier:
+    """Return the tier of a height.
+
+    Spec: CIP-1v3 §2
+    Decision: D-10
+
+    Args:
+        height: Block height at which something is due, before ``now`` if it still waits.
+        now: The present block height.
+        calendar: Geometry of the tiers.
+    """
+    epochs_ahead = height // calendar.epoch_length - now // calendar.epoch_length
+    if epochs_ahead <= 0:
+        return Tier.RING
+    return Tier.EPOCH if epochs_ahead <= calendar.epoch_count else Tier.OVERFLOW

@@ -1,0 +1,216 @@
+"""CIP-5's mechanism, clause by clause: order, expiry, funds, lane, clean-up budget, bound."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from trailboss.mechanisms.base import Charging, LaneContext, Phase, Selection, Unfunded, Verdict
+from trailboss.mechanisms.fifo import build_fifo
+from trailboss.model.timers import RECORD_VERSION, DeferralReason, Timer
+from trailboss.params import load_params
+
+ALICE, BOB = b"\x0a" * 20, b"\x0b" * 20
+FULL_COST = 100 * 7 + 50 * 3
+"""What a timer of 100 cycles costs at most in `CONTEXT`."""
+
+CONTEXT = LaneContext(
+    height=20,
+    cycle_basefee=7,
+    cell_basefee=3,
+    max_cells_per_fire=50,
+    lane_cycles_max=1_000,
+    gc_cycles_max=400,
+    gc_cycles_per_timer=200,
+    balance_of={ALICE: 10**9, BOB: 0}.__getitem__,
+)
+BASE = Timer(
+    version=RECORD_VERSION,
+    actor=b"\x01" * 20,
+    height=20,
+    timer_id=bytes(32),
+    sequence=0,
+    handler="handle_timer",
+    payload=b"",
+    fee_payer=ALICE,
+    gas_limit=100,
+    access_limit=0,
+    expires_at=1_000,
+    schedule_block=1,
+)
+
+
+def timers(*changes: dict[str, object]) -> list[Timer]:
+    """Return one timer for each change of `BASE`; sequence and id follow the position."""
+    return [
+        msgspec.structs.replace(BASE, sequence=number, timer_id=b"%032d" % number, **change)
+        for number, change in enumerate(changes)
+    ]
+
+
+def context(**changes: object) -> LaneContext:
+    fields = {name: getattr(CONTEXT, name) for name in LaneContext.__slots__}
+    return LaneContext(**(fields | changes))
+
+
+def select(due: list[Timer], examined_max: int = 1_000, **changes: object) -> Selection:
+    params = load_params(overrides={"timers.due_examined_max": examined_max})
+    return build_fifo(params).select(iter(due), context(**changes))
+
+
+def verdicts(selection: Selection) -> list[str]:
+    return [str(decision.reason or decision.verdict) for decision in selection.decisions]
+
+
+@pytest.mark.spec("F-40", "F-43")
+def test_policy_is_that_of_cip_5() -> None:
+    """After the transactions, all pre-charged before any runs, the unfunded removed, the bound from the parameters."""
+    fifo = build_fifo(load_params())
+    assert fifo.name == "fifo"
+    assert fifo.policy.phase is Phase.AFTER_TRANSACTIONS
+    assert fifo.policy.charging is Charging.ALL_FIRST
+    assert fifo.policy.unfunded is Unfunded.REMOVE
+    assert fifo.policy.examined_max == load_params().timers.due_examined_max == 25_000
+
+
+@pytest.mark.spec("F-41", "F-05")
+def test_due_timers_are_classified_in_their_order_when_all_kinds_are_mixed() -> None:
+    """Expired, unfunded and live timers get their verdicts at their own places."""
+    due = timers({}, {"expires_at": 19}, {"fee_payer": BOB}, {}, {"gas_limit": 900}, {})
+    selection = select(due)
+    assert [decision.timer for decision in selection.decisions] == due
+    assert verdicts(selection) == ["fire", "expire", "unfund", "fire", "lane_full", "fire"]
+    assert (selection.examined, selection.exhausted) == (6, False)
+
+
+def test_selection_is_empty_when_nothing_is_due() -> None:
+    """No timers, no decisions."""
+    assert select([]) == Selection((), 0, False)
+
+
+@pytest.mark.spec("F-62", "F-63")
+def test_pre_charge_is_the_worst_case_at_the_lane_prices() -> None:
+    """100 cycles at 7 and 50 cells at 3 are 850; the prices go with the decision."""
+    (decision,) = select(timers({})).decisions
+    assert (decision.verdict, decision.max_cost) == (Verdict.FIRE, FULL_COST)
+    assert (decision.cycle_price, decision.cell_price) == (7, 3)
+    assert (decision.available, decision.reason) == (10**9, None)
+
+
+@pytest.mark.spec("F-52")
+def test_timer_expires_when_its_last_height_has_passed() -> None:
+    """It may fire at expires_at itself, and not one block later; no price is looked at then."""
+    assert verdicts(select(timers({"expires_at": 20}, {"expires_at": 19}))) == ["fire", "expire"]
+    (decision,) = select(timers({"expires_at": 19, "fee_payer": b"\xff" * 20})).decisions
+    assert (decision.verdict, decision.max_cost, decision.available) == (Verdict.EXPIRE, 0, 0)
+
+
+@pytest.mark.spec("F-51")
+@pytest.mark.parametrize(("balance", "verdict"), [(FULL_COST, "fire"), (FULL_COST - 1, "unfund"), (0, "unfund")])
+def test_timer_is_unfunded_when_its_payer_is_one_unit_short(balance: int, verdict: str) -> None:
+    """The exact cost is enough; what was needed and what was there are told."""
+    selection = select(timers({}), balance_of=lambda _: balance)
+    assert verdicts(selection) == [verdict]
+    assert (selection.decisions[0].max_cost, selection.decisions[0].available) == (FULL_COST, balance)
+
+
+@pytest.mark.spec("F-51", "F-63")
+def test_earlier_pre_charges_count_when_timers_share_a_payer() -> None:
+    """Two can be paid, the third finds what they left; a payer of its own is not touched by it."""
+    balances = {ALICE: 2 * FULL_COST + 5, BOB: FULL_COST}
+    selection = select(timers({}, {}, {}, {"fee_payer": BOB}), balance_of=balances.__getitem__)
+    assert verdicts(selection) == ["fire", "fire", "unfund", "fire"]
+    assert [decision.available for decision in selection.decisions] == [
+        2 * FULL_COST + 5,
+        FULL_COST + 5,
+        5,
+        FULL_COST,
+    ]
+
+
+@pytest.mark.spec("F-74")
+def test_scan_goes_on_when_a_timer_does_not_fit_the_lane() -> None:
+    """600 of 1,000 cycles are reserved; 500 more do not fit, 400 do, and then not even one."""
+    due = timers({"gas_limit": 600}, {"gas_limit": 500}, {"gas_limit": 400}, {"gas_limit": 1})
+    assert verdicts(select(due)) == ["fire", "lane_full", "fire", "lane_full"]
+
+
+@pytest.mark.spec("F-74")
+def test_deferred_timer_reserves_no_money_when_its_payer_has_little() -> None:
+    """It costs its payer nothing in this block: the next timer of the same payer finds the whole balance."""
+    due = timers({"gas_limit": 2_000}, {"gas_limit": 1_000})
+    balance = 2_000 * 7 + 150
+    selection = select(due, balance_of=lambda _: balance)
+    assert verdicts(selection) == ["lane_full", "fire"]
+    assert selection.decisions[1].available == balance
+
+
+def test_unfunded_timer_ends_when_the_lane_is_full_too() -> None:
+    """Funds are looked at before the lane, so that it does not wait for a lane that it cannot pay."""
+    due = timers({"gas_limit": 1_000}, {"fee_payer": BOB})
+    assert verdicts(select(due)) == ["fire", "unfund"]
+
+
+@pytest.mark.spec("F-75")
+def test_live_timer_fires_when_a_storm_of_expired_ones_precedes_it() -> None:
+    """Removals draw on their own budget: a hundred expired timers take nothing of the lane."""
+    due = timers(*[{"expires_at": 1}] * 100, {"gas_limit": 1_000})
+    selection = select(due)
+    assert verdicts(selection) == ["expire"] * 2 + ["gc_exhausted"] * 98 + ["fire"]
+
+
+@pytest.mark.spec("F-75")
+def test_clean_up_budget_is_spent_in_due_order_when_expired_and_unfunded_mix() -> None:
+    """Both cost the same; what finds no budget left waits, and neither kind goes before the other."""
+    due = timers({"fee_payer": BOB}, {"expires_at": 1}, {"expires_at": 1}, {"fee_payer": BOB}, {})
+    assert verdicts(select(due)) == ["unfund", "expire", "gc_exhausted", "gc_exhausted", "fire"]
+    assert verdicts(select(due, gc_cycles_max=599)) == ["unfund", "expire", "gc_exhausted", "gc_exhausted", "fire"]
+    assert verdicts(select(due, gc_cycles_max=600)) == ["unfund", "expire", "expire", "gc_exhausted", "fire"]
+
+
+@pytest.mark.spec("F-76")
+def test_uncleared_timer_is_still_expired_when_the_next_block_looks() -> None:
+    """A block later it has the same verdict, and now the budget."""
+    due = timers(*[{"expires_at": 19}] * 3)
+    first = select(due)
+    waiting = [decision.timer for decision in first.decisions if decision.verdict is Verdict.DEFER]
+    assert verdicts(first) == ["expire", "expire", "gc_exhausted"]
+    assert verdicts(select(waiting, height=21)) == ["expire"]
+
+
+@pytest.mark.spec("F-75")
+def test_unfunded_timer_keeps_its_facts_when_its_removal_must_wait() -> None:
+    """What was needed and what was there explain the deferral."""
+    (decision,) = select(timers({"fee_payer": BOB}), gc_cycles_max=199).decisions
+    assert (decision.verdict, decision.reason) == (Verdict.DEFER, DeferralReason.GC_EXHAUSTED)
+    assert (decision.max_cost, decision.available) == (FULL_COST, 0)
+
+
+@pytest.mark.spec("F-74", "Q-08")
+@pytest.mark.parametrize(("waiting", "examined", "pulled"), [(9, 9, 9), (10, 10, 10), (11, 10, 11), (500, 10, 11)])
+def test_backlog_is_not_walked_when_it_exceeds_the_bound(waiting: int, examined: int, pulled: int) -> None:
+    """At most ten are looked at, oldest first; one more is pulled to learn that there are more."""
+    drawn: list[Timer] = []
+
+    def backlog() -> Iterator[Timer]:
+        for timer in timers(*[{"gas_limit": 2_000}] * waiting):
+            drawn.append(timer)
+            yield timer
+
+    fifo = build_fifo(load_params(overrides={"timers.due_examined_max": 10}))
+    selection = fifo.select(backlog(), CONTEXT)
+    assert (selection.examined, len(selection.decisions)) == (examined, examined)
+    assert selection.exhausted is (waiting > 10)
+    assert len(drawn) == pulled
+
+
+def test_balance_is_read_once_when_a_payer_has_many_timers() -> None:
+    """Also one of zero: a broke payer's backlog does not read the same account again and again."""
+    read: list[bytes] = []
+
+    def balance_of(payer: bytes) -> int:
+        read.append(payer)
+        return 0 if payer == BOB else 10**9
+
+    select(timers({}, {"fee_payer": BOB}, {}, {"fee_payer": BOB}), balance_of=balance_of)
+    assert read == [ALICE, BOB]

@@ -1,0 +1,194 @@
+"""What people look at: receipts, events and timers with their bytes turned into words."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from trailboss.codec.canonical import decode_canonical
+from trailboss.model.blocks import Block, ReceiptRecord
+from trailboss.model.events import EventRecord
+from trailboss.model.timers import Timer
+from trailboss.primitives.errors import ErrorObject, Rejection
+from trailboss.primitives.octets import Address, Hash32
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event.
+
+    Attributes:
+        name: Topic.
+        emitter: The actor, or the system actor that speaks for the protocol.
+        data: The fields by name; for an actor's own event whatever its bytes decode to, else the bytes.
+        block_height: Height of its block.
+        timer_id: The timer it is about, if any.
+    """
+
+    name: str
+    emitter: Address
+    data: Any
+    block_height: int
+    timer_id: Hash32 | None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What one execution did and cost. Amounts are base units.
+
+    Attributes:
+        status: ``ok``, ``reverted`` (rolled back and charged) or ``refused`` (never in a block, nothing changed).
+        error: Why it did not end well; None when ok.
+        cycles_used: Cycles used.
+        cells_used: Cells used.
+        fee_paid: Burned plus tip.
+        fee_burned: Burned.
+        tip: To the proposer.
+        refund: Given back of what was reserved.
+        return_value: What the handler returned.
+        events: In order.
+        block_height: Height of its block; for a refusal of the block it was refused from.
+        origin: ``transaction``, ``timer`` or ``message``.
+        timer_id: The timer that fired, if one did.
+        actor: The actor that ran or was made, if one did.
+        payer: Who paid.
+    """
+
+    status: str
+    error: ErrorObject | None
+    cycles_used: int
+    cells_used: int
+    fee_paid: int
+    fee_burned: int
+    tip: int
+    refund: int
+    return_value: bytes
+    events: tuple[Event, ...]
+    block_height: int
+    origin: str
+    timer_id: Hash32 | None
+    actor: Address | None
+    payer: Address
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended well."""
+        return self.status == "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class TimerView:
+    """A live timer.
+
+    Attributes:
+        timer_id: Its id.
+        actor: Owner.
+        height: At which it is due.
+        handler: That it calls.
+        payload: That the handler gets.
+        fee_payer: Who pays.
+        gas_limit: Cycles a fire may use.
+        access_limit: As given; 0 for none.
+        expires_at: Last height at which it may fire.
+        sequence: Place in the order of insertion.
+        schedule_block: Height of the block that scheduled it.
+        tier: ``ring``, ``epoch`` or ``overflow``; ``due`` once its height has passed.
+        deferrals: Blocks that have deferred it so far.
+        deferred_for: Why it waits, or None.
+        will_expire_unfired: Whether it expires before it is due, unless extended.
+    """
+
+    timer_id: Hash32
+    actor: Address
+    height: int
+    handler: str
+    payload: bytes
+    fee_payer: Address
+    gas_limit: int
+    access_limit: int
+    expires_at: int
+    sequence: int
+    schedule_block: int
+    tier: str
+    deferrals: int
+    deferred_for: str | None
+    will_expire_unfired: bool
+
+
+def event_view(event: EventRecord, height: int) -> Event:
+    """Return one event as people see it."""
+    try:
+        content: Any = decode_canonical(event.data)
+    except Rejection:
+        content = event.data
+    timer_id = Hash32(event.timer_id) if event.timer_id else None
+    return Event(event.name, Address(event.emitter), content, height, timer_id)
+
+
+def receipt_view(receipt: ReceiptRecord, height: int) -> Receipt:
+    """Return one receipt as people see it."""
+    return Receipt(
+        status=receipt.status.value,
+        error=receipt.error,
+        cycles_used=receipt.cycles_used,
+        cells_used=receipt.cells_used,
+        fee_paid=receipt.fee_paid,
+        fee_burned=receipt.fee_burned,
+        tip=receipt.tip,
+        refund=receipt.refund,
+        return_value=receipt.return_value,
+        events=tuple(event_view(event, height) for event in receipt.events),
+        block_height=height,
+        origin=receipt.origin.value,
+        timer_id=Hash32(receipt.timer_id) if receipt.timer_id else None,
+        actor=Address(receipt.actor) if receipt.actor else None,
+        payer=Address(receipt.payer),
+    )
+
+
+def refusal_view(rejection: Rejection, sender: Address, height: int) -> Receipt:
+    """Return the receipt of a transaction that no block holds."""
+    return Receipt(
+        status="refused",
+        error=rejection.error(),
+        cycles_used=0,
+        cells_used=0,
+        fee_paid=0,
+        fee_burned=0,
+        tip=0,
+        refund=0,
+        return_value=b"",
+        events=(),
+        block_height=height,
+        origin="transaction",
+        timer_id=None,
+        actor=None,
+        payer=sender,
+    )
+
+
+def timer_view(timer: Timer, tier: str, now: int) -> TimerView:
+    """Return one live timer as people see it, after the block ``now``."""
+    return TimerView(
+        timer_id=Hash32(timer.timer_id),
+        actor=Address(timer.actor),
+        height=timer.height,
+        handler=timer.handler,
+        payload=timer.payload,
+        fee_payer=Address(timer.fee_payer),
+        gas_limit=timer.gas_limit,
+        access_limit=timer.access_limit,
+        expires_at=timer.expires_at,
+        sequence=timer.sequence,
+        schedule_block=timer.schedule_block,
+        tier="due" if timer.height <= now else tier,
+        deferrals=now - timer.deferred_since + 1 if timer.deferred_since else 0,
+        deferred_for=timer.deferred_for or None,
+        will_expire_unfired=timer.expires_at < timer.height,
+    )
+
+
+def block_events(block: Block) -> Iterator[EventRecord]:
+    """Yield every event of a block: those of its receipts in order, then the block's own."""
+    for receipt in block.receipts:
+        yield from receipt.events
+    yield from block.events

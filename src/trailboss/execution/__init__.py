@@ -1,0 +1,1 @@
+"""The state transition: `block.apply_block` top to bottom, and what it stands on."""

@@ -1,0 +1,169 @@
+"""`apply_block`: the whole state transition, top to bottom.
+
+Spec: CIP-1 §3, CIP-5 §5.1
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from trailboss.execution.delivery import deliver_timers
+from trailboss.execution.frames import run_handler
+from trailboss.execution.ledger import Ledger
+from trailboss.execution.mailbox import MESSAGE_HANDLER, charge_message, take_messages
+from trailboss.execution.session import BlockContext, BlockSession, QueueChange, Scope
+from trailboss.execution.settling import Body, Run, run_envelope
+from trailboss.execution.transaction import apply_transaction
+from trailboss.governance.rules import BASEFEES_KEY, ECONOMY_KEY
+from trailboss.mechanisms.base import Mechanism, Phase
+from trailboss.model.blocks import HEADER_VERSION, Block, Header, header_hash, receipts_root, transactions_root
+from trailboss.model.configs import Basefees, Economy, Message, amount_octets, amount_of, decode_record, encode_record
+from trailboss.model.transactions import Transaction
+from trailboss.primitives.errors import InvariantError, Rejection
+from trailboss.primitives.octets import ZERO_HASH
+from trailboss.state.overlay import Overlay
+from trailboss.state.store import Store
+from trailboss.timer_queue.queue import TimerQueue
+from trailboss.vm.engine import Engine
+from trailboss.vm.meter import Meter
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A block that has been applied and committed.
+
+    Attributes:
+        block: The block.
+        refused: Transactions that may not be in it, each with its refusal.
+        queue_changes: What changed in the calendar queue, in order.
+    """
+
+    block: Block
+    refused: tuple[tuple[Transaction, Rejection], ...]
+    queue_changes: tuple[QueueChange, ...]
+
+
+def apply_block(
+    context: BlockContext,
+    transactions: Iterable[Transaction],
+    *,
+    store: Store,
+    queue: TimerQueue,
+    engine: Engine,
+    mechanism: Mechanism,
+) -> Applied:
+    """Apply a block on top of the store's state and commit it.
+
+    Spec: CIP-1 §3, CIP-5 §5.1
+
+    Args:
+        context: Facts of the block; its height is one above the store's.
+        transactions: In order; those refused are left out and reported.
+        store: Committed state.
+        queue: Calendar queue over that state.
+        engine: What runs actor code.
+        mechanism: What selects due timers.
+
+    Raises:
+        InvariantError: If the chain contradicts itself; it must not go on.
+    """
+    overlay = Overlay(store)
+    session = BlockSession(context, overlay, Ledger(overlay), queue, engine)
+    # Epoch maintenance moves buckets between tiers and writes nothing.
+    queue.advance(context.height)
+    if mechanism.policy.phase is Phase.BEFORE_TRANSACTIONS:
+        deliver_timers(session, mechanism)
+    accepted, refused = _apply_transactions(session, transactions)
+    if mechanism.policy.phase is Phase.AFTER_TRANSACTIONS:
+        deliver_timers(session, mechanism)
+    _deliver_messages(session)
+    _close(session)
+    state_root = store.commit(context.height, overlay.changes())
+    block = _seal(session, accepted, state_root)
+    return Applied(block, refused, tuple(session.queue_changes))
+
+
+def _apply_transactions(
+    session: BlockSession, transactions: Iterable[Transaction]
+) -> tuple[tuple[Transaction, ...], tuple[tuple[Transaction, Rejection], ...]]:
+    accepted, refused = [], []
+    for transaction in transactions:
+        mark = session.overlay.mark()
+        try:
+            apply_transaction(session, transaction)
+        except Rejection as rejection:
+            if session.overlay.mark() != mark:
+                raise InvariantError(f"a refused transaction has written: {rejection}") from rejection
+            refused.append((transaction, rejection))
+        else:
+            accepted.append(transaction)
+    return tuple(accepted), tuple(refused)
+
+
+def _deliver_messages(session: BlockSession) -> None:
+    """Deliver waiting messages, after the timers. Spec: CIP-5 §5.1. Decision: D-42."""
+    for message in take_messages(session):
+        charged = charge_message(session, message)
+        if charged is not None:
+            envelope, reserved = charged
+            receipt = run_envelope(session, envelope, reserved, _message_body(message))
+            session.receipts.append(receipt)
+
+
+def _message_body(message: Message) -> Body:
+    def body(scope: Scope, meter: Meter) -> Run:
+        target, sender = message.target, message.sender
+        outcome = run_handler(scope, target, MESSAGE_HANDLER, message.payload, sender=sender, meter=meter)
+        return Run(outcome.return_value, outcome.error, target)
+
+    return body
+
+
+def _close(session: BlockSession) -> None:
+    """Write what the block leaves for the next: the basefees and the money burned. Spec: CIP-3 §2."""
+    if session.reservations:
+        raise InvariantError(f"{len(session.reservations)} reserved timers neither ran nor were cancelled")
+    rules, overlay = session.context.rules, session.overlay
+    cycle, cell = rules.next_basefees(session.cycles_used, session.cells_used)
+    if (cycle, cell) != (rules.cycle_basefee, rules.cell_basefee):
+        overlay.write(BASEFEES_KEY, encode_record(Basefees(amount_octets(cycle), amount_octets(cell))))
+    if session.ledger.burned:
+        octets = overlay.read(ECONOMY_KEY)
+        if octets is None:
+            raise InvariantError("the state holds no economy record")
+        economy = decode_record(octets, Economy)
+        burned = amount_octets(amount_of(economy.burned) + session.ledger.burned)
+        overlay.write(ECONOMY_KEY, encode_record(Economy(economy.supply, burned)))
+
+
+def seal_idle(context: BlockContext, state_root: bytes) -> Block:
+    """Return the block in which nothing happens: no transaction, no due timer, no message, basefees at rest."""
+    return _sealed(context, state_root, (0, 0, 0), ZERO_HASH, ZERO_HASH)
+
+
+def _seal(session: BlockSession, transactions: tuple[Transaction, ...], state_root: bytes) -> Block:
+    receipts, events = tuple(session.receipts), tuple(session.events)
+    used = (session.cycles_used, session.cells_used, session.timer_cycles_used)
+    block = _sealed(session.context, state_root, used, transactions_root(transactions), receipts_root(receipts, events))
+    return replace(block, transactions=transactions, receipts=receipts, events=events)
+
+
+def _sealed(
+    context: BlockContext, state_root: bytes, used: tuple[int, int, int], transactions: bytes, receipts: bytes
+) -> Block:
+    header = Header(
+        version=HEADER_VERSION,
+        chain_id=context.chain_id,
+        height=context.height,
+        parent=context.parent,
+        timestamp_ms=context.timestamp_ms,
+        proposer=context.proposer,
+        transactions_root=transactions,
+        receipts_root=receipts,
+        state_root=state_root,
+        cycle_basefee=amount_octets(context.rules.cycle_basefee),
+        cell_basefee=amount_octets(context.rules.cell_basefee),
+        cycles_used=used[0],
+        cells_used=used[1],
+        timer_cycles_used=used[2],
+    )
+    return Block(header=header, hash=header_hash(header))

@@ -1,0 +1,132 @@
+"""Frames: running a handler of an actor, from a transaction or from another actor's call."""
+
+from trailboss.execution.host import ChainHost
+from trailboss.execution.session import Scope
+from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection, RejectionReason
+from trailboss.primitives.octets import Address
+from trailboss.vm.engine import Frame, Outcome
+from trailboss.vm.meter import Meter, OutOfGas
+
+
+def run_handler(
+    scope: Scope,
+    actor: bytes,
+    handler: str,
+    payload: bytes,
+    *,
+    sender: bytes,
+    meter: Meter,
+    depth: int = 0,
+    read_only: bool = False,
+) -> Outcome:
+    """Run one handler in a frame of its own. Its changes stay: the caller reverts them if the outcome has an error.
+
+    Spec: CIP-5 §5.2
+    Decision: D-24 (a missing actor or handler is a failure that costs the frame's base), D-32
+
+    Args:
+        scope: The running transaction.
+        actor: Whose code runs, 20 bytes.
+        handler: Function or method.
+        payload: Its argument.
+        sender: Immediate caller that the handler sees, 20 bytes.
+        meter: The frame's meter; its base is charged here.
+        depth: Nested calls above it.
+        read_only: Whether every change is refused.
+
+    Raises:
+        OutOfGas: If the meter cannot pay for the base.
+    """
+    ledger = scope.session.ledger
+    # CHARGE
+    meter.charge_cycles(scope.session.context.rules.params.costs.frame_base)
+    # CHECK
+    account = ledger.find(actor)
+    if account is None or not account.code_hash:
+        refusal = Rejection(
+            RejectionReason.ACTOR_NOT_FOUND, f"there is no actor at {Address(actor)}", actor=str(Address(actor))
+        )
+        return Outcome(b"", refusal.error())
+    # RUN
+    frame = Frame(
+        source=ledger.code(account),
+        code_hash=account.code_hash,
+        actor=actor,
+        deployer=account.owner,
+        handler=handler,
+        payload=payload,
+        read_only=read_only,
+        depth=depth,
+    )
+    host = ChainHost(scope=scope, frame=frame, sender=sender, meter=meter, call=call_actor)
+    return scope.session.engine.run(frame, host, meter)
+
+
+def call_actor(caller: ChainHost, target: bytes, handler: str, payload: bytes, cycles_limit: int) -> bytes:
+    """Run a handler of another actor within a frame, and return what it returns.
+
+    A call of an actor to itself keeps the outer sender; every other callee sees the calling actor.
+
+    Source: cowboy-facts §2.3, §3
+
+    Raises:
+        Rejection: ``FORBIDDEN`` beyond the greatest depth, ``NOT_FOUND`` if there is no such actor, else ``PVM_ERROR``
+            with the callee's own failure; its changes are rolled back, what it used is charged.
+        OutOfGas: If what the callee used exhausts the caller.
+    """
+    scope, frame = caller.scope, caller.frame
+    # CHECK
+    depth, limit = frame.depth + 1, scope.session.context.rules.params.limits.call_depth_max
+    if depth > limit:
+        raise Rejection(RejectionReason.FORBIDDEN, f"call depth {depth} is over the limit of {limit}", depth=depth)
+    # CHARGE
+    meter = Meter(min(cycles_limit, caller.meter.cycles_left), caller.meter.cells_left)
+    # RUN
+    mark = scope.mark()
+    try:
+        outcome = run_handler(
+            scope,
+            target,
+            handler,
+            payload,
+            sender=caller.sender if target == frame.actor else frame.actor,
+            meter=meter,
+            depth=depth,
+            read_only=frame.read_only,
+        )
+    except OutOfGas:
+        outcome = Outcome(b"", exhaustion(meter))
+    # SETTLE
+    error = outcome.error
+    if error is not None:
+        scope.revert(mark)
+    caller.meter.charge_cells(min(meter.cells_used, meter.cells_limit))
+    caller.meter.charge_cycles(min(meter.cycles_used, meter.cycles_limit))
+    if error is None:
+        return outcome.return_value
+    is_missing = error.code == RejectionReason.ACTOR_NOT_FOUND.code
+    raise Rejection(
+        RejectionReason.NOT_FOUND if is_missing else RejectionReason.PVM_ERROR,
+        f"call of {handler} on {Address(target)} failed: E{error.code} {error.slug}: {error.what}",
+        target=str(Address(target)),
+        handler=handler,
+        callee_code=error.code,
+    )
+
+
+def exhaustion(meter: Meter) -> ErrorObject:
+    """Return the error of a frame whose meter is exhausted.
+
+    Source: cowboy-facts §8 (1005 and 1006 carry used and limit)
+
+    Raises:
+        InvariantError: If it is not.
+    """
+    reason = meter.exhaustion()
+    if reason is RejectionReason.OUT_OF_CYCLES:
+        unit, used, limit = "cycles", meter.cycles_used, meter.cycles_limit
+    elif reason is RejectionReason.OUT_OF_CELLS:
+        unit, used, limit = "cells", meter.cells_used, meter.cells_limit
+    else:
+        raise InvariantError("a frame ended as out of gas with both meters within their limits")
+    return Rejection(reason, f"needs {used} {unit} and the limit is {limit}", used=used, limit=limit).error()

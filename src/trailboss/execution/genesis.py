@@ -1,0 +1,182 @@
+"""Genesis: what a chain is before its first block, from TOML or from values, to its first state.
+
+```toml
+chain_id = 1
+preset = "mainnet"
+proposer = "0x…"
+system_deployers = ["0x…"]
+
+[accounts]
+"0x…" = 1_000_000_000_000
+
+[params]
+"timers.max_timers_per_actor" = 2_048
+```
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from trailboss.codec.canonical import encode_canonical
+from trailboss.crypto.digest import domain_digest
+from trailboss.governance.rules import DEPLOYERS_KEY, ECONOMY_KEY
+from trailboss.mechanisms.registry import build_mechanism
+from trailboss.model.actors import Account, encode_account
+from trailboss.model.blocks import HEADER_VERSION, Block, Header, header_hash
+from trailboss.model.configs import Economy, amount_octets, encode_record
+from trailboss.params import ChainParams, load_params
+from trailboss.primitives.errors import ConfigurationError, Rejection
+from trailboss.primitives.octets import ZERO_HASH, Address
+from trailboss.primitives.units import U64_MAX, U128_MAX
+from trailboss.state.keys import account_key
+from trailboss.state.store import Store
+
+KEYS: Final = ("chain_id", "preset", "mechanism", "proposer", "system_deployers", "accounts", "params")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Genesis:
+    """What a chain starts from.
+
+    Attributes:
+        chain_id: Transactions are signed for it; unsigned, 64 bits.
+        preset: Parameter preset.
+        mechanism: Scheduling mechanism.
+        proposer: Who gets the tips.
+        system_deployers: Accounts that may send system instructions.
+        accounts: Balance in base units by address; the supply is their sum.
+        overrides: Parameters that differ from the preset, by dotted path.
+    """
+
+    chain_id: int
+    preset: str = "mainnet"
+    mechanism: str = "fifo"
+    proposer: Address
+    system_deployers: tuple[Address, ...] = ()
+    accounts: Mapping[Address, int] = field(default_factory=dict)
+    overrides: Mapping[str, int] = field(default_factory=dict)
+
+    def params(self) -> ChainParams:
+        """Return the chain's parameters; see `load_params` for what it refuses."""
+        return load_params(self.preset, self.overrides)
+
+    def instance_id(self) -> bytes:
+        """Return the digest of all of it, 32 bytes: two chains with one id still differ in this."""
+        return domain_digest(
+            b"cowboy-genesis-v1",
+            encode_canonical(
+                {
+                    "chain_id": self.chain_id,
+                    "preset": self.preset,
+                    "mechanism": self.mechanism,
+                    "proposer": bytes(self.proposer),
+                    "system_deployers": [bytes(address) for address in self.system_deployers],
+                    "accounts": {bytes(address): balance for address, balance in self.accounts.items()},
+                    "params": dict(self.overrides),
+                }
+            ),
+        )
+
+
+def parse_genesis(text: str) -> Genesis:
+    """Read a genesis from TOML.
+
+    Raises:
+        ConfigurationError: Naming key, value and rule.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"genesis is not TOML: {error}") from None
+    unknown = sorted(table.keys() - set(KEYS))
+    if unknown:
+        raise ConfigurationError(f"unknown genesis keys {', '.join(unknown)}; there are: {', '.join(KEYS)}")
+    for name in ("chain_id", "proposer"):
+        if name not in table:
+            raise ConfigurationError(f"genesis lacks {name}")
+    genesis = Genesis(
+        chain_id=_integer("chain_id", table["chain_id"], U64_MAX),
+        preset=_text("preset", table.get("preset", "mainnet")),
+        mechanism=_text("mechanism", table.get("mechanism", "fifo")),
+        proposer=_address("proposer", table["proposer"]),
+        system_deployers=tuple(_address("system_deployers", item) for item in table.get("system_deployers", [])),
+        accounts={
+            _address("accounts", address): _integer(f"accounts.{address}", balance, U128_MAX)
+            for address, balance in table.get("accounts", {}).items()
+        },
+        overrides=table.get("params", {}),
+    )
+    check_genesis(genesis)
+    return genesis
+
+
+def check_genesis(genesis: Genesis) -> ChainParams:
+    """Check what no chain could start from, and return its parameters.
+
+    Raises:
+        ConfigurationError: Naming the value and the rule.
+    """
+    params = genesis.params()
+    build_mechanism(genesis.mechanism, params)
+    supply = sum(genesis.accounts.values())
+    if supply > U128_MAX:
+        raise ConfigurationError(f"the genesis accounts hold {supply} base units, more than 128 bits")
+    return params
+
+
+def apply_genesis(genesis: Genesis, store: Store) -> Block:
+    """Write the first state and return block 0.
+
+    Raises:
+        ConfigurationError: If `check_genesis` refuses it; the store is unchanged then.
+    """
+    # CHECK
+    params = check_genesis(genesis)
+    # RUN
+    changes: dict[bytes, bytes | None] = {
+        account_key(address): encode_account(Account(balance=amount_octets(balance)))
+        for address, balance in genesis.accounts.items()
+    }
+    supply = sum(genesis.accounts.values())
+    changes[ECONOMY_KEY] = encode_record(Economy(amount_octets(supply), amount_octets(0)))
+    if genesis.system_deployers:
+        changes[DEPLOYERS_KEY] = b"".join(genesis.system_deployers)
+    state_root = store.commit(0, changes)
+    header = Header(
+        version=HEADER_VERSION,
+        chain_id=genesis.chain_id,
+        height=0,
+        parent=ZERO_HASH,
+        timestamp_ms=params.governance.genesis_timestamp_ms,
+        proposer=genesis.proposer,
+        transactions_root=ZERO_HASH,
+        receipts_root=ZERO_HASH,
+        state_root=state_root,
+        cycle_basefee=amount_octets(params.fees.genesis_cycle_basefee),
+        cell_basefee=amount_octets(params.fees.genesis_cell_basefee),
+        cycles_used=0,
+        cells_used=0,
+        timer_cycles_used=0,
+    )
+    return Block(header=header, hash=header_hash(header))
+
+
+def _integer(name: str, value: Any, maximum: int) -> int:
+    if type(value) is not int or not 0 <= value <= maximum:
+        raise ConfigurationError(f"genesis {name} = {value!r} must be an integer within 0..={maximum}")
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ConfigurationError(f"genesis {name} = {value!r} must be text")
+    return value
+
+
+def _address(name: str, value: Any) -> Address:
+    try:
+        return Address.parse(_text(name, value))
+    except Rejection as rejection:
+        raise ConfigurationError(f"genesis {name}: {rejection.what}") from None

@@ -1,0 +1,158 @@
+"""`ChainHost`: the answers that the chain gives to a running frame."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from trailboss.crypto.digest import domain_digest
+from trailboss.execution import timers
+from trailboss.execution.mailbox import send_message
+from trailboss.execution.session import Scope
+from trailboss.model.effects import EventEmitted
+from trailboss.model.events import EventRecord
+from trailboss.model.timers import TimerRequest
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.octets import Address
+from trailboss.state.keys import storage_key
+from trailboss.state.slots import decode_slot, encode_slot
+from trailboss.vm.engine import Frame
+from trailboss.vm.meter import Meter
+
+CallActor = Callable[["ChainHost", bytes, str, bytes, int], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainHost:
+    """The `trailboss.vm.host.Host` of one frame.
+
+    Attributes:
+        scope: The running transaction.
+        frame: The frame.
+        sender: Immediate caller, 20 bytes.
+        meter: The frame's meter.
+        call: How a nested frame is run; given, so that hosts and frames need not import one another.
+    """
+
+    scope: Scope
+    frame: Frame
+    sender: bytes
+    meter: Meter
+    call: CallActor
+
+    def context(self) -> Mapping[str, object]:
+        """Return the facts of this execution. Source: cowboy-facts §2.1."""
+        session = self.scope.session
+        block = session.context
+        return {
+            "chain_id": block.chain_id,
+            "chain_instance_id": block.chain_instance_id,
+            "pvm_version": session.engine.version(),
+            "sender": self.sender,
+            "actor_addr": self.frame.actor,
+            "tx_hash": self.scope.envelope.origin_hash,
+            "block_height": block.height,
+            "timestamp_ms": block.timestamp_ms,
+            "hire_id": None,
+        }
+
+    def owner(self) -> bytes:
+        """Return the deployer of the running actor."""
+        return self.frame.deployer
+
+    def read_slot(self, slot: bytes) -> bytes | None:
+        """Return the value of a slot of the running actor, or None."""
+        record = self.scope.session.overlay.read(storage_key(self.frame.actor, slot))
+        return None if record is None else decode_slot(record)[1]
+
+    def write_slot(self, slot: bytes, content: bytes) -> None:
+        """Write a slot; every byte of name and value is a cell. Spec: CIP-5 §6.1."""
+        # CHECK
+        self._check_writable("set_state")
+        limits = self.scope.session.context.rules.params.limits
+        _check_size("slot name", len(slot), limits.slot_bytes_max)
+        _check_size("slot value", len(content), limits.slot_value_bytes_max, least=0)
+        # CHARGE
+        self.meter.charge_cells(len(slot) + len(content))
+        # RUN
+        self.scope.session.overlay.write(storage_key(self.frame.actor, slot), encode_slot(slot, content))
+
+    def delete_slot(self, slot: bytes) -> None:
+        """Delete a slot; nothing happens if it is not there."""
+        self._check_writable("delete_state")
+        self.scope.session.overlay.delete(storage_key(self.frame.actor, slot))
+
+    def scan_slots(self, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """Return slots by prefix; every byte returned is a cell. Source: cowboy-facts §2.2."""
+        rows = self.scope.session.overlay.scan(self.frame.actor, prefix, limit)
+        self.meter.charge_cells(sum(len(slot) + len(content) for slot, content in rows))
+        return rows
+
+    def schedule_timer(self, request: TimerRequest) -> bytes:
+        """Accept a timer. Spec: CIP-5 §4.1."""
+        self._check_writable("schedule_timer")
+        return timers.schedule_timer(self.scope, self.frame.actor, request, self.meter)
+
+    def extend_timer(self, timer_id: bytes, expires_at: int) -> None:
+        """Move a timer's last height. Spec: CIP-5 §4.1."""
+        self._check_writable("extend_timer")
+        timers.extend_timer(self.scope, timer_id, expires_at, self.frame.actor)
+
+    def cancel_timer(self, timer_id: bytes) -> None:
+        """Cancel a timer. Spec: CIP-5 §4.1."""
+        self._check_writable("cancel_timer")
+        timers.cancel_timer(self.scope, timer_id, self.frame.actor)
+
+    def emit_event(self, name: str, octets: bytes) -> int:
+        """Emit an event; every byte of name and data is a cell. Source: cowboy-facts §2.5."""
+        # CHECK
+        self._check_writable("emit_event")
+        limits = self.scope.session.context.rules.params.limits
+        topic = name.encode()
+        _check_size("event name", len(topic), limits.event_name_bytes_max)
+        _check_size("event data", len(octets), limits.event_bytes_max, least=0)
+        # CHARGE
+        self.meter.charge_cells(len(topic) + len(octets))
+        # RUN
+        self.scope.effects.append(EventEmitted(EventRecord(name, self.frame.actor, octets)))
+        self.scope.emitted += 1
+        return self.scope.emitted
+
+    def send_message(self, target: bytes, payload: bytes) -> None:
+        """Send a message. Decision: D-42."""
+        self._check_writable("send_message")
+        send_message(self.scope, self.frame.actor, target, payload, self.meter)
+
+    def call_actor(self, target: bytes, handler: str, payload: bytes, cycles_limit: int) -> bytes:
+        """Run a handler of another actor now."""
+        return self.call(self, target, handler, payload, cycles_limit)
+
+    def transfer(self, to: bytes, amount: int) -> None:
+        """Move money of the running actor."""
+        self._check_writable("transfer_balance")
+        self.scope.session.ledger.transfer(self.frame.actor, to, amount)
+
+    def randomness(self, domain: bytes) -> bytes:
+        """Return 32 bytes from the parent's hash, the execution's origin, the actor and the domain.
+
+        Decision: D-43 (known before the block: fit for spreading, not for lotteries)
+        """
+        block, envelope = self.scope.session.context, self.scope.envelope
+        height = block.height.to_bytes(8, "big")
+        origin = envelope.origin_hash + envelope.timer_id
+        return domain_digest(b"cowboy-randomness-v1", block.parent, height, origin, self.frame.actor, domain)
+
+    def _check_writable(self, call: str) -> None:
+        if self.frame.read_only:
+            raise Rejection(
+                RejectionReason.FORBIDDEN, f"{call} in a read-only frame of {Address(self.frame.actor)}", call=call
+            )
+
+
+def _check_size(name: str, size: int, limit: int, least: int = 1) -> None:
+    if not least <= size <= limit:
+        raise Rejection(
+            RejectionReason.INVALID_INPUT,
+            f"{name} has {size} bytes, outside {least}..={limit}",
+            field=name,
+            size=size,
+            limit=limit,
+        )

@@ -1,0 +1,205 @@
+"""What each instruction of a transaction does. Every function runs within `settling.run_envelope`."""
+
+from typing import Final
+
+from trailboss.codec.canonical import encode_canonical
+from trailboss.crypto.digest import keccak256
+from trailboss.execution import timers
+from trailboss.execution.frames import run_handler
+from trailboss.execution.session import Scope
+from trailboss.execution.settling import Run
+from trailboss.governance import apply as governance
+from trailboss.model.actors import Account
+from trailboss.model.events import ACTOR_DEPLOYED, ACTOR_UPGRADED, EventRecord
+from trailboss.model.transactions import (
+    CancelTimer,
+    CreateAccount,
+    DeployActor,
+    ExecuteActor,
+    ExtendTimer,
+    FundActor,
+    Instruction,
+    SetGovParam,
+    Transfer,
+    UpdateBasefeeConfig,
+    UpdateLaneFeeMultipliers,
+    UpdateTimerConfig,
+    UpgradeActor,
+    derive_actor_address,
+)
+from trailboss.params import CostParams
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.octets import Address
+from trailboss.vm.meter import Meter
+
+CREATION_HANDLERS: Final = ("init", "deploy")
+"""What the creation call runs if the transaction names no handler: the first that the source has. Decision: D-36."""
+
+
+def intrinsic_costs(instruction: Instruction, costs: CostParams) -> tuple[int, int]:
+    """Return the cycles and cells an instruction uses before it runs: its kind's price, and a cell a byte it brings.
+
+    Source: cowboy-facts §5.1 (calldata), §5.2 (transfer), §5.3 (deploy)
+    Decision: D-45
+    """
+    match instruction:
+        case Transfer() | FundActor():
+            return costs.transaction_base + costs.transfer, costs.transfer_cells
+        case DeployActor(code=code, init_payload=payload):
+            return costs.transaction_base + costs.deploy, len(code) + len(payload or b"")
+        case UpgradeActor(code=code):
+            return costs.transaction_base + costs.deploy, len(code)
+        case ExecuteActor(handler=handler, payload=payload):
+            return costs.transaction_base, len(handler.encode()) + len(payload)
+        case SetGovParam(key=key, value=value):
+            return costs.transaction_base, len(key) + len(value)
+        case _:
+            return costs.transaction_base, 0
+
+
+def execute_instruction(scope: Scope, instruction: Instruction, meter: Meter) -> Run:
+    """Carry out an instruction; its changes are rolled back by the caller if the run has an error.
+
+    Raises:
+        Rejection: If a rule refuses it.
+        OutOfGas: If a meter is exhausted.
+    """
+    match instruction:
+        case Transfer(to, amount):
+            return _transfer(scope, to, amount)
+        case FundActor(actor, amount):
+            return _fund(scope, actor, amount)
+        case CreateAccount(account):
+            return _create_account(scope, account)
+        case DeployActor():
+            return _deploy(scope, instruction, meter)
+        case UpgradeActor():
+            return _upgrade(scope, instruction)
+        case ExecuteActor(actor, handler, payload):
+            outcome = run_handler(scope, actor, handler, payload, sender=scope.envelope.sender, meter=meter)
+            return Run(outcome.return_value, outcome.error, actor)
+        case _:
+            return _govern(scope, instruction)
+
+
+def _govern(scope: Scope, instruction: Instruction) -> Run:
+    """Carry out a system instruction. Spec: CIP-5 §5.4, CIP-5 §6.4. Decision: D-34."""
+    overlay, rules = scope.session.overlay, scope.session.context.rules
+    # CHECK
+    governance.check_deployer(rules, scope.envelope.sender, instruction.name)
+    # RUN
+    match instruction:
+        case CancelTimer(timer_id):
+            timers.cancel_timer(scope, timer_id, None)
+            return Run()
+        case ExtendTimer(timer_id, new_expires_at):
+            timers.extend_timer(scope, timer_id, new_expires_at, None)
+            return Run()
+        case UpdateTimerConfig():
+            event = governance.update_timer_config(overlay, rules, instruction)
+        case UpdateBasefeeConfig():
+            event = governance.update_basefee_config(overlay, rules, instruction)
+        case UpdateLaneFeeMultipliers():
+            event = governance.update_lane_multipliers(overlay, rules, instruction)
+        case SetGovParam():
+            event = governance.set_parameter(overlay, rules, instruction)
+        case _:
+            raise Rejection(
+                RejectionReason.UNSUPPORTED_INSTRUCTION, f"{instruction.name} is not executed by this chain"
+            )
+    return Run(events=(event,))
+
+
+def _transfer(scope: Scope, to: bytes, amount: int) -> Run:
+    scope.session.ledger.transfer(scope.envelope.sender, to, amount)
+    return Run()
+
+
+def _fund(scope: Scope, actor: bytes, amount: int) -> Run:
+    _check_actor(scope, actor)
+    return _transfer(scope, actor, amount)
+
+
+def _create_account(scope: Scope, address: bytes) -> Run:
+    ledger = scope.session.ledger
+    # CHECK
+    if ledger.find(address) is not None:
+        raise Rejection(
+            RejectionReason.ACCOUNT_EXISTS, f"there is an account at {Address(address)}", account=str(Address(address))
+        )
+    # RUN
+    ledger.put(address, Account())
+    return Run()
+
+
+def _deploy(scope: Scope, instruction: DeployActor, meter: Meter) -> Run:
+    """Create an actor and run its creation call. Decision: D-36."""
+    session, deployer = scope.session, scope.envelope.sender
+    # CHECK
+    source = _checked_source(scope, instruction.code)
+    code_hash = keccak256(instruction.code)
+    actor = derive_actor_address(Address(deployer), instruction.salt, code_hash, instruction.shard)
+    account = session.ledger.account(actor)
+    if account.code_hash:
+        raise Rejection(RejectionReason.ACTOR_EXISTS, f"there is an actor at {actor}", actor=str(actor))
+    # RUN
+    account.code_hash = code_hash
+    account.owner = bytes(deployer)
+    session.ledger.put(actor, account)
+    session.ledger.store_code(code_hash, instruction.code)
+    facts = {"actor": bytes(actor), "owner": bytes(deployer), "code_hash": code_hash}
+    events = (EventRecord(ACTOR_DEPLOYED, actor, encode_canonical(facts)),)
+    handler = instruction.init_handler or _creation_handler(session.engine.handlers(source, code_hash))
+    if handler is None:
+        return Run(actor=actor, events=events)
+    payload = instruction.init_payload or b""
+    outcome = run_handler(scope, actor, handler, payload, sender=deployer, meter=meter)
+    return Run(outcome.return_value, outcome.error, actor, events)
+
+
+def _upgrade(scope: Scope, instruction: UpgradeActor) -> Run:
+    """Replace an actor's code; its storage, timers and owner stay. Spec: CIP-5 §5.4."""
+    ledger = scope.session.ledger
+    # CHECK
+    governance.check_deployer(scope.session.context.rules, scope.envelope.sender, instruction.name)
+    account = _check_actor(scope, instruction.actor)
+    _checked_source(scope, instruction.code)
+    # RUN
+    account.code_hash = keccak256(instruction.code)
+    ledger.put(instruction.actor, account)
+    ledger.store_code(account.code_hash, instruction.code)
+    facts = {"actor": bytes(instruction.actor), "code_hash": account.code_hash}
+    event = EventRecord(ACTOR_UPGRADED, instruction.actor, encode_canonical(facts))
+    return Run(actor=instruction.actor, events=(event,))
+
+
+def _creation_handler(available: frozenset[str]) -> str | None:
+    return next((name for name in CREATION_HANDLERS if name in available), None)
+
+
+def _checked_source(scope: Scope, code: bytes) -> str:
+    limit = scope.session.context.rules.params.limits.source_bytes_max
+    if not 1 <= len(code) <= limit:
+        raise Rejection(
+            RejectionReason.INVALID_DATA,
+            f"source has {len(code)} bytes, outside 1..={limit}",
+            size=len(code),
+            limit=limit,
+        )
+    try:
+        source = code.decode()
+    except UnicodeDecodeError as error:
+        raise Rejection(
+            RejectionReason.INVALID_DATA, f"source is not UTF-8 at byte {error.start}", offset=error.start
+        ) from None
+    scope.session.engine.check_source(source)
+    return source
+
+
+def _check_actor(scope: Scope, address: bytes) -> Account:
+    account = scope.session.ledger.find(address)
+    if account is None or not account.code_hash:
+        raise Rejection(
+            RejectionReason.ACTOR_NOT_FOUND, f"there is no actor at {Address(address)}", actor=str(Address(address))
+        )
+    return account

@@ -1,0 +1,108 @@
+"""Accounts and money over an overlay. Every movement of money in the chain goes through here.
+
+Spec: CIP-5 §6.3
+"""
+
+from trailboss.model.actors import Account, decode_account, encode_account
+from trailboss.model.configs import amount_octets, amount_of
+from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
+from trailboss.primitives.octets import Address
+from trailboss.primitives.units import U128_MAX
+from trailboss.state.keys import account_key, code_key
+from trailboss.state.overlay import Overlay
+
+
+class Ledger:
+    """Accounts as the running block sees them.
+
+    Attributes:
+        burned: Base units burned so far in this block.
+    """
+
+    __slots__ = ("_overlay", "burned")
+
+    def __init__(self, overlay: Overlay) -> None:
+        self._overlay = overlay
+        self.burned = 0
+
+    def find(self, address: bytes) -> Account | None:
+        """Return the account, a copy to change and `put` back, or None."""
+        octets = self._overlay.read(account_key(address))
+        return None if octets is None else decode_account(octets)
+
+    def account(self, address: bytes) -> Account:
+        """Return the account, or an empty one that `put` would create."""
+        return self.find(address) or Account()
+
+    def put(self, address: bytes, account: Account) -> None:
+        """Write an account."""
+        self._overlay.write(account_key(address), encode_account(account))
+
+    def balance(self, address: bytes) -> int:
+        """Return the balance in base units; 0 for an account that is not there."""
+        account = self.find(address)
+        return 0 if account is None else amount_of(account.balance)
+
+    def credit(self, address: bytes, amount: int) -> None:
+        """Add to a balance, creating the account if need be.
+
+        Raises:
+            InvariantError: If the balance would not fit 128 bits: the whole supply does, so money was made.
+        """
+        if amount == 0:
+            return
+        account = self.account(address)
+        balance = amount_of(account.balance) + amount
+        if balance > U128_MAX:
+            raise InvariantError(f"the balance of {Address(address)} would be {balance}, more than 128 bits")
+        account.balance = amount_octets(balance)
+        self.put(address, account)
+
+    def debit(self, address: bytes, amount: int) -> None:
+        """Take from a balance.
+
+        Raises:
+            Rejection: ``INSUFFICIENT_BALANCE`` if it holds less; nothing has changed.
+        """
+        if amount == 0:
+            return
+        account = self.account(address)
+        balance = amount_of(account.balance)
+        if balance < amount:
+            raise Rejection(
+                RejectionReason.INSUFFICIENT_BALANCE,
+                f"{Address(address)} holds {balance} base units, {amount} are needed",
+                account=str(Address(address)),
+                required=str(amount),
+                available=str(balance),
+            )
+        account.balance = amount_octets(balance - amount)
+        self.put(address, account)
+
+    def transfer(self, sender: bytes, to: bytes, amount: int) -> None:
+        """Move money.
+
+        Raises:
+            Rejection: As `debit`; nothing has changed.
+        """
+        self.debit(sender, amount)
+        self.credit(to, amount)
+
+    def burn(self, amount: int) -> None:
+        """Count base units, already debited, as gone for ever."""
+        self.burned += amount
+
+    def code(self, account: Account) -> str:
+        """Return an actor's source text.
+
+        Raises:
+            InvariantError: If the state names code that it does not hold.
+        """
+        octets = self._overlay.read(code_key(account.code_hash))
+        if octets is None:
+            raise InvariantError(f"the state holds no code {account.code_hash.hex()}")
+        return octets.decode()
+
+    def store_code(self, code_hash: bytes, source: bytes) -> None:
+        """Write source text under its hash; the same text is stored once."""
+        self._overlay.write(code_key(code_hash), source)

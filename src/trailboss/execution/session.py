@@ -1,0 +1,186 @@
+"""What is open while a block, and within it a transaction, is being applied."""
+
+from dataclasses import dataclass, field
+
+from trailboss.execution.ledger import Ledger
+from trailboss.fees.settlement import Prices
+from trailboss.governance.rules import SCHEDULER_KEY, Rules
+from trailboss.model.blocks import Origin, ReceiptRecord
+from trailboss.model.configs import SchedulerTotals, decode_record, encode_record
+from trailboss.model.effects import Effect
+from trailboss.model.events import EventRecord
+from trailboss.model.timers import Timer, TimerEnd
+from trailboss.model.transactions import Transaction
+from trailboss.state.overlay import Overlay
+from trailboss.timer_queue.queue import TimerQueue
+from trailboss.vm.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class BlockContext:
+    """Facts that hold for the whole block.
+
+    Attributes:
+        chain_id: Of the chain.
+        chain_instance_id: Hash of the genesis, 32 bytes.
+        height: Of the block.
+        timestamp_ms: Of the block, milliseconds since 1970.
+        parent: Hash of the header before.
+        proposer: Who gets the tips, 20 bytes.
+        rules: Everything governed.
+    """
+
+    chain_id: int
+    chain_instance_id: bytes
+    height: int
+    timestamp_ms: int
+    parent: bytes
+    proposer: bytes
+    rules: Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A due timer that has been removed and pre-charged, and waits for its turn in this block.
+
+    Attributes:
+        timer: The timer.
+        amount: Base units taken from its fee payer.
+        prices: The prices they were taken at.
+    """
+
+    timer: Timer
+    amount: int
+    prices: Prices
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChange:
+    """One change of the calendar queue, kept so that it can be undone.
+
+    Attributes:
+        placed: Whether the timer came in, else it left.
+        height: At which the timer is due.
+        sequence: Its place in the order of insertion.
+        timer_id: Its id.
+    """
+
+    placed: bool
+    height: int
+    sequence: int
+    timer_id: bytes
+
+
+@dataclass(slots=True)
+class BlockSession:
+    """A block while it is being applied. Only `apply_block` makes one.
+
+    Attributes:
+        context: Facts of the block.
+        overlay: All writes of the block.
+        ledger: Accounts over the overlay.
+        queue: The calendar queue; what changes in it is kept in ``queue_changes``.
+        engine: What runs actor code.
+        reservations: Due timers pre-charged and not yet run, by id, in order.
+        cycles_used: By everything so far.
+        cells_used: By everything so far.
+        timer_cycles_used: By fires so far.
+    """
+
+    context: BlockContext
+    overlay: Overlay
+    ledger: Ledger
+    queue: TimerQueue
+    engine: Engine
+    receipts: list[ReceiptRecord] = field(default_factory=list)
+    events: list[EventRecord] = field(default_factory=list)
+    reservations: dict[bytes, Reservation] = field(default_factory=dict)
+    queue_changes: list[QueueChange] = field(default_factory=list)
+    cycles_used: int = 0
+    cells_used: int = 0
+    timer_cycles_used: int = 0
+
+    def place(self, timer: Timer) -> None:
+        """Put a timer into the calendar queue."""
+        self.queue.place(timer.height, timer.sequence, timer.timer_id)
+        self.queue_changes.append(QueueChange(True, timer.height, timer.sequence, timer.timer_id))
+
+    def remove(self, timer: Timer) -> None:
+        """Take a timer out of the calendar queue."""
+        self.queue.cancel(timer.timer_id)
+        self.queue_changes.append(QueueChange(False, timer.height, timer.sequence, timer.timer_id))
+
+    def totals(self) -> SchedulerTotals:
+        """Return the running totals over all timers, as they stand."""
+        octets = self.overlay.read(SCHEDULER_KEY)
+        return SchedulerTotals() if octets is None else decode_record(octets, SchedulerTotals)
+
+    def count_scheduled(self) -> int:
+        """Count one more timer scheduled and return how many there were before: its FIFO sequence."""
+        totals = self.totals()
+        totals.scheduled += 1
+        self.overlay.write(SCHEDULER_KEY, encode_record(totals))
+        return totals.scheduled - 1
+
+    def count_end(self, end: TimerEnd) -> None:
+        """Count one more timer gone by the given path."""
+        totals = self.totals()
+        setattr(totals, end.value, getattr(totals, end.value) + 1)
+        self.overlay.write(SCHEDULER_KEY, encode_record(totals))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """One paid execution, whatever it came from: a transaction, a timer's fire, a message.
+
+    Attributes:
+        origin: What it came from.
+        origin_hash: Transaction hash; 32 zero bytes otherwise. Spec: CIP-5 §5.2.
+        sender: Immediate caller that the handler sees.
+        signer: Whose consent the fee payer rule accepts besides the actor's own. Decision: D-25.
+        payer: Account that pays.
+        cycles_limit: Cycles it may use.
+        cells_limit: Cells it may use.
+        intrinsic_cycles: Used before anything runs.
+        intrinsic_cells: Used before anything runs.
+        prices: What a unit costs.
+        timer_id: The timer that fires, or empty.
+    """
+
+    origin: Origin
+    origin_hash: bytes
+    sender: bytes
+    signer: bytes
+    payer: bytes
+    cycles_limit: int
+    cells_limit: int
+    intrinsic_cycles: int
+    intrinsic_cells: int
+    prices: Prices
+    transaction: Transaction | None = None
+    timer_id: bytes = b""
+
+
+@dataclass(slots=True)
+class Scope:
+    """A transaction while it runs.
+
+    Attributes:
+        session: The block it runs in.
+        envelope: What is executed.
+        effects: What frames have asked for, in order; cut back when a frame fails.
+    """
+
+    session: BlockSession
+    envelope: Envelope
+    effects: list[Effect] = field(default_factory=list)
+    emitted: int = 0
+
+    def mark(self) -> tuple[int, int]:
+        """Return where the transaction stands, for `revert`."""
+        return self.session.overlay.mark(), len(self.effects)
+
+    def revert(self, mark: tuple[int, int]) -> None:
+        """Go back to a mark: writes and effects since then are gone."""
+        self.session.overlay.revert(mark[0])
+        del self.effects[mark[1] :]

@@ -1,0 +1,176 @@
+"""One paid execution, whatever it came from: run what was reserved for, keep or roll back, settle, receipt.
+
+A transaction, a timer's fire and a message all come through `run_envelope`; they differ in who checked and charged.
+
+Spec: CIP-5 §5.2, CIP-5 §6.3
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trailboss.codec.canonical import encode_canonical
+from trailboss.execution.frames import exhaustion
+from trailboss.execution.session import BlockSession, Envelope, Scope
+from trailboss.fees.settlement import settle
+from trailboss.model.blocks import Origin, ReceiptRecord, Status
+from trailboss.model.effects import (
+    Effect,
+    EventEmitted,
+    MessageSent,
+    ReservedTimerCancelled,
+    TimerCancelled,
+    TimerExtended,
+    TimerScheduled,
+)
+from trailboss.model.events import (
+    MESSAGE_SENT,
+    TIMER_CANCELLED,
+    TIMER_CANCELLED_BY_GOVERNANCE,
+    TIMER_EXTENDED,
+    TIMER_EXTENDED_BY_GOVERNANCE,
+    TIMER_SCHEDULED,
+    EventRecord,
+)
+from trailboss.model.timers import Timer
+from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
+from trailboss.primitives.octets import system_address
+from trailboss.vm.meter import Meter, OutOfGas
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What running an instruction came to.
+
+    Attributes:
+        return_value: What the handler returned; empty if nothing did.
+        error: Why it failed; everything it changed is to be rolled back.
+        actor: The actor that ran or was made, or empty.
+        events: The chain's own events about it, after those of its effects.
+    """
+
+    return_value: bytes = b""
+    error: ErrorObject | None = None
+    actor: bytes = b""
+    events: tuple[EventRecord, ...] = ()
+
+
+Body = Callable[[Scope, Meter], Run]
+
+
+def run_envelope(session: BlockSession, envelope: Envelope, reserved: int, body: Body) -> ReceiptRecord:
+    """Run a body whose cost has been taken from the payer, settle, and append the receipt to the block.
+
+    Spec: CIP-5 §4.3, CIP-5 §6.3
+
+    Args:
+        session: The block.
+        envelope: Limits, prices, identities.
+        reserved: Base units already debited from the payer.
+        body: What runs; it may raise `Rejection` or `OutOfGas`.
+    """
+    # CHECK
+    meter = Meter(envelope.cycles_limit, envelope.cells_limit)
+    scope = Scope(session, envelope)
+    mark = scope.mark()
+    # RUN
+    try:
+        meter.charge_cycles(envelope.intrinsic_cycles)
+        meter.charge_cells(envelope.intrinsic_cells)
+        run = body(scope, meter)
+    except OutOfGas:
+        run = Run()
+    except Rejection as rejection:
+        run = Run(error=rejection.error())
+    if meter.exhaustion() is not None:
+        run = Run(error=exhaustion(meter), actor=run.actor)
+    if run.error is None:
+        events = (*commit_effects(scope), *run.events)
+    else:
+        scope.revert(mark)
+        events = ()
+    # SETTLE
+    cycles = min(meter.cycles_used, meter.cycles_limit)
+    cells = min(meter.cells_used, meter.cells_limit)
+    settlement = settle(reserved, cycles, cells, envelope.prices)
+    session.ledger.credit(envelope.payer, settlement.refund)
+    session.ledger.credit(session.context.proposer, settlement.tip)
+    session.ledger.burn(settlement.burned)
+    session.overlay.clear_transient()
+    session.cycles_used += cycles
+    session.cells_used += cells
+    return ReceiptRecord(
+        origin=envelope.origin,
+        origin_hash=envelope.origin_hash,
+        sender=envelope.sender,
+        payer=envelope.payer,
+        status=Status.OK if run.error is None else Status.REVERTED,
+        error=run.error,
+        cycles_used=cycles,
+        cells_used=cells,
+        reserved=reserved,
+        fee_burned=settlement.burned,
+        tip=settlement.tip,
+        refund=settlement.refund,
+        return_value=run.return_value if run.error is None else b"",
+        events=events,
+        timer_id=envelope.timer_id if envelope.origin is Origin.TIMER else b"",
+        actor=run.actor,
+    )
+
+
+def commit_effects(scope: Scope) -> list[EventRecord]:
+    """Apply a committed transaction's effects to queue and reservations; return one event for each, in order.
+
+    Spec: CIP-5 §4.3
+    Decision: D-27
+    """
+    return [_commit(scope.session, effect) for effect in scope.effects]
+
+
+def _commit(session: BlockSession, effect: Effect) -> EventRecord:
+    match effect:
+        case TimerScheduled(timer):
+            session.place(timer)
+            return _timer_event(TIMER_SCHEDULED, timer, _scheduled_facts(timer))
+        case TimerCancelled(timer, by_governance):
+            session.remove(timer)
+            return _cancelled(session, timer, 0, by_governance=by_governance)
+        case ReservedTimerCancelled(timer, by_governance):
+            reservation = session.reservations.pop(timer.timer_id, None)
+            if reservation is None:
+                raise InvariantError(f"timer {timer.timer_id.hex()} was cancelled twice, or after it ran")
+            session.ledger.credit(timer.fee_payer, reservation.amount)
+            return _cancelled(session, timer, reservation.amount, by_governance=by_governance)
+        case TimerExtended(timer, by_governance):
+            facts = {"timer_id": timer.timer_id, "expires_at": timer.expires_at}
+            name = TIMER_EXTENDED_BY_GOVERNANCE if by_governance else TIMER_EXTENDED
+            return _timer_event(name, timer, facts, emitter=_governance(session) if by_governance else None)
+        case EventEmitted(event):
+            return event
+        case MessageSent(sender, target, payload):
+            return EventRecord(MESSAGE_SENT, sender, encode_canonical({"target": target, "size": len(payload)}))
+
+
+def _scheduled_facts(timer: Timer) -> dict[str, object]:
+    return {
+        "timer_id": timer.timer_id,
+        "height": timer.height,
+        "handler": timer.handler,
+        "fee_payer": timer.fee_payer,
+        "gas_limit": timer.gas_limit,
+        "expires_at": timer.expires_at,
+    }
+
+
+def _cancelled(session: BlockSession, timer: Timer, refund: int, *, by_governance: bool) -> EventRecord:
+    facts = {"timer_id": timer.timer_id, "refund": refund}
+    name = TIMER_CANCELLED_BY_GOVERNANCE if by_governance else TIMER_CANCELLED
+    return _timer_event(name, timer, facts, emitter=_governance(session) if by_governance else None)
+
+
+def _timer_event(name: str, timer: Timer, facts: dict[str, object], emitter: bytes | None = None) -> EventRecord:
+    return EventRecord(name, timer.actor if emitter is None else emitter, encode_canonical(facts), timer.timer_id)
+
+
+def _governance(session: BlockSession) -> bytes:
+    return system_address(session.context.rules.params.governance.governance_actor)

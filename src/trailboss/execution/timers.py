@@ -1,0 +1,288 @@
+"""The life of a timer in state: schedule, extend, cancel, defer, remove, and its record in the overlay.
+
+Writes go to the overlay at once and vanish with it if the frame fails. The calendar queue and the events follow from
+the effects, when the transaction commits.
+
+Spec: CIP-5 §3, CIP-5 §4
+"""
+
+from typing import Final
+
+import msgspec
+
+from trailboss.execution.session import BlockSession, Scope
+from trailboss.model.effects import ReservedTimerCancelled, TimerCancelled, TimerExtended, TimerScheduled
+from trailboss.model.envelopes import route_payload
+from trailboss.model.timers import (
+    RECORD_VERSION,
+    Timer,
+    TimerEnd,
+    TimerRequest,
+    decode_timer,
+    encode_timer,
+    timer_id,
+)
+from trailboss.primitives.arithmetic import clamp
+from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
+from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
+from trailboss.primitives.units import U64_MAX
+from trailboss.state.keys import timer_key, transient_key
+from trailboss.vm.meter import Meter
+
+PENDING: Final = b"timer"
+CANCELLED: Final = b"cancelled"
+
+
+def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Meter) -> bytes:
+    """Accept a timer of ``actor`` and return its id.
+
+    Spec: CIP-5 §4.1, CIP-5 §4.2, CIP-5 §6.1
+
+    Raises:
+        Rejection: If a rule of §4.2 refuses it; nothing has changed but the meter.
+        OutOfGas: If the payload's cells do not fit the frame.
+    """
+    session = scope.session
+    params, config = session.context.rules.params, session.context.rules.timer
+    # CHECK
+    height, now = request.height, session.context.height
+    check_height(height, now)
+    if len(request.payload) > params.timers.payload_bytes_max:
+        raise _too_long("payload", len(request.payload), params.timers.payload_bytes_max)
+    payer = actor if request.fee_payer is None else request.fee_payer
+    check_fee_payer(payer, actor, scope.envelope.signer, params.governance.reserved_band_max)
+    gas_limit = config.max_cycles_per_fire if request.gas_limit is None else request.gas_limit
+    if not 1 <= gas_limit <= config.max_cycles_per_fire:
+        raise _outside("gas_limit", gas_limit, 1, config.max_cycles_per_fire)
+    last = min(now + config.max_ttl_blocks, U64_MAX)
+    expires_at = last if request.expires_at is None else request.expires_at
+    if not now < expires_at <= last:
+        raise _outside("expires_at", expires_at, now + 1, last)
+    account = session.ledger.account(actor)
+    if account.timer_count >= config.max_timers_per_actor:
+        limit = config.max_timers_per_actor
+        raise Rejection(
+            RejectionReason.TIMER_LIMIT,
+            f"{Address(actor)} holds {account.timer_count} live timers and the limit is {limit}",
+            actor=str(Address(actor)),
+            limit=limit,
+        )
+    # CHARGE
+    meter.charge_cells(len(request.payload) + params.costs.timer_index_cells)
+    # RUN
+    identity = timer_id(actor, height, request.payload, account.timer_nonce)
+    account.timer_nonce += 1
+    account.timer_count += 1
+    session.ledger.put(actor, account)
+    handler, payload = route_payload(request.payload, params.timers.handler_bytes_max)
+    timer = Timer(
+        version=RECORD_VERSION,
+        actor=actor,
+        height=height,
+        timer_id=identity,
+        sequence=session.count_scheduled(),
+        handler=handler,
+        payload=payload,
+        fee_payer=payer,
+        gas_limit=gas_limit,
+        access_limit=request.access_limit or 0,
+        expires_at=expires_at,
+        schedule_block=now,
+    )
+    write_timer(session, timer)
+    session.overlay.write(transient_key(PENDING, identity), height.to_bytes(8, "big"))
+    scope.effects.append(TimerScheduled(timer))
+    return identity
+
+
+def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | None) -> None:
+    """Move the last height of a timer; nothing happens if it is gone. Above the ceiling it is held at the ceiling.
+
+    Spec: CIP-5 §4.1, CIP-5 §5.4
+
+    Args:
+        scope: The running transaction.
+        identity: The timer's id.
+        expires_at: The new last height.
+        actor: Who asks; None for governance, which may extend any timer.
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` for a height not above the present one, ``UNAUTHORIZED_TIMER`` for a timer of
+            another actor.
+    """
+    session = scope.session
+    # CHECK
+    now, limit = session.context.height, session.context.rules.timer.max_ttl_blocks
+    _check_timer_id(session, identity)
+    if not now < expires_at <= U64_MAX:
+        raise _outside("new_expires_at", expires_at, now + 1, now + limit)
+    timer = find_timer(session, identity)
+    if timer is None:
+        return
+    _check_owner(timer, actor)
+    # RUN
+    extended = msgspec.structs.replace(timer, expires_at=clamp(expires_at, now + 1, min(now + limit, U64_MAX)))
+    write_timer(session, extended)
+    scope.effects.append(TimerExtended(extended, by_governance=actor is None))
+
+
+def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
+    """Cancel a timer; nothing happens if it is gone.
+
+    A due timer that this block has pre-charged, and that has not run yet, does not run; its pre-charge returns when
+    the transaction commits.
+
+    Spec: CIP-5 §4.2, CIP-5 §4.3, CIP-5 §5.4
+    Decision: D-07
+
+    Args:
+        scope: The running transaction.
+        identity: The timer's id.
+        actor: Who asks; None for governance, which may cancel any timer.
+
+    Raises:
+        Rejection: ``UNAUTHORIZED_TIMER`` for a timer of another actor.
+    """
+    session = scope.session
+    by_governance = actor is None
+    # CHECK
+    _check_timer_id(session, identity)
+    reservation = session.reservations.get(identity)
+    cancelled = transient_key(CANCELLED, identity)
+    if reservation is not None and session.overlay.read(cancelled) is None:
+        _check_owner(reservation.timer, actor)
+        # RUN
+        session.overlay.write(cancelled, b"\x01")
+        session.count_end(TimerEnd.CANCELLED)
+        scope.effects.append(ReservedTimerCancelled(reservation.timer, by_governance))
+        return
+    timer = find_timer(session, identity)
+    if timer is None:
+        return
+    _check_owner(timer, actor)
+    # RUN
+    remove_timer(session, timer)
+    session.count_end(TimerEnd.CANCELLED)
+    scope.effects.append(TimerCancelled(timer, by_governance))
+
+
+def find_timer(session: BlockSession, identity: bytes) -> Timer | None:
+    """Return a live timer by id, one scheduled by the running transaction included, or None."""
+    height = session.queue.height_of(identity)
+    if height is None:
+        pending = session.overlay.read(transient_key(PENDING, identity))
+        if pending is None:
+            return None
+        height = int.from_bytes(pending, "big")
+    octets = session.overlay.read(timer_key(height, identity))
+    return None if octets is None else decode_timer(octets)
+
+
+def load_timer(session: BlockSession, height: int, identity: bytes) -> Timer:
+    """Return the timer that the queue holds at a height.
+
+    Raises:
+        InvariantError: If the state does not hold it: queue and state have parted.
+    """
+    octets = session.overlay.read(timer_key(height, identity))
+    if octets is None:
+        raise InvariantError(f"the queue holds timer {Hash32(identity)} at height {height}, the state does not")
+    return decode_timer(octets)
+
+
+def write_timer(session: BlockSession, timer: Timer) -> None:
+    """Write a timer's record; its key never changes in its life."""
+    session.overlay.write(timer_key(timer.height, timer.timer_id), encode_timer(timer))
+
+
+def remove_timer(session: BlockSession, timer: Timer) -> None:
+    """Delete a timer's record and its place in its owner's count; the queue follows on commit."""
+    session.overlay.delete(timer_key(timer.height, timer.timer_id))
+    account = session.ledger.account(timer.actor)
+    account.timer_count -= 1
+    session.ledger.put(timer.actor, account)
+
+
+def check_height(height: int, now: int) -> None:
+    """Refuse a height at which a timer cannot fire.
+
+    Spec: CIP-5 §4.2, CIP-5 §5.3
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` unless it is above the present height and fits 64 bits.
+    """
+    if not now < height <= U64_MAX:
+        raise Rejection(
+            RejectionReason.INVALID_INPUT,
+            f"height {height} must be above the present height {now} and below 2**64",
+            height=str(height),
+            current_height=now,
+        )
+
+
+def check_fee_payer(payer: bytes, actor: bytes, signer: bytes, band: int) -> None:
+    """Refuse a fee payer that has not consented.
+
+    Spec: CIP-5 §4.2
+    Decision: D-25, D-28
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` for the zero address, a system actor, or anybody but the actor and the sender of
+            the transaction.
+    """
+    number = int.from_bytes(payer, "big")
+    if payer == ZERO_ADDRESS:
+        rule = "the zero address pays nobody"
+    elif number <= band:
+        rule = f"system actors 0x01..=0x{band:02X} pay for nobody"
+    elif payer not in (actor, signer):
+        rule = f"it must be the actor {Address(actor)} or the sender of the transaction {Address(signer)}"
+    else:
+        return
+    raise Rejection(
+        RejectionReason.INVALID_INPUT, f"fee_payer {Address(payer)} is refused: {rule}", fee_payer=str(Address(payer))
+    )
+
+
+def _check_timer_id(session: BlockSession, identity: bytes) -> None:
+    """Refuse an id that no timer can have. Spec: CIP-5 §3.1."""
+    limit = session.context.rules.params.timers.timer_id_bytes_max
+    if not 1 <= len(identity) <= limit:
+        raise Rejection(
+            RejectionReason.INVALID_INPUT,
+            f"timer_id has {len(identity)} bytes, outside 1..={limit}",
+            field="timer_id",
+            size=len(identity),
+            limit=limit,
+        )
+
+
+def _check_owner(timer: Timer, actor: bytes | None) -> None:
+    if actor is not None and timer.actor != actor:
+        raise Rejection(
+            RejectionReason.UNAUTHORIZED_TIMER,
+            f"timer {Hash32(timer.timer_id)} belongs to {Address(timer.actor)}, not to {Address(actor)}",
+            caller=str(Address(actor)),
+            owner=str(Address(timer.actor)),
+        )
+
+
+def _outside(name: str, value: int, minimum: int, maximum: int) -> Rejection:
+    return Rejection(
+        RejectionReason.INVALID_INPUT,
+        f"{name} is {value}, outside {minimum}..={maximum}",
+        field=name,
+        value=str(value),
+        minimum=minimum,
+        maximum=maximum,
+    )
+
+
+def _too_long(name: str, size: int, limit: int) -> Rejection:
+    return Rejection(
+        RejectionReason.INVALID_INPUT,
+        f"{name} has {size} bytes and the limit is {limit}",
+        field=name,
+        size=size,
+        limit=limit,
+    )

@@ -1,0 +1,49 @@
+"""The basefee of the next block, from the use of this one."""
+
+from dataclasses import dataclass
+
+from trailboss.primitives.arithmetic import clamp
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """The rule of one metered resource.
+
+    Attributes:
+        target: Units a block should use.
+        alpha: Divisor of the relative distance from the target.
+        max_change_denominator: The fee moves by at most one part in this many.
+        minimum: Floor, base units per unit.
+        maximum: Ceiling, base units per unit.
+    """
+
+    target: int
+    alpha: int
+    max_change_denominator: int
+    minimum: int
+    maximum: int
+
+
+def next_basefee(basefee: int, used: int, market: Market) -> int:
+    """Return the basefee of the next block.
+
+    The fee rises when a block used more than the target and falls when it used less, in proportion to the
+    distance, by at most one part in ``max_change_denominator``. The step rounds down in size.
+
+    Spec: CIP-3 §2
+    Decision: D-22
+
+    Args:
+        basefee: Basefee of this block, base units per unit.
+        used: Units that this block used.
+        market: The rule.
+
+    Examples:
+        >>> market = Market(target=1_000, alpha=8, max_change_denominator=8, minimum=1, maximum=10**24)
+        >>> next_basefee(800, 1_500, market), next_basefee(800, 9_000, market), next_basefee(800, 0, market)
+        (850, 900, 700)
+    """
+    step = basefee * abs(used - market.target) // market.target // market.alpha
+    step = min(step, basefee // market.max_change_denominator)
+    moved = basefee + step if used > market.target else basefee - step
+    return clamp(moved, market.minimum, market.maximum)

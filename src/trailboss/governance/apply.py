@@ -1,0 +1,193 @@
+"""Governance instructions: who may send them, what they may set, and the state change that follows.
+
+A change is stored at once and comes into force with the next block, because rules are read once, when a block begins.
+
+Spec: CIP-5 §5.4, CIP-5 §6.4, CIP-5 §7
+Decision: D-34
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from trailboss.codec.canonical import encode_canonical
+from trailboss.governance.rules import (
+    BASEFEE_CONFIG,
+    GOVERNED,
+    LANE_MULTIPLIERS,
+    TIMER_CONFIG,
+    Rules,
+    governed_params,
+    system_slot_key,
+    timer_config,
+    with_param,
+)
+from trailboss.model.configs import BasefeeConfig, LaneMultipliers, TimerConfig, amount_octets, encode_record
+from trailboss.model.events import (
+    BASEFEE_CONFIG_UPDATED,
+    LANE_MULTIPLIERS_UPDATED,
+    PARAMETER_SET,
+    TIMER_CONFIG_UPDATED,
+    EventRecord,
+)
+from trailboss.model.transactions import (
+    SetGovParam,
+    UpdateBasefeeConfig,
+    UpdateLaneFeeMultipliers,
+    UpdateTimerConfig,
+)
+from trailboss.params import ChainParams
+from trailboss.params.records import check_relations
+from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason
+from trailboss.primitives.octets import Address, system_address
+from trailboss.state.overlay import Overlay
+from trailboss.state.slots import encode_slot
+
+VALUE_WIDTH: Final = 8
+
+
+def check_deployer(rules: Rules, sender: bytes, instruction: str) -> None:
+    """Refuse a sender that is not among the system deployers.
+
+    Spec: CIP-5 §5.4
+
+    Raises:
+        Rejection: ``UNAUTHORIZED``, naming instruction and sender.
+    """
+    if sender not in rules.deployers:
+        raise Rejection(
+            RejectionReason.UNAUTHORIZED,
+            f"{instruction} from {Address(sender)}, which is not among the system deployers",
+            instruction=instruction,
+            sender=str(Address(sender)),
+        )
+
+
+def update_timer_config(overlay: Overlay, rules: Rules, instruction: UpdateTimerConfig) -> EventRecord:
+    """Store a new TimerConfig and return its event.
+
+    Spec: CIP-5 §6.4
+
+    Raises:
+        Rejection: ``INVALID_PARAMETER`` if a value is zero, or a fire could never fit the lane or a removal the
+            clean-up budget.
+    """
+    # CHECK
+    names = (
+        "max_ttl_blocks",
+        "max_cycles_per_fire",
+        "max_cells_per_fire",
+        "max_timers_per_actor",
+        "gc_cycles_per_block",
+    )
+    values = {name: getattr(instruction, name) for name in names}
+    _check_positive(values)
+    config = TimerConfig(*values.values())
+    _check_relations(governed_params(rules.params, overlay.read), config)
+    # RUN
+    return _store(overlay, rules, TIMER_CONFIG, encode_record(config), event=TIMER_CONFIG_UPDATED, facts=values)
+
+
+def update_basefee_config(overlay: Overlay, rules: Rules, instruction: UpdateBasefeeConfig) -> EventRecord:
+    """Store a new BasefeeConfig and return its event.
+
+    Raises:
+        Rejection: ``INVALID_PARAMETER`` if a value that divides or bounds is zero, or the floor is above the ceiling.
+    """
+    # CHECK
+    names = ("alpha", "max_change_denom", "min_basefee", "max_basefee", "block_cycles_target", "block_cells_target")
+    values = {name: getattr(instruction, name) for name in names}
+    _check_positive(values)
+    ceiling = rules.params.fees.max_basefee
+    if instruction.max_basefee > ceiling:
+        raise _refused("max_basefee", instruction.max_basefee, f"at most {ceiling}, so that no cost overflows")
+    if instruction.min_basefee > instruction.max_basefee:
+        raise _refused("min_basefee", instruction.min_basefee, f"at most max_basefee = {instruction.max_basefee}")
+    values["block_access_target"] = instruction.block_access_target
+    values["access_weight_scalar_ppm"] = instruction.access_weight_scalar_ppm
+    # RUN
+    config = BasefeeConfig(
+        instruction.alpha,
+        instruction.max_change_denom,
+        amount_octets(instruction.min_basefee),
+        amount_octets(instruction.max_basefee),
+        instruction.block_cycles_target,
+        instruction.block_cells_target,
+        instruction.block_access_target,
+        instruction.access_weight_scalar_ppm,
+    )
+    return _store(overlay, rules, BASEFEE_CONFIG, encode_record(config), event=BASEFEE_CONFIG_UPDATED, facts=values)
+
+
+def update_lane_multipliers(overlay: Overlay, rules: Rules, instruction: UpdateLaneFeeMultipliers) -> EventRecord:
+    """Store new lane fee multipliers and return their event.
+
+    Decision: D-41
+
+    Raises:
+        Rejection: ``INVALID_PARAMETER`` if one is zero: execution is never free.
+    """
+    # CHECK
+    values = {name: getattr(instruction, name) for name in ("user", "runner", "timer", "system")}
+    _check_positive(values)
+    # RUN
+    multipliers = LaneMultipliers(*values.values())
+    return _store(
+        overlay, rules, LANE_MULTIPLIERS, encode_record(multipliers), event=LANE_MULTIPLIERS_UPDATED, facts=values
+    )
+
+
+def set_parameter(overlay: Overlay, rules: Rules, instruction: SetGovParam) -> EventRecord:
+    """Store one governed parameter and return its event.
+
+    Decision: D-34
+
+    Raises:
+        Rejection: ``INVALID_PARAMETER`` for an unknown key, a value that is not 8 bytes, or a broken relation.
+    """
+    # CHECK
+    key = instruction.key
+    if key not in GOVERNED:
+        known = ", ".join(name.decode() for name in GOVERNED)
+        raise Rejection(
+            RejectionReason.INVALID_PARAMETER, f"unknown governed parameter {key!r:.80}; there are: {known}"
+        )
+    subject, field = GOVERNED[key]
+    if len(instruction.value) != VALUE_WIDTH:
+        raise _refused(key.decode(), len(instruction.value), f"a value of exactly {VALUE_WIDTH} bytes, big-endian")
+    value = int.from_bytes(instruction.value, "big")
+    _check_positive({key.decode(): value})
+    params = with_param(governed_params(rules.params, overlay.read), subject, field, value)
+    _check_relations(params, timer_config(rules.params, overlay.read))
+    # RUN
+    facts: dict[str, object] = {"key": key, "value": value}
+    return _store(overlay, rules, key, instruction.value, event=PARAMETER_SET, facts=facts)
+
+
+def _store(
+    overlay: Overlay, rules: Rules, name: bytes, octets: bytes, *, event: str, facts: Mapping[str, object]
+) -> EventRecord:
+    overlay.write(system_slot_key(rules.params, name), encode_slot(name, octets))
+    emitter = system_address(rules.params.governance.basefee_actor)
+    return EventRecord(event, emitter, encode_canonical(facts))
+
+
+def _check_relations(params: ChainParams, config: TimerConfig) -> None:
+    """Refuse governed values that do not go together, so that no timer can wait for ever for want of room."""
+    values = {name: getattr(config, name) for name in TimerConfig.__struct_fields__}
+    try:
+        check_relations(replace(params, timers=replace(params.timers, **values)))
+    except ConfigurationError as error:
+        raise Rejection(RejectionReason.INVALID_PARAMETER, str(error)) from None
+
+
+def _check_positive(values: dict[str, int]) -> None:
+    for name, value in values.items():
+        if value < 1:
+            raise _refused(name, value, "at least 1")
+
+
+def _refused(name: str, value: int, rule: str) -> Rejection:
+    return Rejection(
+        RejectionReason.INVALID_PARAMETER, f"{name} = {value} must be {rule}", parameter=name, value=str(value)
+    )

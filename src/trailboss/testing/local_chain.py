@@ -1,0 +1,372 @@
+"""`LocalChain`: a whole chain behind a handful of plain calls."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from trailboss.chain import Chain, Event, Receipt, Snapshot, TimerLife, TimerView, explain_timer
+from trailboss.chain.explain import events_since
+from trailboss.chain.views import receipt_view, refusal_view, timer_view
+from trailboss.crypto.digest import domain_digest, keccak256
+from trailboss.crypto.signing import address_of
+from trailboss.execution.genesis import Genesis
+from trailboss.model.blocks import Block
+from trailboss.model.timers import Timer
+from trailboss.model.transactions import (
+    DeployActor,
+    FundActor,
+    Instruction,
+    Transaction,
+    Transfer,
+    derive_actor_address,
+    sign_transaction,
+)
+from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, TrailbossError
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import BASE_UNITS_PER_CBY
+from trailboss.testing.parties import ActorHandle, PendingReceipt, RevertedError, TestAccount
+from trailboss.vm.native import NativeEngine
+
+ACCOUNT_COUNT: Final = 10
+ACCOUNT_BALANCE: Final = 1_000_000 * BASE_UNITS_PER_CBY
+CHAIN_ID: Final = 1
+CYCLES_LIMIT: Final = 5_000_000
+CELLS_LIMIT: Final = 250_000
+ENGINES: Final = ("native",)
+
+
+Party = TestAccount | ActorHandle | Address | bytes
+"""Whatever has an address."""
+
+
+class LocalChain:
+    """A local chain with real fees and real state roots.
+
+    Attributes:
+        chain: The chain beneath.
+        accounts: Ten funded accounts.
+        deployer: One more, which may send system instructions.
+    """
+
+    def __init__(
+        self,
+        *,
+        mechanism: str = "fifo",
+        preset: str = "mainnet",
+        params: Mapping[str, int] | None = None,
+        vm: str = "native",
+    ) -> None:
+        """Start a chain.
+
+        Args:
+            mechanism: What selects due timers.
+            preset: ``mainnet``, or ``minimal`` with a calendar that wraps within 40 blocks.
+            params: Parameters by dotted path, as ``{"timers.max_timers_per_actor": 10_000}``.
+            vm: ``native``.
+
+        Raises:
+            ConfigurationError: For an unknown name or path, or values that cannot be.
+        """
+        if vm not in ENGINES:
+            raise ConfigurationError(f"unknown vm {vm!r}; there are: {', '.join(ENGINES)}")
+        self.accounts = tuple(_account(f"account {index}") for index in range(ACCOUNT_COUNT))
+        self.deployer = _account("deployer")
+        self.proposer = _account("proposer").address
+        genesis = Genesis(
+            chain_id=CHAIN_ID,
+            preset=preset,
+            mechanism=mechanism,
+            proposer=self.proposer,
+            system_deployers=(self.deployer.address,),
+            accounts={account.address: ACCOUNT_BALANCE for account in (*self.accounts, self.deployer)},
+            overrides=dict(params or {}),
+        )
+        self._engine = NativeEngine(genesis.params())
+        self.chain = Chain(genesis, self._engine)
+        self._queued: list[tuple[Transaction, PendingReceipt]] | None = None
+        self._salt = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release what the chain holds."""
+        self.chain.close()
+
+    # Sending
+
+    def deploy(
+        self,
+        source: str | Path,
+        *,
+        sender: TestAccount,
+        value: int = 0,
+        init_payload: bytes = b"",
+        init_handler: str | None = None,
+        **options: Any,
+    ) -> ActorHandle:
+        """Deploy an actor and fund it, in one block.
+
+        Args:
+            source: A path ending in ``.py``, or source text.
+            sender: Deployer and owner.
+            value: Base units for the actor, in a second transaction of the same block.
+            init_payload: Argument of the creation call.
+            init_handler: What the creation call runs; None for ``init``, else ``deploy``, whichever the source has.
+            options: As `send`.
+
+        Raises:
+            RevertedError: If the deployment or the funding failed.
+            ConfigurationError: If the path cannot be read.
+        """
+        code = self._read_source(source)
+        self._salt += 1
+        salt = self._salt.to_bytes(8, "big")
+        address = derive_actor_address(sender.address, salt, keccak256(code))
+        instruction = DeployActor(code=code, salt=salt, init_handler=init_handler, init_payload=init_payload)
+        with self.one_block():
+            deployed = self.send(instruction, sender=sender, **options)
+            funded = self.send(FundActor(address, value), sender=sender) if value else None
+        for pending in (deployed, funded):
+            if pending is not None and not pending.ok:
+                raise RevertedError(pending.receipt if isinstance(pending, PendingReceipt) else pending)
+        receipt = deployed.receipt if isinstance(deployed, PendingReceipt) else deployed
+        return ActorHandle(self, address, receipt)
+
+    def transfer(self, to: Party, amount: int, *, sender: TestAccount, **options: Any) -> Receipt:
+        """Move money in a transaction; options as `send`."""
+        return self.send(Transfer(_address(to), amount), sender=sender, **options)
+
+    def system(self, instruction: Instruction, *, sender: TestAccount | None = None, **options: Any) -> Receipt:
+        """Send a system instruction, from the deployer unless told otherwise; options as `send`."""
+        return self.send(instruction, sender=sender or self.deployer, **options)
+
+    def send(
+        self,
+        instruction: Instruction,
+        *,
+        sender: TestAccount,
+        cycles_limit: int = CYCLES_LIMIT,
+        cells_limit: int = CELLS_LIMIT,
+        max_fee_per_cycle: int | None = None,
+        max_fee_per_cell: int | None = None,
+        max_priority_fee_per_cycle: int = 0,
+        max_priority_fee_per_cell: int = 0,
+        check: bool = False,
+    ) -> Receipt:
+        """Sign an instruction and put it into a block of its own, or into the open one.
+
+        Args:
+            instruction: What to do.
+            sender: Who signs and pays.
+            cycles_limit: Most cycles it may use.
+            cells_limit: Most cells it may use.
+            max_fee_per_cycle: Most a cycle may cost; None for twice the basefee plus the tip.
+            max_fee_per_cell: Most a cell may cost; None for twice the basefee plus the tip.
+            max_priority_fee_per_cycle: Tip a cycle.
+            max_priority_fee_per_cell: Tip a cell.
+            check: Whether anything but success raises; only outside `one_block`.
+
+        Returns:
+            The receipt; within `one_block` a `PendingReceipt` that reads like one once the block is built.
+
+        Raises:
+            RevertedError: With ``check``, if it did not end well.
+        """
+        cycle_basefee, cell_basefee = self.chain.rules().user_basefees()
+        transaction = Transaction(
+            chain_id=CHAIN_ID,
+            nonce=self.nonce(sender),
+            instruction=instruction,
+            cycles_limit=cycles_limit,
+            cells_limit=cells_limit,
+            max_fee_per_cycle=_cap(max_fee_per_cycle, cycle_basefee, max_priority_fee_per_cycle),
+            max_fee_per_cell=_cap(max_fee_per_cell, cell_basefee, max_priority_fee_per_cell),
+            max_priority_fee_per_cycle=max_priority_fee_per_cycle,
+            max_priority_fee_per_cell=max_priority_fee_per_cell,
+            sender=sender.address,
+        )
+        receipt = self.submit(sign_transaction(transaction, sender.private_key))
+        if check and not isinstance(receipt, PendingReceipt) and not receipt.ok:
+            raise RevertedError(receipt)
+        return receipt
+
+    def submit(self, transaction: Transaction) -> Receipt:
+        """Put a signed transaction into a block of its own, or into the open one. Returns as `send`."""
+        pending = PendingReceipt()
+        if self._queued is not None:
+            self._queued.append((transaction, pending))
+            return pending  # type: ignore[return-value]  # reads like a receipt once the block is built
+        self._build([(transaction, pending)])
+        return pending.receipt
+
+    @contextmanager
+    def one_block(self) -> Iterator[None]:
+        """Gather the transactions sent within and build one block of them at the end.
+
+        Raises:
+            TrailbossError: If a block is open already.
+        """
+        if self._queued is not None:
+            raise TrailbossError("a block is already open: `one_block` does not nest")
+        self._queued = []
+        try:
+            yield
+            self._build(self._queued)
+        finally:
+            self._queued = None
+
+    def nonce(self, party: Party) -> int:
+        """Return the next nonce of an account, transactions waiting in the open block counted."""
+        account = self.chain.account(_address(party))
+        queued = sum(1 for transaction, _ in self._queued or () if transaction.sender == _address(party))
+        return (0 if account is None else account.nonce) + queued
+
+    # Time
+
+    def mine(self, blocks: int = 1) -> None:
+        """Build blocks without transactions; every due timer runs in its own block, in order.
+
+        Raises:
+            Rejection: ``INVALID_DATA`` for fewer than one.
+        """
+        if blocks < 1:
+            raise Rejection(RejectionReason.INVALID_DATA, f"mine({blocks}): at least one block", blocks=blocks)
+        self.advance_to(self.height + blocks)
+
+    def advance_to(self, height: int) -> None:
+        """Build empty blocks up to a height: the same result as mining one by one, only faster.
+
+        Raises:
+            Rejection: ``INVALID_DATA`` for a height below the present one.
+        """
+        self._check_closed_block("advance")
+        for _ in self.chain.advance_to(height):
+            pass
+
+    def snapshot(self) -> Snapshot:
+        """Return the present point, for `revert`."""
+        return self.chain.snapshot()
+
+    def revert(self, mark: Snapshot) -> None:
+        """Go back to a snapshot: clock, queue, fees, everything.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if the chain does not hold it any more.
+        """
+        self._check_closed_block("revert")
+        self.chain.revert(mark)
+
+    # Looking
+
+    @property
+    def height(self) -> int:
+        """Height of the last block."""
+        return self.chain.height
+
+    @property
+    def state_root(self) -> Hash32:
+        """Root of the state after the last block."""
+        return self.chain.state_root
+
+    @property
+    def burned(self) -> int:
+        """Base units burned since genesis."""
+        return self.chain.economy()[1]
+
+    @property
+    def supply(self) -> int:
+        """Base units that genesis created."""
+        return self.chain.economy()[0]
+
+    def balance(self, party: Party) -> int:
+        """Return a balance in base units."""
+        return self.chain.balance(_address(party))
+
+    def block(self, height: int | None = None) -> Block:
+        """Return a block; the last one if no height is given."""
+        return self.chain.head if height is None else self.chain.blocks[height]
+
+    def receipts(self, since: int = 0) -> list[Receipt]:
+        """Return all receipts from block ``since`` on, inclusive, in the order in which they ran."""
+        return [receipt_view(item, block.height) for block in self.chain.blocks[since:] for item in block.receipts]
+
+    def events(self, name: str | None = None, since: int = 0) -> list[Event]:
+        """Return events from block ``since`` on, inclusive; with a name only those."""
+        return list(events_since(self.chain, since, name))
+
+    def timers(self, actor: Party | None = None, height: int | None = None) -> list[TimerView]:
+        """Return live timers by height and then order of insertion, of one actor or one height if given."""
+        found = self.chain.timers() if height is None else iter(self.chain.timers_at(height))
+        wanted = None if actor is None else _address(actor)
+        return [self._view(timer) for timer in found if wanted is None or timer.actor == wanted]
+
+    def explain(self, timer_id: bytes) -> TimerLife:
+        """Tell a timer's whole life, and why each decision fell as it did.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if no block of this chain scheduled it.
+        """
+        return explain_timer(self.chain, timer_id)
+
+    def check_invariants(self) -> None:
+        """Check that money and timers add up and that state and queue agree; raises InvariantError if not."""
+        self.chain.check_invariants()
+
+    # Beneath
+
+    def _view(self, timer: Timer) -> TimerView:
+        return timer_view(timer, self.chain.tier(timer), self.height)
+
+    def _build(self, queued: list[tuple[Transaction, PendingReceipt]]) -> None:
+        before = self.chain.snapshot()
+        applied = self.chain.build(transaction for transaction, _ in queued)
+        height = applied.block.height
+        if queued and not applied.block.transactions:
+            # A refusal changes nothing, not even the height.
+            self.chain.revert(before)
+        refused = {id(transaction): rejection for transaction, rejection in applied.refused}
+        receipts = iter(applied.block.receipts)
+        for transaction, pending in queued:
+            rejection = refused.get(id(transaction))
+            if rejection is not None:
+                pending.receive(refusal_view(rejection, transaction.sender, height))
+            else:
+                pending.receive(receipt_view(next(receipts), height))
+
+    def _read_source(self, source: str | Path) -> bytes:
+        if isinstance(source, str) and ("\n" in source or not source.endswith(".py")):
+            return source.encode()
+        path = Path(source)
+        try:
+            code = path.read_bytes()
+        except OSError as error:
+            raise ConfigurationError(f"cannot read actor source {path}: {error.strerror}") from None
+        self._engine.name_source(keccak256(code), str(path.resolve()))
+        return code
+
+    def _check_closed_block(self, verb: str) -> None:
+        if self._queued is not None:
+            raise TrailbossError(f"cannot {verb} while a block is open: leave `with chain.one_block():` first")
+
+
+def _account(name: str) -> TestAccount:
+    private_key = domain_digest(b"trailboss-test-account", name.encode())
+    return TestAccount(name, address_of(private_key), private_key)
+
+
+def _address(party: Party) -> Address:
+    if isinstance(party, TestAccount | ActorHandle):
+        return party.address
+    return Address(party)
+
+
+def _cap(given: int | None, basefee: int, tip: int) -> int:
+    return 2 * basefee + tip if given is None else given

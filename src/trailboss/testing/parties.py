@@ -1,0 +1,102 @@
+"""Who acts on a local chain: accounts with known keys, deployed actors, and the receipts of their transactions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trailboss.chain import Receipt, TimerView
+from trailboss.model.transactions import ExecuteActor
+from trailboss.primitives.errors import TrailbossError
+from trailboss.primitives.octets import Address
+
+if TYPE_CHECKING:
+    from trailboss.testing.local_chain import LocalChain
+
+
+class RevertedError(TrailbossError):
+    """A transaction that was to succeed did not.
+
+    Attributes:
+        receipt: Its receipt.
+    """
+
+    def __init__(self, receipt: Receipt) -> None:
+        super().__init__(f"{receipt.status}: {receipt.error}")
+        self.receipt = receipt
+
+
+@dataclass(frozen=True, slots=True)
+class TestAccount:
+    """A funded account whose key is known to everybody.
+
+    Attributes:
+        name: For messages.
+        address: Its address.
+        private_key: 32 bytes.
+    """
+
+    __test__ = False  # pytest would collect it by its name.
+
+    name: str
+    address: Address
+    private_key: bytes
+
+
+class PendingReceipt:
+    """The receipt of a transaction that waits in `LocalChain.one_block`: readable once the block is built."""
+
+    def __init__(self) -> None:
+        self._receipt: Receipt | None = None
+
+    def receive(self, receipt: Receipt) -> None:
+        """Take the receipt; the chain calls this when the block is built."""
+        self._receipt = receipt
+
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt.
+
+        Raises:
+            TrailbossError: While the block is still open.
+        """
+        if self._receipt is None:
+            raise TrailbossError("the block is still open: read the receipt after the `with chain.one_block():`")
+        return self._receipt
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.receipt, name)
+
+
+@dataclass(frozen=True, slots=True)
+class ActorHandle:
+    """A deployed actor.
+
+    Attributes:
+        chain: Where.
+        address: Its address.
+        receipt: Of its deployment.
+    """
+
+    chain: "LocalChain"
+    address: Address
+    receipt: Receipt
+
+    def call(self, handler: str, payload: bytes = b"", *, sender: TestAccount, **options: Any) -> Receipt:
+        """Call a handler in a transaction; options as `LocalChain.send`."""
+        return self.chain.send(ExecuteActor(self.address, handler, payload), sender=sender, **options)
+
+    @property
+    def storage(self) -> Mapping[bytes, bytes]:
+        """Its slots, as they stand now."""
+        return self.chain.chain.storage(self.address)
+
+    @property
+    def balance(self) -> int:
+        """Its balance in base units."""
+        return self.chain.balance(self.address)
+
+    def timers(self) -> list[TimerView]:
+        """Its live timers, by height and then order of insertion."""
+        return self.chain.timers(actor=self)

@@ -12,7 +12,7 @@ from math import isfinite
 from struct import pack, unpack
 from typing import Any, Final
 
-from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.units import U64_MAX
 
 MAX_DEPTH: Final = 256
@@ -29,10 +29,13 @@ _LEAST: Final = (_SHORT, 1 << 8, 1 << 16, 1 << 32)
 _DOUBLE_WIDTH: Final = 8
 _HEAD_WIDTH: Final = 8
 """Most bytes of a number outside a bignum."""
-_ONE_BYTE_HEADS: Final = tuple(
-    tuple(bytes((major << 5 | count,)) for count in range(_SHORT)) for major in range(_SIMPLE)
+_SMALL: Final = 1 << 8
+"""Numbers below this have a head of one or two bytes, which is looked up."""
+_SMALL_HEADS: Final = tuple(
+    tuple(bytes((major << 5 | n,) if n < _SHORT else (major << 5 | _SHORT, n)) for n in range(_SMALL))
+    for major in range(_SIMPLE)
 )
-_TEXT_HEADS: Final = _ONE_BYTE_HEADS[_TEXT]
+_UNSIGNED_HEADS, _BYTES_HEADS, _TEXT_HEADS = (_SMALL_HEADS[major] for major in (_UNSIGNED, _BYTES, _TEXT))
 
 Canonical = bool | int | float | bytes | str | list["Canonical"] | dict[Any, "Canonical"] | None
 """What decoding answers. Encoding also takes tuples, as lists, and subclasses, as what they extend."""
@@ -53,6 +56,34 @@ def encode_canonical(value: object) -> bytes:
     return bytes(out)
 
 
+def fields_encoder(*names: str) -> Callable[..., bytes]:
+    """Return a function that encodes maps of always the same text keys, given as keywords, in half the time.
+
+    The keys are encoded and put in order once, here. The function raises `InvariantError` unless it gets all of them.
+
+    Examples:
+        >>> encode_point = fields_encoder("y", "x")
+        >>> encode_point(y=2, x=1) == encode_canonical({"x": 1, "y": 2})
+        True
+        >>> encode_point(x=1)
+        Traceback (most recent call last):
+        trailboss.primitives.errors.InvariantError: fields x are given where y, x are encoded
+    """
+    keys = sorted((_text(name), name) for name in names)
+    head = _head(_MAP, len(keys))
+
+    def encode(**values: object) -> bytes:
+        if len(values) != len(keys):
+            raise InvariantError(f"fields {', '.join(values)} are given where {', '.join(names)} are encoded")
+        out = bytearray(head)
+        for encoded_key, name in keys:
+            out += encoded_key
+            _append(out, values[name], 1)
+        return bytes(out)
+
+    return encode
+
+
 def decode_canonical(encoded: bytes) -> Canonical:
     """Return the value that ``encoded`` is the canonical encoding of.
 
@@ -69,13 +100,14 @@ def _append(out: bytearray, value: Any, depth: int) -> None:
     kind = type(value)
     if kind is int:
         if 0 <= value <= U64_MAX:
-            out += _head(_UNSIGNED, value)
+            out += _UNSIGNED_HEADS[value] if value < _SMALL else _head(_UNSIGNED, value)
         elif -1 - U64_MAX <= value < 0:
             out += _head(_NEGATIVE, -1 - value)
         else:
             _append_bignum(out, value, depth)
     elif kind is bytes:
-        out += _head(_BYTES, len(value))
+        length = len(value)
+        out += _BYTES_HEADS[length] if length < _SMALL else _head(_BYTES, length)
         out += value
     elif kind is str:
         out += _text(value)
@@ -94,10 +126,8 @@ def _append(out: bytearray, value: Any, depth: int) -> None:
 
 
 def _head(major: int, count: int) -> bytes:
-    if count < _SHORT:
-        return _ONE_BYTE_HEADS[major][count]
-    if count < 1 << 8:
-        return bytes((major << 5 | 24, count))
+    if count < _SMALL:
+        return _SMALL_HEADS[major][count]
     # The major type and the width of the number stand above the number itself.
     if count < 1 << 16:
         return ((major << 5 | 25) << 16 | count).to_bytes(3, "big")
@@ -133,7 +163,7 @@ def _text(value: str) -> bytes:
     except UnicodeEncodeError:
         raise _unencodable("text has a lone surrogate") from None
     length = len(raw)
-    return (_TEXT_HEADS[length] if length < _SHORT else _head(_TEXT, length)) + raw
+    return (_TEXT_HEADS[length] if length < _SMALL else _head(_TEXT, length)) + raw
 
 
 def _append_list(out: bytearray, items: Iterable[object], count: int, depth: int) -> None:

@@ -7,11 +7,11 @@ Spec: CIP-5 §5, CIP-5 §6.3, CIP-5 §6.5
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from typing import Final
 
 import msgspec
 
-from trailboss.codec.canonical import encode_canonical
+from trailboss.codec.canonical import encode_canonical, fields_encoder
 from trailboss.execution.frames import run_handler
 from trailboss.execution.session import BlockSession, Envelope, Reservation, Scope
 from trailboss.execution.settling import Run, run_envelope
@@ -23,6 +23,10 @@ from trailboss.model.events import TIMER_DEFERRED, TIMER_EXPIRED, TIMER_FIRED, T
 from trailboss.model.timers import DeferralReason, Timer, TimerEnd
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.vm.meter import Meter
+
+_encode_fired: Final = fields_encoder(
+    "timer_id", "reverted", "cycles_used", "cells_used", "fee_payer", "fee_paid", "refund", "blocks_deferred"
+)
 
 
 def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
@@ -167,23 +171,23 @@ def _fire(session: BlockSession, timer_id: bytes) -> None:
     receipt = run_envelope(session, envelope, reservation.amount, body)
     session.count_end(TimerEnd.FIRED)
     session.timer_cycles_used += receipt.cycles_used
-    session.receipts.append(replace(receipt, events=(*receipt.events, _fired(session, timer, receipt))))
+    session.receipts.append(msgspec.structs.replace(receipt, events=(*receipt.events, _fired(session, timer, receipt))))
 
 
 def _fired(session: BlockSession, timer: Timer, receipt: ReceiptRecord) -> EventRecord:
     """Return the event of a natural fire, reverted ones included. Decision: D-27."""
     waited = session.context.height - timer.deferred_since if timer.deferred_since else 0
-    facts = {
-        "timer_id": timer.timer_id,
-        "reverted": receipt.status is Status.REVERTED,
-        "cycles_used": receipt.cycles_used,
-        "cells_used": receipt.cells_used,
-        "fee_payer": timer.fee_payer,
-        "fee_paid": receipt.fee_paid,
-        "refund": receipt.refund,
-        "blocks_deferred": waited,
-    }
-    return EventRecord(TIMER_FIRED, timer.actor, encode_canonical(facts), timer.timer_id)
+    facts = _encode_fired(
+        timer_id=timer.timer_id,
+        reverted=receipt.status is Status.REVERTED,
+        cycles_used=receipt.cycles_used,
+        cells_used=receipt.cells_used,
+        fee_payer=timer.fee_payer,
+        fee_paid=receipt.fee_paid,
+        refund=receipt.refund,
+        blocks_deferred=waited,
+    )
+    return EventRecord(TIMER_FIRED, timer.actor, facts, timer.timer_id)
 
 
 def _block_event(session: BlockSession, name: str, timer: Timer, facts: dict[str, object]) -> None:

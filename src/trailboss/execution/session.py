@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from trailboss.execution.ledger import Ledger
 from trailboss.fees.settlement import Prices
 from trailboss.governance.rules import SCHEDULER_KEY, Rules
@@ -39,8 +41,7 @@ class BlockContext:
     rules: Rules
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(msgspec.Struct, frozen=True, gc=False):
     """A due timer that has been removed and pre-charged, and waits for its turn in this block.
 
     Attributes:
@@ -54,8 +55,7 @@ class Reservation:
     prices: Prices
 
 
-@dataclass(frozen=True, slots=True)
-class QueueChange:
+class QueueChange(msgspec.Struct, frozen=True, gc=False):
     """One change of the calendar queue, kept so that it can be undone.
 
     Attributes:
@@ -129,8 +129,7 @@ class BlockSession:
         self.overlay.write(SCHEDULER_KEY, encode_record(totals))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Envelope:
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One paid execution, whatever it came from: a transaction, a timer's fire, a message.
 
     Attributes:

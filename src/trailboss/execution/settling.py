@@ -6,9 +6,11 @@ Spec: CIP-5 §5.2, CIP-5 §6.3
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Final
 
-from trailboss.codec.canonical import encode_canonical
+import msgspec
+
+from trailboss.codec.canonical import encode_canonical, fields_encoder
 from trailboss.execution.frames import exhaustion
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees.settlement import settle
@@ -37,8 +39,7 @@ from trailboss.primitives.octets import system_address
 from trailboss.vm.meter import Meter, OutOfGas
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True, gc=False):
     """What running an instruction came to.
 
     Attributes:
@@ -55,6 +56,8 @@ class Run:
 
 
 Body = Callable[[Scope, Meter], Run]
+
+_encode_scheduled: Final = fields_encoder("timer_id", "height", "handler", "fee_payer", "gas_limit", "expires_at")
 
 
 def run_envelope(session: BlockSession, envelope: Envelope, reserved: int, body: Body) -> ReceiptRecord:
@@ -131,7 +134,7 @@ def _commit(session: BlockSession, effect: Effect) -> EventRecord:
     match effect:
         case TimerScheduled(timer):
             session.place(timer)
-            return _timer_event(TIMER_SCHEDULED, timer, _scheduled_facts(timer))
+            return EventRecord(TIMER_SCHEDULED, timer.actor, _scheduled_facts(timer), timer.timer_id)
         case TimerCancelled(timer, by_governance):
             session.remove(timer)
             return _cancelled(session, timer, 0, by_governance=by_governance)
@@ -151,15 +154,15 @@ def _commit(session: BlockSession, effect: Effect) -> EventRecord:
             return EventRecord(MESSAGE_SENT, sender, encode_canonical({"target": target, "size": len(payload)}))
 
 
-def _scheduled_facts(timer: Timer) -> dict[str, object]:
-    return {
-        "timer_id": timer.timer_id,
-        "height": timer.height,
-        "handler": timer.handler,
-        "fee_payer": timer.fee_payer,
-        "gas_limit": timer.gas_limit,
-        "expires_at": timer.expires_at,
-    }
+def _scheduled_facts(timer: Timer) -> bytes:
+    return _encode_scheduled(
+        timer_id=timer.timer_id,
+        height=timer.height,
+        handler=timer.handler,
+        fee_payer=timer.fee_payer,
+        gas_limit=timer.gas_limit,
+        expires_at=timer.expires_at,
+    )
 
 
 def _cancelled(session: BlockSession, timer: Timer, refund: int, *, by_governance: bool) -> EventRecord:

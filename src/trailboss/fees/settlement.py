@@ -1,10 +1,9 @@
 """What an execution costs: reserved before it runs, settled after. Pure arithmetic over integers."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(msgspec.Struct, frozen=True, gc=False):
     """What one unit costs its payer, in base units.
 
     Attributes:
@@ -20,8 +19,7 @@ class Prices:
     cell_tip: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(msgspec.Struct, frozen=True, gc=False):
     """Where a reservation went: ``burned + tip + refund`` is what was reserved.
 
     Attributes:

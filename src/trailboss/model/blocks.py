@@ -33,8 +33,7 @@ class Status(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiptRecord:
+class ReceiptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one execution did and cost.
 
     Attributes:
@@ -166,11 +165,11 @@ def receipts_root(receipts: tuple[ReceiptRecord, ...], events: tuple[EventRecord
 def _committed(receipt: ReceiptRecord) -> list[object]:
     error = None if receipt.error is None else [receipt.error.code, receipt.error.slug]
     return [
-        receipt.origin.value,
+        receipt.origin,
         receipt.origin_hash,
         receipt.sender,
         receipt.payer,
-        receipt.status.value,
+        receipt.status,
         error,
         receipt.cycles_used,
         receipt.cells_used,

@@ -4,6 +4,7 @@ Decision: D-04
 """
 
 import json
+import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import Any, Final, NoReturn
@@ -17,6 +18,10 @@ PAYLOAD_KEY: Final = "_payload"
 _OPEN_MAP_OF_TWO: Final = 0xA2
 _OPEN_OBJECT: Final = b"{"
 _JSON_SPACE: Final = b" \t\r\n"
+_JSON_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_OPENING, _CLOSING = b"[{", b"]}"
+NESTING_MAX: Final = 64
+"""Arrays and objects of an envelope nest at most this deep."""
 
 
 def route_payload(payload: bytes, handler_bytes_max: int) -> tuple[str, bytes]:
@@ -57,14 +62,28 @@ def _from_cbor(payload: bytes) -> tuple[str, bytes] | None:
 def _from_json(payload: bytes) -> tuple[str, bytes] | None:
     if payload.lstrip(_JSON_SPACE)[:1] != _OPEN_OBJECT:
         return None
+    # How deep Python's reader gets before it gives up depends on who called it, and on the version.
+    if _nesting(payload) > NESTING_MAX:
+        return None
     try:
         envelope = json.loads(payload.decode(), object_pairs_hook=_distinct, parse_constant=_refuse_constant)
         if not isinstance(envelope, dict) or not isinstance(envelope.get(HANDLER_KEY), str):
             return None
         return envelope[HANDLER_KEY], _inner(envelope)
-    # Text nested beyond Python's own limit is no envelope either.
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
+
+
+def _nesting(text: bytes) -> int:
+    """Return how deep the brackets of a JSON text nest, those within its strings left out."""
+    deepest = depth = 0
+    for bracket in re.sub(rb"[^\[\]{}]+", b"", _JSON_STRING.sub(b"", text)):
+        if bracket in _OPENING:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif bracket in _CLOSING:
+            depth -= 1
+    return deepest
 
 
 def _inner(envelope: dict[str, Any]) -> bytes:

@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trailboss.chain.views import Event, Receipt, TimerView
     from trailboss.testing.local_chain import LocalChain
-    from trailboss.testing.parties import ActorHandle, PendingReceipt, TestAccount
+    from trailboss.testing.parties import ActorHandle, PendingReceipt, RevertedError, TestAccount
 
-__all__ = ["ActorHandle", "Event", "LocalChain", "PendingReceipt", "Receipt", "TestAccount", "TimerView"]
+__all__ = [
+    "ActorHandle",
+    "Event",
+    "LocalChain",
+    "PendingReceipt",
+    "Receipt",
+    "RevertedError",
+    "TestAccount",
+    "TimerView",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from msgspec.structs import replace
+
 from trailboss.chain import Chain, Event, Receipt, Snapshot, TimerLife, TimerView, explain_timer
 from trailboss.chain.explain import events_since
 from trailboss.chain.views import receipt_view, refusal_view, timer_view
@@ -327,14 +329,16 @@ class LocalChain:
 
     def _build(self, queued: list[tuple[Transaction, PendingReceipt]]) -> None:
         before = self.chain.snapshot()
-        applied = self.chain.build(transaction for transaction, _ in queued)
+        # Copies, so that one transaction sent twice is two that can be told apart.
+        offered = [replace(transaction) for transaction, _ in queued]
+        applied = self.chain.build(offered)
         height = applied.block.height
         if queued and not applied.block.transactions:
             # A refusal changes nothing, not even the height.
             self.chain.revert(before)
         refused = {id(transaction): rejection for transaction, rejection in applied.refused}
         receipts = iter(applied.block.receipts)
-        for transaction, pending in queued:
+        for transaction, (_, pending) in zip(offered, queued, strict=True):
             rejection = refused.get(id(transaction))
             if rejection is not None:
                 pending.receive(refusal_view(rejection, transaction.sender, height))

@@ -1,0 +1,209 @@
+"""``trailboss demo``: six actors live through several hundred blocks, and one table tells what became of them."""
+
+import json
+from dataclasses import asdict, dataclass
+from importlib import resources
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from trailboss.model import events as names
+from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.units import BASE_UNITS_PER_CBY
+from trailboss.testing import ActorHandle, LocalChain, Receipt
+
+BLOCKS: Final = 400
+ONE_FIRE: Final = 11 * BASE_UNITS_PER_CBY
+"""What a fire with the default limits reserves at the lowest basefees: 550,000 cycles and as many cells."""
+
+CAST: Final = (
+    ("clock", "SDK Clock: @actor, @timer, timer.schedule", 40 * ONE_FIRE),
+    ("interval", "SDK set_interval, re-armed by the SDK", 40 * ONE_FIRE),
+    ("heartbeat", "CIP-style HeartbeatActor class", 40 * ONE_FIRE),
+    ("runs_dry", "pays for itself until it cannot", ONE_FIRE + ONE_FIRE // 8),
+    ("short_lived", "time to live ends before the height", 40 * ONE_FIRE),
+    ("stumbles", "handler reverts every third fire", 40 * ONE_FIRE),
+)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of one actor's timers. Money in base units."""
+
+    actor: str
+    about: str
+    address: str
+    scheduled: int = 0
+    fired: int = 0
+    reverted: int = 0
+    expired: int = 0
+    unfunded: int = 0
+    cancelled: int = 0
+    live: int = 0
+    cycles: int = 0
+    cells: int = 0
+    paid: int = 0
+    burned: int = 0
+    refunded: int = 0
+
+
+COUNTED: Final = {
+    names.TIMER_SCHEDULED: "scheduled",
+    names.TIMER_FIRED: "fired",
+    names.TIMER_EXPIRED: "expired",
+    names.TIMER_UNFUNDED: "unfunded",
+    names.TIMER_CANCELLED: "cancelled",
+}
+
+
+def demo(
+    blocks: Annotated[int, typer.Option(min=50, max=100_000, help="Blocks to live through.")] = BLOCKS,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+) -> None:
+    """Run six actors for several hundred blocks and tell what became of every timer."""
+    console = Console()
+    with LocalChain() as chain:
+        cast = [_deploy(chain, name, value) for name, _, value in CAST]
+        _live(chain, blocks, Console(stderr=True, quiet=as_json))
+        chain.check_invariants()
+        tallies = [_tally(chain, *member[:2], handle) for member, handle in zip(CAST, cast, strict=True)]
+        _check_tallies(chain, tallies)
+        if as_json:
+            console.print_json(json.dumps(_document(chain, tallies, cast)))
+        else:
+            _show(console, chain, tallies, cast)
+
+
+def _deploy(chain: LocalChain, name: str, value: int) -> ActorHandle:
+    source = resources.files("trailboss.cli").joinpath("demo_actors", f"{name}.py").read_text(encoding="utf-8")
+    return chain.deploy(source, sender=chain.accounts[0], value=value)
+
+
+def _live(chain: LocalChain, blocks: int, console: Console) -> None:
+    columns = (
+        TextColumn("[bold]living through blocks"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[live]} timers live"),
+        TimeElapsedColumn(),
+    )
+    end = chain.height + blocks
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=blocks, live=len(chain.chain.queue))
+        for _ in chain.chain.advance_to(end):
+            progress.update(task, advance=1, live=len(chain.chain.queue))
+
+
+def _tally(chain: LocalChain, name: str, about: str, handle: ActorHandle) -> Tally:
+    tally = Tally(name, about, str(handle.address))
+    for event in chain.events():
+        if event.emitter == handle.address and event.name in COUNTED:
+            field = COUNTED[event.name]
+            setattr(tally, field, getattr(tally, field) + 1)
+    for receipt in chain.receipts():
+        if receipt.origin == "timer" and receipt.actor == handle.address:
+            _count(tally, receipt)
+    tally.live = len(handle.timers())
+    return tally
+
+
+def _count(tally: Tally, receipt: Receipt) -> None:
+    tally.reverted += receipt.status == "reverted"
+    tally.cycles += receipt.cycles_used
+    tally.cells += receipt.cells_used
+    tally.paid += receipt.fee_paid
+    tally.burned += receipt.fee_burned
+    tally.refunded += receipt.refund
+
+
+def _check_tallies(chain: LocalChain, tallies: list[Tally]) -> None:
+    """Hold the table, which counts events, against the chain's own totals."""
+    totals = chain.chain.totals()
+    for field in ("scheduled", "fired", "expired", "unfunded", "cancelled"):
+        counted = sum(getattr(tally, field) for tally in tallies)
+        if counted != getattr(totals, field):
+            raise InvariantError(f"events tell of {counted} timers {field}, the chain counts {getattr(totals, field)}")
+
+
+def _cby(amount: int) -> str:
+    return f"{amount / BASE_UNITS_PER_CBY:,.3f}"
+
+
+def _show(console: Console, chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> None:
+    console.print(_timer_table(tallies, chain.height))
+    console.print(_money_table(tallies))
+    for line in _conservation(chain, tallies):
+        console.print(line, highlight=False)
+    console.print(f"state root  {chain.state_root}", highlight=False)
+    console.print()
+    console.print("[bold]The story of one timer[/bold] (the last of runs_dry)")
+    console.print(str(chain.explain(_last_timer(chain, cast[3]))), highlight=False, markup=False)
+
+
+def _timer_table(tallies: list[Tally], height: int) -> Table:
+    table = Table(title=f"Six actors, {height} blocks: what became of their timers", title_justify="left")
+    table.add_column("actor", style="bold")
+    table.add_column("what it is", style="dim")
+    fields = ("scheduled", "fired", "reverted", "expired", "unfunded", "cancelled", "live")
+    for field in fields:
+        table.add_column(field, justify="right")
+    for tally in tallies:
+        cells = [str(getattr(tally, field) or "·") for field in fields]
+        table.add_row(tally.actor, tally.about, *cells)
+    table.add_section()
+    table.add_row("all", "", *(str(sum(getattr(tally, field) for tally in tallies)) for field in fields))
+    return table
+
+
+def _money_table(tallies: list[Tally]) -> Table:
+    table = Table(title="What their fires used and cost (CBY)", title_justify="left")
+    table.add_column("actor", style="bold")
+    for heading in ("cycles", "cells", "paid", "burned", "refunded", "paid a fire"):
+        table.add_column(heading, justify="right")
+    for tally in tallies:
+        each = _cby(tally.paid // tally.fired) if tally.fired else "·"
+        used = (f"{tally.cycles:,}", f"{tally.cells:,}")
+        table.add_row(tally.actor, *used, _cby(tally.paid), _cby(tally.burned), _cby(tally.refunded), each)
+    return table
+
+
+def _conservation(chain: LocalChain, tallies: list[Tally]) -> tuple[str, str]:
+    balances = chain.chain.circulating()
+    total = {field: sum(getattr(tally, field) for tally in tallies) for field in asdict(tallies[0]) if field in SUMMED}
+    money = f"money   balances {balances:,} + burned {chain.burned:,} = supply {chain.supply:,}"
+    timers = (
+        f"timers  {total['fired']} fired + {total['expired']} expired + {total['unfunded']} unfunded + "
+        f"{total['cancelled']} cancelled + {total['live']} live = {total['scheduled']} scheduled"
+    )
+    return money, timers
+
+
+SUMMED: Final = ("scheduled", "fired", "expired", "unfunded", "cancelled", "live")
+
+
+def _last_timer(chain: LocalChain, handle: ActorHandle) -> bytes:
+    ended = [event.timer_id for event in chain.events() if event.emitter == handle.address and event.timer_id]
+    return ended[-1]
+
+
+def _document(chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> dict[str, object]:
+    life = chain.explain(_last_timer(chain, cast[3]))
+    return {
+        "height": chain.height,
+        "actors": [asdict(tally) for tally in tallies],
+        "supply": chain.supply,
+        "burned": chain.burned,
+        "balances": chain.chain.circulating(),
+        "state_root": str(chain.state_root),
+        "story": {
+            "timer_id": str(life.timer_id),
+            "state": life.state,
+            "steps": [
+                {"block": step.block_height, "event": step.event.name, "story": step.story} for step in life.steps
+            ],
+            "outlook": life.outlook,
+        },
+    }

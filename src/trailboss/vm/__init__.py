@@ -1,0 +1,1 @@
+"""Programs: what actor code may say, what it costs, and the engines that run it."""

@@ -1,0 +1,156 @@
+"""What a piece of source costs: static prices of expressions and statement headers, from the cost table.
+
+A cost depends on the program's text alone, never on values, so it is the same on every interpreter and version. What
+runs later or many times (the body of a function or lambda, the items of a comprehension) is priced where it runs.
+
+Decision: D-21, D-32
+"""
+
+import ast
+from collections.abc import Iterable
+from typing import Final
+
+from trailboss.params import SourceCostParams
+
+_FIELDS: Final = {
+    ast.Name: "name",
+    ast.Constant: "constant",
+    ast.Attribute: "attribute",
+    ast.Subscript: "subscript",
+    ast.Call: "call",
+    ast.keyword: "keyword",
+    ast.BinOp: "binary_operation",
+    ast.UnaryOp: "unary_operation",
+    ast.IfExp: "conditional",
+    ast.List: "list_display",
+    ast.Tuple: "tuple_display",
+    ast.Set: "set_display",
+    ast.Dict: "dict_display",
+    ast.ListComp: "list_comprehension",
+    ast.SetComp: "set_comprehension",
+    ast.DictComp: "dict_comprehension",
+    ast.GeneratorExp: "generator",
+    ast.Lambda: "lambda_",
+    ast.Starred: "starred",
+    ast.Slice: "slice",
+    ast.NamedExpr: "named_expression",
+    ast.Yield: "yield_",
+    ast.YieldFrom: "yield_",
+    ast.Await: "await_",
+    ast.AugAssign: "augmented_assignment",
+    ast.AnnAssign: "assignment",
+    ast.Return: "return_",
+    ast.Delete: "delete",
+    ast.Raise: "raise_",
+    ast.Assert: "assert_",
+    ast.If: "if_",
+    ast.For: "loop",
+    ast.AsyncFor: "loop",
+    ast.While: "loop",
+    ast.Try: "try_",
+    ast.TryStar: "try_",
+    ast.FunctionDef: "function",
+    ast.AsyncFunctionDef: "function",
+    ast.ClassDef: "class_",
+    ast.Break: "jump",
+    ast.Continue: "jump",
+    ast.Match: "match",
+}
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Prices:
+    """The cost table by kind of syntax node.
+
+    Attributes:
+        params: The table itself.
+    """
+
+    __slots__ = ("_by_kind", "params")
+
+    def __init__(self, params: SourceCostParams) -> None:
+        self.params = params
+        self._by_kind: dict[type[ast.AST], int] = {kind: getattr(params, field) for kind, field in _FIELDS.items()}
+
+    def expression(self, node: ast.AST | None) -> int:
+        """Return the cycles of one expression, up to what it defers."""
+        if node is None:
+            return 0
+        match node:
+            case ast.Name() | ast.Constant():
+                return self._by_kind[type(node)]
+            case ast.BoolOp(values=values):
+                return self.params.boolean_operation * (len(values) - 1) + self.expressions(values)
+            case ast.Compare(left=left, comparators=others):
+                return self.params.comparison * len(others) + self.expression(left) + self.expressions(others)
+            case ast.JoinedStr():
+                return self.params.formatted_string + self._formatted(node)
+            case ast.Lambda(args=arguments):
+                return self.params.lambda_ + self._defaults(arguments)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                return self._by_kind[type(node)] + self.expression(node.generators[0].iter)
+        children = (each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr | ast.keyword))
+        return self._by_kind.get(type(node), 0) + self.expressions(children)
+
+    def expressions(self, nodes: Iterable[ast.AST | None]) -> int:
+        """Return the cycles of several expressions together."""
+        return sum(self.expression(node) for node in nodes)
+
+    def header(self, statement: ast.stmt) -> int:
+        """Return the cycles of a simple statement, or of what a compound one evaluates before its blocks."""
+        base = self._by_kind.get(type(statement), 0)
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                return self.params.assignment * len(targets) + self.expressions(targets) + self.expression(value)
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                return self.params.import_ * len(names)
+            case ast.If(test=test) | ast.While(test=test):
+                return base + self.expression(test)
+            case ast.For(iter=source) | ast.AsyncFor(iter=source):
+                return base + self.expression(source)
+            case ast.With(items=items) | ast.AsyncWith(items=items):
+                parts = (part for item in items for part in (item.context_expr, item.optional_vars))
+                return self.params.with_ * len(items) + self.expressions(parts)
+            case ast.Try() | ast.TryStar():
+                return base
+            case ast.Match(subject=subject, cases=cases):
+                return base + self.expression(subject) + sum(self._case(case) for case in cases)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                annotations = self.expression(statement.returns) + self._defaults(statement.args)
+                return base + annotations + self._decorators(statement.decorator_list)
+            case ast.ClassDef(bases=bases, keywords=keywords):
+                return base + self.expressions([*bases, *keywords]) + self._decorators(statement.decorator_list)
+        return base + self.expressions(each for each in ast.iter_child_nodes(statement) if isinstance(each, ast.expr))
+
+    def items(self, node: Comprehension) -> list[int]:
+        """Return, for each ``for`` of a comprehension, the cycles of one of its turns."""
+        inner = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        following = [[each.iter] for each in node.generators[1:]] + [inner]
+        return [
+            self.params.loop_turn + self.expression(each.target) + self.expressions([*each.ifs, *after])
+            for each, after in zip(node.generators, following, strict=True)
+        ]
+
+    def _formatted(self, node: ast.JoinedStr) -> int:
+        # How the text between the braces is cut into constants differs between versions, so it costs nothing.
+        total = 0
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                total += self.params.formatted_value + self.expression(part.value)
+                if isinstance(part.format_spec, ast.JoinedStr):
+                    total += self._formatted(part.format_spec)
+        return total
+
+    def _defaults(self, arguments: ast.arguments) -> int:
+        everyone = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        annotations = (each.annotation for each in everyone if each is not None)
+        return self.expressions([*arguments.defaults, *arguments.kw_defaults, *annotations])
+
+    def _decorators(self, decorators: list[ast.expr]) -> int:
+        return self.params.call * len(decorators) + self.expressions(decorators)
+
+    def _case(self, case: ast.match_case) -> int:
+        nodes = [node for node in ast.walk(case.pattern) if isinstance(node, ast.pattern)]
+        values = sum(self.expression(node.value) for node in nodes if isinstance(node, ast.MatchValue))
+        return self.params.match_case * len(nodes) + values + self.expression(case.guard)

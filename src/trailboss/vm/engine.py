@@ -1,0 +1,74 @@
+"""The `Engine` protocol: whatever turns an actor's source and a frame into an outcome."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from trailboss.primitives.errors import ErrorObject
+from trailboss.vm.host import Host
+from trailboss.vm.meter import Meter
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One execution of one handler.
+
+    Attributes:
+        source: The actor's source text.
+        code_hash: Keccak-256 of the source's UTF-8 bytes; engines cache by it.
+        actor: Address of the actor, 20 bytes.
+        deployer: Its owner, 20 bytes; plain classes get both as attributes.
+        handler: Function or method to call.
+        payload: Its argument.
+        read_only: Whether every change is refused.
+        depth: Nested calls above this frame.
+    """
+
+    source: str
+    code_hash: bytes
+    actor: bytes
+    deployer: bytes
+    handler: str
+    payload: bytes
+    read_only: bool = False
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a frame ended.
+
+    Attributes:
+        return_value: Bytes the handler returned (encoded as Decision D-37 says); empty on failure.
+        error: None if it ended well. Exhaustion is 1005 or 1006; an exception that left the handler is 1210 with
+            ``exception_type``, ``exception_message`` and ``traceback`` (the actor's own lines only) in its context;
+            a refused host call that left the handler keeps the refusal's own code, plus the same context.
+    """
+
+    return_value: bytes
+    error: ErrorObject | None
+
+
+class Engine(Protocol):
+    """Runs actor code. Equal source, frame and host answers give equal outcomes and meters on every engine."""
+
+    def version(self) -> str:
+        """Return the engine's name and version, as actors see it in ``pvm_version``."""
+
+    def check_source(self, source: str) -> None:
+        """Refuse source that breaks the rules.
+
+        Raises:
+            Rejection: ``NON_DETERMINISTIC_CODE`` with line and column, or ``INVALID_DATA`` for a syntax error.
+        """
+
+    def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:
+        """Return the names that can be called: module-level functions and the methods of the one class."""
+
+    def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:
+        """Run a frame to its end. Never raises for anything that guest code does.
+
+        ``HANDLER_NOT_FOUND`` is an outcome like any other. The frame's base price has been charged by the caller.
+        """
+
+    def close(self) -> None:
+        """Release what the engine holds."""

@@ -1,0 +1,234 @@
+"""What instrumented code calls: the charges, the depth of calls, and the refusal to be caught.
+
+A gauge belongs to one frame. It is sticky: once the frame's cycles or cells are gone, or something fatal has happened,
+every charge raises, whatever guest code catches in between, and the frame's end is read from the gauge.
+
+Decision: D-06, D-32
+"""
+
+import sys
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
+from typing import Any, Final
+
+from trailboss.primitives.errors import TrailbossError
+from trailboss.vm import instrument
+from trailboss.vm.meter import Meter, OutOfGas
+
+FATAL: Final = (OutOfGas, MemoryError, RecursionError, KeyboardInterrupt, TrailbossError)
+"""What guest code can never catch: exhaustion, and what is not the guest's to handle."""
+identity: Final[Callable[[object], int]] = id
+"""An object's identity, which tells shared objects from others and never reaches a program."""
+_DEAD: Final = -1
+_PRINTED_BITS: Final = 256
+_PLAIN: Final = (bool, int, float, str, bytes)
+_NAMED: Final = (type, FunctionType, BuiltinFunctionType, ModuleType)
+
+
+class Gauge:
+    """The instruments of one running frame.
+
+    Attributes:
+        meter: The frame's meter.
+        depth: Python calls deep, at present.
+        fatal: What ended the frame beyond any handler; None so far.
+    """
+
+    __slots__ = ("_ceiling", "_deepest", "_shared", "depth", "fatal", "meter")
+
+    def __init__(self, meter: Meter, deepest: int, shared: Collection[int]) -> None:
+        self.meter = meter
+        self.depth = 0
+        self.fatal: BaseException | None = None
+        self._deepest = deepest
+        self._ceiling = meter.cycles_limit
+        self._shared = shared
+
+    def instruments(self) -> dict[str, object]:
+        """Return the names that instrumented code calls, bound to this frame."""
+        return {
+            instrument.CHARGE: self.charge,
+            instrument.TURN: self.turn,
+            instrument.ENTER: self.enter,
+            instrument.LEAVE: self.leave,
+            instrument.RESULT: self.result,
+            instrument.BEGIN: self.begin,
+            instrument.END: self.end,
+            instrument.SUSPEND: self.suspend,
+            instrument.RESUME: self.resume,
+            instrument.DELEGATE: self.delegate,
+            instrument.CAUGHT: self.caught,
+            instrument.OWN: self.own,
+            instrument.SETTER: self.setter,
+            instrument.EVERYTHING: BaseException,
+            instrument.HERE: -1,
+        }
+
+    def charge(self, cycles: int) -> None:
+        """Use cycles for a basic block.
+
+        Raises:
+            OutOfGas: If the limit is passed, now or earlier.
+        """
+        meter = self.meter
+        meter.cycles_used += cycles
+        if meter.cycles_used > self._ceiling:
+            self._stop()
+
+    def turn(self, cycles: int, here: int) -> None:
+        """Use cycles for a turn of a loop, back at the depth of its function."""
+        self.depth = here + 1
+        meter = self.meter
+        meter.cycles_used += cycles
+        if meter.cycles_used > self._ceiling:
+            self._stop()
+
+    def enter(self, cycles: int) -> int:
+        """Go one call deeper and return the depth it was made at.
+
+        Raises:
+            OutOfGas: If the limit is passed, now or earlier.
+            RecursionError: If there are too many calls within one another.
+        """
+        self.charge(cycles)
+        here = self.depth
+        if here >= self._deepest:
+            self._overflow()
+        self.depth = here + 1
+        return here
+
+    def leave(self, here: int) -> None:
+        """Return to the depth that a function was called at, however it ended."""
+        self.depth = here
+
+    def result(self, here: int, value: object) -> object:
+        """Return from a lambda."""
+        self.depth = here
+        return value
+
+    def begin(self, cycles: int) -> list[int]:
+        """Start the body of a generator; return its place, the depth of its caller, or nothing while it sleeps."""
+        return [self.enter(cycles)]
+
+    def end(self, place: list[int]) -> None:
+        """End the body of a generator."""
+        if place:
+            self.depth = place.pop()
+
+    def suspend(self, place: list[int], value: object) -> object:
+        """Put a generator to sleep; ``value`` is what it yields."""
+        self.end(place)
+        return value
+
+    def resume(self, place: list[int], sent: object) -> object:
+        """Wake a generator; ``sent`` is what its caller sends."""
+        place.append(self.enter(0))
+        return sent
+
+    def delegate(self, place: list[int], source: Any) -> Iterator[object]:
+        """Put a generator to sleep while another iterator answers for it."""
+        self.end(place)
+        iterator = iter(source)
+        return _Delegation(self, iterator) if hasattr(iterator, "send") else iterator
+
+    def caught(self, cycles: int, here: int | None) -> None:
+        """Use cycles for a handler or ``finally``, unless what it handles cannot be handled.
+
+        Raises:
+            OutOfGas: If the limit is passed, now or earlier.
+        """
+        error = sys.exception()
+        if isinstance(error, FATAL):
+            self.abort(error)
+            raise error
+        if here is not None:
+            self.depth = here + 1
+        self.charge(cycles)
+
+    def own(self, target: object) -> object:
+        """Return what is about to be changed, if it is the program's own.
+
+        Raises:
+            AttributeError: If other frames share it.
+        """
+        if identity(target) in self._shared:
+            raise AttributeError(f"{shown(target)} is shared by all actors and cannot be changed")
+        return target
+
+    def setter(self, method: Callable[..., object]) -> Callable[..., object]:
+        """Return ``__setattr__`` or ``__delattr__`` of something, for the program's own objects only."""
+        bound = getattr(method, "__self__", None)
+        if bound is None:
+            return partial(self._set, method)
+        self.own(bound)
+        return method
+
+    def abort(self, error: BaseException) -> None:
+        """Let nothing of the frame run any more; the first reason stays."""
+        self.fatal = self.fatal or error
+        self._ceiling = _DEAD
+
+    def close(self) -> None:
+        """Cut the frame off from its meter: what still runs, a generator being cleared away, stops at once."""
+        self.meter = Meter(0, 0)
+        self._ceiling = _DEAD
+
+    def _set(self, method: Callable[..., object], *arguments: object) -> object:
+        for target in arguments[:1]:
+            self.own(target)
+        return method(*arguments)
+
+    def _overflow(self) -> None:
+        error = RecursionError(f"more than {self._deepest} calls within one another")
+        self.abort(error)
+        raise error
+
+    def _stop(self) -> None:
+        error = sys.exception()
+        # A generator that is being closed has to end with this very exception, or Python reports it as unraisable.
+        raise error if isinstance(error, GeneratorExit) else OutOfGas
+
+
+class _Delegation:
+    """An iterator that stands for a generator of the guest in ``yield from``, and counts as one call while it runs."""
+
+    __slots__ = ("_gauge", "_inner")
+
+    def __init__(self, gauge: Gauge, inner: Any) -> None:
+        self._gauge = gauge
+        self._inner = inner
+
+    def __iter__(self) -> "_Delegation":
+        return self
+
+    def __next__(self) -> object:
+        return self._step(self._inner.__next__)
+
+    def send(self, value: object) -> object:
+        return self._step(self._inner.send, value)
+
+    def throw(self, *error: BaseException | type[BaseException] | TracebackType | None) -> object:
+        return self._step(self._inner.throw, *error)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def _step(self, move: Callable[..., object], *arguments: object) -> object:
+        here = self._gauge.enter(0)
+        try:
+            return move(*arguments)
+        finally:
+            self._gauge.leave(here)
+
+
+def shown(value: object) -> str:
+    """Return a value for a message: plain values as they are, others by their type, so that no guest code runs."""
+    if type(value) is int and value.bit_length() > _PRINTED_BITS:
+        # Python refuses to print very long integers, and a message has no room for them.
+        return f"an integer of {value.bit_length()} bits"
+    if value is None or type(value) in _PLAIN:
+        return f"{value!r:.80}"
+    if isinstance(value, _NAMED):
+        return f"{type(value).__name__} {value.__name__}"
+    return f"an object of type {type(value).__name__}"

@@ -1,0 +1,343 @@
+"""The calls of ``pvm_host``, the same for every engine: check the arguments, charge the price, ask the `Host`.
+
+An engine finds a call by its name in `HOST_CALLS` and gives it the guest's arguments; what comes back is a plain value
+for the guest. Three things can be raised besides: `ArgumentFault`, which the guest sees as the Python exception that it
+names; `Rejection`, which it sees as ``pvm_host.HostError``; and `OutOfGas`, which it cannot catch.
+
+Source: cowboy-facts §2
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from trailboss.crypto.digest import keccak256
+from trailboss.crypto.signing import verify_ed25519
+from trailboss.model.timers import TimerRequest
+from trailboss.params import ChainParams
+from trailboss.primitives.errors import HOST_CODE_BASE, Rejection, RejectionReason
+from trailboss.primitives.units import U64_MAX, U128_MAX
+from trailboss.vm.arguments import ArgumentFault, address, bind, integer, octets, reserved, text, unreserved
+from trailboss.vm.engine import Frame
+from trailboss.vm.host import Host
+from trailboss.vm.meter import Meter
+
+ED25519: Final = 2
+"""The one signature algorithm of ``verify_signature``."""
+SIGNATURE_WIDTH: Final = 64
+KEY_WIDTH: Final = 32
+SCHEMA_WIDTH: Final = 32
+KECCAK_WORD: Final = 32
+SDK_TIMER_ARGUMENTS: Final = 6
+"""Positional arguments of ``schedule_timer_ex`` as the public SDK calls it."""
+CALL_ARGUMENTS: Final = 4
+"""Arguments of ``call_actor`` in every version of the SDK; later ones give an access limit besides."""
+_NAMES: Final = """create_deferred_tx fork_actor force_unsubscribe_event intent_broadcast intent_broadcast_ex
+    intent_deposit intent_withdraw offchain_image_initialize offchain_image_update submit_job subscribe_event
+    token_allowance token_approve token_balance_of token_burn token_create token_mint token_total_supply token_transfer
+    token_transfer_from topup_subscription unsubscribe_event update_bid upgrade_self"""
+UNSUPPORTED: Final = tuple(_NAMES.split())
+"""Calls of the public host that the seeds do not need: they exist, and refuse by name."""
+_OWN_CODES: Final = {
+    RejectionReason.OUT_OF_CYCLES: 1,
+    RejectionReason.OUT_OF_CELLS: 1,
+    RejectionReason.INVALID_DATA: 2,
+    RejectionReason.OVERFLOW: 2,
+    RejectionReason.ACTOR_NOT_FOUND: 3,
+    RejectionReason.ACCOUNT_NOT_FOUND: 3,
+    RejectionReason.HANDLER_NOT_FOUND: 3,
+    RejectionReason.UNAUTHORIZED: 5,
+    RejectionReason.UNAUTHORIZED_TIMER: 5,
+}
+_HOST_CODES: Final = range(1, 9)
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """Where a host call comes from.
+
+    Attributes:
+        host: Answers of the chain.
+        meter: Meter of the frame.
+        params: Prices and limits.
+        frame: The frame.
+    """
+
+    host: Host
+    meter: Meter
+    params: ChainParams
+    frame: Frame
+
+
+HostCall = Callable[[CallSite, Sequence[object], Mapping[str, object]], object]
+
+
+def host_code(reason: RejectionReason) -> int:
+    """Return the number that ``HostError.code`` shows: the public host's 1..=8 if one fits, else the public error code.
+
+    Source: cowboy-facts §2.8
+    """
+    if reason.code - HOST_CODE_BASE in _HOST_CODES:
+        return reason.code - HOST_CODE_BASE
+    return _OWN_CODES.get(reason, reason.code)
+
+
+def _context(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    bind("context", (), positional, named)
+    site.meter.charge_cycles(site.params.costs.context_read)
+    return dict(site.host.context())
+
+
+def _block_height(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    bind("current_block", (), positional, named)
+    site.meter.charge_cycles(site.params.costs.context_read)
+    return site.host.context()["block_height"]
+
+
+def _runtime_config(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    bind("runtime_config", (), positional, named)
+    site.meter.charge_cycles(site.params.costs.context_read)
+    return {"continuation_mode": "fsm"}
+
+
+def _self_address(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    bind("self_address", (), positional, named)
+    site.meter.charge_cycles(site.params.costs.context_read)
+    return bytes(site.frame.actor)
+
+
+def _actor_owner(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    bind("actor_owner", (), positional, named)
+    site.meter.charge_cycles(site.params.costs.context_read)
+    return bytes(site.host.owner())
+
+
+def _gas_left(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    bind("gas_left", (), positional, named)
+    site.meter.charge_cycles(site.params.costs.context_read)
+    return site.meter.cycles_left
+
+
+def _charge_gas(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    (amount,) = bind("charge_gas", ("amount",), positional, named)
+    site.meter.charge_cycles(integer("charge_gas", "amount", amount, U64_MAX))
+    return None
+
+
+def _randomness(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    (domain,) = bind("randomness", ("domain",), positional, named)
+    checked = octets("randomness", "domain", domain)
+    site.meter.charge_cycles(site.params.costs.randomness)
+    return bytes(site.host.randomness(checked))
+
+
+def _keccak256(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    (message,) = bind("keccak256", ("data",), positional, named)
+    checked = octets("keccak256", "data", message)
+    words = max(1, -(-len(checked) // KECCAK_WORD))
+    site.meter.charge_cycles(site.params.costs.keccak_word * words)
+    return bytes(keccak256(checked))
+
+
+def _verify_signature(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    names = ("algorithm", "public_key", "message", "signature")
+    algorithm, public_key, message, signature = bind("verify_signature", names, positional, named)
+    integer("verify_signature", "algorithm", algorithm, ED25519, ED25519)
+    key = octets("verify_signature", "public_key", public_key, KEY_WIDTH)
+    signed = octets("verify_signature", "message", message)
+    proof = octets("verify_signature", "signature", signature, SIGNATURE_WIDTH)
+    site.meter.charge_cycles(site.params.costs.signature_check)
+    return verify_ed25519(key, signed, proof)
+
+
+def _get_state(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    (key,) = bind("get_state", ("key",), positional, named)
+    slot = octets("get_state", "key", key)
+    site.meter.charge_cycles(site.params.costs.state_read)
+    return site.host.read_slot(slot)
+
+
+def _set_state(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    key, value = bind("set_state", ("key", "value"), positional, named)
+    slot, content = unreserved("set_state", key), octets("set_state", "value", value)
+    site.meter.charge_cycles(site.params.costs.state_write)
+    site.host.write_slot(slot, content)
+    return None
+
+
+def _delete_state(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    (key,) = bind("delete_state", ("key",), positional, named)
+    slot = unreserved("delete_state", key)
+    site.meter.charge_cycles(site.params.costs.state_delete)
+    site.host.delete_slot(slot)
+    return None
+
+
+def _set_reserved_state(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    key, value = bind("set_reserved_state", ("key", "value"), positional, named)
+    slot, content = reserved("set_reserved_state", key), octets("set_reserved_state", "value", value)
+    site.meter.charge_cycles(site.params.costs.state_write)
+    site.host.write_slot(slot, content)
+    return None
+
+
+def _delete_reserved_state(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    (key,) = bind("delete_reserved_state", ("key",), positional, named)
+    slot = reserved("delete_reserved_state", key)
+    site.meter.charge_cycles(site.params.costs.state_delete)
+    site.host.delete_slot(slot)
+    return None
+
+
+def _scan_state_prefix(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    prefix, limit = bind("scan_state_prefix", ("prefix", "limit"), positional, named)
+    checked = octets("scan_state_prefix", "prefix", prefix)
+    rows = min(integer("scan_state_prefix", "limit", limit, U64_MAX), site.params.limits.scan_rows_max)
+    costs = site.params.costs
+    site.meter.charge_cycles(costs.state_scan_base + costs.state_scan_row * rows)
+    return [(bytes(slot), bytes(content)) for slot, content in site.host.scan_slots(checked, rows)]
+
+
+def _schedule_timer(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    height, payload = bind("schedule_timer", ("height", "payload"), positional, named)
+    request = TimerRequest(
+        height=integer("schedule_timer", "height", height, U64_MAX),
+        payload=octets("schedule_timer", "payload", payload),
+    )
+    site.meter.charge_cycles(site.params.costs.timer_schedule)
+    return bytes(site.host.schedule_timer(request))
+
+
+def _schedule_timer_ex(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    if len(positional) == SDK_TIMER_ARGUMENTS and not named:
+        request = _sdk_request(positional)
+    else:
+        names = ("height", "payload", "fee_payer", "gas_limit", "expires_at", "access_limit")
+        request = _request(bind("schedule_timer_ex", names, positional, named, required=2))
+    site.meter.charge_cycles(site.params.costs.timer_schedule)
+    return bytes(site.host.schedule_timer(request))
+
+
+def _sdk_request(positional: Sequence[object]) -> TimerRequest:
+    # The public SDK's form: no bytes, or 0, stand for the default, so a real 0 cannot be told from it.
+    height, payload, fee_payer, gas_limit, access_limit, expires_at = positional
+    payer = None if octets("schedule_timer_ex", "fee_payer", fee_payer) == b"" else fee_payer
+    request = _request((height, payload, payer, gas_limit, expires_at, access_limit))
+    return TimerRequest(
+        height=request.height,
+        payload=request.payload,
+        fee_payer=request.fee_payer,
+        gas_limit=request.gas_limit or None,
+        access_limit=request.access_limit or None,
+        expires_at=request.expires_at or None,
+    )
+
+
+def _request(arguments: Sequence[object]) -> TimerRequest:
+    height, payload, fee_payer, gas_limit, expires_at, access_limit = arguments
+    call = "schedule_timer_ex"
+    return TimerRequest(
+        height=integer(call, "height", height, U64_MAX),
+        payload=octets(call, "payload", payload),
+        fee_payer=None if fee_payer is None else address(call, "fee_payer", fee_payer),
+        gas_limit=None if gas_limit is None else integer(call, "gas_limit", gas_limit, U64_MAX),
+        access_limit=None if access_limit is None else integer(call, "access_limit", access_limit, U64_MAX),
+        expires_at=None if expires_at is None else integer(call, "expires_at", expires_at, U64_MAX),
+    )
+
+
+def _extend_timer(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    timer_id, height = bind("extend_timer", ("timer_id", "new_expires_at"), positional, named)
+    checked = octets("extend_timer", "timer_id", timer_id)
+    expires_at = integer("extend_timer", "new_expires_at", height, U64_MAX)
+    site.meter.charge_cycles(site.params.costs.timer_extend)
+    site.host.extend_timer(checked, expires_at)
+    return None
+
+
+def _cancel_timer(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    (timer_id,) = bind("cancel_timer", ("timer_id",), positional, named)
+    checked = octets("cancel_timer", "timer_id", timer_id)
+    site.meter.charge_cycles(site.params.costs.timer_cancel)
+    site.host.cancel_timer(checked)
+    return None
+
+
+def _emit_event(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    name, content, schema = bind("emit_event", ("name", "data", "schema"), positional, named, required=2)
+    topic, checked = text("emit_event", "name", name), octets("emit_event", "data", content)
+    if schema is not None:
+        octets("emit_event", "schema", schema, SCHEMA_WIDTH)
+    site.meter.charge_cycles(site.params.costs.event_emit)
+    return {"emit_id": site.host.emit_event(topic, checked), "sync_outcomes": [], "deferred_subs": []}
+
+
+def _send_message(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    target, payload = bind("send_message", ("target", "payload"), positional, named)
+    to, checked = address("send_message", "target", target), octets("send_message", "payload", payload)
+    site.meter.charge_cycles(site.params.costs.message_send)
+    site.host.send_message(to, checked)
+    return None
+
+
+def _call_actor(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    names = ("target", "method", "payload", "cycles_limit", "access_limit")
+    values = bind("call_actor", names, positional, named, required=CALL_ARGUMENTS)
+    target, method, payload, cycles_limit, access_limit = values
+    to, handler = address("call_actor", "target", target), text("call_actor", "method", method)
+    checked = octets("call_actor", "payload", payload)
+    cycles = integer("call_actor", "cycles_limit", cycles_limit, U64_MAX)
+    if access_limit is not None:
+        integer("call_actor", "access_limit", access_limit, U64_MAX)
+    site.meter.charge_cycles(site.params.costs.actor_call)
+    # A callee without output has answered nothing, which is not an empty encoded value.
+    return site.host.call_actor(to, handler, checked, cycles) or None
+
+
+def _transfer_balance(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    to, amount = bind("transfer_balance", ("to", "amount"), positional, named)
+    target = address("transfer_balance", "to", to)
+    units = integer("transfer_balance", "amount", amount, U128_MAX)
+    site.meter.charge_cycles(site.params.costs.transfer_balance)
+    site.host.transfer(target, units)
+    return None
+
+
+def _unsupported(name: str) -> HostCall:
+    def refuse(_site: CallSite, _positional: Sequence[object], _named: Mapping[str, object]) -> object:
+        raise Rejection(RejectionReason.UNSUPPORTED, f"pvm_host.{name} is not implemented here", call=name)
+
+    return refuse
+
+
+HOST_CALLS: Final[Mapping[str, HostCall]] = {
+    "context": _context,
+    "current_block": _block_height,
+    "block_height": _block_height,
+    "runtime_config": _runtime_config,
+    "self_address": _self_address,
+    "actor_owner": _actor_owner,
+    "gas_left": _gas_left,
+    "charge_gas": _charge_gas,
+    "randomness": _randomness,
+    "keccak256": _keccak256,
+    "verify_signature": _verify_signature,
+    "get_state": _get_state,
+    "set_state": _set_state,
+    "delete_state": _delete_state,
+    "set_reserved_state": _set_reserved_state,
+    "delete_reserved_state": _delete_reserved_state,
+    "scan_state_prefix": _scan_state_prefix,
+    "schedule_timer": _schedule_timer,
+    "schedule_timer_ex": _schedule_timer_ex,
+    "extend_timer": _extend_timer,
+    "cancel_timer": _cancel_timer,
+    "emit_event": _emit_event,
+    "send_message": _send_message,
+    "call_actor": _call_actor,
+    "transfer_balance": _transfer_balance,
+    **{name: _unsupported(name) for name in UNSUPPORTED},
+}
+"""Every call by its public name."""
+
+__all__ = ["HOST_CALLS", "UNSUPPORTED", "ArgumentFault", "CallSite", "HostCall", "host_code"]

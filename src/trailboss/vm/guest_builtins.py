@@ -1,0 +1,120 @@
+"""The built-in names of guests."""
+
+import builtins
+from collections.abc import Callable, Container
+from typing import Any, Final
+
+from trailboss.vm.facades import ACTOR_BUILTINS
+from trailboss.vm.gauge import identity, shown
+from trailboss.vm.instrument import SETTERS
+from trailboss.vm.rules import REFUSED_ATTRIBUTES
+
+VERSION_ATTRIBUTES: Final = (
+    "__annotate__",
+    "__annotate_func__",
+    "__annotations_cache__",
+    "__firstlineno__",
+    "__static_attributes__",
+)
+"""What some versions of Python add to every class. Decision: D-40."""
+_NO_DEFAULT: Final = object()
+
+
+class Plain:
+    """Stands between `object` and a guest's classes, because the repr of `object` shows an address."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__qualname__} object>"
+
+
+def build_class(function: Callable[..., object], name: str, *bases: object, **keywords: Any) -> Any:
+    """Build a class as the ``class`` statement does, the same on every version of Python.
+
+    Decision: D-40
+    """
+    parents = (Plain,) if bases in ((), (object,)) else bases
+    built = builtins.__build_class__(function, name, *parents, **keywords)
+    if isinstance(built, type):
+        _strip(built)
+    return built
+
+
+def silent_print(*_values: object, **_options: object) -> None:
+    """Print nothing: a frame has no output but its return value and its events."""
+
+
+def actor_builtins(importer: Callable[..., object], shared: Callable[[], Container[int]]) -> dict[str, object]:
+    """Return the built-in names of actors.
+
+    Args:
+        importer: What serves their import statements.
+        shared: Returns the identities of objects that they may not change.
+    """
+
+    def read(target: object, name: str, default: object = _NO_DEFAULT) -> object:
+        _check_attribute(name)
+        return getattr(target, name) if default is _NO_DEFAULT else getattr(target, name, default)
+
+    def has(target: object, name: str) -> bool:
+        return type(name) is str and name not in REFUSED_ATTRIBUTES and hasattr(target, name)
+
+    def write(target: object, name: str, value: object) -> None:
+        _check_attribute(name)
+        _check_own(target, shared())
+        setattr(target, name, value)
+
+    def remove(target: object, name: str) -> None:
+        _check_attribute(name)
+        _check_own(target, shared())
+        delattr(target, name)
+
+    guarded: dict[str, object] = {
+        "getattr": read,
+        "hasattr": has,
+        "setattr": write,
+        "delattr": remove,
+        "print": silent_print,
+        "__build_class__": build_class,
+        "__import__": importer,
+        "__debug__": True,
+        "__name__": "builtins",
+    }
+    for name in ("getattr", "hasattr", "setattr", "delattr", "print"):
+        function: Any = guarded[name]
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = "builtins"
+    return {name: getattr(builtins, name) for name in ACTOR_BUILTINS} | guarded
+
+
+def check_attribute_path(path: str) -> None:
+    """Check a dotted path of attributes; see `operator.attrgetter`.
+
+    Raises:
+        AttributeError: If one of them is not available to actors.
+    """
+    for name in path.split("."):
+        _check_attribute(name)
+
+
+def _strip(built: type) -> None:
+    for added in VERSION_ATTRIBUTES:
+        if added in built.__dict__:
+            type.__delattr__(built, added)
+
+
+def _check_attribute(name: object) -> None:
+    if type(name) is not str:
+        raise TypeError(f"the name of an attribute must be a str, got {shown(name)}")
+    if name in REFUSED_ATTRIBUTES or name in SETTERS:
+        raise AttributeError(f"{name} is not available to actors by name")
+
+
+def _check_own(target: object, shared: Container[int]) -> None:
+    if identity(target) in shared:
+        raise AttributeError(f"{shown(target)} is shared by all actors and cannot be changed")
+
+
+# Programs can walk over the classes that they extend, so this one is stripped as well.
+_strip(Plain)

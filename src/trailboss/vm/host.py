@@ -1,0 +1,69 @@
+"""The `Host` protocol: all that a running frame may ask of the chain.
+
+A host is bound to one frame: it knows the actor that runs, whether the frame is read-only, and where the frame's
+meter is. It never sees guest objects; `trailboss.vm.guest_api` has checked every argument's type and charged the
+call's fixed price before it gets here. What depends on values only the chain knows (a payload's cells, a returned
+row's cells) the host charges itself through the frame's meter.
+
+A host refuses by raising `Rejection`; guest code sees ``pvm_host.HostError`` and may catch it. A host call that
+would change something in a read-only frame is refused with ``FORBIDDEN``. Exhaustion (`OutOfGas`) is not catchable.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from trailboss.model.timers import TimerRequest
+
+
+class Host(Protocol):
+    """What a frame may ask. Addresses are 20 bytes, hashes 32; every refusal is a `Rejection`."""
+
+    def context(self) -> Mapping[str, object]:
+        """Return the facts of this execution, by the public names.
+
+        Source: cowboy-facts §2.1 (chain_id, chain_instance_id, pvm_version, sender, actor_addr, tx_hash,
+        block_height, timestamp_ms, hire_id).
+        """
+
+    def owner(self) -> bytes:
+        """Return the deployer of the running actor; ``FORBIDDEN`` if it has none."""
+
+    def read_slot(self, slot: bytes) -> bytes | None:
+        """Return the value of a slot of the running actor, or None."""
+
+    def write_slot(self, slot: bytes, content: bytes) -> None:
+        """Write a slot of the running actor; charges the cells of slot and content."""
+
+    def delete_slot(self, slot: bytes) -> None:
+        """Delete a slot of the running actor; nothing happens if it is not there."""
+
+    def scan_slots(self, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """Return up to ``limit`` slots whose name begins with ``prefix``, ascending; charges their cells."""
+
+    def schedule_timer(self, request: TimerRequest) -> bytes:
+        """Accept a timer of the running actor and return its id, 32 bytes; charges the payload's cells."""
+
+    def extend_timer(self, timer_id: bytes, expires_at: int) -> None:
+        """Move the last height of a timer of the running actor; nothing happens if it is gone."""
+
+    def cancel_timer(self, timer_id: bytes) -> None:
+        """Cancel a timer of the running actor; nothing happens if it is gone."""
+
+    def emit_event(self, name: str, octets: bytes) -> int:
+        """Emit an event of the running actor and return its number in the transaction, from 1; charges cells."""
+
+    def send_message(self, target: bytes, payload: bytes) -> None:
+        """Send a message, delivered at the end of the block; charges the payload's cells."""
+
+    def call_actor(self, target: bytes, handler: str, payload: bytes, cycles_limit: int) -> bytes:
+        """Run a handler of another actor now, and return what it returns.
+
+        The callee gets at most ``cycles_limit``, and at most what this frame has left. What it used is charged to
+        this frame. If it fails, its changes are rolled back and the call is refused.
+        """
+
+    def transfer(self, to: bytes, amount: int) -> None:
+        """Move money of the running actor."""
+
+    def randomness(self, domain: bytes) -> bytes:
+        """Return 32 bytes that depend on the chain's past and the domain alone."""

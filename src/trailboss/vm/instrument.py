@@ -1,0 +1,302 @@
+"""The rewriting of a syntax tree so that the program pays for itself as it runs.
+
+Each basic block is charged up front; each function counts the depth of calls; each handler and ``finally`` makes sure
+that exhaustion is not caught. What is inserted are calls of the `trailboss.vm.gauge.Gauge` of the running frame, by
+names that actor code may not use. Inserted calls stand at the position of what they precede, or nowhere, so that
+tracebacks, debuggers and coverage see the program as it was written.
+
+Decision: D-32
+"""
+
+import ast
+from collections.abc import Sequence
+from inspect import cleandoc
+from typing import Any, Final, TypeVar
+
+from trailboss.params import SourceCostParams
+from trailboss.primitives.errors import InvariantError
+from trailboss.vm.costs import Comprehension, FunctionNode, Prices
+
+PREFIX: Final = "_vm_"
+"""What every inserted name begins with."""
+CHARGE: Final = PREFIX + "charge"
+TURN: Final = PREFIX + "turn"
+ENTER: Final = PREFIX + "enter"
+LEAVE: Final = PREFIX + "leave"
+RESULT: Final = PREFIX + "result"
+BEGIN: Final = PREFIX + "begin"
+END: Final = PREFIX + "end"
+SUSPEND: Final = PREFIX + "suspend"
+RESUME: Final = PREFIX + "resume"
+DELEGATE: Final = PREFIX + "delegate"
+CAUGHT: Final = PREFIX + "caught"
+OWN: Final = PREFIX + "own"
+SETTER: Final = PREFIX + "setter"
+EVERYTHING: Final = PREFIX + "everything"
+HERE: Final = PREFIX + "here"
+"""The local that holds where a function's own calls began."""
+SETTERS: Final = ("__setattr__", "__delattr__")
+
+_NOWHERE: Final[dict[str, Any]] = {"lineno": -1, "col_offset": -1, "end_lineno": -1, "end_col_offset": -1}
+"""A position that the compiler gives to code without a line of its own."""
+_BRANCHING: Final = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
+Node = TypeVar("Node", bound=ast.AST)
+
+
+def instrument(tree: ast.Module, prices: SourceCostParams, *, guarded: bool) -> ast.Module:
+    """Rewrite a module's tree in place, and return it.
+
+    Args:
+        tree: Freshly parsed module.
+        prices: The cost table.
+        guarded: Whether stores into attributes and items are checked, so that the program changes its own objects
+            only, never those that it shares with other frames. The SDK itself is not guarded.
+    """
+    return _Rewriter(Prices(prices), guarded).module(tree)
+
+
+class _Rewriter:
+    """One pass over one tree.
+
+    Attributes:
+        prices: Costs by node.
+        guarded: See `instrument`.
+        placed: Whether `HERE` tells the depth at which the code being rewritten runs. Not so in what runs at another
+            place than where it stands: generators, lambdas and generator expressions.
+    """
+
+    __slots__ = ("guarded", "placed", "prices")
+
+    def __init__(self, prices: Prices, guarded: bool) -> None:
+        self.prices = prices
+        self.guarded = guarded
+        self.placed = True
+
+    def module(self, tree: ast.Module) -> ast.Module:
+        head = 0
+        while head < len(tree.body) and _stays_first(tree.body[head], head):
+            head += 1
+        _clean_docstring(tree.body)
+        tree.body[head:] = self.block(tree.body[head:], 0)
+        return tree
+
+    def block(self, statements: list[ast.stmt], extra: int) -> list[ast.stmt]:
+        """Rewrite a run of statements; each basic block in it is charged before its first statement."""
+        written: list[ast.stmt] = []
+        pending: list[ast.stmt] = []
+        cycles = extra
+        for statement in statements:
+            cycles += self.prices.header(statement)
+            pending.append(statement)
+            if isinstance(statement, _BRANCHING):
+                written += self.charged(pending, cycles)
+                pending, cycles = [], 0
+        return written + self.charged(pending, cycles)
+
+    def charged(self, statements: list[ast.stmt], cycles: int) -> list[ast.stmt]:
+        charge = [_statement(CHARGE, [cycles], statements[0])] if cycles else []
+        return charge + [self.statement(each) for each in statements]
+
+    def statement(self, node: ast.stmt) -> ast.stmt:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                return self.function(node)
+            case ast.ClassDef(body=body):
+                _clean_docstring(body)
+                start = 1 if _is_docstring(body[0]) else 0
+                node.body = body[:start] + (self.block(body[start:], 0) if body[start:] else [])
+                return self.expressions(node)
+            case ast.If(body=body, orelse=orelse):
+                node.body, node.orelse = self.block(body, 0), self.optional(orelse)
+            case ast.While(body=body, orelse=orelse):
+                node.body, node.orelse = self.turn(body, self.prices.expression(node.test)), self.optional(orelse)
+            case ast.For(body=body, orelse=orelse):
+                node.body, node.orelse = self.turn(body, self.prices.expression(node.target)), self.optional(orelse)
+            case ast.Try():
+                return self.attempt(node)
+            case ast.With(body=body):
+                node.body = [_watched(self.block(body, 0), node)]
+            case ast.Match(cases=cases):
+                for case in cases:
+                    case.body = self.block(case.body, 0)
+                    case.guard = self.expression(case.guard)
+        return self.expressions(node)
+
+    def turn(self, body: list[ast.stmt], cycles: int) -> list[ast.stmt]:
+        """Rewrite the body of a loop, whose every turn is charged."""
+        first, rest = self.parted(body, self.prices.params.loop_turn + cycles)
+        return [ast.Expr(self.turned(first, body[0]), **_at(body[0])), *rest]
+
+    def turned(self, cycles: int, at: ast.AST) -> ast.Call:
+        return _call(TURN, [cycles, _here()], at) if self.placed else _call(CHARGE, [cycles], at)
+
+    def caught(self, cycles: int, at: ast.AST) -> ast.Expr:
+        place = _here() if self.placed else ast.Constant(None, **_at(at))
+        return _statement(CAUGHT, [cycles, place], at)
+
+    def optional(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        return self.block(statements, 0) if statements else []
+
+    def attempt(self, node: ast.Try) -> ast.Try:
+        node.body = self.block(node.body, 0)
+        for handler in node.handlers:
+            cycles = self.prices.params.handler + self.prices.expression(handler.type)
+            handler.body = [self.caught(cycles, handler.body[0]), *self.block(handler.body, 0)]
+            handler.type = self.expression(handler.type)
+        node.orelse = self.optional(node.orelse)
+        if node.finalbody:
+            caught = self.caught(self.prices.params.handler, node.finalbody[0])
+            node.finalbody = [caught, *self.block(node.finalbody, 0)]
+        return node
+
+    def function(self, node: FunctionNode) -> FunctionNode:
+        """Rewrite a definition: its body is entered, and left however it ends."""
+        outer, self.placed = self.placed, not _yields(node)
+        enter, leave = (ENTER, LEAVE) if self.placed else (BEGIN, END)
+        _clean_docstring(node.body)
+        start = 1 if _is_docstring(node.body[0]) else 0
+        body = node.body[start:] or [ast.Pass(**_NOWHERE)]
+        first, rest = self.parted(body, self.prices.params.function_entry)
+        entered = ast.Assign([ast.Name(HERE, ast.Store(), **_NOWHERE)], _call(enter, [first], body[0]), **_at(body[0]))
+        left = _statement(leave, [_here()], None)
+        node.body = [*node.body[:start], entered, ast.Try(rest, [], [], [left], **_at(body[0]))]
+        self.placed = outer
+        for decorated in ("decorator_list", "args", "returns"):
+            setattr(node, decorated, self.rewritten(getattr(node, decorated)))
+        return node
+
+    def parted(self, body: list[ast.stmt], extra: int) -> tuple[int, list[ast.stmt]]:
+        """Return what the first basic block of a body costs, with ``extra``, and the body without that charge."""
+        charge, *rest = self.block(body, extra)
+        match charge:
+            case ast.Expr(value=ast.Call(args=[ast.Constant(value=int(cycles))])):
+                return cycles, rest
+        raise InvariantError(f"a block of {extra} cycles and more begins without its charge: {ast.dump(charge)}")
+
+    def expressions(self, node: Node) -> Node:
+        """Rewrite the expressions that stand directly in a node; its blocks are done already."""
+        for field, value in ast.iter_fields(node):
+            if field not in ("body", "orelse", "cases") or isinstance(node, ast.expr):
+                setattr(node, field, self.rewritten(value))
+        return node
+
+    def rewritten(self, value: object) -> object:
+        if isinstance(value, list):
+            return [self.rewritten(each) for each in value]
+        if isinstance(value, ast.expr):
+            return self.expression(value)
+        if isinstance(value, ast.AST):
+            return self.expressions(value)
+        return value
+
+    def expression(self, node: ast.expr | None) -> ast.expr | None:
+        match node:
+            case None | ast.Name() | ast.Constant():
+                return node
+            case ast.Lambda():
+                return self.function_expression(node)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                return self.comprehension(node)
+            case ast.Yield(value=value):
+                given = self.expression(value) or ast.Constant(None, **_at(node))
+                node.value = _call(SUSPEND, [_here(), given], node)
+                return _call(RESUME, [_here(), node], node)
+            case ast.YieldFrom(value=value):
+                node.value = _call(DELEGATE, [_here(), self.kept(value)], node)
+                return _call(RESUME, [_here(), node], node)
+        self.expressions(node)
+        return _guarded(node) if self.guarded else node
+
+    def kept(self, node: ast.expr) -> ast.expr:
+        return self.expression(node) or node
+
+    def function_expression(self, node: ast.Lambda) -> ast.Lambda:
+        node.args = self.expressions(node.args)
+        entry = _call(ENTER, [self.prices.params.function_entry + self.prices.expression(node.body)], node.body)
+        outer, self.placed = self.placed, False
+        node.body = _call(RESULT, [entry, self.kept(node.body)], node.body)
+        self.placed = outer
+        return node
+
+    def comprehension(self, node: Comprehension) -> Comprehension:
+        """Rewrite a comprehension: each turn of each ``for`` is charged by a first condition, which always holds."""
+        outer, self.placed = self.placed, self.placed and not isinstance(node, ast.GeneratorExp)
+        for each, cycles in zip(node.generators, self.prices.items(node), strict=True):
+            self.expressions(each)
+            each.ifs.insert(0, ast.UnaryOp(ast.Not(), self.turned(cycles, each.target), **_at(each.target)))
+        if isinstance(node, ast.DictComp):
+            node.key, node.value = self.kept(node.key), self.kept(node.value)
+        else:
+            node.elt = self.kept(node.elt)
+        self.placed = outer
+        return node
+
+
+def _guarded(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Attribute(attr=name, ctx=ast.Load()) if name in SETTERS:
+            # The method itself is what is guarded, bound or not, so that no spelling of a store goes around.
+            return _call(SETTER, [node], node)
+        case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+            node.value = _call(OWN, [node.value], node)
+    return node
+
+
+def _watched(body: list[ast.stmt], node: ast.With) -> ast.Try:
+    # An ``__exit__`` that answers True would swallow exhaustion; the gauge has to see it first.
+    nothing = ast.Constant(None, **_NOWHERE)
+    watch: list[ast.stmt] = [_statement(CAUGHT, [0, nothing], None), ast.Raise(**_NOWHERE)]
+    everything = ast.Name(EVERYTHING, ast.Load(), **_NOWHERE)
+    return ast.Try(body, [ast.ExceptHandler(everything, None, watch, **_NOWHERE)], [], [], **_at(node))
+
+
+def _yields(function: FunctionNode) -> bool:
+    """Whether the function itself is a generator, nested functions aside."""
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            waiting += node.decorator_list
+    return False
+
+
+def _stays_first(statement: ast.stmt, index: int) -> bool:
+    future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+    return future or (index == 0 and _is_docstring(statement))
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+    return False
+
+
+def _clean_docstring(body: list[ast.stmt]) -> None:
+    # Python 3.13 strips a docstring's indentation and earlier ones do not; here all of them do.
+    match body:
+        case [ast.Expr(value=ast.Constant(value=str(text)) as constant), *_]:
+            constant.value = cleandoc(text)
+
+
+def _at(node: ast.AST) -> dict[str, Any]:
+    return {name: getattr(node, name) for name in _NOWHERE}
+
+
+def _here() -> ast.Name:
+    return ast.Name(HERE, ast.Load(), **_NOWHERE)
+
+
+def _call(name: str, arguments: Sequence[ast.expr | int], at: ast.AST | None) -> ast.Call:
+    where = _NOWHERE if at is None else _at(at)
+    given = [ast.Constant(each, **where) if isinstance(each, int) else each for each in arguments]
+    return ast.Call(ast.Name(name, ast.Load(), **where), given, [], **where)
+
+
+def _statement(name: str, arguments: Sequence[ast.expr | int], at: ast.AST | None) -> ast.Expr:
+    where = _NOWHERE if at is None else _at(at)
+    return ast.Expr(_call(name, arguments, at), **where)

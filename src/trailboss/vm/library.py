@@ -1,0 +1,212 @@
+"""The modules that guests see: the SDK, instrumented like actor code, and facades of the standard library.
+
+Nothing of the process's own modules is visible. All frames of an engine share one library, so it is in the same state
+before every frame: what the SDK itself rebinds is put back, and what actors try to store into it is refused. Loading
+it costs a frame nothing, so the first frame pays what every later one pays.
+
+Decision: D-40
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import CodeType, FunctionType, ModuleType
+from typing import Final
+
+from trailboss.params import SourceCostParams
+from trailboss.vm.facades import ACTOR_MODULES, SDK_MODULES
+from trailboss.vm.gauge import Gauge, identity
+from trailboss.vm.guest_builtins import actor_builtins
+from trailboss.vm.meter import Meter
+from trailboss.vm.private_modules import FrameLocal, new_facade, sdk_builtins, sdk_modules
+from trailboss.vm.rules import HOST, SDK
+from trailboss.vm.sdk_source import load_sdk_module, sdk_module_names
+from trailboss.vm.snapshot import ABSENT, Shared, find_shared
+
+_UNMETERED: Final = 2**62
+"""Cycles and depth of what runs outside every frame: the SDK's modules as they load."""
+
+
+class Library:
+    """The modules of one engine.
+
+    Attributes:
+        builtins: The built-in names of actors.
+        shared: Identities of the objects that all frames share.
+    """
+
+    def __init__(
+        self,
+        prices: SourceCostParams,
+        pvm_host: ModuleType,
+        compile_text: Callable[..., CodeType],
+        source_of: Callable[[FunctionType], str],
+    ) -> None:
+        self.shared: set[int] = set()
+        self.builtins = actor_builtins(self.import_for_actor, lambda: self.shared)
+        self._prices = prices
+        self._pvm_host = pvm_host
+        self._loaded: dict[str, ModuleType] = {HOST: pvm_host}
+        self._facades: dict[tuple[str, bool], ModuleType] = {}
+        self._locals: list[FrameLocal] = []
+        self._private = sdk_modules(self.import_for_sdk, self._loaded, self._new_local, source_of)
+        self._idle = Gauge(Meter(_UNMETERED, _UNMETERED), _UNMETERED, ()).instruments()
+        self._sdk_builtins = sdk_builtins(self.import_for_sdk, compile_text) | self._idle
+        self._first = Shared(frozenset(), (), ())
+        self._rebound: list[tuple[dict[str, object], str, object]] = []
+        self._lent = False
+        for module in (pvm_host, *self._private.values()):
+            self._protect(module)
+
+    def import_for_actor(
+        self,
+        name: str,
+        _globals: Mapping[str, object] | None = None,
+        _locals: Mapping[str, object] | None = None,
+        names: Sequence[str] | None = None,
+        level: int = 0,
+    ) -> ModuleType:
+        """Serve an import statement of an actor.
+
+        Raises:
+            ImportError: If there is no such module, or it has no such name.
+        """
+        if level:
+            raise ImportError("an actor is one module; it has no relatives")
+        root = name.partition(".")[0]
+        module = self._find(name, for_actors=True)
+        if not names:
+            return module if root == name else self.import_for_actor(root)
+        _check_names(module, names)
+        return module
+
+    def import_for_sdk(
+        self,
+        name: str,
+        importer: Mapping[str, object] | None = None,
+        _locals: Mapping[str, object] | None = None,
+        names: Sequence[str] | None = None,
+        level: int = 0,
+    ) -> ModuleType:
+        """Serve an import statement of the SDK's own code.
+
+        Raises:
+            ImportError: If there is no such module, or it has no such name.
+        """
+        if level and importer is not None:
+            package = str(importer["__package__"])
+            name = f"{package}.{name}" if name else package
+        module = self._find(name, for_actors=False)
+        if not names:
+            return self._find(name.partition(".")[0], for_actors=False)
+        for each in names:
+            if f"{name}.{each}" in sdk_module_names():
+                self._find(f"{name}.{each}", for_actors=False)
+        _check_names(module, names)
+        return module
+
+    def begin(self, instruments: Mapping[str, object]) -> Callable[[], None]:
+        """Make the SDK one frame's, in its first state; return what gives it back to the frame before.
+
+        Only frames whose program imports the SDK need it. Loading calls no host, so no frame may be running.
+        """
+        if SDK not in self._loaded:
+            self._load_sdk()
+        instruments_before = {name: self._sdk_builtins[name] for name in instruments}
+        rebound_before = [(space, name, space.get(name, ABSENT)) for space, name, _ in self._rebound]
+        locals_before = [(each, each.__dict__) for each in self._locals]
+        self._sdk_builtins.update(instruments)
+        outer, self._lent = self._lent, True
+        if outer:
+            self._first.restore()
+        _bind(self._rebound)
+        for each in self._locals:
+            each.__dict__ = {}
+
+        def end() -> None:
+            self._sdk_builtins.update(instruments_before)
+            self._lent = outer
+            self._first.restore()
+            _bind(rebound_before)
+            for each, attributes in locals_before:
+                each.__dict__ = attributes
+
+        return end
+
+    def _find(self, name: str, *, for_actors: bool) -> ModuleType:
+        if name.partition(".")[0] == SDK:
+            return self._sdk_module(name)
+        if name == HOST:
+            return self._pvm_host
+        if not for_actors and name in self._private:
+            return self._private[name]
+        return self._facade(name, for_actors)
+
+    def _sdk_module(self, name: str) -> ModuleType:
+        module = self._loaded.get(name)
+        if module is None:
+            if name not in sdk_module_names():
+                raise ModuleNotFoundError(f"No module named {name!r} for actors", name=name)
+            module = self._load(name)
+        return module
+
+    def _load_sdk(self) -> None:
+        """Load every module of the SDK, whichever is asked for, so that all frames find the same ones."""
+        for name in sdk_module_names():
+            self._sdk_module(name)
+        modules = [self._loaded[name] for name in sdk_module_names()]
+        self._first = find_shared(modules)
+        self.shared |= self._first.identities
+        for module in modules:
+            space = module.__dict__
+            names = load_sdk_module(module.__name__, self._prices).rebound
+            self._rebound += [(space, name, space.get(name, ABSENT)) for name in names]
+        for each in self._locals:
+            each.__dict__ = {}
+
+    def _load(self, name: str) -> ModuleType:
+        found = load_sdk_module(name, self._prices)
+        package, _, last = name.rpartition(".")
+        module = ModuleType(name)
+        module.__dict__.update(__builtins__=self._sdk_builtins, __package__=package or name)
+        self._loaded[name] = module
+        exec(found.code, module.__dict__)
+        if package:
+            self._loaded[package].__dict__[last] = module
+        return module
+
+    def _facade(self, name: str, for_actors: bool) -> ModuleType:
+        facade = self._facades.get((name, for_actors))
+        if facade is None:
+            names = (ACTOR_MODULES if for_actors else SDK_MODULES).get(name)
+            if names is None:
+                raise ModuleNotFoundError(f"No module named {name!r} for actors", name=name)
+            facade = new_facade(name, names, for_actors=for_actors)
+            if name == "collections":
+                facade.__dict__["abc"] = self._facade("collections.abc", for_actors)
+            self._facades[name, for_actors] = facade
+            self._protect(facade)
+        return facade
+
+    def _protect(self, module: ModuleType) -> None:
+        self.shared.add(identity(module))
+        functions = (each for each in vars(module).values() if isinstance(each, type | FunctionType))
+        self.shared.update(identity(each) for each in functions)
+
+    def _new_local(self) -> FrameLocal:
+        created = FrameLocal()
+        self._locals.append(created)
+        return created
+
+
+def _bind(values: list[tuple[dict[str, object], str, object]]) -> None:
+    for space, name, value in values:
+        if value is ABSENT:
+            space.pop(name, None)
+        else:
+            space[name] = value
+
+
+def _check_names(module: ModuleType, names: Sequence[str]) -> None:
+    # Python's own fallback for a missing name looks into the modules of the process.
+    for name in names:
+        if name != "*" and not hasattr(module, name):
+            raise ImportError(f"cannot import name {name!r} from {module.__name__!r}", name=module.__name__)

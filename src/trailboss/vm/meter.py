@@ -1,0 +1,68 @@
+"""The two meters of a frame, cycles and cells. Exhaustion is sticky and cannot be caught by guest code."""
+
+from trailboss.primitives.errors import RejectionReason
+
+
+class OutOfGas(BaseException):
+    """A meter passed its limit; a BaseException so that a guest's ``except Exception`` does not see it.
+
+    Guest handlers that would catch it re-raise it (the instrumentation makes them), and the frame's end is read
+    from the meter, never from the exception.
+    """
+
+
+class Meter:
+    """Cycles and cells of one frame.
+
+    Attributes:
+        cycles_limit: Cycles the frame may use.
+        cells_limit: Cells the frame may use.
+        cycles_used: Cycles used; above the limit once exhausted.
+        cells_used: Cells used; above the limit once exhausted.
+    """
+
+    __slots__ = ("cells_limit", "cells_used", "cycles_limit", "cycles_used")
+
+    def __init__(self, cycles_limit: int, cells_limit: int) -> None:
+        self.cycles_limit = cycles_limit
+        self.cells_limit = cells_limit
+        self.cycles_used = 0
+        self.cells_used = 0
+
+    def charge_cycles(self, cycles: int) -> None:
+        """Use cycles.
+
+        Raises:
+            OutOfGas: If the limit is passed, now or earlier.
+        """
+        self.cycles_used += cycles
+        if self.cycles_used > self.cycles_limit or self.cells_used > self.cells_limit:
+            raise OutOfGas
+
+    def charge_cells(self, cells: int) -> None:
+        """Use cells.
+
+        Raises:
+            OutOfGas: If the limit is passed, now or earlier.
+        """
+        self.cells_used += cells
+        if self.cells_used > self.cells_limit or self.cycles_used > self.cycles_limit:
+            raise OutOfGas
+
+    @property
+    def cycles_left(self) -> int:
+        """Cycles that may still be used; 0 once exhausted."""
+        return max(self.cycles_limit - self.cycles_used, 0)
+
+    @property
+    def cells_left(self) -> int:
+        """Cells that may still be used; 0 once exhausted."""
+        return max(self.cells_limit - self.cells_used, 0)
+
+    def exhaustion(self) -> RejectionReason | None:
+        """Return which limit is passed, or None."""
+        if self.cycles_used > self.cycles_limit:
+            return RejectionReason.OUT_OF_CYCLES
+        if self.cells_used > self.cells_limit:
+            return RejectionReason.OUT_OF_CELLS
+        return None

@@ -1,0 +1,249 @@
+"""`NativeEngine`: actor code in this process, instrumented, for one's own code: tests, simulation, debugging.
+
+It measures what Python code does, not what C code does (a huge multiplication, a long sort): see D-32. It isolates
+frames from one another and from the process as long as nobody sets out to break in; for code that others send there is
+the sandbox.
+"""
+
+import ast
+import linecache
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import nullcontext
+from contextvars import Context
+from types import CodeType, CoroutineType, FunctionType
+from typing import Any, Final
+
+from trailboss.codec.canonical import encode_canonical
+from trailboss.params import ChainParams
+from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection, RejectionReason
+from trailboss.vm import failures
+from trailboss.vm.engine import Frame, Outcome
+from trailboss.vm.gauge import FATAL, Gauge
+from trailboss.vm.guest_api import CallSite
+from trailboss.vm.host import Host
+from trailboss.vm.instrument import instrument
+from trailboss.vm.library import Library
+from trailboss.vm.meter import Meter, OutOfGas
+from trailboss.vm.program import Entry, Program, compile_program, compile_tree
+from trailboss.vm.pvm_host import Running, build_pvm_host
+from trailboss.vm.rules import GRAMMAR, check_program
+from trailboss.vm.stacks import FRAMES_ON_A_STACK, deep_calls, on_fresh_stack
+
+VERSION: Final = "native-1"
+PROGRAMS_KEPT: Final = 512
+TEXTS_KEPT: Final = 512
+ACTOR_NAME: Final = "actor"
+"""``__name__`` of an actor's module."""
+SDK_ACTOR_MARK: Final = "_is_cowboy_actor"
+"""Attribute that the SDK's ``@actor`` sets on a class."""
+_SHOWN_HASH: Final = 8
+
+
+class NativeEngine:
+    """An `Engine` in this process. Frames may nest; one engine serves one thread of callers."""
+
+    def __init__(self, params: ChainParams) -> None:
+        self._params = params
+        self._programs: OrderedDict[bytes, Program] = OrderedDict()
+        self._texts: OrderedDict[tuple[str, str], CodeType] = OrderedDict()
+        self._files: dict[bytes, str] = {}
+        self._running: Running | None = None
+        self._pvm_host = build_pvm_host(lambda: self._running)
+        self._library = Library(params.source, self._pvm_host, self._compile_text, self._source_of)
+
+    def version(self) -> str:
+        """Return the engine's name and version, as actors see it in ``pvm_version``."""
+        return VERSION
+
+    def check_source(self, source: str) -> None:
+        """Refuse source that breaks the rules.
+
+        Raises:
+            Rejection: ``NON_DETERMINISTIC_CODE`` with line and column, or ``INVALID_DATA`` for a syntax error.
+        """
+        check_program(source, self._params.limits.source_bytes_max)
+
+    def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:
+        """Return the names that can be called: module-level functions and the methods of classes.
+
+        Raises:
+            Rejection: ``INVALID_DATA`` for a syntax error.
+        """
+        return self._program(source, code_hash).handlers()
+
+    def name_source(self, code_hash: bytes, path: str) -> None:
+        """Say from which file a program came, so that debuggers and coverage find its lines."""
+        self._files[code_hash] = path
+        self._programs.pop(code_hash, None)
+
+    def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:
+        """Run a frame to its end; see `Engine.run`."""
+        # CHECK
+        try:
+            program = self._program(frame.source, frame.code_hash)
+            entry = program.entry(frame.handler)
+        except Rejection as refusal:
+            return Outcome(b"", refusal.error())
+
+        # RUN
+        def action() -> Outcome:
+            return self._run(program, entry, CallSite(host, meter, self._params, frame))
+
+        if frame.depth and frame.depth % FRAMES_ON_A_STACK == 0:
+            return on_fresh_stack(action)
+        return action()
+
+    def close(self) -> None:
+        """Forget every program."""
+        for program in self._programs.values():
+            _forget_lines(program)
+        self._programs.clear()
+        self._texts.clear()
+
+    def _run(self, program: Program, entry: Entry, site: CallSite) -> Outcome:
+        gauge = Gauge(site.meter, self._params.limits.recursion_depth_max, self._library.shared)
+        before, self._running = self._running, None
+        give_back: Callable[[], None] | None = None
+        with deep_calls() if before is None else nullcontext():
+            try:
+                if program.uses_sdk:
+                    give_back = self._library.begin(gauge.instruments())
+                self._running = Running(site, gauge, program)
+                # A context of its own, so that a frame's decimal settings are its own too.
+                return Context().run(self._attempt, program, entry, site, gauge)
+            finally:
+                gauge.close()
+                self._running = before
+                if give_back is not None:
+                    give_back()
+
+    def _attempt(self, program: Program, entry: Entry, site: CallSite, gauge: Gauge) -> Outcome:
+        # RUN
+        returned, error = b"", None
+        caught: BaseException | None = None
+        try:
+            returned, error = self._answer(program, entry, site, gauge)
+        # Guest code may raise anything at all; what it was decides below.
+        except BaseException as raised:  # noqa: BLE001
+            caught = raised
+        # SETTLE
+        fatal = gauge.fatal or (caught if isinstance(caught, FATAL) else None)
+        if fatal is not None and not isinstance(fatal, OutOfGas | MemoryError | RecursionError):
+            raise fatal
+        error = failures.exhaustion(site.meter) or error
+        if error is None and fatal is not None:
+            if isinstance(fatal, OutOfGas):
+                raise InvariantError("a frame ended as out of gas with both meters within their limits") from fatal
+            error = failures.out_of_memory(fatal)
+        if error is None and caught is not None:
+            error = failures.uncaught(caught, program)
+        # What is left of the failed frame goes now: its objects would otherwise live on in the exception.
+        if caught is not None:
+            caught.__traceback__ = None
+        return Outcome(returned if error is None else b"", error)
+
+    def _answer(self, program: Program, entry: Entry, site: CallSite, gauge: Gauge) -> tuple[bytes, ErrorObject | None]:
+        """Run the module and then the handler; return its answer, or the refusal of its answer."""
+        frame = site.frame
+        space: dict[str, Any] = gauge.instruments()
+        space["__name__"] = ACTOR_NAME
+        space["__builtins__"] = self._library.builtins
+        space["pvm_host"] = self._pvm_host
+        exec(program.code, space)
+        if entry.class_name is None:
+            handler = space.get(frame.handler)
+        else:
+            handler = getattr(_instance(space.get(entry.class_name), frame), frame.handler, None)
+        if not callable(handler):
+            refusal = Rejection(
+                RejectionReason.HANDLER_NOT_FOUND, f"{frame.handler} is no longer a function when the module has run"
+            )
+            return b"", refusal.error()
+        value = handler(bytes(frame.payload)) if entry.takes_payload else handler()
+        try:
+            return self._encoded(frame.handler, value), None
+        except Rejection as refusal:
+            return b"", refusal.error()
+
+    def _encoded(self, handler: str, value: object) -> bytes:
+        """Return what a handler returned as bytes.
+
+        Decision: D-37
+
+        Raises:
+            Rejection: ``INVALID_DATA`` if it has no encoding, or too long a one.
+        """
+        octets = _octets(handler, value)
+        limit = self._params.limits.return_bytes_max
+        if len(octets) > limit:
+            raise Rejection(
+                RejectionReason.INVALID_DATA,
+                f"{handler} returned {len(octets)} bytes, the limit is {limit}",
+                size=len(octets),
+                limit=limit,
+            )
+        return octets
+
+    def _program(self, source: str, code_hash: bytes) -> Program:
+        program = self._programs.get(code_hash)
+        if program is None:
+            filename = self._files.get(code_hash, f"<actor {code_hash[:_SHOWN_HASH].hex()}>")
+            with deep_calls():
+                program = compile_program(source, filename, self._params.source)
+            self._programs[code_hash] = program
+            if code_hash not in self._files:
+                lines = [line + "\n" for line in program.lines]
+                linecache.cache[filename] = (len(source), None, lines, filename)
+            if len(self._programs) > PROGRAMS_KEPT:
+                _forget_lines(self._programs.popitem(last=False)[1])
+        self._programs.move_to_end(code_hash)
+        return program
+
+    def _compile_text(self, text: str, filename: str, _mode: str) -> CodeType:
+        """Compile what the SDK has written for a running actor, instrumented like the actor itself."""
+        code = self._texts.get((text, filename))
+        if code is None:
+            tree = instrument(ast.parse(text, feature_version=GRAMMAR), self._params.source, guarded=True)
+            code = self._texts[text, filename] = compile_tree(tree, filename)
+            if len(self._texts) > TEXTS_KEPT:
+                self._texts.popitem(last=False)
+        return code
+
+    def _source_of(self, function: FunctionType) -> str:
+        program = self._running.program if self._running is not None else None
+        code = function.__code__
+        if program is None or code.co_filename != program.filename or code.co_firstlineno not in program.spans:
+            raise OSError(f"the source of {function.__qualname__} is not the actor's")
+        first, last = code.co_firstlineno, program.spans[code.co_firstlineno]
+        return "\n".join(program.lines[first - 1 : last]) + "\n"
+
+
+def _instance(kind: Any, frame: Frame) -> object:
+    """Return an instance of an actor's class; plain classes are told their address and deployer."""
+    if isinstance(kind, type) and SDK_ACTOR_MARK not in vars(kind):
+        for name, value in (("address", frame.actor), ("deployer", frame.deployer)):
+            if not hasattr(kind, name):
+                type.__setattr__(kind, name, bytes(value))
+    return kind()
+
+
+def _octets(handler: str, value: object) -> bytes:
+    if value is None:
+        return b""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if isinstance(value, CoroutineType):
+        value.close()
+        raise Rejection(RejectionReason.INVALID_DATA, f"{handler} is asynchronous and awaits nothing; write it as def")
+    try:
+        return value.encode() if isinstance(value, str) else encode_canonical(value)
+    except (Rejection, UnicodeEncodeError) as error:
+        what = error.what if isinstance(error, Rejection) else "text with a lone surrogate"
+        raise Rejection(
+            RejectionReason.INVALID_DATA, f"what {handler} returned cannot be encoded: {what}", handler=handler
+        ) from None
+
+
+def _forget_lines(program: Program) -> None:
+    linecache.cache.pop(program.filename, None)

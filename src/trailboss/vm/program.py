@@ -1,0 +1,177 @@
+"""A compiled actor: its instrumented code, and the plan of what can be called."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType
+from typing import Final
+
+from trailboss.params import SourceCostParams
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.vm.costs import FunctionNode
+from trailboss.vm.instrument import instrument
+from trailboss.vm.rules import SDK, is_continuation, parse
+
+RESUME_SUFFIX: Final = "__resume"
+"""What the SDK appends to the name of a continuation for the handler that goes on with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a frame begins.
+
+    Attributes:
+        class_name: Class whose method it is; None for a module-level function.
+        takes_payload: Whether it takes an argument at all.
+    """
+
+    class_name: str | None
+    takes_payload: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPlan:
+    """A class at module level.
+
+    Attributes:
+        name: Its name.
+        bases: Names of its bases.
+        methods: Its own methods that can be called, and whether each takes a payload.
+    """
+
+    name: str
+    bases: tuple[str, ...]
+    methods: dict[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An actor's source, ready to run.
+
+    Attributes:
+        code: Instrumented code of the module.
+        filename: File name in that code, the same in tracebacks.
+        lines: Lines of the source.
+        spans: Last line of each function, by its first.
+        functions: Module-level functions that can be called, and whether each takes a payload.
+        classes: Classes at module level.
+        uses_sdk: Whether it imports the SDK.
+    """
+
+    code: CodeType
+    filename: str
+    lines: tuple[str, ...]
+    spans: dict[int, int]
+    functions: dict[str, bool]
+    classes: tuple[ClassPlan, ...]
+    uses_sdk: bool
+
+    def handlers(self) -> frozenset[str]:
+        """Return every name that can be called."""
+        return frozenset(self.functions).union(*(each.methods for each in self.classes))
+
+    def entry(self, handler: str) -> Entry:
+        """Return where a call of ``handler`` begins: a module-level function, else the method of the one class.
+
+        Raises:
+            Rejection: ``HANDLER_NOT_FOUND`` if there is none, or if several classes have such a method.
+        """
+        if handler in self.functions:
+            return Entry(None, self.functions[handler])
+        by_name = {each.name: each for each in self.classes}
+        owners = {name: found for name in by_name if (found := _find_method(by_name, name, handler)) is not None}
+        # A class that others extend is not the actor.
+        extended = {base for name in owners for base in by_name[name].bases}
+        owners = {name: takes for name, takes in owners.items() if name not in extended}
+        if len(owners) == 1:
+            ((name, takes),) = owners.items()
+            return Entry(name, takes)
+        known = ", ".join(sorted(self.handlers())) or "none"
+        what = f"handler {handler!r:.80} is not defined; this actor has: {known:.400}"
+        if owners:
+            what = f"handler {handler!r} is a method of several classes: {', '.join(owners)}; keep one of them"
+        raise Rejection(RejectionReason.HANDLER_NOT_FOUND, what, handler=handler)
+
+
+def compile_program(source: str, filename: str, prices: SourceCostParams) -> Program:
+    """Compile an actor's source.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` with line and column for a syntax error.
+    """
+    tree = parse(source)
+    spans = {_first_line(node): node.end_lineno or node.lineno for node in _functions(tree)}
+    functions = {name: takes for node in _top_functions(tree.body) for name, takes in _callables(node, bound=False)}
+    classes = tuple(_plan(node) for node in tree.body if isinstance(node, ast.ClassDef))
+    uses_sdk = any(module.partition(".")[0] == SDK for module in _imported(tree))
+    code = compile_tree(instrument(tree, prices, guarded=True), filename)
+    return Program(code, filename, tuple(source.splitlines()), spans, functions, classes, uses_sdk)
+
+
+def compile_tree(tree: ast.Module, filename: str) -> CodeType:
+    """Compile an instrumented tree the same way whatever switches this interpreter was started with."""
+    return compile(tree, filename, "exec", dont_inherit=True, optimize=0)
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module)):
+                yield module
+
+
+def _find_method(classes: dict[str, ClassPlan], name: str, handler: str) -> bool | None:
+    waiting = [name]
+    seen: list[str] = []
+    while waiting:
+        plan = classes.get(waiting.pop(0))
+        if plan is None or plan.name in seen:
+            continue
+        if handler in plan.methods:
+            return plan.methods[handler]
+        seen.append(plan.name)
+        waiting += plan.bases
+    return None
+
+
+def _functions(tree: ast.Module) -> Iterator[FunctionNode]:
+    return (node for node in ast.walk(tree) if isinstance(node, FunctionNode))
+
+
+def _first_line(node: FunctionNode) -> int:
+    return min([node.lineno, *(each.lineno for each in node.decorator_list)])
+
+
+def _top_functions(body: list[ast.stmt]) -> Iterator[FunctionNode]:
+    """Yield the functions that stand at module level, in branches of its statements too."""
+    for statement in body:
+        if isinstance(statement, FunctionNode):
+            yield statement
+        elif not isinstance(statement, ast.ClassDef):
+            yield from _top_functions([each for each in ast.iter_child_nodes(statement) if isinstance(each, ast.stmt)])
+
+
+def _plan(node: ast.ClassDef) -> ClassPlan:
+    methods = {
+        name: takes
+        for each in node.body
+        if isinstance(each, FunctionNode)
+        for name, takes in _callables(each, bound=not _is_static(each))
+    }
+    return ClassPlan(node.name, tuple(each.id for each in node.bases if isinstance(each, ast.Name)), methods)
+
+
+def _callables(node: FunctionNode, *, bound: bool) -> Iterator[tuple[str, bool]]:
+    """Yield the names under which a definition can be called, and whether it takes a payload."""
+    if node.name.startswith("_"):
+        return
+    places = len(node.args.posonlyargs) + len(node.args.args) - (1 if bound else 0)
+    yield node.name, places > 0 or node.args.vararg is not None
+    if any(is_continuation(each) for each in node.decorator_list):
+        yield node.name + RESUME_SUFFIX, True
+
+
+def _is_static(node: FunctionNode) -> bool:
+    return any(isinstance(each, ast.Name) and each.id == "staticmethod" for each in node.decorator_list)

@@ -1,0 +1,291 @@
+"""What actor code may say. Whatever could differ between two nodes is refused when the code is deployed.
+
+Decision: D-32, D-40
+"""
+
+import ast
+import io
+import token
+import tokenize
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.vm.facades import ACTOR_MODULES
+from trailboss.vm.instrument import PREFIX
+
+GRAMMAR: Final = (3, 11)
+"""The Python whose grammar actors are written in; later syntax is refused on every interpreter."""
+SDK: Final = "cowboy_sdk"
+HOST: Final = "pvm_host"
+CONTINUATION: Final = "continuation"
+_NAMES: Final = """id hash open input eval exec compile globals locals vars dir set frozenset breakpoint exit quit
+    help aiter anext copyright credits license KeyboardInterrupt SystemExit __import__ __builtins__ __build_class__
+    __loader__ __spec__ __file__ __cached__ __path__"""
+REFUSED_NAMES: Final = frozenset(_NAMES.split())
+_ATTRIBUTES: Final = """__globals__ __subclasses__ __code__ __builtins__ __traceback__ __closure__ __dict__ __self__
+    __func__ __reduce__ __reduce_ex__ __getattribute__ __hash__ __sizeof__ __dir__ __loader__ __spec__ __file__
+    __cached__ __path__ __weakref__ __firstlineno__ __static_attributes__ __annotate__ __annotate_func__
+    __annotations_cache__ tb_frame tb_next tb_lasti tb_lineno f_back f_builtins f_code f_globals f_lasti f_lineno
+    f_locals f_trace gi_frame gi_code gi_running gi_suspended gi_yieldfrom cr_frame cr_code cr_await cr_origin
+    cr_running cr_suspended ag_frame ag_code ag_await ag_running"""
+REFUSED_ATTRIBUTES: Final = frozenset(_ATTRIBUTES.split())
+"""What leads out of a program into the interpreter, or has a value that differs between processes or versions."""
+NESTING_MAX: Final = 100
+"""Levels of a syntax tree: far below what every interpreter's own compiler can take."""
+_NESTED_FIELDS_MAX: Final = 2
+"""Braces within braces of a formatted string in that grammar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One place that breaks a rule.
+
+    Attributes:
+        line: From 1.
+        column: From 1, in characters.
+        rule: Short name of the rule.
+        what: What stands there, and why it is refused.
+    """
+
+    line: int
+    column: int
+    rule: str
+    what: str
+
+
+def check_program(source: str, source_bytes_max: int) -> ast.Module:
+    """Return the tree of an actor's source, if it keeps the rules.
+
+    Args:
+        source: Text of the program.
+        source_bytes_max: Largest size, UTF-8 bytes.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` for source that is too large or no Python of the `GRAMMAR`;
+            ``NON_DETERMINISTIC_CODE`` with line, column and rule of the first finding, and how many follow.
+    """
+    size = len(source.encode(errors="surrogatepass"))
+    if size > source_bytes_max:
+        raise Rejection(
+            RejectionReason.INVALID_DATA,
+            f"source has {size} bytes, the limit is {source_bytes_max}",
+            size=size,
+            limit=source_bytes_max,
+        )
+    tree = parse(source)
+    found = sorted(findings(tree, source), key=lambda each: (each.line, each.column))
+    if found:
+        first = found[0]
+        raise Rejection(
+            RejectionReason.NON_DETERMINISTIC_CODE,
+            f"line {first.line}, column {first.column}: {first.what}",
+            line=first.line,
+            column=first.column,
+            rule=first.rule,
+            further=len(found) - 1,
+        )
+    return tree
+
+
+def parse(source: str) -> ast.Module:
+    """Return the tree of a source in the `GRAMMAR`.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` with line and column.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source, feature_version=GRAMMAR)
+            _check_shape(tree)
+            # The compiler finds what the parser lets pass, such as a return outside a function.
+            compile(tree, "<actor>", "exec", dont_inherit=True, optimize=0)
+    except SyntaxError as error:
+        raise _no_python(error.lineno or 1, error.offset or 1, error.msg) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise _no_python(1, 1, str(error) or "too deeply nested") from None
+    _check_formatted(source)
+    return tree
+
+
+def _check_shape(tree: ast.Module) -> None:
+    """Refuse what only some interpreters would take: very deep nesting, and the deeper braces of Python 3.12."""
+    level: list[ast.AST] = [tree]
+    for _ in range(NESTING_MAX):
+        level = [each for node in level for each in ast.iter_child_nodes(node)]
+    for node in level:
+        if isinstance(node, ast.expr | ast.stmt):
+            raise _no_python(node.lineno, node.col_offset + 1, f"nested deeper than {NESTING_MAX} levels")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and _braces(node) > _NESTED_FIELDS_MAX:
+            raise _no_python(node.lineno, node.col_offset + 1, "f-string: expressions nested too deeply")
+
+
+def _braces(node: ast.JoinedStr) -> int:
+    within = [each.format_spec for each in node.values if isinstance(each, ast.FormattedValue)]
+    return max((1 + (_braces(each) if isinstance(each, ast.JoinedStr) else 0) for each in within), default=0)
+
+
+def findings(tree: ast.Module, source: str) -> Iterator[Finding]:
+    """Yield every place that breaks a rule, in no particular order."""
+    lines = source.splitlines()
+    bound = frozenset(_bound_names(tree))
+    for node, inside in _walk(tree):
+        for rule, what in _faults(node, inside, bound):
+            line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+            text = lines[line - 1] if line <= len(lines) else ""
+            # The parser counts bytes, people count characters.
+            column = len(text.encode(errors="surrogatepass")[:column].decode(errors="surrogatepass"))
+            yield Finding(line, column + 1, rule, what)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """Where a node stands: in a ``finally``, in a loop within it, in a lambda, in an async function."""
+
+    final: bool = False
+    loop: bool = False
+    lambda_: bool = False
+    async_: bool = False
+
+
+def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, _Inside]]:
+    waiting: list[tuple[ast.AST, _Inside]] = [(tree, _Inside())]
+    while waiting:
+        node, inside = waiting.pop()
+        yield node, inside
+        final: list[ast.stmt] = []
+        match node:
+            case ast.FunctionDef() | ast.ClassDef():
+                inside = _Inside()
+            case ast.AsyncFunctionDef():
+                inside = _Inside(async_=True)
+            case ast.Lambda():
+                inside = _Inside(lambda_=True)
+            case ast.For() | ast.While():
+                inside = _Inside(inside.final, True, inside.lambda_, inside.async_)
+            case ast.Try(finalbody=body):
+                final = body
+        within = _Inside(True, False, inside.lambda_, inside.async_)
+        waiting += [(each, within if each in final else inside) for each in ast.iter_child_nodes(node)]
+
+
+def _faults(node: ast.AST, inside: _Inside, bound: frozenset[str]) -> Iterator[tuple[str, str]]:
+    for name in _identifiers(node):
+        if name.startswith(PREFIX):
+            yield "reserved-name", f"{name}: names that begin with {PREFIX} belong to the machine"
+        if name == "__del__":
+            yield "finalizer", "__del__ runs at no certain moment"
+    match node:
+        case ast.Import() | ast.ImportFrom():
+            yield from _import_faults(node)
+        case ast.Set() | ast.SetComp():
+            yield "set", "a set has no certain order; use a dict or cowboy_sdk.ordered_set"
+        case ast.Name(id=name, ctx=ast.Load()) if name in REFUSED_NAMES and name not in bound:
+            yield "name", f"{name} is not available to actors"
+        case ast.Attribute(attr=name) if name in REFUSED_ATTRIBUTES:
+            yield "attribute", f".{name} leads out of the program or differs between nodes"
+        case ast.TryStar():
+            yield "except-star", "except* is not available to actors"
+        case ast.Return() | ast.Break() | ast.Continue() if inside.final:
+            if isinstance(node, ast.Return) or not inside.loop:
+                yield "finally", f"{type(node).__name__.lower()} in finally would swallow what ends the frame"
+        case _:
+            yield from _concurrency_faults(node, inside)
+
+
+def _concurrency_faults(node: ast.AST, inside: _Inside) -> Iterator[tuple[str, str]]:
+    match node:
+        case ast.AsyncFunctionDef(name=name, decorator_list=decorators):
+            if not any(is_continuation(each) for each in decorators):
+                yield "async", f"async def {name}: only a continuation of the SDK is asynchronous"
+        case ast.AsyncFor() | ast.AsyncWith() | ast.comprehension(is_async=1):
+            yield "async", f"{type(node).__name__}: there is nothing to wait for within a frame"
+        case ast.Await() if not inside.async_:
+            yield "async", "await outside a continuation"
+        case ast.Yield() | ast.YieldFrom() if inside.async_ or inside.lambda_:
+            yield "generator", f"yield in {'an async function' if inside.async_ else 'a lambda'}"
+
+
+def is_continuation(decorator: ast.expr) -> bool:
+    """Whether a decorator is the SDK's ``@runner.continuation`` or ``@actor.continuation``, with or without options."""
+    match decorator:
+        case ast.Attribute(attr="continuation") | ast.Call(func=ast.Attribute(attr="continuation")):
+            return True
+    return False
+
+
+def _import_faults(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.ImportFrom) and (node.level or node.module is None):
+        yield "import", "a relative import: an actor is one module"
+        return
+    modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    for module in modules:
+        root, *rest = module.split(".")
+        of_sdk = root == SDK and not any(part.startswith("_") for part in rest)
+        if not of_sdk and module != HOST and module not in ACTOR_MODULES:
+            yield "import", f"import of {module}, which is not available to actors"
+
+
+def _identifiers(node: ast.AST) -> Iterable[str]:
+    """Return the names that a node binds, uses or declares."""
+    match node:
+        case ast.Name(id=name) | ast.arg(arg=name):
+            return [name]
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            return names
+        case ast.alias(name=name, asname=other):
+            return [other or name]
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            return [name]
+        case ast.MatchMapping(rest=str(name)) | ast.keyword(arg=str(name)) | ast.Attribute(attr=name):
+            return [name]
+    return []
+
+
+def _bound_names(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that the program gives a meaning of its own."""
+    for node in ast.walk(tree):
+        reads = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        if not reads and not isinstance(node, ast.keyword | ast.Attribute):
+            yield from _identifiers(node)
+
+
+def _check_formatted(source: str) -> None:
+    """Refuse what Python 3.12 and later allow between the braces of a formatted string, and 3.11 does not.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` with line and column.
+    """
+    start, middle, end = (getattr(token, f"FSTRING_{part}", None) for part in ("START", "MIDDLE", "END"))
+    quotes: list[str] = []
+    for each in tokenize.generate_tokens(io.StringIO(source).readline) if start is not None else ():
+        if each.type == end:
+            quotes.pop()
+            continue
+        own_text = each.type == middle and len(quotes) == 1
+        if quotes and not own_text and _is_modern(each, quotes):
+            raise _no_python(each.start[0], each.start[1] + 1, "this use of an f-string needs a later Python")
+        if each.type == start:
+            quotes.append(each.string.lstrip("rRfFbBuU"))
+
+
+def _is_modern(each: tokenize.TokenInfo, quotes: list[str]) -> bool:
+    broken = each.type in (token.NL, token.NEWLINE) and any(len(quote) == 1 for quote in quotes)
+    reused = any(quote in each.string for quote in quotes)
+    return broken or reused or "\\" in each.string or each.type == token.COMMENT
+
+
+def _no_python(line: int, column: int, what: str) -> Rejection:
+    return Rejection(
+        RejectionReason.INVALID_DATA,
+        f"line {line}, column {column}: no Python 3.11: {what}",
+        line=line,
+        column=column,
+        rule="syntax",
+    )

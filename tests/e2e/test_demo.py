@@ -53,7 +53,15 @@ def test_demo_prints_its_tables_when_run_in_a_terminal() -> None:
     """The table names every actor, the two sums, the root and one timer's story."""
     result = CliRunner().invoke(app, ["demo", "--blocks", "60"], env={"COLUMNS": "140"})
     assert result.exit_code == 0, result.output
-    for text in ("heartbeat", "set_interval", "unfunded", "= supply", "scheduled", "state root  0x", "The story of one timer"):
+    for text in (
+        "heartbeat",
+        "set_interval",
+        "unfunded",
+        "= supply",
+        "scheduled",
+        "state root  0x",
+        "The story of one timer",
+    ):
         assert text in result.output
 
 

@@ -19,7 +19,9 @@ class Event:
     Attributes:
         name: Topic.
         emitter: The actor, or the system actor that speaks for the protocol.
-        data: The fields by name; for an actor's own event whatever its bytes decode to, else the bytes.
+        data: The fields by name, for the chain's own events and for an actor's that are canonical CBOR of a map, a list
+            or text; else the bytes.
+        raw: The bytes that the receipts root commits to.
         block_height: Height of its block.
         timer_id: The timer it is about, if any.
     """
@@ -27,6 +29,7 @@ class Event:
     name: str
     emitter: Address
     data: Any
+    raw: bytes
     block_height: int
     timer_id: Hash32 | None
 
@@ -120,8 +123,11 @@ def event_view(event: EventRecord, height: int) -> Event:
         content: Any = decode_canonical(event.data)
     except Rejection:
         content = event.data
+    # Almost any byte alone is canonical CBOR of some number, so a decoded number says nothing about what was meant.
+    if not isinstance(content, dict | list | str):
+        content = event.data
     timer_id = Hash32(event.timer_id) if event.timer_id else None
-    return Event(event.name, Address(event.emitter), content, height, timer_id)
+    return Event(event.name, Address(event.emitter), content, event.data, height, timer_id)
 
 
 def receipt_view(receipt: ReceiptRecord, height: int) -> Receipt:

@@ -6,6 +6,7 @@ from importlib import resources
 from typing import Annotated, Final
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -16,6 +17,8 @@ from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing import ActorHandle, LocalChain, Receipt
 
 BLOCKS: Final = 400
+WIDE: Final = 128
+"""Columns of a terminal that has room for what each actor is."""
 ONE_FIRE: Final = 11 * BASE_UNITS_PER_CBY
 """What a fire with the default limits reserves at the lowest basefees: 550,000 cycles and as many cells."""
 
@@ -103,9 +106,8 @@ def _tally(chain: LocalChain, name: str, about: str, handle: ActorHandle) -> Tal
         if event.emitter == handle.address and event.name in COUNTED:
             field = COUNTED[event.name]
             setattr(tally, field, getattr(tally, field) + 1)
-    for receipt in chain.receipts():
-        if receipt.origin == "timer" and receipt.actor == handle.address:
-            _count(tally, receipt)
+    for receipt in chain.receipts(origin="timer", actor=handle):
+        _count(tally, receipt)
     tally.live = len(handle.timers())
     return tally
 
@@ -133,33 +135,47 @@ def _cby(amount: int) -> str:
 
 
 def _show(console: Console, chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> None:
-    console.print(_timer_table(tallies, chain.height))
+    console.print(_timer_table(tallies, chain.height, with_about=console.width >= WIDE))
     console.print(_money_table(tallies))
     for line in _conservation(chain, tallies):
-        console.print(line, highlight=False)
-    console.print(f"state root  {chain.state_root}", highlight=False)
+        console.print(line, highlight=False, soft_wrap=True)
+    console.print(f"state root  {chain.state_root}", highlight=False, soft_wrap=True)
     console.print()
     console.print("[bold]The story of one timer[/bold] (the last of runs_dry)")
-    console.print(str(chain.explain(_last_timer(chain, cast[3]))), highlight=False, markup=False)
+    story = str(chain.explain(_last_timer(chain, cast[3])))
+    console.print(story, highlight=False, markup=False, soft_wrap=True)
 
 
-def _timer_table(tallies: list[Tally], height: int) -> Table:
-    table = Table(title=f"Six actors, {height} blocks: what became of their timers", title_justify="left")
-    table.add_column("actor", style="bold")
-    table.add_column("what it is", style="dim")
+def _timer_table(tallies: list[Tally], height: int, *, with_about: bool) -> Table:
+    table = Table(
+        title=f"Six actors, {height} blocks: what became of their timers", title_justify="left", box=box.SIMPLE_HEAD
+    )
+    table.add_column("actor", style="bold", no_wrap=True)
+    if with_about:
+        table.add_column("what it is", style="dim", no_wrap=True)
     fields = ("scheduled", "fired", "reverted", "expired", "unfunded", "cancelled", "live")
     for field in fields:
         table.add_column(field, justify="right")
+
+    def about(text: str) -> tuple[str, ...]:
+        return (text,) if with_about else ()
+
     for tally in tallies:
         cells = [str(getattr(tally, field) or "·") for field in fields]
-        table.add_row(tally.actor, tally.about, *cells)
+        table.add_row(tally.actor, *about(tally.about), *cells)
     table.add_section()
-    table.add_row("all", "", *(str(sum(getattr(tally, field) for tally in tallies)) for field in fields))
+    table.add_row("all", *about(""), *(str(sum(getattr(tally, field) for tally in tallies)) for field in fields))
     return table
 
 
 def _money_table(tallies: list[Tally]) -> Table:
-    table = Table(title="What their fires used and cost (CBY)", title_justify="left")
+    table = Table(
+        title="What their fires used and cost (CBY)",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     table.add_column("actor", style="bold")
     for heading in ("cycles", "cells", "paid", "burned", "refunded", "paid a fire"):
         table.add_column(heading, justify="right")

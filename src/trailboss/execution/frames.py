@@ -1,11 +1,16 @@
 """Frames: running a handler of an actor, from a transaction or from another actor's call."""
 
+from typing import Final
+
 from trailboss.execution.host import ChainHost
 from trailboss.execution.session import Scope
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.vm.engine import Frame, Outcome
 from trailboss.vm.meter import Meter, OutOfGas
+
+CREATION_HANDLERS: Final = ("init", "deploy")
+"""What the creation call runs if the transaction names no handler: the first that the source has. Decision: D-36."""
 
 
 def run_handler(
@@ -18,11 +23,12 @@ def run_handler(
     meter: Meter,
     depth: int = 0,
     read_only: bool = False,
+    creation: bool = False,
 ) -> Outcome:
     """Run one handler in a frame of its own. Its changes stay: the caller reverts them if the outcome has an error.
 
     Spec: CIP-5 §5.2
-    Decision: D-24 (a missing actor or handler is a failure that costs the frame's base), D-32
+    Decision: D-24 (a missing actor or handler is a failure that costs the frame's base), D-32, D-36
 
     Args:
         scope: The running transaction.
@@ -33,6 +39,7 @@ def run_handler(
         meter: The frame's meter; its base is charged here.
         depth: Nested calls above it.
         read_only: Whether every change is refused.
+        creation: Whether this is the creation call, the only one that may run `CREATION_HANDLERS`.
 
     Raises:
         OutOfGas: If the meter cannot pay for the base.
@@ -41,6 +48,9 @@ def run_handler(
     # CHARGE
     meter.charge_cycles(scope.session.context.rules.params.costs.frame_base)
     # CHECK
+    if handler in CREATION_HANDLERS and not creation:
+        what = f"{handler} of {Address(actor)} is called after its creation"
+        return Outcome(b"", Rejection(RejectionReason.CALL_NOT_PERMITTED, what, handler=handler).error())
     account = ledger.find(actor)
     if account is None or not account.code_hash:
         refusal = Rejection(

@@ -17,7 +17,7 @@ system_deployers = ["0x…"]
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import domain_digest
@@ -33,6 +33,7 @@ from trailboss.primitives.units import U64_MAX, U128_MAX
 from trailboss.state.keys import account_key
 from trailboss.state.store import Store
 
+Kind = TypeVar("Kind", list[Any], dict[str, Any])
 KEYS: Final = ("chain_id", "preset", "mechanism", "proposer", "system_deployers", "accounts", "params")
 
 
@@ -101,12 +102,11 @@ def parse_genesis(text: str) -> Genesis:
         preset=_text("preset", table.get("preset", "mainnet")),
         mechanism=_text("mechanism", table.get("mechanism", "fifo")),
         proposer=_address("proposer", table["proposer"]),
-        system_deployers=tuple(_address("system_deployers", item) for item in table.get("system_deployers", [])),
-        accounts={
-            _address("accounts", address): _integer(f"accounts.{address}", balance, U128_MAX)
-            for address, balance in table.get("accounts", {}).items()
-        },
-        overrides=table.get("params", {}),
+        system_deployers=tuple(
+            _address("system_deployers", item) for item in _typed("system_deployers", table, list, "a list")
+        ),
+        accounts=_balances(_typed("accounts", table, dict, "a table")),
+        overrides=_typed("params", table, dict, "a table"),
     )
     check_genesis(genesis)
     return genesis
@@ -161,6 +161,24 @@ def apply_genesis(genesis: Genesis, store: Store) -> Block:
         timer_cycles_used=0,
     )
     return Block(header=header, hash=header_hash(header))
+
+
+def _balances(table: Mapping[str, Any]) -> dict[Address, int]:
+    accounts: dict[Address, int] = {}
+    for text, balance in table.items():
+        address = _address("accounts", text)
+        if address in accounts:
+            raise ConfigurationError(f"genesis accounts names {address} twice")
+        accounts[address] = _integer(f"accounts.{text}", balance, U128_MAX)
+    return accounts
+
+
+def _typed(name: str, table: Mapping[str, Any], kind: type[Kind], wanted: str) -> Kind:
+    """Return the value of a key, or an empty one if the genesis lacks it."""
+    value = table.get(name, kind())
+    if not isinstance(value, kind):
+        raise ConfigurationError(f"genesis {name} = {value!r} must be {wanted}")
+    return value
 
 
 def _integer(name: str, value: Any, maximum: int) -> int:

@@ -8,7 +8,7 @@ from trailboss.execution import timers
 from trailboss.execution.mailbox import send_message
 from trailboss.execution.session import Scope
 from trailboss.model.effects import EventEmitted
-from trailboss.model.events import EventRecord
+from trailboss.model.events import PROTOCOL_TOPICS, EventRecord
 from trailboss.model.timers import TimerRequest
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
@@ -108,6 +108,12 @@ class ChainHost:
         limits = self.scope.session.context.rules.params.limits
         topic = name.encode()
         _check_size("event name", len(topic), limits.event_name_bytes_max)
+        if name in PROTOCOL_TOPICS:
+            raise Rejection(
+                RejectionReason.INVALID_INPUT,
+                f"event name {name} is the chain's own; an actor's has another",
+                name=name,
+            )
         _check_size("event data", len(octets), limits.event_bytes_max, least=0)
         # CHARGE
         self.meter.charge_cells(len(topic) + len(octets))

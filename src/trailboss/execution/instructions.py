@@ -1,11 +1,9 @@
 """What each instruction of a transaction does. Every function runs within `settling.run_envelope`."""
 
-from typing import Final
-
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
 from trailboss.execution import timers
-from trailboss.execution.frames import run_handler
+from trailboss.execution.frames import CREATION_HANDLERS, run_handler
 from trailboss.execution.session import Scope
 from trailboss.execution.settling import Run
 from trailboss.governance import apply as governance
@@ -31,9 +29,6 @@ from trailboss.params import CostParams
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.vm.meter import Meter
-
-CREATION_HANDLERS: Final = ("init", "deploy")
-"""What the creation call runs if the transaction names no handler: the first that the source has. Decision: D-36."""
 
 
 def intrinsic_costs(instruction: Instruction, costs: CostParams) -> tuple[int, int]:
@@ -153,7 +148,7 @@ def _deploy(scope: Scope, instruction: DeployActor, meter: Meter) -> Run:
     if handler is None:
         return Run(actor=actor, events=events)
     payload = instruction.init_payload or b""
-    outcome = run_handler(scope, actor, handler, payload, sender=deployer, meter=meter)
+    outcome = run_handler(scope, actor, handler, payload, sender=deployer, meter=meter, creation=True)
     return Run(outcome.return_value, outcome.error, actor, events)
 
 

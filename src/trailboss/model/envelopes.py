@@ -28,10 +28,9 @@ def route_payload(payload: bytes, handler_bytes_max: int) -> tuple[str, bytes]:
     """Return the handler that a timer's payload names, and the bytes that it gets.
 
     In order: a canonical CBOR map of exactly ``_handler`` and ``_payload`` (bytes), as the public SDK sends; a JSON
-    object with ``_handler``, whose ``_payload`` is base64 text; anything else goes to ``handle_timer`` unchanged. A
-    JSON ``_payload`` that is not base64 text is passed on as compact JSON with sorted keys, and an object without
-    one is passed on without its ``_handler``. A handler name outside 1..=``handler_bytes_max`` falls back to
-    ``handle_timer`` with the payload unchanged.
+    object with ``_handler`` and ``_payload``, the latter base64 text; anything else goes to ``handle_timer``
+    unchanged. A JSON ``_payload`` that is not base64 text is passed on as compact JSON with sorted keys. A handler
+    name outside 1..=``handler_bytes_max`` falls back to ``handle_timer`` with the payload unchanged.
 
     Spec: CIP-5 §4.2
     Decision: D-04
@@ -67,9 +66,11 @@ def _from_json(payload: bytes) -> tuple[str, bytes] | None:
         return None
     try:
         envelope = json.loads(payload.decode(), object_pairs_hook=_distinct, parse_constant=_refuse_constant)
-        if not isinstance(envelope, dict) or not isinstance(envelope.get(HANDLER_KEY), str):
+        if not isinstance(envelope, dict) or PAYLOAD_KEY not in envelope:
             return None
-        return envelope[HANDLER_KEY], _inner(envelope)
+        if not isinstance(envelope.get(HANDLER_KEY), str):
+            return None
+        return envelope[HANDLER_KEY], _inner(envelope[PAYLOAD_KEY])
     except ValueError:
         return None
 
@@ -86,10 +87,7 @@ def _nesting(text: bytes) -> int:
     return deepest
 
 
-def _inner(envelope: dict[str, Any]) -> bytes:
-    if PAYLOAD_KEY not in envelope:
-        return _compact({name: value for name, value in envelope.items() if name != HANDLER_KEY})
-    inner = envelope[PAYLOAD_KEY]
+def _inner(inner: object) -> bytes:
     if isinstance(inner, str):
         try:
             return b64decode(inner, validate=True)

@@ -22,6 +22,29 @@ ACTOR_UPGRADED: Final = "actor.upgraded"
 MESSAGE_SENT: Final = "message.sent"
 MESSAGE_DROPPED: Final = "message.dropped"
 
+PROTOCOL_TOPICS: Final = frozenset(
+    {
+        TIMER_SCHEDULED,
+        TIMER_FIRED,
+        TIMER_DEFERRED,
+        TIMER_EXTENDED,
+        TIMER_CANCELLED,
+        TIMER_EXPIRED,
+        TIMER_UNFUNDED,
+        TIMER_CANCELLED_BY_GOVERNANCE,
+        TIMER_EXTENDED_BY_GOVERNANCE,
+        TIMER_CONFIG_UPDATED,
+        BASEFEE_CONFIG_UPDATED,
+        LANE_MULTIPLIERS_UPDATED,
+        PARAMETER_SET,
+        ACTOR_DEPLOYED,
+        ACTOR_UPGRADED,
+        MESSAGE_SENT,
+        MESSAGE_DROPPED,
+    }
+)
+"""What the chain says itself; an actor that emits one of them is refused, or nobody could believe an event."""
+
 TIMER_ENDINGS: Final = {
     TIMER_FIRED: "fired",
     TIMER_UNFUNDED: "unfunded",

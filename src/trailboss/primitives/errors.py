@@ -68,29 +68,19 @@ class RejectionReason(Enum):
     BLOCK_FULL = _Rule(
         1012, "block_full", "a block's cycles and cells are capped", "send it in a later block or lower its limits"
     )
-    DEFERRED_PAYER_UNFUNDED = _Rule(
-        1015,
-        "deferred_payer_unfunded",
-        "a delivery is paid before it runs",
-        "fund the payer before the block of the delivery",
-    )
     NON_DETERMINISTIC_CODE = _Rule(
         1101,
         "non_deterministic_code",
         "an actor's code must give the same result on every node",
         "remove the construct at the line and column named",
     )
-    HOST_OUT_OF_GAS = _Rule(1201, "out_of_gas", "a host call is paid before it runs", "raise the frame's limits")
     INVALID_INPUT = _Rule(
         1202, "invalid_input", "a host call checks its arguments", "pass a value that the rule allows"
     )
     NOT_FOUND = _Rule(1203, "not_found", "the thing named must exist", "check the address or the id")
-    STORAGE_ERROR = _Rule(1204, "storage_error", "storage has fixed limits", "use a smaller key or value")
     FORBIDDEN = _Rule(
         1205, "forbidden", "this frame may not do that", "do it from a frame that may: not read-only, not too deep"
     )
-    INTERNAL = _Rule(1206, "internal", "the host failed", "report it")
-    MISSING_ENTITLEMENT = _Rule(1207, "missing_entitlement", "the call needs an entitlement", "declare it")
     UNSUPPORTED = _Rule(
         1209, "unsupported", "this host does not implement the call; the seeds do not need it", "do without it here"
     )
@@ -120,6 +110,12 @@ class RejectionReason(Enum):
     MAILBOX_FULL = _Rule(1226, "mailbox_full", "pending messages are bounded", "send fewer messages a block")
     OUT_OF_MEMORY = _Rule(
         1227, "out_of_memory", "a frame's memory and recursion are bounded", "hold less, recurse less"
+    )
+    CALL_NOT_PERMITTED = _Rule(
+        1230,
+        "call_not_permitted",
+        "init and deploy run once, when the actor is created",
+        "give the handler another name",
     )
     TIMER_LIMIT = _Rule(
         1501, "timer_limit", "an actor holds a bounded number of live timers", "cancel timers or wait for them to fire"
@@ -209,4 +205,4 @@ class InvariantError(TrailbossError):
 
 
 HOST_CODE_BASE: Final = 1200
-"""A host error's receipt code is this plus the host code."""
+"""A reason whose code is this plus 1..=8 is one of the public host's own; programs see the small number."""

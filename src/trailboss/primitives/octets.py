@@ -5,7 +5,6 @@ from typing import ClassVar, Final, Self
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.keccak import keccak256
 
-
 SHOWN_CHARACTERS_MAX: Final = 80
 """A longer wrong value is cut off in a message."""
 

@@ -174,7 +174,7 @@ class LocalChain:
             max_fee_per_cell: Most a cell may cost; None for twice the basefee plus the tip.
             max_priority_fee_per_cycle: Tip a cycle.
             max_priority_fee_per_cell: Tip a cell.
-            check: Whether anything but success raises; only outside `one_block`.
+            check: Whether anything but success raises; within `one_block` that is when the block is built.
 
         Returns:
             The receipt; within `one_block` a `PendingReceipt` that reads like one once the block is built.
@@ -195,14 +195,19 @@ class LocalChain:
             max_priority_fee_per_cell=max_priority_fee_per_cell,
             sender=sender.address,
         )
-        receipt = self.submit(sign_transaction(transaction, sender.private_key))
-        if check and not isinstance(receipt, PendingReceipt) and not receipt.ok:
-            raise RevertedError(receipt)
-        return receipt
+        try:
+            signed = sign_transaction(transaction, sender.private_key)
+        except Rejection as rejection:
+            # What has no encoding, such as an amount of more than 64 bits, is refused like anything else.
+            refusal = refusal_view(rejection, sender.address, self.height + 1)
+            if check:
+                raise RevertedError(refusal) from None
+            return refusal
+        return self.submit(signed, check=check)
 
-    def submit(self, transaction: Transaction) -> Receipt:
-        """Put a signed transaction into a block of its own, or into the open one. Returns as `send`."""
-        pending = PendingReceipt()
+    def submit(self, transaction: Transaction, *, check: bool = False) -> Receipt:
+        """Put a signed transaction into a block of its own, or into the open one. Returns and raises as `send`."""
+        pending = PendingReceipt(check=check)
         if self._queued is not None:
             self._queued.append((transaction, pending))
             return pending  # type: ignore[return-value]  # reads like a receipt once the block is built
@@ -296,9 +301,17 @@ class LocalChain:
         """Return a block; the last one if no height is given."""
         return self.chain.head if height is None else self.chain.blocks[height]
 
-    def receipts(self, since: int = 0) -> list[Receipt]:
-        """Return all receipts from block ``since`` on, inclusive, in the order in which they ran."""
-        return [receipt_view(item, block.height) for block in self.chain.blocks[since:] for item in block.receipts]
+    def receipts(self, since: int = 0, *, origin: str | None = None, actor: Party | None = None) -> list[Receipt]:
+        """Return receipts from block ``since`` on, inclusive, in the order in which they ran.
+
+        Args:
+            since: Height of the first block.
+            origin: ``transaction``, ``timer`` or ``message``, if only those are wanted.
+            actor: The actor that ran, if only its are wanted.
+        """
+        wanted = None if actor is None else _address(actor)
+        views = (receipt_view(item, block.height) for block in self.chain.blocks[since:] for item in block.receipts)
+        return [view for view in views if origin in (None, view.origin) and wanted in (None, view.actor)]
 
     def events(self, name: str | None = None, since: int = 0) -> list[Event]:
         """Return events from block ``since`` on, inclusive; with a name only those."""
@@ -344,6 +357,9 @@ class LocalChain:
                 pending.receive(refusal_view(rejection, transaction.sender, height))
             else:
                 pending.receive(receipt_view(next(receipts), height))
+        for _, pending in queued:
+            if pending.check and not pending.receipt.ok:
+                raise RevertedError(pending.receipt)
 
     def _read_source(self, source: str | Path) -> bytes:
         if isinstance(source, str) and ("\n" in source or not source.endswith(".py")):

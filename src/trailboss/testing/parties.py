@@ -43,9 +43,14 @@ class TestAccount:
 
 
 class PendingReceipt:
-    """The receipt of a transaction that waits in `LocalChain.one_block`: readable once the block is built."""
+    """The receipt of a transaction that waits in `LocalChain.one_block`: readable once the block is built.
 
-    def __init__(self) -> None:
+    Attributes:
+        check: Whether anything but success raises when the block is built.
+    """
+
+    def __init__(self, *, check: bool = False) -> None:
+        self.check = check
         self._receipt: Receipt | None = None
 
     def receive(self, receipt: Receipt) -> None:

@@ -2,6 +2,7 @@
 
 import builtins
 from collections.abc import Callable, Container
+from types import FunctionType, prepare_class, resolve_bases
 from typing import Any, Final
 
 from trailboss.vm.facades import ACTOR_BUILTINS
@@ -20,25 +21,33 @@ VERSION_ATTRIBUTES: Final = (
 _NO_DEFAULT: Final = object()
 
 
-class Plain:
-    """Stands between `object` and a guest's classes, because the repr of `object` shows an address."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__qualname__} object>"
+def _plain_repr(self: object) -> str:
+    return f"<{type(self).__qualname__} object>"
 
 
-def build_class(function: Callable[..., object], name: str, *bases: object, **keywords: Any) -> Any:
+Plain: Final = type("Plain", (), {"__slots__": (), "__module__": "builtins", "__repr__": _plain_repr})
+"""Stands between `object` and a guest's classes, because the repr of `object` shows an address.
+
+Made without a ``class`` statement, because programs can walk over it and versions of Python add to what that makes.
+"""
+
+
+def build_class(body: FunctionType, name: str, *bases: Any, **keywords: Any) -> Any:
     """Build a class as the ``class`` statement does, the same on every version of Python.
+
+    What a version adds to the namespace goes before the class is made, so that no ``__init_subclass__`` sees it.
 
     Decision: D-40
     """
-    parents = (Plain,) if bases in ((), (object,)) else bases
-    built = builtins.__build_class__(function, name, *parents, **keywords)
-    if isinstance(built, type):
-        _strip(built)
-    return built
+    given = (Plain,) if bases in ((), (object,)) else bases
+    parents = resolve_bases(given)
+    kind, namespace, options = prepare_class(name, parents, keywords)
+    exec(body.__code__, body.__globals__, namespace, closure=body.__closure__)
+    for added in VERSION_ATTRIBUTES:
+        namespace.pop(added, None)
+    if parents is not given:
+        namespace["__orig_bases__"] = given
+    return kind(name, parents, namespace, **options)
 
 
 def silent_print(*_values: object, **_options: object) -> None:
@@ -98,12 +107,6 @@ def check_attribute_path(path: str) -> None:
         _check_attribute(name)
 
 
-def _strip(built: type) -> None:
-    for added in VERSION_ATTRIBUTES:
-        if added in built.__dict__:
-            type.__delattr__(built, added)
-
-
 def _check_attribute(name: object) -> None:
     if type(name) is not str:
         raise TypeError(f"the name of an attribute must be a str, got {shown(name)}")
@@ -114,7 +117,3 @@ def _check_attribute(name: object) -> None:
 def _check_own(target: object, shared: Container[int]) -> None:
     if identity(target) in shared:
         raise AttributeError(f"{shown(target)} is shared by all actors and cannot be changed")
-
-
-# Programs can walk over the classes that they extend, so this one is stripped as well.
-_strip(Plain)

@@ -18,7 +18,7 @@ from trailboss.vm.guest_builtins import actor_builtins
 from trailboss.vm.meter import Meter
 from trailboss.vm.private_modules import FrameLocal, new_facade, sdk_builtins, sdk_modules
 from trailboss.vm.rules import HOST, SDK
-from trailboss.vm.sdk_source import load_sdk_module, sdk_module_names
+from trailboss.vm.sdk_source import DOCUMENTED_NAMES, load_sdk_module, sdk_module_names
 from trailboss.vm.snapshot import ABSENT, Shared, find_shared
 
 _UNMETERED: Final = 2**62
@@ -169,6 +169,8 @@ class Library:
         module.__dict__.update(__builtins__=self._sdk_builtins, __package__=package or name)
         self._loaded[name] = module
         exec(found.code, module.__dict__)
+        for documented, name_there in DOCUMENTED_NAMES.get(name, {}).items():
+            module.__dict__.setdefault(documented, module.__dict__[name_there])
         if package:
             self._loaded[package].__dict__[last] = module
         return module

@@ -12,7 +12,7 @@ unit = st.integers(0, 10**6)
 
 @pytest.mark.spec("F-62")
 def test_max_cost_is_the_formula_of_the_text_when_there_is_no_tip() -> None:
-    """gas limit × cycle basefee + cells × cell basefee."""
+    """The gas limit × cycle basefee + cells × cell basefee."""
     assert max_cost(550_000, 550_000, Prices(10_000, 10_000)) == 11_000_000_000
 
 

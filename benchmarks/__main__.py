@@ -1,0 +1,58 @@
+"""The command: ``python -m benchmarks [NAME ...] [--json FILE]``."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from benchmarks import advance, blocks, codec, commit, frames, queue, timers, transfers
+from benchmarks.measure import Report
+from benchmarks.report import document, show
+
+ROUNDS: Final = 9
+WIDTH: Final = 132
+
+SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
+    "blocks": blocks.run,
+    "advance": advance.run,
+    "timers": timers.run,
+    "queue": queue.run,
+    "commit": commit.run,
+    "transfers": transfers.run,
+    "codec": codec.run,
+    "frames": frames.run,
+}
+"""Each takes the number of rounds and whether to measure the sizes that take minutes to build."""
+
+
+def main() -> None:
+    """Run the subjects named, or all of them."""
+    parser = ArgumentParser(prog="python -m benchmarks", description="Medians over rounds, ratios within one process.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SUBJECTS))
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds of each comparison (default {ROUNDS})")
+    parser.add_argument("--large", action="store_true", help="also the sizes that take minutes to build")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="store every round of every case")
+    parser.add_argument("--commit", default="", help="commit to store with --json")
+    parser.add_argument("--date", default="", help="date to store with --json")
+    chosen = parser.parse_args()
+    for name in chosen.names:
+        if name not in SUBJECTS:
+            parser.error(f"unknown subject {name!r}; there are: {', '.join(SUBJECTS)}")
+    # Where the width is not that of a terminal, as in a file, the tables get the width they need.
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    reports: dict[str, Report] = {}
+    for name in chosen.names or SUBJECTS:
+        with Console(stderr=True).status(f"measuring {name}"):
+            reports[name] = SUBJECTS[name](chosen.rounds, chosen.large)
+        show(console, reports[name])
+    if chosen.json is not None:
+        text = json.dumps(document(reports, chosen.commit, chosen.date), indent=1, ensure_ascii=False)
+        chosen.json.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""Actor programs on the native engine: a frame alone, and a fire with everything around it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cowboy_sdk import timer
+from cowboy_sdk.testing import SimulatedChain
+
+from benchmarks.measure import Case, Report, measure, timed
+from benchmarks.world import World
+from trailboss.execution.block import Applied
+from trailboss.execution.frames import run_handler
+from trailboss.execution.ledger import Ledger
+from trailboss.execution.session import BlockSession, Envelope, Scope
+from trailboss.fees.settlement import Prices
+from trailboss.model.blocks import Origin
+from trailboss.params import load_params
+from trailboss.primitives.octets import ZERO_HASH
+from trailboss.state.overlay import Overlay
+from trailboss.vm.meter import Meter
+from trailboss.vm.native import NativeEngine
+
+ACTORS = 100
+FIRES = 200
+FRAMES = 100
+CYCLES, CELLS = 200_000, 100_000
+HANDLER = "on_tick"
+PERIOD = 5
+
+RAW = """
+import pvm_host
+
+def on_tick(payload):
+    ticks = int.from_bytes(pvm_host.get_state(b"ticks") or b"", "big")
+    pvm_host.set_state(b"ticks", (ticks + 1).to_bytes(8, "big"))
+    pvm_host.schedule_timer(pvm_host.block_height() + 5, payload)
+"""
+
+CLASS = """
+class Heartbeat:
+    def on_tick(self, payload):
+        ticks = int.from_bytes(pvm_host.get_state(b"ticks") or b"", "big")
+        pvm_host.set_state(b"ticks", (ticks + 1).to_bytes(8, "big"))
+        pvm_host.schedule_timer(pvm_host.block_height() + 5, payload)
+"""
+
+CLOCK = """
+from cowboy_sdk import actor, runtime, timer
+
+@actor
+class Clock:
+    @timer
+    def on_tick(self, payload):
+        self.storage["ticks"] = self.storage.get("ticks", 0) + 1
+        timer.schedule(runtime.get_block_height() + 5, b"", handler="on_tick")
+"""
+"""All three read a slot, write it and schedule a timer."""
+
+
+def run(rounds: int, large: bool) -> Report:
+    """Measure; there is no larger size."""
+    del large
+    report = Report("Programs on the native engine: read a slot, write it, schedule a timer", "one frame, or one fire")
+    cases = [
+        Case(name="frame, functions", sample=_frame(RAW), seconds_max=150e-6),
+        Case(name="frame, class", sample=_frame(CLASS)),
+        Case(name="frame, SDK Clock", sample=_frame(CLOCK)),
+        Case(name="fire, functions", sample=_fire(RAW)),
+        Case(name="fire, SDK Clock", sample=_fire(CLOCK)),
+        Case(name="SimulatedChain, fire, SDK Clock", sample=_peer(), beside="fire, SDK Clock"),
+    ]
+    measure(report, cases, rounds)
+    report.notes += [
+        f"fire: a block with {FIRES} due timers of {ACTORS} actors, all of it. The module runs afresh in every frame.",
+        "SimulatedChain keeps one actor object alive; no fees, no metering, no events, no root, no revert.",
+    ]
+    return report
+
+
+def _world(source: str) -> World:
+    return World(senders=1, actors=ACTORS, engine=NativeEngine(load_params("mainnet", {})), source=source)
+
+
+def _frame(source: str) -> Callable[[], float]:
+    world = _world(source)
+    world.plant([])
+    chain, actor = world.chain, world.actors[0]
+    envelope = Envelope(
+        origin=Origin.TIMER,
+        origin_hash=ZERO_HASH,
+        sender=actor,
+        signer=actor,
+        payer=actor,
+        cycles_limit=CYCLES,
+        cells_limit=CELLS,
+        intrinsic_cycles=0,
+        intrinsic_cells=0,
+        prices=Prices(1, 1),
+    )
+
+    def sample() -> float:
+        overlay = Overlay(chain._store)
+        session = BlockSession(chain._next_context(None), overlay, Ledger(overlay), chain.queue, chain.engine)
+
+        def frames() -> None:
+            for _ in range(FRAMES):
+                meter = Meter(CYCLES, CELLS)
+                outcome = run_handler(Scope(session, envelope), actor, HANDLER, b"", sender=actor, meter=meter)
+                if outcome.error is not None:
+                    raise AssertionError(f"a frame was to succeed: {outcome.error}")
+
+        return timed(frames, FRAMES)
+
+    return sample
+
+
+def _fire(source: str) -> Callable[[], float]:
+    world = _world(source)
+    chain = world.chain
+    world.plant([chain.height + 2] * FIRES, HANDLER, CYCLES)
+
+    def sample() -> float:
+        before = chain.snapshot()
+        seconds = timed(lambda: _check(chain.build()), FIRES)
+        chain.revert(before)
+        return seconds
+
+    return sample
+
+
+def _check(applied: Applied) -> None:
+    """Refuse to time a block in which a fire failed."""
+    for receipt in applied.block.receipts:
+        if receipt.error is not None:
+            raise AssertionError(f"a fire was to succeed: {receipt.error}")
+
+
+def _peer() -> Callable[[], float]:
+    # Making a chain is what lets an actor's module be imported outside of a chain.
+    SimulatedChain()
+    namespace: dict[str, Any] = {"__name__": "clock"}
+    exec(compile(CLOCK, "clock.py", "exec"), namespace)
+    clock = namespace["Clock"]()
+
+    def sample() -> float:
+        chain = SimulatedChain(clock)
+        for _ in range(FIRES):
+            timer.schedule(chain.block_height + 1, b"", handler=HANDLER)
+        return timed(chain.advance_block, FIRES)
+
+    return sample

@@ -1,0 +1,140 @@
+"""Rounds, medians and ratios.
+
+A machine that is shared, or that changes its clock, times the same code a factor of two apart minutes later. So the
+cases of a comparison take turns: each runs once a round, and a ratio is taken within a round, where both sides met
+the same machine. What is reported is the median over the rounds, of times and of ratios.
+"""
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from statistics import median
+from time import perf_counter
+
+CALIBRATION_CALLS = 2_000
+CALIBRATION_MESSAGE = bytes(64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One thing to measure.
+
+    Attributes:
+        name: What it is, as the table says it.
+        sample: Runs it once and returns seconds per operation; what it prepares it does not count.
+        beside: Name of the case that its ratio is taken to; empty for none. It must stand earlier in the list.
+        ratio_max: Budget: the greatest ratio to ``beside``.
+        seconds_max: Budget: the greatest time of one operation.
+        rate_min: Budget: the fewest operations a second.
+    """
+
+    name: str
+    sample: Callable[[], float]
+    beside: str = ""
+    ratio_max: float | None = None
+    seconds_max: float | None = None
+    rate_min: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a case measured.
+
+    Attributes:
+        case: The case.
+        seconds: Seconds per operation, one of each round.
+        ratios: Ratio to the case beside it, one of each round; empty if there is none.
+    """
+
+    case: Case
+    seconds: list[float]
+    ratios: list[float]
+
+    @property
+    def median(self) -> float:
+        """Median seconds per operation."""
+        return median(self.seconds)
+
+    @property
+    def ratio(self) -> float | None:
+        """Median ratio to the case beside it."""
+        return median(self.ratios) if self.ratios else None
+
+    def budget(self) -> tuple[str, bool] | None:
+        """Return the budget in words, and whether it is met; None if the case has none."""
+        case = self.case
+        if case.ratio_max is not None:
+            return f"≤ {case.ratio_max:g} ×", self.ratio is not None and self.ratio <= case.ratio_max
+        if case.seconds_max is not None:
+            return f"≤ {shown_time(case.seconds_max)}", self.median <= case.seconds_max
+        if case.rate_min is not None:
+            return f"≥ {case.rate_min:,.0f}/s", 1 / self.median >= case.rate_min
+        return None
+
+
+@dataclass(slots=True)
+class Report:
+    """One table.
+
+    Attributes:
+        title: What it is about.
+        operation: What one operation is.
+        rows: What was measured, in the order of the cases.
+        notes: Sentences below the table.
+        calibration: Seconds of one SHA-256 of 64 bytes, one of each round: how fast the machine was.
+    """
+
+    title: str
+    operation: str
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    calibration: list[float] = field(default_factory=list)
+
+
+def measure(report: Report, cases: list[Case], rounds: int) -> None:
+    """Run every case once a round, in turn, after one round that is not counted, and add the rows to the report."""
+    seconds: dict[str, list[float]] = {case.name: [] for case in cases}
+    gc.collect()
+    # What exists before a measurement is not garbage of it: a collection would walk it over and over.
+    gc.freeze()
+    for case in cases:
+        case.sample()
+    for number in range(rounds):
+        report.calibration.append(_calibrate())
+        # The order alternates, so that no case always follows the same one.
+        for case in cases if number % 2 else reversed(cases):
+            seconds[case.name].append(case.sample())
+    gc.unfreeze()
+    for case in cases:
+        pairs = zip(seconds[case.name], seconds[case.beside], strict=True) if case.beside else ()
+        report.rows.append(Row(case, seconds[case.name], [own / other for own, other in pairs]))
+
+
+def timed(run: Callable[[], object], operations: int = 1) -> float:
+    """Run once and return seconds per operation."""
+    start = perf_counter()
+    run()
+    return (perf_counter() - start) / operations
+
+
+def repeated(run: Callable[[], object], calls: int) -> Callable[[], float]:
+    """Return a sample that calls a function many times."""
+
+    def loop() -> None:
+        for _ in range(calls):
+            run()
+
+    return lambda: timed(loop, calls)
+
+
+def shown_time(seconds: float) -> str:
+    """Return a time with three digits and its unit."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}" if seconds < 1_000 * scale else f"{seconds / scale:,.0f} {unit}"
+    return f"{seconds / 1e-9:.0f} ns"
+
+
+def _calibrate() -> float:
+    return repeated(lambda: sha256(CALIBRATION_MESSAGE).digest(), CALIBRATION_CALLS)()

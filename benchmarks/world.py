@@ -1,0 +1,171 @@
+"""Chains to measure: funded accounts, actors that run no code, and as many pending timers as wanted."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from trailboss.chain import Chain
+from trailboss.crypto.digest import domain_digest, keccak256
+from trailboss.crypto.signing import address_of
+from trailboss.execution.block import seal_idle
+from trailboss.execution.genesis import Genesis
+from trailboss.governance.rules import SCHEDULER_KEY
+from trailboss.model.actors import Account, decode_account, encode_account
+from trailboss.model.configs import SchedulerTotals, encode_record
+from trailboss.model.timers import DEFAULT_HANDLER, RECORD_VERSION, Timer, TimerRequest, encode_timer, timer_id
+from trailboss.model.transactions import ExecuteActor, Instruction, Transaction, sign_transaction
+from trailboss.primitives.octets import Address
+from trailboss.state.keys import account_key, code_key, timer_key
+from trailboss.vm.engine import Engine, Frame, Outcome
+from trailboss.vm.host import Host
+from trailboss.vm.meter import Meter
+
+BALANCE = 10**18
+SCRIPT = "# what it does is in the payload\n"
+SCHEDULE = "schedule"
+DISPATCH = "dispatch"
+TIMER_PAYLOAD = bytes(32)
+FIRE_CYCLES = 20_000
+"""Gas limit of a planted or scheduled timer; the price of a frame is half of it."""
+CALL_CYCLES = 15_000_000
+CALL_CELLS = 900_000
+FEE_CAP = 10**9
+OVERRIDES = {"timers.max_timers_per_actor": 10_000_000, "timers.lane_cycles_per_block": 1_000_000_000}
+"""A lane and a count per actor that never bind: the subject is the cost of a timer, not the protocol's limits."""
+
+
+class ScriptedEngine:
+    """An engine that runs no code, so that what is left is the chain.
+
+    The handler ``schedule`` schedules a timer at each height that its payload lists, ``dispatch`` calls ``schedule`` of
+    each actor that its payload lists with the payload beside it; every other handler returns at once.
+    """
+
+    def version(self) -> str:
+        """Return a name."""
+        return "scripted"
+
+    def check_source(self, source: str) -> None:
+        """Accept everything."""
+
+    def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:  # noqa: ARG002
+        """Return the handlers that a script has."""
+        return frozenset((SCHEDULE, DISPATCH, DEFAULT_HANDLER))
+
+    def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:  # noqa: ARG002
+        """Do what the payload says."""
+        if frame.handler == SCHEDULE:
+            for height in msgspec.msgpack.decode(frame.payload):
+                host.schedule_timer(TimerRequest(height, TIMER_PAYLOAD, gas_limit=FIRE_CYCLES))
+        elif frame.handler == DISPATCH:
+            for actor, payload in msgspec.msgpack.decode(frame.payload):
+                host.call_actor(actor, SCHEDULE, payload, CALL_CYCLES)
+        return Outcome(b"", None)
+
+    def close(self) -> None:
+        """Release nothing."""
+
+
+class World:
+    """A chain with senders and actors.
+
+    Attributes:
+        chain: The chain.
+        keys: Private keys of the senders.
+        senders: Their addresses.
+        actors: Addresses of the actors.
+        source: The code of every actor.
+        code_hash: Its hash.
+    """
+
+    def __init__(self, senders: int, actors: int, engine: Engine | None = None, source: str = SCRIPT) -> None:
+        """Start a chain.
+
+        Args:
+            senders: Funded accounts with keys.
+            actors: Funded accounts that become actors when timers are planted.
+            engine: What runs them; None for `ScriptedEngine`.
+            source: The code of all of them.
+        """
+        self.keys = [domain_digest(b"benchmark-sender", index.to_bytes(8, "big")) for index in range(senders)]
+        self.senders = [address_of(key) for key in self.keys]
+        self.actors = [
+            Address(domain_digest(b"benchmark-actor", index.to_bytes(8, "big"))[:20]) for index in range(actors)
+        ]
+        genesis = Genesis(
+            chain_id=1,
+            proposer=Address(b"\x11" * 20),
+            accounts=dict.fromkeys((*self.senders, *self.actors), BALANCE),
+            overrides=OVERRIDES,
+        )
+        self.source = source.encode()
+        self.code_hash = keccak256(self.source)
+        self.chain = Chain(genesis, engine or ScriptedEngine())
+
+    def plant(self, heights: Iterable[int], handler: str = DEFAULT_HANDLER, cycles: int = FIRE_CYCLES) -> None:
+        """Make the actors what they are, with one pending timer at each height given, in one block.
+
+        No transaction could build this block, and a million would take minutes; what it leaves is what they would
+        have left, and `Chain.check_invariants` holds of it.
+        """
+        chain = self.chain
+        changes: dict[bytes, bytes | None] = {code_key(self.code_hash): self.source}
+        owned = dict.fromkeys(self.actors, 0)
+        timers = list(self._timers(heights, owned, handler, cycles))
+        for timer in timers:
+            changes[timer_key(timer.height, timer.timer_id)] = encode_timer(timer)
+        for actor, count in owned.items():
+            changes[account_key(actor)] = encode_account(self._actor(actor, count))
+        changes[SCHEDULER_KEY] = encode_record(SchedulerTotals(scheduled=len(timers)))
+        context = chain._next_context(None)
+        root = chain._store.commit(context.height, changes)
+        chain._append(seal_idle(context, root), ())
+        chain.queue.rebuild(((timer.height, timer.sequence, timer.timer_id) for timer in timers), context.height)
+
+    def sign(self, sender: int, instruction: Instruction, *, cycles: int, cells: int, ahead: int = 0) -> Transaction:
+        """Return a signed transaction; ``ahead`` counts those of the sender that come before it in the block."""
+        account = self.chain.account(self.senders[sender])
+        transaction = Transaction(
+            chain_id=1,
+            nonce=(account.nonce if account else 0) + ahead,
+            instruction=instruction,
+            cycles_limit=cycles,
+            cells_limit=cells,
+            max_fee_per_cycle=FEE_CAP,
+            max_fee_per_cell=FEE_CAP,
+            sender=self.senders[sender],
+        )
+        return sign_transaction(transaction, self.keys[sender])
+
+    def schedule(self, heights: Iterator[int], each: int) -> Transaction:
+        """Return a transaction that lets every actor schedule ``each`` timers at the next heights."""
+        encode = msgspec.msgpack.encode
+        parts = [(bytes(actor), encode([next(heights) for _ in range(each)])) for actor in self.actors]
+        instruction = ExecuteActor(self.actors[0], DISPATCH, encode(parts))
+        return self.sign(0, instruction, cycles=CALL_CYCLES, cells=CALL_CELLS)
+
+    def _timers(self, heights: Iterable[int], owned: dict[Address, int], handler: str, cycles: int) -> Iterator[Timer]:
+        for sequence, height in enumerate(heights):
+            actor = self.actors[sequence % len(self.actors)]
+            owned[actor] += 1
+            yield Timer(
+                version=RECORD_VERSION,
+                actor=actor,
+                height=height,
+                timer_id=timer_id(actor, height, TIMER_PAYLOAD, owned[actor] - 1),
+                sequence=sequence,
+                handler=handler,
+                payload=TIMER_PAYLOAD,
+                fee_payer=actor,
+                gas_limit=cycles,
+                access_limit=0,
+                expires_at=height + 1_000_000,
+                schedule_block=self.chain.height + 1,
+            )
+
+    def _actor(self, address: Address, timers: int) -> Account:
+        octets = self.chain._store.read(account_key(address))
+        account = Account() if octets is None else decode_account(octets)
+        account.code_hash, account.owner = self.code_hash, bytes(self.senders[0])
+        account.timer_nonce = account.timer_count = timers
+        return account

@@ -1,0 +1,162 @@
+"""The reference pages say what the code does: they are written from it, and what they add by hand is compared here."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tools.reference import PAGES, ROOT, event_names, parameters, readme
+from tools.reference_text import CALLS, EVENTS
+from trailboss.model.transactions import (
+    CancelTimer,
+    ExtendTimer,
+    SetGovParam,
+    UpdateBasefeeConfig,
+    UpdateLaneFeeMultipliers,
+    UpdateTimerConfig,
+    UpgradeActor,
+)
+from trailboss.params import load_params
+from trailboss.testing import LocalChain
+from trailboss.vm.engine import Frame
+from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED, CallSite
+from trailboss.vm.meter import Meter
+
+CBY = 10**9
+
+BUSY = """
+import pvm_host
+
+def schedule(payload):
+    now = pvm_host.block_height()
+    live = [pvm_host.schedule_timer_ex(now + 1, b"", gas_limit=50_000) for _ in range(2)]
+    late = pvm_host.schedule_timer_ex(now + 2, b"", gas_limit=50_000, expires_at=now + 1)
+    far = pvm_host.schedule_timer_ex(now + 500, b"", gas_limit=50_000)
+    pvm_host.cancel_timer(pvm_host.schedule_timer(now + 3, b""))
+    pvm_host.extend_timer(far, now + 1_000)
+    pvm_host.send_message(pvm_host.self_address(), b"hello")
+    return far
+
+def handle_timer(payload):
+    pass
+
+def handle_message(payload):
+    pass
+"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_equals_what_the_code_says(name: str) -> None:
+    """``python -m tools.reference`` would change nothing."""
+    assert (ROOT / f"docs/reference/{name}.md").read_text(encoding="utf-8") == PAGES[name]()
+
+
+@pytest.mark.slow
+def test_readme_equals_what_the_demo_prints() -> None:
+    """``python -m tools.reference`` would change nothing there either."""
+    assert (ROOT / "README.md").read_text(encoding="utf-8") == readme()
+
+
+def test_events_page_names_every_event() -> None:
+    """No event of the protocol is missing, and none is made up."""
+    assert sorted(EVENTS) == sorted(event_names())
+
+
+def test_events_page_has_the_fields_that_events_have_on_a_chain() -> None:
+    """A chain on which every event happens shows the fields, the place and the emitter that the page gives."""
+    seen = {}
+    # A lane for one fire a block, so that the second of two due timers waits.
+    with LocalChain(params={"timers.lane_cycles_per_block": 60_000, "timers.max_cycles_per_fire": 60_000}) as chain:
+        busy = chain.deploy(BUSY, sender=chain.accounts[0], value=100 * CBY)
+        far = busy.call("schedule", b"", sender=chain.accounts[0], check=True).return_value
+        chain.mine(5)
+        for instruction in (
+            ExtendTimer(far, 900),
+            CancelTimer(far),
+            UpgradeActor(busy.address, BUSY.encode()),
+            UpdateTimerConfig(1_000, 50_000, 550_000, 10, 5_000_000),
+            UpdateBasefeeConfig(8, 8, 10_000, 10**24, 10_000_000, 500_000, 0, 0),
+            UpdateLaneFeeMultipliers(10_000, 10_000, 10_000, 10_000),
+            SetGovParam(b"system:cip1:lane_timer_cycles", (50_000).to_bytes(8, "big")),
+        ):
+            chain.system(instruction, check=True)
+        poor = chain.deploy(BUSY, sender=chain.accounts[1])
+        poor.call("schedule", b"", sender=chain.accounts[1], check=True)
+        chain.mine(5)
+        for height in range(chain.height + 1):
+            block = chain.block(height)
+            in_receipts = [event.name for receipt in block.receipts for event in receipt.events]
+            for name in in_receipts + [event.name for event in block.events]:
+                seen[name] = "receipt" if name in in_receipts else "block"
+        found = {event.name: tuple(event.data) for event in chain.events()}
+
+    assert {name: (seen[name], sorted(fields)) for name, fields in found.items()} == {
+        name: (entry.place, sorted(entry.fields)) for name, entry in EVENTS.items()
+    }
+
+
+def test_calls_page_names_every_host_call() -> None:
+    """What is not on the page is listed there as not implemented."""
+    assert sorted([*CALLS, *UNSUPPORTED]) == sorted(HOST_CALLS)
+
+
+ARGUMENTS = {
+    "amount": 1,
+    "domain": b"d",
+    "data": b"d",
+    "algorithm": 2,
+    "public_key": bytes(32),
+    "message": b"m",
+    "signature": bytes(64),
+    "key": b"k",
+    "value": b"v",
+    "prefix": b"p",
+    "limit": 1,
+    "height": 9,
+    "payload": b"",
+    "fee_payer": None,
+    "gas_limit": None,
+    "expires_at": None,
+    "access_limit": None,
+    "timer_id": bytes(32),
+    "new_expires_at": 9,
+    "name": "n",
+    "schema": None,
+    "target": bytes(20),
+    "method": "m",
+    "cycles_limit": 1,
+    "to": bytes(20),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_page_has_the_price_that_a_call_charges(name: str) -> None:
+    """The host is mute here, so what the meter shows is the fixed price."""
+    silent = (
+        "read_slot",
+        "write_slot",
+        "delete_slot",
+        "extend_timer",
+        "cancel_timer",
+        "emit_event",
+        "send_message",
+        "transfer",
+    )
+    host = SimpleNamespace(
+        **{call: lambda *_: None for call in silent},
+        context=lambda: {"block_height": 1},
+        owner=lambda: bytes(20),
+        scan_slots=lambda *_: [],
+        schedule_timer=lambda _: bytes(32),
+        call_actor=lambda *_: b"",
+        randomness=lambda _: bytes(32),
+    )
+    params, meter = load_params(), Meter(10**6, 10**6)
+    frame = Frame("", bytes(32), bytes(20), bytes(20), "handler", b"")
+    given = dict(ARGUMENTS)
+    if name.endswith("reserved_state"):
+        given["key"] = b"__INITIALIZED__"
+
+    HOST_CALLS[name](CallSite(host, meter, params, frame), (), {each: given[each] for each in parameters(name)})
+
+    price = sum(getattr(params.costs, each) for each in CALLS[name].prices)
+    assert meter.cycles_used == (price or given["amount"])

@@ -1,0 +1,145 @@
+"""A world of a few dictionaries around an engine: enough of a chain to run actors, and nothing more."""
+
+from dataclasses import dataclass, field
+
+from trailboss.params import ChainParams, load_params
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.keccak import keccak256
+from trailboss.vm.engine import Frame, Outcome
+from trailboss.vm.meter import Meter
+from trailboss.vm.native import NativeEngine
+
+ACTOR = b"\x22" * 20
+OWNER = b"\x33" * 20
+PLENTY = 10**12
+
+
+@dataclass
+class World:
+    """The state that hosts share.
+
+    Attributes:
+        params: Prices and limits.
+        engine: What runs actors.
+        height: Present block height.
+        sources: Source of each actor that can be called, by address.
+        slots: Storage by (actor, slot).
+        timers: Requests accepted, in order.
+        events: (name, data) emitted.
+        messages: (target, payload) sent.
+        transfers: (to, amount) moved.
+    """
+
+    params: ChainParams = field(default_factory=lambda: load_params("mainnet"))
+    engine: NativeEngine = None
+    height: int = 100
+    sources: dict = field(default_factory=dict)
+    slots: dict = field(default_factory=dict)
+    timers: list = field(default_factory=list)
+    events: list = field(default_factory=list)
+    messages: list = field(default_factory=list)
+    transfers: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self.engine = self.engine or NativeEngine(self.params)
+
+    def call(self, source, handler, payload=b"", *, cycles=PLENTY, cells=PLENTY, sender=ACTOR, **frame):
+        """Run a handler; return its outcome and the meter."""
+        meter = Meter(cycles, cells)
+        return self.run(source, handler, payload, meter=meter, sender=sender, **frame), meter
+
+    def run(self, source, handler, payload, *, meter, sender=ACTOR, actor=ACTOR, depth=0, read_only=False) -> Outcome:
+        """Run a handler under a meter that is there already."""
+        frame = Frame(source, keccak256(source.encode()), actor, OWNER, handler, payload, read_only, depth)
+        return self.engine.run(frame, WorldHost(self, frame, meter, sender), meter)
+
+
+@dataclass
+class WorldHost:
+    """The host of one frame."""
+
+    world: World
+    frame: Frame
+    meter: Meter
+    sender: bytes
+
+    def context(self):
+        return {
+            "chain_id": 1,
+            "chain_instance_id": b"\x01" * 32,
+            "pvm_version": self.world.engine.version(),
+            "sender": self.sender,
+            "actor_addr": self.frame.actor,
+            "tx_hash": b"\xab" * 32,
+            "block_height": self.world.height,
+            "timestamp_ms": 1_700_000_000_000,
+            "hire_id": None,
+        }
+
+    def owner(self):
+        return self.frame.deployer
+
+    def read_slot(self, slot):
+        return self.world.slots.get((self.frame.actor, slot))
+
+    def write_slot(self, slot, content):
+        self._check_writable()
+        self.meter.charge_cells(len(slot) + len(content))
+        self.world.slots[self.frame.actor, slot] = content
+
+    def delete_slot(self, slot):
+        self._check_writable()
+        self.world.slots.pop((self.frame.actor, slot), None)
+
+    def scan_slots(self, prefix, limit):
+        mine = sorted((slot, value) for (actor, slot), value in self.world.slots.items() if actor == self.frame.actor)
+        return [(slot, value) for slot, value in mine if slot.startswith(prefix)][:limit]
+
+    def schedule_timer(self, request):
+        self._check_writable()
+        if request.height <= self.world.height:
+            raise Rejection(RejectionReason.INVALID_INPUT, f"height {request.height} is not above {self.world.height}")
+        self.world.timers.append(request)
+        return len(self.world.timers).to_bytes(32, "big")
+
+    def extend_timer(self, timer_id, expires_at):
+        self._check_writable()
+
+    def cancel_timer(self, timer_id):
+        self._check_writable()
+
+    def emit_event(self, name, octets):
+        self.world.events.append((name, octets))
+        return len(self.world.events)
+
+    def send_message(self, target, payload):
+        self.world.messages.append((target, payload))
+
+    def call_actor(self, target, handler, payload, cycles_limit):
+        if target not in self.world.sources:
+            raise Rejection(RejectionReason.NOT_FOUND, f"there is no actor at 0x{target.hex()}")
+        meter = Meter(min(cycles_limit, self.meter.cycles_left), self.meter.cells_left)
+        outcome = self.world.run(
+            self.world.sources[target],
+            handler,
+            payload,
+            meter=meter,
+            sender=self.frame.actor,
+            actor=target,
+            depth=self.frame.depth + 1,
+        )
+        self.meter.charge_cells(min(meter.cells_used, meter.cells_limit))
+        self.meter.charge_cycles(min(meter.cycles_used, meter.cycles_limit))
+        if outcome.error is not None:
+            raise Rejection(RejectionReason.PVM_ERROR, f"call of {handler} failed: {outcome.error.what}")
+        return outcome.return_value
+
+    def transfer(self, to, amount):
+        self.world.transfers.append((to, amount))
+
+    def randomness(self, domain):
+        return keccak256(b"randomness" + domain)
+
+    def _check_writable(self):
+        if self.frame.read_only:
+            raise Rejection(RejectionReason.FORBIDDEN, "a change in a read-only frame")

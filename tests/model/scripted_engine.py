@@ -1,0 +1,189 @@
+"""An engine that runs scripts instead of Python: every price is known beforehand, and no interpreter is involved.
+
+It does, through the real host, what `tests.model.scripts` does on the model's dictionaries. Fixed prices are charged
+here, as every engine does; what depends on values, the host charges.
+"""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from tests.model.scripts import IDS_SLOT, LOOP_CYCLES, Failed, Returned, enveloped, id_at, with_id
+from tests.model.world import Finder
+from trailboss.model.timers import TimerRequest
+from trailboss.params import CostParams
+from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
+from trailboss.primitives.octets import ZERO_ADDRESS, system_address
+from trailboss.vm.engine import Frame, Outcome
+from trailboss.vm.host import Host
+from trailboss.vm.meter import Meter, OutOfGas
+
+
+class ScriptedEngine:
+    """Runs sources in the language of `tests.model.scripts`."""
+
+    def __init__(self, costs: CostParams, find: Finder) -> None:
+        self._costs = costs
+        self._find = find
+
+    def version(self) -> str:
+        """Return the engine's name and version."""
+        return "scripted 1"
+
+    def check_source(self, source: str) -> None:
+        """Refuse what is not JSON."""
+        try:
+            json.loads(source)
+        except ValueError as error:
+            raise Rejection(RejectionReason.INVALID_DATA, f"the script is not JSON: {error}") from None
+
+    def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:
+        """Return the names of the script's handlers."""
+        return frozenset(json.loads(source))
+
+    def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:
+        """Run a handler to its end."""
+        operations = json.loads(frame.source).get(frame.handler)
+        if operations is None:
+            return _failure(RejectionReason.HANDLER_NOT_FOUND, f"there is no handler {frame.handler}")
+        try:
+            _Run(self._costs, self._find, frame, host, meter).operations(operations)
+        except Returned as returned:
+            return Outcome(returned.value, None)
+        except Rejection as rejection:
+            return Outcome(b"", rejection.error())
+        except Failed:
+            return _failure(RejectionReason.PVM_ERROR, "the script fails")
+        except OutOfGas:
+            reason = meter.exhaustion()
+            assert reason is not None
+            return _failure(reason, "the script is out of gas")
+        return Outcome(b"", None)
+
+    def close(self) -> None:
+        """Release nothing."""
+
+
+def _failure(reason: RejectionReason, what: str) -> Outcome:
+    error: ErrorObject = Rejection(reason, what).error()
+    return Outcome(b"", error)
+
+
+class _Run:
+    """One running frame."""
+
+    def __init__(self, costs: CostParams, find: Finder, frame: Frame, host: Host, meter: Meter) -> None:
+        self._costs = costs
+        self._find = find
+        self._frame = frame
+        self._host = host
+        self._meter = meter
+
+    def operations(self, operations: list[list[Any]]) -> None:
+        """Carry out operations in order."""
+        for name, *args in operations:
+            operation: Callable[..., None] = getattr(self, f"_op_{name}")
+            operation(*args)
+
+    def _op_charge(self, cycles: int) -> None:
+        self._meter.charge_cycles(cycles)
+
+    def _op_loop(self) -> None:
+        while True:
+            self._meter.charge_cycles(LOOP_CYCLES)
+
+    def _op_fail(self) -> None:
+        raise Failed
+
+    def _op_return(self, value: str) -> None:
+        raise Returned(bytes.fromhex(value))
+
+    def _op_try(self, operations: list[list[Any]]) -> None:
+        with suppress(Rejection):
+            self.operations(operations)
+
+    def _op_repeat(self, times: int, operations: list[list[Any]]) -> None:
+        for _ in range(times):
+            self.operations(operations)
+
+    def _write(self, slot: bytes, value: bytes) -> None:
+        self._meter.charge_cycles(self._costs.state_write)
+        self._host.write_slot(slot, value)
+
+    def _ids(self) -> bytes:
+        self._meter.charge_cycles(self._costs.state_read)
+        return self._host.read_slot(IDS_SLOT) or b""
+
+    def _op_set(self, slot: str, value: str) -> None:
+        self._write(slot.encode(), bytes.fromhex(value))
+
+    def _op_delete(self, slot: str) -> None:
+        self._meter.charge_cycles(self._costs.state_delete)
+        self._host.delete_slot(slot.encode())
+
+    def _op_transfer(self, who: str, amount: int) -> None:
+        self._meter.charge_cycles(self._costs.transfer_balance)
+        self._host.transfer(self._who(who), amount)
+
+    def _op_emit(self, name: str, value: str) -> None:
+        self._meter.charge_cycles(self._costs.event_emit)
+        self._host.emit_event(name, bytes.fromhex(value))
+
+    def _op_send(self, who: str, value: str) -> None:
+        self._meter.charge_cycles(self._costs.message_send)
+        self._host.send_message(self._who(who), bytes.fromhex(value))
+
+    def _op_call(self, who: str, handler: str, value: str, cycles: int) -> None:
+        self._meter.charge_cycles(self._costs.actor_call)
+        self._host.call_actor(self._who(who), handler, bytes.fromhex(value), cycles)
+
+    def _who(self, who: str) -> bytes:
+        match who:
+            case "self":
+                return self._frame.actor
+            case "sender":
+                sender = self._host.context()["sender"]
+                assert isinstance(sender, bytes)
+                return sender
+            case "zero":
+                return ZERO_ADDRESS
+            case "system":
+                return system_address(9)
+        return self._find(who)
+
+    def _height(self) -> int:
+        self._meter.charge_cycles(self._costs.context_read)
+        height = self._host.context()["block_height"]
+        assert isinstance(height, int)
+        return height
+
+    def _op_schedule(
+        self, delay: int, envelope: list[str], payer: str | None, gas_limit: int | None, life: int | None
+    ) -> None:
+        height = self._height()
+        self._meter.charge_cycles(self._costs.timer_schedule)
+        request = TimerRequest(
+            height=height + delay,
+            payload=enveloped(envelope),
+            fee_payer=None if payer is None else self._who(payer),
+            gas_limit=gas_limit,
+            expires_at=None if life is None else height + life,
+        )
+        timer_id = self._host.schedule_timer(request)
+        ids = self._ids()
+        self._write(IDS_SLOT, with_id(ids, timer_id))
+
+    def _which(self, which: int | str) -> bytes:
+        return self._frame.payload if which == "payload" else id_at(self._ids(), int(which))
+
+    def _op_extend(self, which: int | str, life: int) -> None:
+        timer_id = self._which(which)
+        height = self._height()
+        self._meter.charge_cycles(self._costs.timer_extend)
+        self._host.extend_timer(timer_id, height + life)
+
+    def _op_cancel(self, which: int | str) -> None:
+        timer_id = self._which(which)
+        self._meter.charge_cycles(self._costs.timer_cancel)
+        self._host.cancel_timer(timer_id)

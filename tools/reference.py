@@ -1,0 +1,185 @@
+"""Write the reference pages from the code, and the demo's output into the README.
+
+``python -m tools.reference`` rewrites them all. A test holds what is committed to what this writes, and what the pages
+say of events and prices to what a chain does.
+"""
+
+import ast
+import inspect
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final
+
+from typer.testing import CliRunner
+
+from tools.reference_text import (
+    CALLS,
+    CALLS_INTRO,
+    CALLS_MISSING,
+    ERRORS_INSIDE,
+    ERRORS_INTRO,
+    EVENTS,
+    EVENTS_INTRO,
+    PARAMS_INTRO,
+)
+from trailboss.cli.main import app
+from trailboss.model import events
+from trailboss.params import ChainParams, load_params, records
+from trailboss.params.loader import SUBJECTS
+from trailboss.primitives.errors import RejectionReason
+from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED, ArgumentFault, host_code
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+MADE: Final = "<!-- Written by `python -m tools.reference`; do not edit. -->\n\n"
+DECISION: Final = re.compile(r"\bD-(\d\d)\b")
+FACTS: Final = re.compile(r"cowboy-facts(?:\.md)? §((\d+)(?:\.\d+)?)")
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table of Markdown."""
+    lines = [_row(headings), _row("---" for _ in headings)]
+    lines.extend(_row(cell.replace("|", "\\|") for cell in row) for row in rows)
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def linked(text: str) -> str:
+    """Return text with its decisions and facts as links."""
+    pages = {path.name[2:4]: path.name for path in sorted((ROOT / "docs/decisions").glob("0*.md"))}
+    text = DECISION.sub(lambda match: f"[D-{match[1]}](../decisions/{pages[match[1]]})", text)
+    return FACTS.sub(lambda match: f"[cowboy-facts §{match[1]}](../spec/sources.md#facts-{match[2]})", text)
+
+
+def params_page() -> str:
+    """Return the page of parameters: one table a subject."""
+    mainnet = load_params("mainnet")
+    changed = _preset("minimal")
+    explained = _field_docstrings(inspect.getsource(records))
+    parts = [PARAMS_INTRO.lstrip()]
+    for subject, record in SUBJECTS.items():
+        parts.append(f"## {subject}\n")
+        parts.append(linked(" ".join((record.__doc__ or "").split())) + "\n")
+        parts.append(_params_table(subject, record, mainnet, changed.get(subject, {}), explained))
+    return MADE + "\n".join(parts)
+
+
+def _params_table(
+    subject: str, record: type, mainnet: ChainParams, changed: Mapping[str, int], explained: Mapping[str, str]
+) -> str:
+    minimal = ["minimal"] if changed else []
+    meanings = any(f"{record.__name__}.{field.name}" in explained for field in fields(record))
+    rows = []
+    for field in fields(record):
+        row = [f"`{subject}.{field.name}`", f"{getattr(getattr(mainnet, subject), field.name):,}"]
+        row += [f"{changed[field.name]:,}" if field.name in changed else ""] if changed else []
+        row += [linked(explained[f"{record.__name__}.{field.name}"])] if meanings else []
+        rows.append(row)
+    return table(["parameter", "mainnet", *minimal, *(["meaning"] if meanings else [])], rows)
+
+
+def _preset(name: str) -> dict[str, dict[str, Any]]:
+    path = ROOT / "src/trailboss/params/presets" / f"{name}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _field_docstrings(source: str) -> dict[str, str]:
+    """Return the string below each annotated field, by ``Record.field``."""
+    found = {}
+    for record in (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)):
+        for field, below in zip(record.body, record.body[1:], strict=False):
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    found[f"{record.name}.{name}"] = " ".join(text.split())
+    return found
+
+
+def errors_page() -> str:
+    """Return the page of errors: what each refusal means and what to do about it."""
+    rows = (
+        (f"E{reason.code}", str(host_code(reason)), f"`{reason.slug}`", reason.value.why, reason.value.fix)
+        for reason in sorted(RejectionReason, key=lambda each: each.code)
+    )
+    inside = ERRORS_INSIDE.format(
+        other=RejectionReason.PVM_ERROR,
+        cycles=RejectionReason.OUT_OF_CYCLES,
+        cells=RejectionReason.OUT_OF_CELLS,
+        memory=RejectionReason.OUT_OF_MEMORY,
+    )
+    return MADE + ERRORS_INTRO.lstrip() + table(("code", "inside", "slug", "the rule", "what to do"), rows) + inside
+
+
+def events_page() -> str:
+    """Return the page of events, in the order in which the code lists them."""
+    rows = (
+        (f"`{name}`", entry.place, entry.emitter, entry.when, ", ".join(f"`{field}`" for field in entry.fields))
+        for name, entry in ((name, EVENTS[name]) for name in event_names())
+    )
+    intro = EVENTS_INTRO.lstrip().format(endings=", ".join(f"`{name}`" for name in events.TIMER_ENDINGS))
+    return MADE + intro + table(("event", "part of", "emitter", "when", "fields"), rows)
+
+
+def event_names() -> Iterator[str]:
+    """Yield the name of every event of the protocol, in the order of the code."""
+    for constant, value in vars(events).items():
+        if constant.isupper() and isinstance(value, str):
+            yield value
+
+
+def calls_page() -> str:
+    """Return the page of host calls."""
+    costs = load_params("mainnet").costs
+    rows = []
+    for name, entry in CALLS.items():
+        price = " + ".join(f"{getattr(costs, each):,}" for each in entry.prices) or "`amount`"
+        rows.append((f"`{name}({', '.join(parameters(name))})`", price, linked(entry.what)))
+    missing = CALLS_MISSING.format(names=", ".join(f"`{name}`" for name in UNSUPPORTED))
+    return MADE + CALLS_INTRO.lstrip() + table(("call", "cycles", "what it gives or does"), rows) + missing
+
+
+def parameters(name: str) -> list[str]:
+    """Return the parameters of a host call, as the call itself names them when it is given too many arguments."""
+    try:
+        HOST_CALLS[name](None, [None] * 99, {})  # type: ignore[arg-type]  # it complains before it looks at the site
+    except ArgumentFault as fault:
+        listed = re.match(r"\w+\((.*?)\) takes", str(fault))
+        if listed is not None:
+            return [each for each in listed[1].split(", ") if each]
+    raise ValueError(f"pvm_host.{name} does not say which arguments it takes")
+
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "params": params_page,
+    "errors": errors_page,
+    "events": events_page,
+    "host-calls": calls_page,
+}
+
+
+DEMO_WIDTH: Final = "132"
+DEMO_BLOCK: Final = re.compile(r"(?<=prints this:\n\n```text\n).*?(?=```\n)", re.DOTALL)
+
+
+def readme() -> str:
+    """Return the README with what the demo prints now."""
+    printed = CliRunner().invoke(app, ["demo"], env={"COLUMNS": DEMO_WIDTH}, catch_exceptions=False).stdout
+    lines = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
+    return DEMO_BLOCK.sub(lambda _: lines, (ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+def main() -> None:
+    """Rewrite every page and the README."""
+    folder = ROOT / "docs/reference"
+    folder.mkdir(exist_ok=True)
+    for name, page in PAGES.items():
+        (folder / f"{name}.md").write_text(page(), encoding="utf-8")
+    (ROOT / "README.md").write_text(readme(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

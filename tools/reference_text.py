@@ -1,0 +1,235 @@
+"""What the reference pages say beyond what the code can tell: introductions, and a line on each event and host call.
+
+Tests compare the fields of events and the prices of calls with what a chain does.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from trailboss.model import events
+
+PARAMS_INTRO: Final = """
+# Parameters
+
+Every number of the protocol. `mainnet` has the specification's values; `minimal` changes only what its column names,
+so that tests see the calendar wrap and overflow within forty blocks. Override any of them by its dotted path:
+`LocalChain(params={"timers.max_timers_per_actor": 10_000})`.
+"""
+ERRORS_INTRO: Final = """
+# Errors
+
+A refusal names the value and the rule, and has changed nothing. In a receipt it is an object with `code`, `slug`,
+`what` (what happened, with the values), `why` (the rule), `fix` (what to do) and `context` (the facts by name). Codes
+and slugs do not change; they are the public node's where it has one.
+
+"""
+ERRORS_INSIDE: Final = """
+## Inside an actor
+
+A refused host call raises `pvm_host.HostError`. Its `name` is the slug, its `code` the number in the second column: the
+public host's 1 to 8 where one fits. If the exception leaves the handler, the receipt carries the refusal's own code,
+with the actor's traceback in its context. Any other exception that leaves a handler is E{other.code} `{other.slug}`.
+Exhaustion cannot be caught: E{cycles.code} `{cycles.slug}`, E{cells.code} `{cells.slug}`, E{memory.code}
+`{memory.slug}`.
+"""
+CALLS_INTRO: Final = """
+# Host calls
+
+What an actor can ask of the chain, as functions of `pvm_host`, which can be imported and is a global name besides. The
+public SDK calls the same functions. Addresses are 20 bytes, heights and amounts integers. An argument of a wrong type
+raises TypeError, a refusal `pvm_host.HostError`; see [errors](errors.md). The price is in cycles and is charged before
+the call does anything; cells come on top where the last column says so. A call that changes something is refused in a
+read-only frame.
+
+"""
+CALLS_MISSING: Final = """
+## Not implemented
+
+These calls of the public host have nothing to do with timers. They exist, and raise `HostError` with the name
+`unsupported`: {names}.
+"""
+EVENTS_INTRO: Final = """
+# Events
+
+Every change of a timer leaves one event. An event of an execution is a part of its receipt; an event of the block
+itself, such as a timer that ended without running, belongs to the block. Both are under the receipts root. The data of
+the protocol's events is canonical CBOR; `chain.events()` shows it as a dict.
+
+A timer ends with exactly one of these: {endings}.
+
+"""
+
+
+class EventEntry(NamedTuple):
+    """What the page says about one event.
+
+    Attributes:
+        place: ``receipt`` of the execution that caused it, or ``block``.
+        emitter: Who speaks.
+        when: When it is emitted.
+        fields: Names of its data's fields.
+    """
+
+    place: str
+    emitter: str
+    when: str
+    fields: tuple[str, ...]
+
+
+_ACTOR: Final = "the timer's actor"
+_GOVERNANCE: Final = "governance actor"
+_BASEFEE: Final = "basefee actor"
+
+EVENTS: Final[Mapping[str, EventEntry]] = {
+    events.TIMER_SCHEDULED: EventEntry(
+        "receipt",
+        _ACTOR,
+        "a transaction, fire or message that scheduled the timer has committed",
+        ("timer_id", "height", "handler", "fee_payer", "gas_limit", "expires_at"),
+    ),
+    events.TIMER_FIRED: EventEntry(
+        "receipt",
+        _ACTOR,
+        "the timer's handler ran, whether it succeeded or reverted; the timer is gone",
+        (
+            "timer_id",
+            "reverted",
+            "cycles_used",
+            "cells_used",
+            "fee_payer",
+            "fee_paid",
+            "refund",
+            "blocks_deferred",
+        ),
+    ),
+    events.TIMER_EXPIRED: EventEntry(
+        "block",
+        _ACTOR,
+        "the timer was due after its TTL had passed; it is gone without having run",
+        ("timer_id", "expires_at", "current_height"),
+    ),
+    events.TIMER_UNFUNDED: EventEntry(
+        "block",
+        _ACTOR,
+        "the timer was due and its payer held less than the fire can cost; it is gone without having run",
+        ("timer_id", "fee_payer", "required", "available"),
+    ),
+    events.TIMER_DEFERRED: EventEntry(
+        "block",
+        _ACTOR,
+        "the timer is due and has to wait, for the first time or for another reason than before",
+        ("timer_id", "reason", "gas_limit", "height"),
+    ),
+    events.TIMER_CANCELLED: EventEntry(
+        "receipt",
+        _ACTOR,
+        "the actor cancelled its timer; `refund` is the pre-charge returned, if it was due in this very block",
+        ("timer_id", "refund"),
+    ),
+    events.TIMER_EXTENDED: EventEntry("receipt", _ACTOR, "the actor moved the timer's TTL", ("timer_id", "expires_at")),
+    events.TIMER_CANCELLED_BY_GOVERNANCE: EventEntry(
+        "receipt", _GOVERNANCE, "a system instruction cancelled the timer", ("timer_id", "refund")
+    ),
+    events.TIMER_EXTENDED_BY_GOVERNANCE: EventEntry(
+        "receipt", _GOVERNANCE, "a system instruction moved the timer's TTL", ("timer_id", "expires_at")
+    ),
+    events.TIMER_CONFIG_UPDATED: EventEntry(
+        "receipt",
+        _BASEFEE,
+        "TimerConfig has changed, from the next block on",
+        ("max_ttl_blocks", "max_cycles_per_fire", "max_cells_per_fire", "max_timers_per_actor", "gc_cycles_per_block"),
+    ),
+    events.BASEFEE_CONFIG_UPDATED: EventEntry(
+        "receipt",
+        _BASEFEE,
+        "BasefeeConfig has changed, from the next block on",
+        (
+            "alpha",
+            "max_change_denom",
+            "min_basefee",
+            "max_basefee",
+            "block_cycles_target",
+            "block_cells_target",
+            "block_access_target",
+            "access_weight_scalar_ppm",
+        ),
+    ),
+    events.LANE_MULTIPLIERS_UPDATED: EventEntry(
+        "receipt",
+        _BASEFEE,
+        "the lane fee multipliers have changed, from the next block on",
+        ("user", "runner", "timer", "system"),
+    ),
+    events.PARAMETER_SET: EventEntry(
+        "receipt", _BASEFEE, "a governed parameter has changed, from the next block on", ("key", "value")
+    ),
+    events.ACTOR_DEPLOYED: EventEntry("receipt", "the actor", "an actor was made", ("actor", "owner", "code_hash")),
+    events.ACTOR_UPGRADED: EventEntry("receipt", "the actor", "an actor's code was replaced", ("actor", "code_hash")),
+    events.MESSAGE_SENT: EventEntry(
+        "receipt", "the sending actor", "a message waits for the end of the block", ("target", "size")
+    ),
+    events.MESSAGE_DROPPED: EventEntry(
+        "block",
+        "the sending actor",
+        "the sender could not pay for the delivery; the message is gone",
+        ("sender", "target", "required", "available"),
+    ),
+}
+"""Every event of the protocol. A test compares the fields with those of a chain on which each of them happens."""
+
+
+class CallEntry(NamedTuple):
+    """What the page says about one host call.
+
+    Attributes:
+        prices: Parameters of `costs` that make up its price.
+        what: What it does and returns, and its cells.
+    """
+
+    prices: tuple[str, ...]
+    what: str
+
+
+_OPTIONAL: Final = "arguments that are None or left out take the default"
+CALLS: Final[Mapping[str, CallEntry]] = {
+    "context": CallEntry(("context_read",), "a dict of the facts of this execution: `sender`, `actor_addr`, .."),
+    "current_block": CallEntry(("context_read",), "the height of the running block"),
+    "block_height": CallEntry(("context_read",), "the same"),
+    "runtime_config": CallEntry(("context_read",), "how the SDK compiles continuations: always `fsm`"),
+    "self_address": CallEntry(("context_read",), "the running actor's address"),
+    "actor_owner": CallEntry(("context_read",), "its deployer"),
+    "gas_left": CallEntry(("context_read",), "the cycles that this frame may still use"),
+    "charge_gas": CallEntry((), "uses up `amount` cycles"),
+    "randomness": CallEntry(("randomness",), "32 bytes, known before the block: D-43"),
+    "keccak256": CallEntry(("keccak_word",), "32 bytes; the price is for each 32 bytes begun"),
+    "verify_signature": CallEntry(("signature_check",), "whether an Ed25519 signature is valid; `algorithm` is 2"),
+    "get_state": CallEntry(("state_read",), "the value of a slot, or None"),
+    "set_state": CallEntry(("state_write",), "writes a slot; a cell for each byte of key and value"),
+    "delete_state": CallEntry(("state_delete",), "deletes a slot; one that is not there is no error"),
+    "set_reserved_state": CallEntry(
+        ("state_write",), "for the SDK's own slot `__INITIALIZED__` only; cells as `set_state`"
+    ),
+    "delete_reserved_state": CallEntry(("state_delete",), "the same"),
+    "scan_state_prefix": CallEntry(
+        ("state_scan_base", "state_scan_row"),
+        "pairs of slot and value in ascending order; the second price is for each row asked for, a cell for each byte "
+        "returned",
+    ),
+    "schedule_timer": CallEntry(
+        ("timer_schedule",), "a timer's id; cells: its payload, and `costs.timer_index_cells`; fees: see D-08"
+    ),
+    "schedule_timer_ex": CallEntry(
+        ("timer_schedule",), f"the same with a payer, a gas limit and a TTL; {_OPTIONAL}; six positional: see D-03"
+    ),
+    "extend_timer": CallEntry(("timer_extend",), "moves the TTL of an own timer; one that is gone is no error"),
+    "cancel_timer": CallEntry(("timer_cancel",), "ends an own timer; one that is gone is no error"),
+    "emit_event": CallEntry(("event_emit",), "emits an event; a cell for each byte of name and data"),
+    "send_message": CallEntry(
+        ("message_send",), "a message for `handle_message`, delivered at the end of the block; a cell for each byte"
+    ),
+    "call_actor": CallEntry(
+        ("actor_call",), "what a handler of another actor returns; its frame is charged to this one as well"
+    ),
+    "transfer_balance": CallEntry(("transfer_balance",), "moves money of the running actor"),
+}
+"""Every host call that is implemented. A test charges each of them and compares the price."""

@@ -146,10 +146,13 @@ def _show(console: Console, chain: LocalChain, tallies: list[Tally], cast: list[
     console.print(story, highlight=False, markup=False, soft_wrap=True)
 
 
+def _table(title: str) -> Table:
+    """Return an empty table, tight enough for a terminal of 80 columns."""
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+
+
 def _timer_table(tallies: list[Tally], height: int, *, with_about: bool) -> Table:
-    table = Table(
-        title=f"Six actors, {height} blocks: what became of their timers", title_justify="left", box=box.SIMPLE_HEAD
-    )
+    table = _table(f"Six actors, {height} blocks: what became of their timers")
     table.add_column("actor", style="bold", no_wrap=True)
     if with_about:
         table.add_column("what it is", style="dim", no_wrap=True)
@@ -169,13 +172,7 @@ def _timer_table(tallies: list[Tally], height: int, *, with_about: bool) -> Tabl
 
 
 def _money_table(tallies: list[Tally]) -> Table:
-    table = Table(
-        title="What their fires used and cost (CBY)",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+    table = _table("What their fires used and cost (CBY)")
     table.add_column("actor", style="bold")
     for heading in ("cycles", "cells", "paid", "burned", "refunded", "paid a fire"):
         table.add_column(heading, justify="right")

@@ -113,7 +113,7 @@ def _message_body(message: Message) -> Body:
     def body(scope: Scope, meter: Meter) -> Run:
         target, sender = message.target, message.sender
         outcome = run_handler(scope, target, MESSAGE_HANDLER, message.payload, sender=sender, meter=meter)
-        return Run(outcome.return_value, outcome.error, target)
+        return Run(outcome.return_value, outcome.error)
 
     return body
 

@@ -15,7 +15,7 @@ from trailboss.codec.canonical import encode_canonical, fields_encoder
 from trailboss.execution.frames import run_handler
 from trailboss.execution.session import BlockSession, Envelope, Reservation, Scope
 from trailboss.execution.settling import Run, run_envelope
-from trailboss.execution.timers import load_timer, remove_timer, write_timer
+from trailboss.execution.timers import find_timer, load_timer, remove_timer, write_timer
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Charging, Decision, LaneContext, Mechanism, Unfunded, Verdict
 from trailboss.model.blocks import Origin, ReceiptRecord, Status
@@ -46,10 +46,15 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
             _fire(session, timer_id)
     else:
         for decision in selection.decisions:
+            # CHECK
+            timer = find_timer(session, decision.timer.timer_id)
+            if timer is None:  # A fire before it has cancelled it.
+                continue
+            present = msgspec.structs.replace(decision, timer=timer)
             # CHARGE
-            _apply(session, _rechecked(session, decision, mechanism.policy.unfunded))
+            _apply(session, _rechecked(session, present, mechanism.policy.unfunded))
             # RUN, SETTLE
-            _fire(session, decision.timer.timer_id)
+            _fire(session, timer.timer_id)
 
 
 def _due_timers(session: BlockSession) -> Iterator[Timer]:
@@ -161,11 +166,12 @@ def _fire(session: BlockSession, timer_id: bytes) -> None:
         intrinsic_cells=0,
         prices=reservation.prices,
         timer_id=timer_id,
+        actor=timer.actor,
     )
 
     def body(scope: Scope, meter: Meter) -> Run:
         outcome = run_handler(scope, timer.actor, timer.handler, timer.payload, sender=timer.actor, meter=meter)
-        return Run(outcome.return_value, outcome.error, timer.actor)
+        return Run(outcome.return_value, outcome.error)
 
     # RUN, SETTLE
     receipt = run_envelope(session, envelope, reservation.amount, body)

@@ -72,7 +72,7 @@ def execute_instruction(scope: Scope, instruction: Instruction, meter: Meter) ->
             return _upgrade(scope, instruction)
         case ExecuteActor(actor, handler, payload):
             outcome = run_handler(scope, actor, handler, payload, sender=scope.envelope.sender, meter=meter)
-            return Run(outcome.return_value, outcome.error, actor)
+            return Run(outcome.return_value, outcome.error)
         case _:
             return _govern(scope, instruction)
 

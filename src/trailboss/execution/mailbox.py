@@ -109,6 +109,7 @@ def charge_message(session: BlockSession, message: Message) -> tuple[Envelope, i
         intrinsic_cycles=0,
         intrinsic_cells=0,
         prices=prices,
+        actor=message.target,
     )
     return envelope, cost
 

@@ -12,7 +12,6 @@ from trailboss.model.configs import SchedulerTotals, decode_record, encode_recor
 from trailboss.model.effects import Effect
 from trailboss.model.events import EventRecord
 from trailboss.model.timers import Timer, TimerEnd
-from trailboss.model.transactions import Transaction
 from trailboss.state.overlay import Overlay
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.vm.engine import Engine
@@ -144,6 +143,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         intrinsic_cells: Used before anything runs.
         prices: What a unit costs.
         timer_id: The timer that fires, or empty.
+        actor: The actor that is called, or empty.
     """
 
     origin: Origin
@@ -156,8 +156,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     intrinsic_cycles: int
     intrinsic_cells: int
     prices: Prices
-    transaction: Transaction | None = None
     timer_id: bytes = b""
+    actor: bytes = b""
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ class Run(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         return_value: What the handler returned; empty if nothing did.
         error: Why it failed; everything it changed is to be rolled back.
-        actor: The actor that ran or was made, or empty.
+        actor: The actor that was made or changed, or empty.
         events: The chain's own events about it, after those of its effects.
     """
 
@@ -85,7 +85,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: int, body:
     except Rejection as rejection:
         run = Run(error=rejection.error())
     if meter.exhaustion() is not None:
-        run = Run(error=exhaustion(meter), actor=run.actor)
+        run = Run(error=exhaustion(meter))
     if run.error is None:
         events = (*commit_effects(scope), *run.events)
     else:
@@ -117,7 +117,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: int, body:
         return_value=run.return_value if run.error is None else b"",
         events=events,
         timer_id=envelope.timer_id if envelope.origin is Origin.TIMER else b"",
-        actor=run.actor,
+        actor=run.actor or envelope.actor,
     )
 
 

@@ -6,7 +6,14 @@ from trailboss.execution.settling import Run, run_envelope
 from trailboss.fees.settlement import Prices, max_cost, offered_tip
 from trailboss.model.blocks import Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
-from trailboss.model.transactions import FundActor, Transaction, Transfer, check_signature, transaction_hash
+from trailboss.model.transactions import (
+    ExecuteActor,
+    FundActor,
+    Transaction,
+    Transfer,
+    check_signature,
+    transaction_hash,
+)
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.vm.meter import Meter
 
@@ -42,6 +49,7 @@ def apply_transaction(session: BlockSession, transaction: Transaction) -> Receip
         intrinsic_cycles=intrinsic_cycles,
         intrinsic_cells=intrinsic_cells,
         prices=prices,
+        actor=instruction.actor if isinstance(instruction, ExecuteActor) else b"",
     )
 
     def body(scope: Scope, meter: Meter) -> Run:

@@ -7,15 +7,10 @@ coverage starts to look.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trailboss.primitives.units import BASE_UNITS_PER_CBY
-
 if TYPE_CHECKING:
     from trailboss.chain.views import Event, Receipt, TimerView
-    from trailboss.testing.local_chain import LocalChain
+    from trailboss.testing.local_chain import CBY, LocalChain
     from trailboss.testing.parties import ActorHandle, PendingReceipt, RevertedError, TestAccount
-
-CBY = BASE_UNITS_PER_CBY
-"""One CBY in base units."""
 
 __all__ = [
     "CBY",

@@ -14,7 +14,7 @@ from trailboss.chain.views import receipt_view, refusal_view, timer_view
 from trailboss.crypto.digest import domain_digest, keccak256
 from trailboss.crypto.signing import address_of
 from trailboss.execution.genesis import Genesis
-from trailboss.model.blocks import Block
+from trailboss.model.blocks import Block, Origin
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import (
     DeployActor,
@@ -31,8 +31,10 @@ from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing.parties import ActorHandle, PendingReceipt, RevertedError, TestAccount
 from trailboss.vm.native import NativeEngine
 
+CBY: Final = BASE_UNITS_PER_CBY
+"""One CBY in base units."""
 ACCOUNT_COUNT: Final = 10
-ACCOUNT_BALANCE: Final = 1_000_000 * BASE_UNITS_PER_CBY
+ACCOUNT_BALANCE: Final = 1_000_000 * CBY
 CHAIN_ID: Final = 1
 CYCLES_LIMIT: Final = 5_000_000
 CELLS_LIMIT: Final = 250_000
@@ -350,7 +352,7 @@ class LocalChain:
             # A refusal changes nothing, not even the height.
             self.chain.revert(before)
         refused = {id(transaction): rejection for transaction, rejection in applied.refused}
-        receipts = iter(applied.block.receipts)
+        receipts = (receipt for receipt in applied.block.receipts if receipt.origin is Origin.TRANSACTION)
         for transaction, (_, pending) in zip(offered, queued, strict=True):
             rejection = refused.get(id(transaction))
             if rejection is not None:

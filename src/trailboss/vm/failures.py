@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Final
 
 from trailboss.primitives.errors import ErrorObject, Fact, InvariantError, Rejection, RejectionReason
-from trailboss.vm.meter import Meter
+from trailboss.vm.meter import Meter, OutOfGas
 from trailboss.vm.program import Program
 from trailboss.vm.pvm_host import HostError
 
@@ -31,19 +31,30 @@ def exhaustion(meter: Meter) -> ErrorObject | None:
 
 
 def out_of_memory(error: BaseException) -> ErrorObject:
-    """Return the error of a frame that held or recursed too much."""
+    """Return the error of a frame that held or recursed too much.
+
+    Raises:
+        InvariantError: For out of gas, which a meter within its limits contradicts.
+    """
+    if isinstance(error, OutOfGas):
+        raise InvariantError("a frame ended as out of gas with both meters within their limits")
     what = str(error) if isinstance(error, RecursionError) else "the frame's memory is used up"
     return Rejection(RejectionReason.OUT_OF_MEMORY, what, exception_type=type(error).__name__).error()
 
 
-def uncaught(error: BaseException, program: Program) -> ErrorObject:
+def uncaught(error: BaseException, message: str, program: Program) -> ErrorObject:
     """Return the error of an exception that left the handler.
 
     A refused host call keeps its own code; an exception of the SDK's own says why and what to do, as the SDK has it.
 
     Decision: D-06
+
+    Args:
+        error: The exception.
+        message: What it says; asking it could run guest code, so the engine has done that.
+        program: Whose handler it left.
     """
-    message = _message(error)
+    message = without_addresses(message)[:MESSAGE_CHARACTERS_MAX]
     context: dict[str, Fact] = {
         "exception_type": type(error).__name__,
         "exception_message": message,
@@ -81,15 +92,6 @@ def traceback_lines(traceback: TracebackType | None, program: Program) -> list[s
 def without_addresses(text: str) -> str:
     """Return a text without the memory addresses that Python's default reprs show."""
     return _ADDRESS.sub("", text)
-
-
-def _message(error: BaseException) -> str:
-    # The text can come from a __str__ of the guest's own, which can fail in turn.
-    try:
-        text = str(error)
-    except Exception as second:  # noqa: BLE001
-        text = f"(its message cannot be shown: {type(second).__name__})"
-    return without_addresses(text)[:MESSAGE_CHARACTERS_MAX]
 
 
 def _class_text(error: BaseException, name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.params import ChainParams
-from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection, RejectionReason
+from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.vm import failures
 from trailboss.vm.engine import Frame, Outcome
 from trailboss.vm.gauge import FATAL, Gauge
@@ -127,18 +127,17 @@ class NativeEngine:
         # Guest code may raise anything at all; what it was decides below.
         except BaseException as raised:  # noqa: BLE001
             caught = raised
+        message = "" if caught is None else _message(caught, gauge)
         # SETTLE
-        fatal = gauge.fatal or (caught if isinstance(caught, FATAL) else None)
-        if fatal is not None and not isinstance(fatal, OutOfGas | MemoryError | RecursionError):
-            raise fatal
+        if gauge.fatal is not None and not isinstance(gauge.fatal, OutOfGas | MemoryError | RecursionError):
+            raise gauge.fatal
         error = failures.exhaustion(site.meter) or error
-        if error is None and fatal is not None:
-            if isinstance(fatal, OutOfGas):
-                raise InvariantError("a frame ended as out of gas with both meters within their limits") from fatal
-            error = failures.out_of_memory(fatal)
+        if error is None and gauge.fatal is not None:
+            error = failures.out_of_memory(gauge.fatal)
         if error is None and caught is not None:
-            error = failures.uncaught(caught, program)
-        # What is left of the failed frame goes now: its objects would otherwise live on in the exception.
+            error = failures.uncaught(caught, message, program)
+        # What is left of the failed frame goes now, at nobody's cost: it would otherwise live on in the exception.
+        gauge.close()
         if caught is not None:
             caught.__traceback__ = None
         return Outcome(returned if error is None else b"", error)
@@ -226,6 +225,21 @@ def _instance(kind: Any, frame: Frame) -> object:
             if not hasattr(kind, name):
                 type.__setattr__(kind, name, bytes(value))
     return kind()
+
+
+def _message(error: BaseException, gauge: Gauge) -> str:
+    """Return what an exception says; its text can come from a ``__str__`` of the guest's, which can fail in turn."""
+    if isinstance(error, FATAL):
+        gauge.abort(error)
+        return ""
+    try:
+        return str(error)
+    except FATAL as second:
+        gauge.abort(second)
+        return ""
+    # Whatever else it raises is as much the guest's as the error itself.
+    except BaseException as second:  # noqa: BLE001
+        return f"(its message cannot be shown: {type(second).__name__})"
 
 
 def _octets(handler: str, value: object) -> bytes:

@@ -1,0 +1,65 @@
+"""The pytest plugin in a project of its own."""
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def test_fixture_gives_a_fresh_chain_when_a_project_asks_for_it(pytester: pytest.Pytester) -> None:
+    """No import, no configuration; the marker starts the chain otherwise, the nearest one last."""
+    pytester.makepyfile(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.trailboss(preset="minimal")
+
+
+        def test_fresh(chain):
+            assert chain.height == 0
+            chain.mine()
+
+
+        def test_fresh_again(chain):
+            assert chain.height == 0
+            assert chain.chain.params.calendar.ring_size == 8
+
+
+        @pytest.mark.trailboss(params={"timers.max_timers_per_actor": 3})
+        def test_marked(chain):
+            assert chain.chain.params.calendar.ring_size == 8
+            assert chain.chain.rules().timer.max_timers_per_actor == 3
+        """
+    )
+    pytester.runpytest_inprocess("--strict-markers").assert_outcomes(passed=3)
+
+
+def test_marker_is_refused_when_it_has_positional_arguments(pytester: pytest.Pytester) -> None:
+    """A mistake is told in words."""
+    pytester.makepyfile(
+        """
+        import pytest
+
+
+        @pytest.mark.trailboss("minimal")
+        def test_marked(chain):
+            pass
+        """
+    )
+    ended = pytester.runpytest_inprocess()
+    ended.assert_outcomes(errors=1)
+    ended.stdout.fnmatch_lines(["*@pytest.mark.trailboss takes keywords only, got ('minimal',)*"])
+
+
+def test_plugin_imports_nothing_when_pytest_starts(pytester: pytest.Pytester) -> None:
+    """Coverage must see the package's own imports, so they wait until a test asks for a chain."""
+    pytester.makepyfile(
+        """
+        import sys
+
+
+        def test_nothing_is_loaded():
+            loaded = [name for name in sys.modules if name.startswith("trailboss.")]
+            assert sorted(loaded) == ["trailboss.testing", "trailboss.testing.plugin"]
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)

@@ -1,7 +1,6 @@
 """An actor with several timers due at once, which do to one another what they have been told."""
 
 from tests.integration.helpers import CBY
-
 from trailboss.testing import ActorHandle, LocalChain, TestAccount
 
 GAS_LIMIT = 150_000

@@ -2,8 +2,8 @@
 
 import msgspec
 import pytest
-from tests.integration.helpers import CBY, deploy_puppet
 
+from tests.integration.helpers import CBY, deploy_puppet
 from trailboss.chain.views import Receipt
 from trailboss.crypto.signing import address_of
 from trailboss.model.transactions import Transaction, Transfer, sign_transaction

@@ -1,9 +1,9 @@
 """A fire that cancels a sibling of its own block, which has been classified and paid for already."""
 
 import pytest
+
 from tests.integration.helpers import events_about, fired_ids, max_cost, totals
 from tests.integration.siblings import GAS_LIMIT, deploy_siblings, ran
-
 from trailboss.model.timers import timer_id
 from trailboss.testing import LocalChain
 

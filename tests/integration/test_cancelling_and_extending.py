@@ -1,6 +1,7 @@
 """cancel_timer and extend_timer from actor code: for the owner alone, and harmless when the timer is gone."""
 
 import pytest
+
 from tests.integration.helpers import (
     BASEFEE,
     answers,
@@ -15,7 +16,6 @@ from tests.integration.helpers import (
     totals,
     world,
 )
-
 from trailboss.testing import LocalChain
 
 TTL = 2_592_000

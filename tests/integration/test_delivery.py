@@ -1,6 +1,7 @@
 """The end of a block: after the transactions, classified in order, charged, run, settled."""
 
 import pytest
+
 from tests.integration.helpers import (
     BASEFEE,
     CBY,
@@ -17,8 +18,8 @@ from tests.integration.helpers import (
     script,
     step,
 )
-
 from trailboss.model.blocks import Origin
+from trailboss.model.transactions import UpgradeActor
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.testing import LocalChain
 
@@ -268,8 +269,6 @@ def test_fire_is_a_revert_at_base_cost_when_its_actor_has_no_such_handler(chain:
 @pytest.mark.spec("F-50")
 def test_fire_runs_the_new_code_when_the_actor_was_upgraded_meanwhile(chain: LocalChain) -> None:
     """Timers belong to the actor, not to its code; a handler that the new code lacks is a revert."""
-    from trailboss.model.transactions import UpgradeActor
-
     actor = deploy_puppet(chain)
     first = schedule(actor, chain.height + 4)
     second = schedule(actor, chain.height + 8, b'{"_handler":"perform","_payload":"W10="}')

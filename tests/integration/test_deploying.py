@@ -1,8 +1,8 @@
 """Deploying actors: the creation call, what source may say, and what a handler may return."""
 
 import pytest
-from tests.integration.helpers import BASEFEE, CBY, answers, assert_refused_call, deploy_puppet, perform, step
 
+from tests.integration.helpers import BASEFEE, CBY, answers, assert_refused_call, deploy_puppet, perform, step
 from trailboss.chain.views import Receipt
 from trailboss.crypto.digest import keccak256
 from trailboss.model.transactions import CreateAccount, DeployActor, FundActor, UpgradeActor, derive_actor_address

@@ -4,8 +4,8 @@ import random
 import time
 
 import pytest
-from tests.integration.helpers import deploy_puppet, fired_ids, perform, step, totals
 
+from tests.integration.helpers import deploy_puppet, fired_ids, perform, step, totals
 from trailboss.testing import LocalChain
 
 PROGRAM = '''

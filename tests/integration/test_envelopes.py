@@ -4,8 +4,8 @@ import base64
 import json
 
 import pytest
-from tests.integration.helpers import FUNDS
 
+from tests.integration.helpers import FUNDS
 from trailboss.codec.canonical import encode_canonical
 from trailboss.testing import ActorHandle, LocalChain
 

@@ -1,8 +1,9 @@
 """Running out of cycles, cells or depth: reverted, charged, and beyond the reach of the actor's own code."""
 
 import pytest
-from tests.integration.helpers import BASEFEE, FUNDS, answers, deploy_puppet, fired_ids, perform, script, step, world
 
+from tests.integration.helpers import BASEFEE, FUNDS, answers, deploy_puppet, fired_ids, perform, script, step, world
+from trailboss.model.transactions import ExecuteActor
 from trailboss.testing import LocalChain
 
 LIMIT = 200_000
@@ -283,8 +284,6 @@ def test_refused_or_missing_handler_costs_the_base_when_called(chain: LocalChain
     assert missing.error is not None
     assert (missing.error.code, missing.error.slug) == (1223, "handler_not_found")
     assert "nobody" in missing.error.what
-    from trailboss.model.transactions import ExecuteActor
-
     nowhere = chain.send(ExecuteActor(chain.accounts[5].address, "x", b""), sender=chain.accounts[0])
     assert nowhere.error is not None
     assert (nowhere.error.code, nowhere.error.slug) == (1220, "actor_not_found")

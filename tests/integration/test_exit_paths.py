@@ -1,6 +1,7 @@
 """The ways in which a timer leaves: it fires, its payer cannot pay, its time is over, or it is cancelled."""
 
 import pytest
+
 from tests.integration.helpers import (
     BASEFEE,
     CBY,
@@ -17,7 +18,6 @@ from tests.integration.helpers import (
     step,
     totals,
 )
-
 from trailboss.model.transactions import CancelTimer
 from trailboss.testing import LocalChain
 
@@ -208,4 +208,4 @@ def test_balances_and_burned_money_are_the_supply_after_every_block(chain: Local
     assert seen_burned == sorted(seen_burned)
     assert chain.burned == sum(receipt.fee_burned for receipt in chain.receipts())
     assert chain.balance(chain.proposer) == sum(receipt.tip for receipt in chain.receipts()) > 0
-    assert FIRE_CELLS == chain.chain.rules().timer.max_cells_per_fire
+    assert chain.chain.rules().timer.max_cells_per_fire == FIRE_CELLS

@@ -1,8 +1,8 @@
 """explain: a timer's whole life, and why each decision fell as it did."""
 
 import pytest
-from tests.integration.helpers import answers, deploy_puppet, max_cost, perform, schedule, script, step
 
+from tests.integration.helpers import answers, deploy_puppet, max_cost, perform, schedule, script, step
 from trailboss.model.transactions import CancelTimer, ExtendTimer
 from trailboss.primitives.errors import Rejection
 from trailboss.testing import LocalChain

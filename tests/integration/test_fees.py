@@ -1,6 +1,7 @@
 """Who pays what, to the unit: scheduling, fires, basefees, burned money and tips."""
 
 import pytest
+
 from tests.integration.helpers import (
     BASEFEE,
     FIRE_CELLS,
@@ -15,7 +16,6 @@ from tests.integration.helpers import (
     script,
     step,
 )
-
 from trailboss.chain.views import Receipt
 from trailboss.testing import LocalChain
 from trailboss.testing import local_chain as local_chain_module

@@ -1,6 +1,7 @@
 """System instructions: cancelling and extending anybody's timer, and the governed configuration."""
 
 import pytest
+
 from tests.integration.helpers import (
     FIRE_CELLS,
     answers,
@@ -15,7 +16,6 @@ from tests.integration.helpers import (
     totals,
     world,
 )
-
 from trailboss.codec.opcodes import SYSTEM_NAMES
 from trailboss.model.configs import TimerConfig, decode_record
 from trailboss.model.transactions import (

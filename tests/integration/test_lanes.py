@@ -1,6 +1,7 @@
 """The two budgets of a block: cycles for fires, cycles for removing the dead, and how many due timers it looks at."""
 
 import pytest
+
 from tests.integration.helpers import (
     FUNDS,
     answers,
@@ -14,7 +15,6 @@ from tests.integration.helpers import (
     step,
     totals,
 )
-
 from trailboss.model.transactions import CancelTimer
 from trailboss.testing import ActorHandle, LocalChain
 

@@ -1,6 +1,7 @@
 """Messages: the other deferred executions of a block, always after its timers, paid for by the actor that sent them."""
 
 import pytest
+
 from tests.integration.helpers import (
     BASEFEE,
     FUNDS,
@@ -13,7 +14,6 @@ from tests.integration.helpers import (
     script,
     step,
 )
-
 from trailboss.testing import ActorHandle, LocalChain
 
 LIMIT = 100_000

@@ -1,6 +1,8 @@
 """Timer records, ids and the order within a height, as the chain stores them."""
 
 import pytest
+from msgspec.structs import replace
+
 from tests.integration.helpers import (
     CBY,
     FIRE_CYCLES,
@@ -14,8 +16,10 @@ from tests.integration.helpers import (
     script,
     step,
 )
-
+from trailboss.codec.packing import pack
 from trailboss.crypto.digest import keccak256
+from trailboss.model.timers import Timer, decode_timer, encode_timer
+from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.testing import LocalChain, TimerView
 
@@ -80,6 +84,21 @@ def test_timer_holds_all_its_fields_when_scheduled(chain: LocalChain) -> None:
             will_expire_unfired=False,
         )
     ]
+
+
+@pytest.mark.spec("F-01")
+def test_record_is_refused_when_its_codec_version_is_unknown(chain: LocalChain) -> None:
+    """The stored record begins with its version; one of another version is refused by name, whatever follows."""
+    schedule(deploy_puppet(chain), 100)
+    (timer,) = chain.chain.timers()
+    assert decode_timer(encode_timer(timer)) == timer
+    for other in (replace(timer, version=2), ("another", "layout")):
+        octets = encode_timer(other) if isinstance(other, Timer) else pack([3, *other])
+        with pytest.raises(Rejection) as caught:
+            decode_timer(octets)
+        assert caught.value.reason is RejectionReason.INVALID_DATA
+        version = 2 if isinstance(other, Timer) else 3
+        assert caught.value.what == f"timer record has codec version {version}; this chain reads version 1"
 
 
 @pytest.mark.spec("F-03")
@@ -174,7 +193,7 @@ def test_handler_name_is_taken_up_to_256_bytes_and_falls_back_beyond(chain: Loca
     actor = deploy_puppet(chain)
     longest = "ä" * 128
     too_long = "ä" * 128 + "a"
-    envelopes = ['{"_handler":"%s","_payload":"aGk="}' % name for name in (longest, too_long, "")]
+    envelopes = [f'{{"_handler":"{name}","_payload":"aGk="}}' for name in (longest, too_long, "")]
     for envelope in envelopes:
         schedule(actor, 100, envelope.encode())
     assert [(timer.handler, timer.payload) for timer in chain.timers()] == [

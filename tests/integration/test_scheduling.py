@@ -1,6 +1,7 @@
 """schedule_timer and schedule_timer_ex: what they accept, what they refuse, each limit at its edge and one beyond."""
 
 import pytest
+
 from tests.integration.helpers import (
     FIRE_CYCLES,
     FUNDS,
@@ -14,7 +15,6 @@ from tests.integration.helpers import (
     step,
     world,
 )
-
 from trailboss.primitives.octets import system_address
 from trailboss.testing import ActorHandle, LocalChain
 

@@ -1,6 +1,7 @@
 """What scheduling and cancelling leave behind: all of it when the transaction commits, nothing when it does not."""
 
 import pytest
+
 from tests.integration.helpers import (
     answers,
     assert_refused_call,
@@ -13,7 +14,6 @@ from tests.integration.helpers import (
     totals,
     world,
 )
-
 from trailboss.testing import LocalChain
 
 REFUSED_CALLS = [

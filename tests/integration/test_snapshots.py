@@ -1,6 +1,7 @@
 """Going back and forward again: state, clock, queue and fees return together, and what follows repeats itself."""
 
 import pytest
+
 from tests.integration.helpers import (
     BASEFEE,
     answers,
@@ -14,7 +15,6 @@ from tests.integration.helpers import (
     totals,
 )
 from tests.integration.siblings import deploy_siblings
-
 from trailboss.model.transactions import CancelTimer, SetGovParam, UpdateTimerConfig
 from trailboss.primitives.errors import Rejection
 from trailboss.testing import ActorHandle, LocalChain

@@ -16,6 +16,7 @@ from trailboss.model.timers import Timer, decode_timer
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
+from trailboss.primitives.units import Height
 from trailboss.state.keys import ACCOUNTS, STORAGE, TIMERS, account_key, storage_range, timer_key
 from trailboss.state.slots import decode_slot
 from trailboss.state.store import MemoryStore
@@ -134,7 +135,7 @@ class Chain:
         return BlockContext(
             chain_id=self.genesis.chain_id,
             chain_instance_id=self._instance_id,
-            height=parent.height + 1,
+            height=Height(parent.height + 1),
             timestamp_ms=timestamp_ms,
             parent=parent.hash,
             proposer=self.genesis.proposer,

@@ -162,8 +162,6 @@ def _fire(session: BlockSession, timer_id: bytes) -> None:
         payer=timer.fee_payer,
         cycles_limit=timer.gas_limit,
         cells_limit=rules.timer.max_cells_per_fire,
-        intrinsic_cycles=0,
-        intrinsic_cells=0,
         prices=reservation.prices,
         timer_id=timer_id,
         actor=timer.actor,

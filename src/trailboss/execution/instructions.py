@@ -28,28 +28,29 @@ from trailboss.model.transactions import (
 from trailboss.params import CostParams
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
+from trailboss.primitives.units import Cells, Cycles
 from trailboss.vm.meter import Meter
 
 
-def intrinsic_costs(instruction: Instruction, costs: CostParams) -> tuple[int, int]:
+def intrinsic_costs(instruction: Instruction, costs: CostParams) -> tuple[Cycles, Cells]:
     """Return the cycles and cells an instruction uses before it runs: its kind's price, and a cell a byte it brings.
 
     Source: cowboy-facts §5.1 (calldata), §5.2 (transfer), §5.3 (deploy)
     Decision: D-45
     """
+    cycles, cells = 0, 0
     match instruction:
         case Transfer() | FundActor():
-            return costs.transaction_base + costs.transfer, costs.transfer_cells
+            cycles, cells = costs.transfer, costs.transfer_cells
         case DeployActor(code=code, init_payload=payload):
-            return costs.transaction_base + costs.deploy, len(code) + len(payload or b"")
+            cycles, cells = costs.deploy, len(code) + len(payload or b"")
         case UpgradeActor(code=code):
-            return costs.transaction_base + costs.deploy, len(code)
+            cycles, cells = costs.deploy, len(code)
         case ExecuteActor(handler=handler, payload=payload):
-            return costs.transaction_base, len(handler.encode()) + len(payload)
+            cells = len(handler.encode()) + len(payload)
         case SetGovParam(key=key, value=value):
-            return costs.transaction_base, len(key) + len(value)
-        case _:
-            return costs.transaction_base, 0
+            cells = len(key) + len(value)
+    return Cycles(costs.transaction_base + cycles), Cells(cells)
 
 
 def execute_instruction(scope: Scope, instruction: Instruction, meter: Meter) -> Run:

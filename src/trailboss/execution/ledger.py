@@ -7,7 +7,7 @@ from trailboss.model.actors import Account, decode_account, encode_account
 from trailboss.model.configs import amount_octets, amount_of
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
-from trailboss.primitives.units import U128_MAX
+from trailboss.primitives.units import U128_MAX, Amount
 from trailboss.state.keys import account_key, code_key
 from trailboss.state.overlay import Overlay
 
@@ -38,10 +38,10 @@ class Ledger:
         """Write an account."""
         self._overlay.write(account_key(address), encode_account(account))
 
-    def balance(self, address: bytes) -> int:
+    def balance(self, address: bytes) -> Amount:
         """Return the balance in base units; 0 for an account that is not there."""
         account = self.find(address)
-        return 0 if account is None else amount_of(account.balance)
+        return Amount(0) if account is None else amount_of(account.balance)
 
     def credit(self, address: bytes, amount: int) -> None:
         """Add to a balance, creating the account if need be.

@@ -17,6 +17,7 @@ from trailboss.model.effects import MessageSent
 from trailboss.model.events import MESSAGE_DROPPED, EventRecord
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import ZERO_HASH, Address
+from trailboss.primitives.units import Amount
 from trailboss.state.keys import config_key, mailbox_key
 from trailboss.vm.meter import Meter
 
@@ -81,7 +82,7 @@ def take_messages(session: BlockSession) -> list[Message]:
     return messages
 
 
-def charge_message(session: BlockSession, message: Message) -> tuple[Envelope, int] | None:
+def charge_message(session: BlockSession, message: Message) -> tuple[Envelope, Amount] | None:
     """Take the cost of a delivery from its sender and return what is to run, or drop the message with an event.
 
     Decision: D-42 (the sending actor pays; consent is in the sending)
@@ -106,8 +107,6 @@ def charge_message(session: BlockSession, message: Message) -> tuple[Envelope, i
         payer=message.sender,
         cycles_limit=limits.message_cycles,
         cells_limit=limits.message_cells,
-        intrinsic_cycles=0,
-        intrinsic_cells=0,
         prices=prices,
         actor=message.target,
     )

@@ -12,6 +12,7 @@ from trailboss.model.configs import SchedulerTotals, decode_record, encode_recor
 from trailboss.model.effects import Effect
 from trailboss.model.events import EventRecord
 from trailboss.model.timers import Timer, TimerEnd
+from trailboss.primitives.units import Amount, Cells, Cycles, Height
 from trailboss.state.overlay import Overlay
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.vm.engine import Engine
@@ -33,7 +34,7 @@ class BlockContext:
 
     chain_id: int
     chain_instance_id: bytes
-    height: int
+    height: Height
     timestamp_ms: int
     parent: bytes
     proposer: bytes
@@ -50,7 +51,7 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
     """
 
     timer: Timer
-    amount: int
+    amount: Amount
     prices: Prices
 
 
@@ -65,7 +66,7 @@ class QueueChange(msgspec.Struct, frozen=True, gc=False):
     """
 
     placed: bool
-    height: int
+    height: Height
     sequence: int
     timer_id: bytes
 
@@ -151,10 +152,10 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     sender: bytes
     signer: bytes
     payer: bytes
-    cycles_limit: int
-    cells_limit: int
-    intrinsic_cycles: int
-    intrinsic_cells: int
+    cycles_limit: Cycles
+    cells_limit: Cells
+    intrinsic_cycles: Cycles = Cycles(0)
+    intrinsic_cells: Cells = Cells(0)
     prices: Prices
     timer_id: bytes = b""
     actor: bytes = b""

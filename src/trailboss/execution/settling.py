@@ -36,6 +36,7 @@ from trailboss.model.events import (
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
 from trailboss.primitives.octets import system_address
+from trailboss.primitives.units import Amount, Cells, Cycles
 from trailboss.vm.meter import Meter, OutOfGas
 
 
@@ -60,7 +61,7 @@ Body = Callable[[Scope, Meter], Run]
 _encode_scheduled: Final = fields_encoder("timer_id", "height", "handler", "fee_payer", "gas_limit", "expires_at")
 
 
-def run_envelope(session: BlockSession, envelope: Envelope, reserved: int, body: Body) -> ReceiptRecord:
+def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, body: Body) -> ReceiptRecord:
     """Run a body whose cost has been taken from the payer, settle, and append the receipt to the block.
 
     Spec: CIP-5 §4.3, CIP-5 §6.3
@@ -92,8 +93,8 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: int, body:
         scope.revert(mark)
         events = ()
     # SETTLE
-    cycles = min(meter.cycles_used, meter.cycles_limit)
-    cells = min(meter.cells_used, meter.cells_limit)
+    cycles = Cycles(min(meter.cycles_used, meter.cycles_limit))
+    cells = Cells(min(meter.cells_used, meter.cells_limit))
     settlement = settle(reserved, cycles, cells, envelope.prices)
     session.ledger.credit(envelope.payer, settlement.refund)
     session.ledger.credit(session.context.proposer, settlement.tip)

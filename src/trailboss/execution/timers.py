@@ -25,7 +25,7 @@ from trailboss.model.timers import (
 from trailboss.primitives.arithmetic import clamp
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
-from trailboss.primitives.units import U64_MAX
+from trailboss.primitives.units import U64_MAX, Cycles, Height
 from trailboss.state.keys import timer_key, transient_key
 from trailboss.vm.meter import Meter
 
@@ -78,15 +78,15 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
     timer = Timer(
         version=RECORD_VERSION,
         actor=actor,
-        height=height,
+        height=Height(height),
         timer_id=identity,
         sequence=session.count_scheduled(),
         handler=handler,
         payload=payload,
         fee_payer=payer,
-        gas_limit=gas_limit,
+        gas_limit=Cycles(gas_limit),
         access_limit=request.access_limit or 0,
-        expires_at=expires_at,
+        expires_at=Height(expires_at),
         schedule_block=now,
     )
     write_timer(session, timer)

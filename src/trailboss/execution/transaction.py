@@ -15,6 +15,7 @@ from trailboss.model.transactions import (
     transaction_hash,
 )
 from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.units import Cells, Cycles, Price
 from trailboss.vm.meter import Meter
 
 
@@ -33,7 +34,7 @@ def apply_transaction(session: BlockSession, transaction: Transaction) -> Receip
     check_signature(transaction)
     prices = check_admission(session, transaction, intrinsic_cycles, intrinsic_cells)
     # CHARGE
-    reserved = max_cost(transaction.cycles_limit, transaction.cells_limit, prices)
+    reserved = max_cost(Cycles(transaction.cycles_limit), Cells(transaction.cells_limit), prices)
     session.ledger.debit(transaction.sender, reserved)
     account = session.ledger.account(transaction.sender)
     account.nonce += 1
@@ -44,8 +45,8 @@ def apply_transaction(session: BlockSession, transaction: Transaction) -> Receip
         sender=transaction.sender,
         signer=transaction.sender,
         payer=transaction.sender,
-        cycles_limit=transaction.cycles_limit,
-        cells_limit=transaction.cells_limit,
+        cycles_limit=Cycles(transaction.cycles_limit),
+        cells_limit=Cells(transaction.cells_limit),
         intrinsic_cycles=intrinsic_cycles,
         intrinsic_cells=intrinsic_cells,
         prices=prices,
@@ -157,8 +158,8 @@ def _check_price(session: BlockSession, transaction: Transaction) -> Prices:
 
 def _check_balance(transaction: Transaction, available: int) -> None:
     """Refuse a sender that could not pay every limit at its cap, and what it wants to send besides."""
-    caps = Prices(transaction.max_fee_per_cycle, transaction.max_fee_per_cell)
-    gas = max_cost(transaction.cycles_limit, transaction.cells_limit, caps)
+    caps = Prices(Price(transaction.max_fee_per_cycle), Price(transaction.max_fee_per_cell))
+    gas = max_cost(Cycles(transaction.cycles_limit), Cells(transaction.cells_limit), caps)
     if available < gas:
         raise Rejection(
             RejectionReason.INSUFFICIENT_GAS_BALANCE,

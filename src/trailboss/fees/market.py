@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from trailboss.primitives.arithmetic import clamp
+from trailboss.primitives.units import Price
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Market:
     maximum: int
 
 
-def next_basefee(basefee: int, used: int, market: Market) -> int:
+def next_basefee(basefee: Price, used: int, market: Market) -> Price:
     """Return the basefee of the next block.
 
     The fee rises when a block used more than the target and falls when it used less, in proportion to the
@@ -46,4 +47,4 @@ def next_basefee(basefee: int, used: int, market: Market) -> int:
     step = basefee * abs(used - market.target) // market.target // market.alpha
     step = min(step, basefee // market.max_change_denominator)
     moved = basefee + step if used > market.target else basefee - step
-    return clamp(moved, market.minimum, market.maximum)
+    return Price(clamp(moved, market.minimum, market.maximum))

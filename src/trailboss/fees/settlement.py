@@ -2,6 +2,8 @@
 
 import msgspec
 
+from trailboss.primitives.units import Amount, Cells, Cycles, Price
+
 
 class Prices(msgspec.Struct, frozen=True, gc=False):
     """What one unit costs its payer, in base units.
@@ -13,10 +15,10 @@ class Prices(msgspec.Struct, frozen=True, gc=False):
         cell_tip: To the proposer per cell.
     """
 
-    cycle_basefee: int
-    cell_basefee: int
-    cycle_tip: int = 0
-    cell_tip: int = 0
+    cycle_basefee: Price
+    cell_basefee: Price
+    cycle_tip: Price = Price(0)
+    cell_tip: Price = Price(0)
 
 
 class Settlement(msgspec.Struct, frozen=True, gc=False):
@@ -28,25 +30,27 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
         refund: The rest, back to the payer.
     """
 
-    burned: int
-    tip: int
-    refund: int
+    burned: Amount
+    tip: Amount
+    refund: Amount
 
     @property
-    def paid(self) -> int:
+    def paid(self) -> Amount:
         """Base units the execution cost its payer in the end."""
-        return self.burned + self.tip
+        return Amount(self.burned + self.tip)
 
 
-def max_cost(cycles: int, cells: int, prices: Prices) -> int:
+def max_cost(cycles: Cycles, cells: Cells, prices: Prices) -> Amount:
     """Return the base units to reserve for at most ``cycles`` and ``cells``.
 
     Spec: CIP-5 §6.3
     """
-    return cycles * (prices.cycle_basefee + prices.cycle_tip) + cells * (prices.cell_basefee + prices.cell_tip)
+    cycle_price = prices.cycle_basefee + prices.cycle_tip
+    cell_price = prices.cell_basefee + prices.cell_tip
+    return Amount(cycles * cycle_price + cells * cell_price)
 
 
-def settle(reserved: int, cycles_used: int, cells_used: int, prices: Prices) -> Settlement:
+def settle(reserved: Amount, cycles_used: Cycles, cells_used: Cells, prices: Prices) -> Settlement:
     """Split a reservation by what was used.
 
     Spec: CIP-5 §6.3
@@ -59,12 +63,12 @@ def settle(reserved: int, cycles_used: int, cells_used: int, prices: Prices) -> 
     """
     burned = cycles_used * prices.cycle_basefee + cells_used * prices.cell_basefee
     tip = cycles_used * prices.cycle_tip + cells_used * prices.cell_tip
-    return Settlement(burned, tip, reserved - burned - tip)
+    return Settlement(Amount(burned), Amount(tip), Amount(reserved - burned - tip))
 
 
-def offered_tip(max_fee: int, max_priority_fee: int, basefee: int) -> int:
+def offered_tip(max_fee: int, max_priority_fee: int, basefee: Price) -> Price:
     """Return the tip per unit that a fee cap leaves room for; the cap covers the basefee already.
 
     Spec: CIP-3 §2
     """
-    return min(max_priority_fee, max_fee - basefee)
+    return Price(min(max_priority_fee, max_fee - basefee))

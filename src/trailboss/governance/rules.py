@@ -21,6 +21,7 @@ from trailboss.model.configs import (
 )
 from trailboss.params import ChainParams, FeeParams, TimerParams
 from trailboss.primitives.octets import Address, system_address
+from trailboss.primitives.units import Price
 from trailboss.state.keys import config_key, storage_key
 from trailboss.state.slots import decode_slot
 
@@ -65,23 +66,23 @@ class Rules:
     timer: TimerConfig
     basefee: BasefeeConfig
     multipliers: LaneMultipliers
-    cycle_basefee: int
-    cell_basefee: int
+    cycle_basefee: Price
+    cell_basefee: Price
     deployers: frozenset[bytes]
 
-    def user_basefees(self) -> tuple[int, int]:
+    def user_basefees(self) -> tuple[Price, Price]:
         """Return the basefees of a user transaction, per cycle and per cell. Decision: D-41 (rounds down)."""
         return self._multiplied(self.multipliers.user)
 
-    def timer_basefees(self) -> tuple[int, int]:
+    def timer_basefees(self) -> tuple[Price, Price]:
         """Return the basefees of a timer's fire, per cycle and per cell. Decision: D-41 (rounds down)."""
         return self._multiplied(self.multipliers.timer)
 
-    def _multiplied(self, multiplier: int) -> tuple[int, int]:
+    def _multiplied(self, multiplier: int) -> tuple[Price, Price]:
         unit = self.params.fees.lane_multiplier_unit
-        return self.cycle_basefee * multiplier // unit, self.cell_basefee * multiplier // unit
+        return Price(self.cycle_basefee * multiplier // unit), Price(self.cell_basefee * multiplier // unit)
 
-    def next_basefees(self, cycles_used: int, cells_used: int) -> tuple[int, int]:
+    def next_basefees(self, cycles_used: int, cells_used: int) -> tuple[Price, Price]:
         """Return the basefees of the block after one that used so much. Spec: CIP-3 §2."""
         cycle = next_basefee(self.cycle_basefee, cycles_used, self._market(self.basefee.cycles_target))
         cell = next_basefee(self.cell_basefee, cells_used, self._market(self.basefee.cells_target))
@@ -122,8 +123,8 @@ def read_rules(params: ChainParams, read: Read) -> Rules:
         timer=timer_config(params, read),
         basefee=_slot_record(params, read, BASEFEE_CONFIG, BasefeeConfig) or default_basefee_config(params.fees),
         multipliers=_slot_record(params, read, LANE_MULTIPLIERS, LaneMultipliers) or default_multipliers(params.fees),
-        cycle_basefee=params.fees.genesis_cycle_basefee if basefees is None else amount_of(basefees.cycle),
-        cell_basefee=params.fees.genesis_cell_basefee if basefees is None else amount_of(basefees.cell),
+        cycle_basefee=params.fees.genesis_cycle_basefee if basefees is None else Price(amount_of(basefees.cycle)),
+        cell_basefee=params.fees.genesis_cell_basefee if basefees is None else Price(amount_of(basefees.cell)),
         deployers=frozenset(deployers[i : i + Address.WIDTH] for i in range(0, len(deployers), Address.WIDTH)),
     )
 

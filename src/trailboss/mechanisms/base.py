@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from trailboss.model.timers import DeferralReason, Timer
+from trailboss.primitives.units import Amount, Cells, Cycles, Height, Price
 
 
 class Phase(Enum):
@@ -76,14 +77,14 @@ class LaneContext:
         balance_of: Payer to what it can spend as delivery begins, base units.
     """
 
-    height: int
-    cycle_basefee: int
-    cell_basefee: int
-    max_cells_per_fire: int
-    lane_cycles_max: int
-    gc_cycles_max: int
-    gc_cycles_per_timer: int
-    balance_of: Callable[[bytes], int]
+    height: Height
+    cycle_basefee: Price
+    cell_basefee: Price
+    max_cells_per_fire: Cells
+    lane_cycles_max: Cycles
+    gc_cycles_max: Cycles
+    gc_cycles_per_timer: Cycles
+    balance_of: Callable[[bytes], Amount]
 
 
 class Verdict(StrEnum):
@@ -116,11 +117,11 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
     timer: Timer
     verdict: Verdict
-    max_cost: int
-    available: int
+    max_cost: Amount
+    available: Amount
     reason: DeferralReason | None
-    cycle_price: int
-    cell_price: int
+    cycle_price: Price
+    cell_price: Price
 
 
 @dataclass(frozen=True, slots=True)

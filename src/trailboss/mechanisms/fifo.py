@@ -16,6 +16,7 @@ from trailboss.mechanisms.base import (
 )
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.params import ChainParams
+from trailboss.primitives.units import Amount
 
 NAME: Final = "fifo"
 
@@ -74,8 +75,8 @@ class _Walk:
     def __init__(self, context: LaneContext) -> None:
         self._context = context
         self._cells_cost = context.max_cells_per_fire * context.cell_basefee
-        self._lane_left = context.lane_cycles_max
-        self._gc_left = context.gc_cycles_max
+        self._lane_left: int = context.lane_cycles_max
+        self._gc_left: int = context.gc_cycles_max
         self._spendable: dict[bytes, int] = {}
 
     def classify(self, timer: Timer) -> Decision:
@@ -106,4 +107,6 @@ class _Walk:
         self, timer: Timer, verdict: Verdict, max_cost: int, available: int, reason: DeferralReason | None = None
     ) -> Decision:
         context = self._context
-        return Decision(timer, verdict, max_cost, available, reason, context.cycle_basefee, context.cell_basefee)
+        return Decision(
+            timer, verdict, Amount(max_cost), Amount(available), reason, context.cycle_basefee, context.cell_basefee
+        )

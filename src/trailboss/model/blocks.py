@@ -13,6 +13,7 @@ from trailboss.model.events import EventRecord
 from trailboss.model.transactions import Transaction, transaction_hash
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Hash32
+from trailboss.primitives.units import Amount, Cells, Cycles
 
 HEADER_VERSION: Final = 1
 
@@ -61,21 +62,21 @@ class ReceiptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     payer: bytes
     status: Status
     error: ErrorObject | None
-    cycles_used: int
-    cells_used: int
-    reserved: int
-    fee_burned: int
-    tip: int
-    refund: int
+    cycles_used: Cycles
+    cells_used: Cells
+    reserved: Amount
+    fee_burned: Amount
+    tip: Amount
+    refund: Amount
     return_value: bytes
     events: tuple[EventRecord, ...]
     timer_id: bytes = b""
     actor: bytes = b""
 
     @property
-    def fee_paid(self) -> int:
+    def fee_paid(self) -> Amount:
         """Base units the execution cost its payer."""
-        return self.fee_burned + self.tip
+        return Amount(self.fee_burned + self.tip)
 
 
 class Header(msgspec.Struct, frozen=True, array_like=True):

@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from trailboss.codec.packing import pack
+from trailboss.primitives.units import Amount, Cells, Cycles
 
 AMOUNT_WIDTH: Final = 16
 
@@ -13,10 +14,10 @@ class TimerConfig(msgspec.Struct, frozen=True, array_like=True):
     """Timer parameters under governance. Units and limits: `trailboss.params.TimerParams`. Spec: CIP-5 §6.4."""
 
     max_ttl_blocks: int
-    max_cycles_per_fire: int
-    max_cells_per_fire: int
+    max_cycles_per_fire: Cycles
+    max_cells_per_fire: Cells
     max_timers_per_actor: int
-    gc_cycles_per_block: int
+    gc_cycles_per_block: Cycles
 
 
 class BasefeeConfig(msgspec.Struct, frozen=True, array_like=True):
@@ -102,6 +103,6 @@ def amount_octets(amount: int) -> bytes:
     return amount.to_bytes(AMOUNT_WIDTH, "big")
 
 
-def amount_of(octets: bytes) -> int:
+def amount_of(octets: bytes) -> Amount:
     """Return the amount that 16 bytes hold."""
-    return int.from_bytes(octets, "big")
+    return Amount(int.from_bytes(octets, "big"))

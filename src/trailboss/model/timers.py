@@ -8,6 +8,7 @@ import msgspec
 from trailboss.codec.packing import pack
 from trailboss.crypto.digest import keccak256
 from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.units import Cycles, Height
 
 RECORD_VERSION: Final = 1
 DEFAULT_HANDLER: Final = "handle_timer"
@@ -38,17 +39,17 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     version: int
     actor: bytes
-    height: int
+    height: Height
     timer_id: bytes
     sequence: int
     handler: str
     payload: bytes
     fee_payer: bytes
-    gas_limit: int
+    gas_limit: Cycles
     access_limit: int
-    expires_at: int
-    schedule_block: int
-    deferred_since: int = 0
+    expires_at: Height
+    schedule_block: Height
+    deferred_since: Height = Height(0)
     deferred_for: str = ""
 
 

@@ -3,23 +3,24 @@
 from dataclasses import dataclass
 
 from trailboss.primitives.errors import ConfigurationError
+from trailboss.primitives.units import Cells, Cycles, Price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeeParams:
     """The two fee markets, cycles and cells, and their genesis values. Decision: D-22."""
 
-    genesis_cycle_basefee: int
+    genesis_cycle_basefee: Price
     """Base units per cycle in block 1."""
-    genesis_cell_basefee: int
+    genesis_cell_basefee: Price
     """Base units per cell in block 1."""
-    min_basefee: int
+    min_basefee: Price
     """Floor of both basefees, base units per unit. Spec: CIP-3 §2."""
-    max_basefee: int
+    max_basefee: Price
     """Ceiling of both basefees, base units per unit; keeps every product within 128 bits."""
-    cycles_target: int
+    cycles_target: Cycles
     """Cycles a block should use. Spec: CIP-3 §2."""
-    cells_target: int
+    cells_target: Cells
     """Cells a block should use. Spec: CIP-3 §2."""
     alpha: int
     """Divisor of the relative distance from the target. Spec: CIP-3 §2."""
@@ -33,9 +34,9 @@ class FeeParams:
 class LimitParams:
     """What a block, a transaction, a frame and a value may hold at most."""
 
-    block_cycles_max: int
+    block_cycles_max: Cycles
     """Cycles of a block's user transactions. Decision: D-22 (twice the target)."""
-    block_cells_max: int
+    block_cells_max: Cells
     """Cells of a block's user transactions. Decision: D-22 (twice the target)."""
     source_bytes_max: int
     """Bytes of an actor's source. Decision: D-36."""
@@ -61,9 +62,9 @@ class LimitParams:
     """Messages that may wait for one target. Source: cowboy-facts §6."""
     messages_delivered_max: int
     """Messages delivered in one block; the rest wait, in order. Decision: D-42."""
-    message_cycles: int
+    message_cycles: Cycles
     """Cycles limit of a message's delivery. Source: cowboy-facts §4."""
-    message_cells: int
+    message_cells: Cells
     """Cells limit of a message's delivery. Source: cowboy-facts §4."""
     recursion_depth_max: int
     """Python calls deep in one frame. Source: cowboy-facts §6."""
@@ -77,17 +78,17 @@ class TimerParams:
 
     max_ttl_blocks: int
     """Blocks a timer may live ahead of the present height. Spec: CIP-5 §6.4."""
-    max_cycles_per_fire: int
+    max_cycles_per_fire: Cycles
     """Cycles one fire may use. Spec: CIP-5 §6.4."""
-    max_cells_per_fire: int
+    max_cells_per_fire: Cells
     """Cells one fire may use; flat, the actor does not choose it. Spec: CIP-5 §5.2, CIP-5 §6.4."""
     max_timers_per_actor: int
     """Live timers of one actor. Spec: CIP-5 §6.4."""
-    gc_cycles_per_block: int
+    gc_cycles_per_block: Cycles
     """Cycles a block spends on removing expired and unfunded timers. Spec: CIP-5 §6.5."""
-    gc_cycles_per_timer: int
+    gc_cycles_per_timer: Cycles
     """Cycles one such removal costs of that budget. Decision: D-23."""
-    lane_cycles_per_block: int
+    lane_cycles_per_block: Cycles
     """Cycles of fired handlers in one block. Spec: CIP-5 §6.5, CIP-1 §9."""
     due_examined_max: int
     """Due timers one block examines; the rest stay due, in order. Decision: D-39."""
@@ -115,49 +116,49 @@ class CalendarParams:
 class CostParams:
     """Prices of transactions, frames and host calls, in cycles unless a name says cells. Decision: D-21."""
 
-    transaction_base: int
+    transaction_base: Cycles
     """Every transaction: envelope and signature check. Source: cowboy-facts §5.2."""
-    transfer: int
+    transfer: Cycles
     """A transfer of money, on top of the base. Source: cowboy-facts §5.2."""
-    transfer_cells: int
+    transfer_cells: Cells
     """Cells of a transfer. Source: cowboy-facts §5.2."""
-    deploy: int
+    deploy: Cycles
     """Creating or replacing an actor's code, on top of the base. Source: cowboy-facts §5.3."""
-    frame_base: int
+    frame_base: Cycles
     """Every frame, before its first instruction. Decision: D-32."""
-    state_read: int
+    state_read: Cycles
     """get_state. Source: cowboy-facts §5.1."""
-    state_write: int
+    state_write: Cycles
     """set_state; the key's and the value's bytes are cells besides. Source: cowboy-facts §5.1."""
-    state_delete: int
+    state_delete: Cycles
     """delete_state. Source: cowboy-facts §5.1 (priced as a write, no cells)."""
-    state_scan_base: int
+    state_scan_base: Cycles
     """scan_state_prefix. Source: cowboy-facts §2.2."""
-    state_scan_row: int
+    state_scan_row: Cycles
     """Per row asked for, found or not. Source: cowboy-facts §2.2."""
-    timer_schedule: int
+    timer_schedule: Cycles
     """schedule_timer and schedule_timer_ex; the payload's bytes are cells besides. Spec: CIP-5 §6.1. Decision: D-08."""
-    timer_extend: int
+    timer_extend: Cycles
     """extend_timer. Spec: CIP-5 §6.1."""
-    timer_cancel: int
+    timer_cancel: Cycles
     """cancel_timer. Spec: CIP-5 §6.1."""
-    timer_index_cells: int
+    timer_index_cells: Cells
     """Cells of the index entry a scheduled timer adds: its state key. Spec: CIP-5 §6.1."""
-    message_send: int
+    message_send: Cycles
     """send_message; the payload's bytes are cells besides. Source: cowboy-facts §5.1."""
-    transfer_balance: int
+    transfer_balance: Cycles
     """transfer_balance from a frame."""
-    event_emit: int
+    event_emit: Cycles
     """emit_event; name and data bytes are cells. Source: cowboy-facts §5.2 (0) and §5.3 (500): ours in between."""
-    keccak_word: int
+    keccak_word: Cycles
     """keccak256, per 32 bytes begun. Source: cowboy-facts §5.1."""
-    signature_check: int
+    signature_check: Cycles
     """verify_signature. Decision: D-21."""
-    randomness: int
+    randomness: Cycles
     """randomness: one hash."""
-    context_read: int
+    context_read: Cycles
     """context, current_block, self_address, actor_owner, gas_left, runtime_config."""
-    actor_call: int
+    actor_call: Cycles
     """call_actor, on top of the callee's own frame."""
 
 
@@ -169,52 +170,52 @@ class SourceCostParams:
     list 2 are CIP-3's; the rest is ours, in the same scale.
     """
 
-    name: int
-    constant: int
-    attribute: int
-    subscript: int
-    call: int
-    keyword: int
-    binary_operation: int
-    unary_operation: int
-    boolean_operation: int
-    comparison: int
-    conditional: int
-    list_display: int
-    tuple_display: int
-    set_display: int
-    dict_display: int
-    list_comprehension: int
-    set_comprehension: int
-    dict_comprehension: int
-    generator: int
-    formatted_string: int
-    formatted_value: int
-    lambda_: int
-    starred: int
-    slice: int
-    named_expression: int
-    yield_: int
-    await_: int
-    assignment: int
-    augmented_assignment: int
-    return_: int
-    delete: int
-    raise_: int
-    assert_: int
-    import_: int
-    if_: int
-    loop: int
-    loop_turn: int
-    try_: int
-    handler: int
-    with_: int
-    function: int
-    function_entry: int
-    class_: int
-    jump: int
-    match: int
-    match_case: int
+    name: Cycles
+    constant: Cycles
+    attribute: Cycles
+    subscript: Cycles
+    call: Cycles
+    keyword: Cycles
+    binary_operation: Cycles
+    unary_operation: Cycles
+    boolean_operation: Cycles
+    comparison: Cycles
+    conditional: Cycles
+    list_display: Cycles
+    tuple_display: Cycles
+    set_display: Cycles
+    dict_display: Cycles
+    list_comprehension: Cycles
+    set_comprehension: Cycles
+    dict_comprehension: Cycles
+    generator: Cycles
+    formatted_string: Cycles
+    formatted_value: Cycles
+    lambda_: Cycles
+    starred: Cycles
+    slice: Cycles
+    named_expression: Cycles
+    yield_: Cycles
+    await_: Cycles
+    assignment: Cycles
+    augmented_assignment: Cycles
+    return_: Cycles
+    delete: Cycles
+    raise_: Cycles
+    assert_: Cycles
+    import_: Cycles
+    if_: Cycles
+    loop: Cycles
+    loop_turn: Cycles
+    try_: Cycles
+    handler: Cycles
+    with_: Cycles
+    function: Cycles
+    function_entry: Cycles
+    class_: Cycles
+    jump: Cycles
+    match: Cycles
+    match_case: Cycles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

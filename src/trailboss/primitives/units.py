@@ -60,11 +60,3 @@ def check_range(name: str, value: object, maximum: int, minimum: int = 0) -> int
     return value
 
 
-def u64(name: str, value: object) -> int:
-    """Return ``value`` if it is an unsigned 64-bit integer; see `check_range`."""
-    return check_range(name, value, U64_MAX)
-
-
-def u128(name: str, value: object) -> int:
-    """Return ``value`` if it is an unsigned 128-bit integer; see `check_range`."""
-    return check_range(name, value, U128_MAX)

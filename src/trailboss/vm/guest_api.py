@@ -48,6 +48,7 @@ _OWN_CODES: Final = {
     RejectionReason.HANDLER_NOT_FOUND: 3,
     RejectionReason.UNAUTHORIZED: 5,
     RejectionReason.UNAUTHORIZED_TIMER: 5,
+    RejectionReason.CALL_NOT_PERMITTED: 5,
 }
 _HOST_CODES: Final = range(1, 9)
 

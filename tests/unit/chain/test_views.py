@@ -1,5 +1,7 @@
 """What people look at: bytes become words, and what cannot be read stays bytes."""
 
+from msgspec.structs import replace
+
 from trailboss.chain.views import event_view, refusal_view, timer_view
 from trailboss.codec.canonical import encode_canonical
 from trailboss.model.events import EventRecord
@@ -42,8 +44,6 @@ def test_refusal_reads_like_a_receipt_of_nothing() -> None:
 
 def test_timer_shows_how_it_stands_when_it_waits_or_cannot_fire() -> None:
     """Due once its height has passed; deferrals follow from when the first one was; doomed if it expires before."""
-    from msgspec.structs import replace
-
     assert (timer_view(TIMER, "ring", 49).tier, timer_view(TIMER, "ring", 50).tier) == ("ring", "due")
     waiting = timer_view(replace(TIMER, deferred_since=50, deferred_for="lane_full"), "ring", 52)
     assert (waiting.deferrals, waiting.deferred_for) == (3, "lane_full")

@@ -83,7 +83,10 @@ def test_genesis_has_its_defaults_when_only_the_necessary_is_given() -> None:
             f"the genesis accounts hold {2**128} base units, more than 128 bits",
         ),
         (HEAD + '[params]\n"timers.colour" = 1\n', "unknown parameter 'timers.colour'"),
-        (HEAD + '[params]\n"timers.max_ttl_blocks" = 0\n', "timers.max_ttl_blocks = 0 must be an integer of at least 1"),
+        (
+            HEAD + '[params]\n"timers.max_ttl_blocks" = 0\n',
+            "timers.max_ttl_blocks = 0 must be an integer of at least 1",
+        ),
         (HEAD + '[params]\n"timers.max_ttl_blocks" = "x"\n', "timers.max_ttl_blocks = 'x' must be an integer"),
         (HEAD + '[params]\n"calendar.ring_size" = 3600\n', "calendar.ring_size = 3600 is too small"),
         (HEAD + "[params.timers]\nmax_ttl_blocks = 5\n", "unknown parameter 'timers'"),

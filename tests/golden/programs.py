@@ -1,13 +1,13 @@
 """Programs whose cycles are pinned: between them they use every construct that the instrumentation knows."""
 
-ARITHMETIC = '''
+ARITHMETIC = """
 def go(payload):
     total = 0
     for number in range(50):
         total += number * 3 % 7 if number & 1 else -number
     return total
-'''
-LOOPS = '''
+"""
+LOOPS = """
 def go(payload):
     found = []
     number = 0
@@ -25,14 +25,14 @@ def go(payload):
     else:
         found.append(-1)
     return found
-'''
-COMPREHENSIONS = '''
+"""
+COMPREHENSIONS = """
 def go(payload):
     pairs = [(a, b) for a in range(8) if a % 2 for b in range(a)]
     table = {a: [b for b in range(a)] for a, _ in pairs}
     return [sum(x for row in table.values() for x in row), len(pairs), any(a > 6 for a, _ in pairs)]
-'''
-GENERATORS = '''
+"""
+GENERATORS = """
 def numbers(limit):
     for number in range(limit):
         got = yield number
@@ -52,8 +52,8 @@ def go(payload):
     next(closing)
     closing.close()
     return seen
-'''
-ERRORS = '''
+"""
+ERRORS = """
 class Refused(Exception):
     pass
 
@@ -79,8 +79,8 @@ def go(payload):
         else:
             seen.append(None)
     return seen
-'''
-CLASSES = '''
+"""
+CLASSES = """
 import functools
 from dataclasses import dataclass, field
 from enum import Enum
@@ -130,8 +130,8 @@ def go(payload):
     points = sorted([Point(3), Point(1, 2).moved(4), Point(2)])
     left, right = Pair(1, 2)
     return [repr(points), child.name, child.twice, Child.made, Suit(2).name, left + right, repr(child)]
-'''
-MATCHING = '''
+"""
+MATCHING = """
 def name(value):
     match value:
         case 0 | 1:
@@ -147,8 +147,8 @@ def name(value):
 
 def go(payload):
     return [name(value) for value in (0, 5, 1000, [1, 2, 3], {"kind": "k", "x": 1}, None)]
-'''
-CONTEXTS = '''
+"""
+CONTEXTS = """
 class Quiet:
     def __init__(self):
         self.seen = []
@@ -166,8 +166,8 @@ def go(payload):
         with quiet as seen, quiet:
             seen.append({"a": 1}[key])
     return quiet.seen
-'''
-LAMBDAS = '''
+"""
+LAMBDAS = """
 def go(payload):
     add = lambda a, b=2: a + b
     fact = lambda n: 1 if n < 2 else n * fact(n - 1)
@@ -176,8 +176,8 @@ def go(payload):
     assert chosen, "never empty"
     del words
     return chosen
-'''
-LIBRARIES = '''
+"""
+LIBRARIES = """
 import base64, hashlib, json, re, struct
 from collections import Counter, OrderedDict, defaultdict, deque
 from decimal import Decimal, localcontext
@@ -195,8 +195,8 @@ def go(payload):
     packed = struct.pack(">IH", 7, 9)
     tail = deque(accumulate(range(6), operator.add), maxlen=2)
     return [counts, groups, third, digest, base64.b64encode(packed).decode(), list(tail), re.findall(r"[a-c]+", "xabyc")]
-'''
-SAMPLE = '''
+"""
+SAMPLE = """
 class HeartbeatActor:
     interval = 10
 
@@ -212,8 +212,8 @@ class HeartbeatActor:
 
     def _next(self):
         pvm_host.schedule_timer(pvm_host.block_height() + self.interval, b"")
-'''
-SDK_CLOCK = '''
+"""
+SDK_CLOCK = """
 from cowboy_sdk import actor, timer, runtime
 
 @actor
@@ -228,8 +228,8 @@ class Clock:
         # deferred by default: may reschedule / send
         timer.schedule(runtime.current_block() + 10, b"", handler="on_tick")
         return b""
-'''
-SDK_INTERVAL = '''
+"""
+SDK_INTERVAL = """
 from cowboy_sdk import actor, timer, runtime, public
 
 @actor
@@ -245,8 +245,8 @@ class Pulse:
     @timer
     def handle_timer(self, payload):
         runtime.dispatch_interval(payload, {"beat": self._beat})
-'''
-SDK_AGENT = '''
+"""
+SDK_AGENT = """
 from cowboy_sdk import actor, public, runner, capture
 
 @actor
@@ -263,8 +263,8 @@ class Agent:
         result = await runner.llm(ctx.prompt, system_prompt="x")
         self.storage["reply"] = result.text
         return {"prompt": ctx.prompt, "reply": result.text}
-'''
-SDK_MODEL = '''
+"""
+SDK_MODEL = """
 from cowboy_sdk import CowboyModel, Address, SortedMap, ordered_set, codec
 
 class Order(CowboyModel):
@@ -277,7 +277,7 @@ def go(payload):
     table["b"], table["a"] = 2, 1
     names = [name for name in ordered_set(["x", "y", "x"])]
     return [repr(order), order.to_dict() if hasattr(order, "to_dict") else None, list(table), names, codec.encode([1])]
-'''
+"""
 
 PROGRAMS = {
     "arithmetic": (ARITHMETIC, [("go", b"")]),

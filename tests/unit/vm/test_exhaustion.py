@@ -412,7 +412,9 @@ def interrupted(*_):
 
 def test_defect_of_the_chain_passes_through_when_guest_code_catches_everything(world, monkeypatch):
     """A host that fails stops the chain; it does not become a catchable error of the guest's."""
-    source = "def go(p):\n    try:\n        pvm_host.get_state(b'a')\n    except BaseException:\n        return b'survived'"
+    source = (
+        "def go(p):\n    try:\n        pvm_host.get_state(b'a')\n    except BaseException:\n        return b'survived'"
+    )
     monkeypatch.setattr("tests.golden.world.WorldHost.read_slot", defective)
 
     with pytest.raises(TypeError, match="a defect"):

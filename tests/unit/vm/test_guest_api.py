@@ -83,7 +83,9 @@ PRICES = [
 def test_host_call_costs_its_price(world, expression, price, times):
     """What a call costs beyond the same expression with a function of the guest's own that does nothing."""
     name = expression.partition("(")[0]
-    nothing = f"class free:\n    {name} = staticmethod(lambda *a: None)\ndef go(p):\n    {{}}.{expression}\n    return b''\n"
+    nothing = (
+        f"class free:\n    {name} = staticmethod(lambda *a: None)\ndef go(p):\n    {{}}.{expression}\n    return b''\n"
+    )
     _, free = world.call(nothing.format("free"), "go")
     _, paid = world.call(nothing.format("pvm_host"), "go")
     source = world.params.source

@@ -276,6 +276,23 @@ def test_fire_reverts_and_pays_its_whole_gas_limit_when_it_runs_out(chain: Local
     assert len(fired_ids(chain)) == 1
 
 
+@pytest.mark.spec("E-02", "F-19")
+def test_frame_runs_out_of_cycles_when_it_cannot_even_pay_its_base(chain: LocalChain) -> None:
+    """A limit below the price of opening a frame is used up, in a transaction as in a fire."""
+    actor = deploy_puppet(chain)
+    called = actor.call("perform", b"[]", sender=chain.accounts[0], cycles_limit=14_999)
+    height = chain.height + 3
+    perform(actor, step("schedule_timer_ex", height, b"", gas_limit=1))
+    chain.advance_to(height)
+    (fired,) = chain.receipts(height)
+    for receipt, limit in ((called, 14_999), (fired, 1)):
+        assert (receipt.status, receipt.cycles_used) == ("reverted", limit)
+        assert receipt.error is not None
+        assert receipt.error.slug == "out_of_cycles"
+        assert receipt.fee_paid == (limit + receipt.cells_used) * BASEFEE
+    assert actor.timers() == []
+
+
 def test_refused_or_missing_handler_costs_the_base_when_called(chain: LocalChain) -> None:
     """A transaction that calls what is not there reverts with 1223, and one that calls nobody with 1220."""
     actor = deploy_puppet(chain)

@@ -193,6 +193,28 @@ def test_every_value_of_the_timer_config_counts_when_it_is_in_force(chain: Local
     assert record.reserved == max_cost(400_000, 300_000)
 
 
+@pytest.mark.spec("F-45", "F-72")
+@pytest.mark.parametrize(("size", "status"), [(299_999, "ok"), (300_000, "reverted")])
+def test_fire_has_the_cells_that_governance_grants_when_that_was_changed(
+    chain: LocalChain, size: int, status: str
+) -> None:
+    """A fire's cells are those of the configuration in force, not of the chain's parameters."""
+    source = f"""
+def arm(payload):
+    pvm_host.schedule_timer(pvm_host.block_height() + 1, b"")
+
+
+def handle_timer(payload):
+    pvm_host.set_state(b"k", bytes({size}))
+"""
+    actor = chain.deploy(source, sender=chain.accounts[0], value=100 * 10**9)
+    assert chain.system(UpdateTimerConfig(1_000, 400_000, 300_000, 2, 9_000)).ok
+    actor.call("arm", sender=chain.accounts[0], check=True)
+    chain.mine()
+    (receipt,) = chain.receipts(chain.height)
+    assert (receipt.status, receipt.cells_used) == (status, 300_000)
+
+
 @pytest.mark.spec("F-73")
 def test_timer_config_counts_from_the_next_block_when_it_changes(chain: LocalChain) -> None:
     """Transactions behind it in the same block, and that block's fires, still have the old one."""

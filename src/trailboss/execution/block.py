@@ -6,6 +6,7 @@ Spec: CIP-1 §3, CIP-5 §5.1
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from trailboss.crypto.digest import merkle_root
 from trailboss.execution.delivery import deliver_timers
 from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger
@@ -15,7 +16,7 @@ from trailboss.execution.settling import Body, Run, run_envelope
 from trailboss.execution.transaction import apply_transaction
 from trailboss.governance.rules import BASEFEES_KEY, ECONOMY_KEY
 from trailboss.mechanisms.base import Mechanism, Phase
-from trailboss.model.blocks import HEADER_VERSION, Block, Header, header_hash, receipts_root, transactions_root
+from trailboss.model.blocks import HEADER_VERSION, Block, Header, Origin, header_hash, receipts_root
 from trailboss.model.configs import Basefees, Economy, Message, amount_octets, amount_of, decode_record, encode_record
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import InvariantError, Rejection
@@ -119,10 +120,11 @@ def _message_body(message: Message) -> Body:
 
 
 def _close(session: BlockSession) -> None:
-    """Write what the block leaves for the next: the basefees and the money burned. Spec: CIP-3 §2."""
+    """Write what the block leaves for the next: totals, basefees and the money burned. Spec: CIP-3 §2."""
     if session.reservations:
         raise InvariantError(f"{len(session.reservations)} reserved timers neither ran nor were cancelled")
     rules, overlay = session.context.rules, session.overlay
+    session.write_ends()
     cycle, cell = rules.next_basefees(session.cycles_used, session.cells_used)
     if (cycle, cell) != (rules.cycle_basefee, rules.cell_basefee):
         overlay.write(BASEFEES_KEY, encode_record(Basefees(amount_octets(cycle), amount_octets(cell))))
@@ -143,7 +145,8 @@ def seal_idle(context: BlockContext, state_root: bytes) -> Block:
 def _seal(session: BlockSession, transactions: tuple[Transaction, ...], state_root: bytes) -> Block:
     receipts, events = tuple(session.receipts), tuple(session.events)
     used = (session.cycles_used, session.cells_used, session.timer_cycles_used)
-    block = _sealed(session.context, state_root, used, transactions_root(transactions), receipts_root(receipts, events))
+    hashes = [receipt.origin_hash for receipt in receipts if receipt.origin is Origin.TRANSACTION]
+    block = _sealed(session.context, state_root, used, merkle_root(hashes), receipts_root(receipts, events))
     return replace(block, transactions=transactions, receipts=receipts, events=events)
 
 

@@ -1,7 +1,8 @@
 """`ChainHost`: the answers that the chain gives to a running frame."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from trailboss.crypto.digest import domain_digest
 from trailboss.execution import timers
@@ -20,8 +21,7 @@ from trailboss.vm.meter import Meter
 CallActor = Callable[["ChainHost", bytes, str, bytes, int], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class ChainHost:
+class ChainHost(msgspec.Struct, frozen=True, gc=False):
     """The `trailboss.vm.host.Host` of one frame.
 
     Attributes:

@@ -82,6 +82,7 @@ class BlockSession:
         queue: The calendar queue; what changes in it is kept in ``queue_changes``.
         engine: What runs actor code.
         reservations: Due timers pre-charged and not yet run, by id, in order.
+        ends: Timers that the block itself has ended, by path; written to the totals once, when it closes.
         cycles_used: By everything so far.
         cells_used: By everything so far.
         timer_cycles_used: By fires so far.
@@ -96,6 +97,7 @@ class BlockSession:
     events: list[EventRecord] = field(default_factory=list)
     reservations: dict[bytes, Reservation] = field(default_factory=dict)
     queue_changes: list[QueueChange] = field(default_factory=list)
+    ends: dict[TimerEnd, int] = field(default_factory=dict)
     cycles_used: int = 0
     cells_used: int = 0
     timer_cycles_used: int = 0
@@ -122,11 +124,23 @@ class BlockSession:
         self.overlay.write(SCHEDULER_KEY, encode_record(totals))
         return totals.scheduled - 1
 
-    def count_end(self, end: TimerEnd) -> None:
-        """Count one more timer gone by the given path."""
+    def count_cancelled(self) -> None:
+        """Count one more timer cancelled, for as long as its transaction lasts."""
         totals = self.totals()
-        setattr(totals, end.value, getattr(totals, end.value) + 1)
+        totals.cancelled += 1
         self.overlay.write(SCHEDULER_KEY, encode_record(totals))
+
+    def count_end(self, end: TimerEnd) -> None:
+        """Count one more timer that the block has ended, outside any transaction."""
+        self.ends[end] = self.ends.get(end, 0) + 1
+
+    def write_ends(self) -> None:
+        """Write what `count_end` has counted to the totals."""
+        if self.ends:
+            totals = self.totals()
+            for end, count in self.ends.items():
+                setattr(totals, end.value, getattr(totals, end.value) + count)
+            self.overlay.write(SCHEDULER_KEY, encode_record(totals))
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -16,7 +16,6 @@ from trailboss.model.envelopes import route_payload
 from trailboss.model.timers import (
     RECORD_VERSION,
     Timer,
-    TimerEnd,
     TimerRequest,
     decode_timer,
     encode_timer,
@@ -153,7 +152,7 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
         _check_owner(reservation.timer, actor)
         # RUN
         session.overlay.write(cancelled, b"\x01")
-        session.count_end(TimerEnd.CANCELLED)
+        session.count_cancelled()
         scope.effects.append(ReservedTimerCancelled(reservation.timer, by_governance))
         return
     timer = find_timer(session, identity)
@@ -162,7 +161,7 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
     _check_owner(timer, actor)
     # RUN
     remove_timer(session, timer)
-    session.count_end(TimerEnd.CANCELLED)
+    session.count_cancelled()
     scope.effects.append(TimerCancelled(timer, by_governance))
 
 

@@ -10,7 +10,7 @@ from trailboss.codec.packing import pack
 from trailboss.crypto.digest import domain_digest, merkle_root
 from trailboss.model.configs import amount_octets
 from trailboss.model.events import EventRecord
-from trailboss.model.transactions import Transaction, transaction_hash
+from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Amount, Cells, Cycles
@@ -142,11 +142,6 @@ class Block:
 def header_hash(header: Header) -> Hash32:
     """Return the hash of a header."""
     return Hash32(domain_digest(b"cowboy-header-v1", pack(header)))
-
-
-def transactions_root(transactions: tuple[Transaction, ...]) -> Hash32:
-    """Return the Merkle root of the transactions' hashes, in order."""
-    return merkle_root([transaction_hash(transaction) for transaction in transactions])
 
 
 def receipts_root(receipts: tuple[ReceiptRecord, ...], events: tuple[EventRecord, ...]) -> Hash32:

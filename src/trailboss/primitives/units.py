@@ -58,5 +58,3 @@ def check_range(name: str, value: object, maximum: int, minimum: int = 0) -> int
             maximum=str(maximum),
         )
     return value
-
-

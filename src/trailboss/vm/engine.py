@@ -1,15 +1,15 @@
 """The `Engine` protocol: whatever turns an actor's source and a frame into an outcome."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from trailboss.primitives.errors import ErrorObject
 from trailboss.vm.host import Host
 from trailboss.vm.meter import Meter
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True, gc=False):
     """One execution of one handler.
 
     Attributes:
@@ -33,8 +33,7 @@ class Frame:
     depth: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """How a frame ended.
 
     Attributes:

@@ -194,7 +194,8 @@ def go(payload):
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     packed = struct.pack(">IH", 7, 9)
     tail = deque(accumulate(range(6), operator.add), maxlen=2)
-    return [counts, groups, third, digest, base64.b64encode(packed).decode(), list(tail), re.findall(r"[a-c]+", "xabyc")]
+    text = base64.b64encode(packed).decode()
+    return [counts, groups, third, digest, text, list(tail), re.findall(r"[a-c]+", "xabyc")]
 """
 SAMPLE = """
 class HeartbeatActor:

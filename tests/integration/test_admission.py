@@ -249,7 +249,25 @@ def test_refused_transaction_leaves_the_others_of_its_block_alone(chain: LocalCh
     assert chain.block().hash == mixed
 
 
-def test_transfer_reverts_when_the_money_was_spent_on_its_own_fee(chain: LocalChain) -> None:
+@pytest.mark.spec("E-06")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"amount": 2**64}, str(2**64)), ({"amount": -1}, "-1"), ({"amount": 1, "cycles_limit": -1}, "-1")],
+)
+def test_transaction_is_refused_when_a_number_does_not_fit_its_width(
+    chain: LocalChain, options: dict[str, int], words: str
+) -> None:
+    """What has no bytes cannot be signed: it is refused like anything else, and nothing is built."""
+    root = chain.state_root
+    receipt = chain.transfer(chain.accounts[1], sender=chain.accounts[0], **options)
+    assert receipt.status == "refused"
+    assert receipt.error is not None
+    assert (receipt.error.code, receipt.error.slug) == (1007, "overflow")
+    assert words in receipt.error.what
+    assert (chain.height, chain.state_root, chain.nonce(chain.accounts[0])) == (0, root, 0)
+
+
+def test_transfer_costs_its_fee_alone_when_it_goes_to_oneself(chain: LocalChain) -> None:
     """A transfer to oneself is fine; the sums hold."""
     sender = chain.accounts[0]
     before = chain.balance(sender)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from tests.integration.helpers import (
     BASEFEE,
     FUNDS,
@@ -14,7 +15,6 @@ from tests.integration.helpers import (
     script,
     step,
 )
-
 from trailboss.testing import ActorHandle, LocalChain
 
 TELLS = """
@@ -88,16 +88,32 @@ def test_callees_cells_are_the_callers_when_it_succeeds_and_when_it_fails(chain:
     assert other.storage == {b"k": b"v" * 499}
 
 
+GREEDY = """
+def grab(payload):
+    pvm_host.set_state(b"k", bytes(5_000))
+
+
+def go(payload):
+    target, _, after = payload.partition(b" ")
+    try:
+        pvm_host.call_actor(bytes.fromhex(target.decode()), "grab", b"", 50_000, 0)
+    except pvm_host.HostError as error:
+        caught = error.name
+    if after:
+        pvm_host.set_state(b"k", b"v")
+    return caught
+"""
+
+
 @pytest.mark.spec("F-33", "E-02")
 def test_callee_out_of_cells_fails_alone_when_its_caller_catches_it(chain: LocalChain) -> None:
     """It can use no more cells than its caller has left, and then its caller has none either."""
-    actor, other = deploy_puppet(chain), deploy_puppet(chain)
-    greedy = step("attempt", call(other, step("set_state", b"k", b"v" * 5_000)))
-    alone = perform(actor, greedy, cells_limit=3_000)
-    assert answers(alone) == [[1210, "pvm_error"]]
-    assert alone.cells_used == 3_000
+    actor, other = (chain.deploy(GREEDY, sender=chain.accounts[0]) for _ in range(2))
+    target = other.address.hex().encode()
+    alone = actor.call("go", target, sender=chain.accounts[0], cells_limit=3_000)
+    assert (alone.return_value, alone.cells_used) == (b"pvm_error", 3_000)
     assert dict(other.storage) == {}
-    more = perform(actor, greedy, step("set_state", b"k", b"v"), cells_limit=3_000)
+    more = actor.call("go", target + b" more", sender=chain.accounts[0], cells_limit=3_000)
     assert more.status == "reverted"
     assert more.error is not None
     assert more.error.slug == "out_of_cells"
@@ -134,6 +150,34 @@ def test_actor_cannot_speak_for_the_protocol_when_it_emits_events(chain: LocalCh
     refused = perform(actor, step("emit_event", name, b"\xa1" + b"\x68timer_id" + b"\x58\x20" + timer_id))
     assert_refused_call(refused, 1202, "invalid_input", name)
     assert [event.name for event in chain.events() if event.timer_id == timer_id] == ["timer.scheduled"]
+
+
+def test_slots_are_scanned_and_deleted_in_order_when_a_frame_has_written_and_rolled_back(chain: LocalChain) -> None:
+    """A scan sees committed slots and the frame's own, ascending, without those deleted; its bytes are cells."""
+    source = """
+def fill(payload):
+    for name in (b"k3", b"k1", b"other", b"k2"):
+        pvm_host.set_state(name, b"old")
+
+
+def look(payload):
+    pvm_host.delete_state(b"k2")
+    pvm_host.delete_state(b"never there")
+    pvm_host.set_state(b"k0", b"new")
+    rows = pvm_host.scan_state_prefix(b"k", 3)
+    return b",".join(name + b"=" + content for name, content in rows)
+
+
+def owner(payload):
+    return pvm_host.actor_owner()
+"""
+    actor = chain.deploy(source, sender=chain.accounts[6])
+    actor.call("fill", sender=chain.accounts[0], check=True)
+    receipt = actor.call("look", sender=chain.accounts[0], check=True)
+    assert receipt.return_value == b"k0=new,k1=old,k3=old"
+    assert receipt.cells_used == len("look") + len(b"k0new") + len(b"k0newk1oldk3old")
+    assert sorted(actor.storage) == [b"k0", b"k1", b"k3", b"other"]
+    assert actor.call("owner", sender=chain.accounts[0]).return_value == chain.accounts[6].address
 
 
 def test_money_moves_with_the_call_and_back_with_its_failure(chain: LocalChain) -> None:

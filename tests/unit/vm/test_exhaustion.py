@@ -1,5 +1,7 @@
 """Exhaustion of cycles, cells, memory and depth: nothing that guest code does holds it up."""
 
+import gc
+
 import pytest
 
 SPIN = "while True:\n            pass"
@@ -272,7 +274,14 @@ def go(p):
     return dive(0)
 """,
     "lambda": "dive = lambda n: dive(n + 1)\ndef go(p):\n    return dive(0)",
-    "method": "class A:\n    def __getattr__(self, name):\n        return getattr(self, name)\ndef go(p):\n    return A().x",
+    "method": """
+class A:
+    def __getattr__(self, name):
+        return getattr(self, name)
+
+def go(p):
+    return A().x
+""",
     "generator": "def dive():\n    yield from dive()\ndef go(p):\n    return list(dive())",
     "generator by next": "def dive():\n    yield next(dive())\ndef go(p):\n    return list(dive())",
     "property": """
@@ -444,8 +453,6 @@ def go(p):
 """
     _, meter = world.call(source, "go")
     used = meter.cycles_used
-
-    import gc
 
     gc.collect()
 

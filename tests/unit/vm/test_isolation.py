@@ -1,14 +1,19 @@
 """Frames know nothing of one another, nor of the process that they run in."""
 
+import gc
 import json
 import sys
 
+import cowboy_sdk.testing
 import pytest
 
 from tests.golden.programs import SDK_AGENT, SDK_CLOCK
 from tests.golden.world import World
 
-PREAMBLE = "import cowboy_sdk\nfrom cowboy_sdk import runtime, timer, codec, pvm_random, pvm_sys, errors, actor, public\nimport json\n"
+PREAMBLE = """import json
+import cowboy_sdk
+from cowboy_sdk import actor, codec, errors, public, pvm_random, pvm_sys, runtime, timer
+"""
 STORES = {
     "module": "cowboy_sdk.runtime.leak = 1",
     "module by setattr": "setattr(cowboy_sdk.runtime, 'leak', 1)",
@@ -132,8 +137,6 @@ HIDDEN = {
 @pytest.mark.parametrize("name", HIDDEN)
 def test_module_is_out_of_reach_when_it_is_the_process_own(world, name):
     """Nothing but the facades can be imported, whatever this process has loaded."""
-    import cowboy_sdk.testing
-
     assert cowboy_sdk.testing.__name__ in sys.modules
     outcome, _ = world.call(f"def go(p):\n    {HIDDEN[name]}\n    return 1\n", "go")
 
@@ -237,8 +240,6 @@ def go(p):
 
 def test_process_is_as_it_was_when_a_frame_has_run(world):
     """Recursion limit, collector, modules and JSON's own classes are the process's again."""
-    import gc
-
     before = (sys.getrecursionlimit(), gc.isenabled(), sorted(sys.modules), vars(json.JSONEncoder).copy())
 
     world.call(SDK_AGENT, "chat", b"")

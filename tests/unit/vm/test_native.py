@@ -1,5 +1,6 @@
 """The native engine: what is called, what it answers, and how a failure is told."""
 
+import linecache
 import sys
 
 import pytest
@@ -21,7 +22,12 @@ def answer(world, source, handler="go", payload=b"", **call):
 
 def test_function_of_the_module_goes_before_a_method(world):
     """Module level first, else the class."""
-    source = "class A:\n    def go(self, p): return b'method'\n    def only(self, p): return b'only'\ndef go(p): return b'function'"
+    source = """
+class A:
+    def go(self, p): return b"method"
+    def only(self, p): return b"only"
+def go(p): return b"function"
+"""
 
     assert answer(world, source) == b"function"
     assert answer(world, source, "only") == b"only"
@@ -376,8 +382,6 @@ def test_lines_are_traced_under_the_name_of_their_file(tmp_path):
 
 def test_source_is_known_to_linecache_until_it_is_forgotten():
     """A debugger shows the lines of a program that has no file."""
-    import linecache
-
     source = "def go(p):\n    return 1\n"
     world = World(engine=NativeEngine(load_params("mainnet")))
     answer(world, source)

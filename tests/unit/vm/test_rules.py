@@ -74,7 +74,7 @@ ALLOWED = [
     "import collections.abc, dataclasses, decimal, enum, functools, hashlib, hmac, itertools, json, math, operator, re",
     "id = 5\nx = id",
     "def f(input, hash=None):\n    return [input, hash]",
-    "class A:\n    def __hash__(self):\n        return 1\n    def __setattr__(self, n, v):\n        object.__setattr__(self, n, v)",
+    "class A:\n    def __hash__(self): return 1\n    def __setattr__(self, n, v): object.__setattr__(self, n, v)",
     "def f():\n    try:\n        pass\n    finally:\n        for x in ():\n            break",
     "def f():\n    try:\n        pass\n    finally:\n        def g():\n            return 1",
     "@runner.continuation\nasync def f(m):\n    x = await runner.llm(m)",

@@ -11,12 +11,16 @@ BIN := .venv/bin
 READY := .venv/.ready
 PYTEST := $(BIN)/python -m pytest -q
 RECORD := .spec/record.json
+# Other supported Pythons, if the machine has them: the same program must cost the same cycles on each.
+VERSIONS := 3.12 3.13
+MEASURED_WITH := msgspec tiny-keccak coincurve cffi pycparser cryptography cowboy-actor-sdk cbor2 sortedcontainers \
+	typing_extensions
 # The sections whose clauses must all be proven.
 REQUIRED := F,Q,E
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 
-.PHONY: help demo test check fix spec docs bench cover lock clean
+.PHONY: help demo test check fix spec docs reference bench versions cover lock clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -24,7 +28,7 @@ help: ## list the commands
 demo: $(READY) ## six actors, several hundred blocks, one table
 	@$(BIN)/trailboss demo
 
-test: $(READY) ## all tests; again under another hash seed what depends on order; then the clauses of the specification
+test: $(READY) versions ## all tests; again under another hash seed what depends on order; then the clauses of the specification
 	@rm -f $(RECORD)
 	PYTHONHASHSEED=0 $(PYTEST) -n 2 --spec-record=$(RECORD)
 	PYTHONHASHSEED=$(SECOND_HASH_SEED) $(PYTEST) -n 2 -m determinism tests
@@ -53,6 +57,23 @@ docs: $(READY) ## the site, into site/
 bench: $(READY) ## the benchmarks, ratios in one run
 	$(BIN)/python -m benchmarks
 
+reference: $(READY) ## the generated pages and the README's demo, anew
+	$(BIN)/python -m tools.reference
+
+versions: $(READY) ## environments of the other supported Pythons that are installed, to compare cycle counts
+	@for version in $(VERSIONS); do \
+		for python in python$$version $(HOME)/.pyenv/versions/$$version.*/bin/python; do \
+			if $$python -c '' 2>/dev/null; then break; fi; \
+		done; \
+		$$python -c '' 2>/dev/null || { echo "no Python $$version here: its cycle counts are not compared"; continue; }; \
+		test ! -e .venv-$$version/.ready || continue; \
+		echo "creating .venv-$$version"; \
+		$$python -m venv .venv-$$version; \
+		pins=$$(for name in $(MEASURED_WITH); do grep -i "^$$name==" requirements.lock; done); \
+		.venv-$$version/bin/python -m pip install -qq --disable-pip-version-check --only-binary :all: --no-deps $$pins; \
+		touch .venv-$$version/.ready; \
+	done
+
 cover: $(READY) ## branch coverage of the whole suite
 	$(BIN)/coverage erase
 	PYTHONHASHSEED=0 $(PYTEST) -n 2 --cov --cov-report=term
@@ -62,7 +83,7 @@ lock: $(READY) ## resolve the versions anew, into requirements.lock
 	mv requirements.lock.new requirements.lock
 
 clean: ## remove .venv and everything that was built
-	rm -rf .venv .spec site dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* .spec site dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(READY): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }

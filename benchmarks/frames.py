@@ -16,6 +16,7 @@ from trailboss.fees.settlement import Prices
 from trailboss.model.blocks import Origin
 from trailboss.params import load_params
 from trailboss.primitives.octets import ZERO_HASH
+from trailboss.primitives.units import Cells, Cycles, Price
 from trailboss.state.overlay import Overlay
 from trailboss.vm.meter import Meter
 from trailboss.vm.native import NativeEngine
@@ -91,11 +92,9 @@ def _frame(source: str) -> Callable[[], float]:
         sender=actor,
         signer=actor,
         payer=actor,
-        cycles_limit=CYCLES,
-        cells_limit=CELLS,
-        intrinsic_cycles=0,
-        intrinsic_cells=0,
-        prices=Prices(1, 1),
+        cycles_limit=Cycles(CYCLES),
+        cells_limit=Cells(CELLS),
+        prices=Prices(Price(1), Price(1)),
     )
 
     def sample() -> float:

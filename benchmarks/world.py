@@ -15,6 +15,7 @@ from trailboss.model.configs import SchedulerTotals, encode_record
 from trailboss.model.timers import DEFAULT_HANDLER, RECORD_VERSION, Timer, TimerRequest, encode_timer, timer_id
 from trailboss.model.transactions import ExecuteActor, Instruction, Transaction, sign_transaction
 from trailboss.primitives.octets import Address
+from trailboss.primitives.units import Cycles, Height
 from trailboss.state.keys import account_key, code_key, timer_key
 from trailboss.vm.engine import Engine, Frame, Outcome
 from trailboss.vm.host import Host
@@ -151,16 +152,16 @@ class World:
             yield Timer(
                 version=RECORD_VERSION,
                 actor=actor,
-                height=height,
+                height=Height(height),
                 timer_id=timer_id(actor, height, TIMER_PAYLOAD, owned[actor] - 1),
                 sequence=sequence,
                 handler=handler,
                 payload=TIMER_PAYLOAD,
                 fee_payer=actor,
-                gas_limit=cycles,
+                gas_limit=Cycles(cycles),
                 access_limit=0,
-                expires_at=height + 1_000_000,
-                schedule_block=self.chain.height + 1,
+                expires_at=Height(height + 1_000_000),
+                schedule_block=Height(self.chain.height + 1),
             )
 
     def _actor(self, address: Address, timers: int) -> Account:

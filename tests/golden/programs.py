@@ -298,12 +298,3 @@ PROGRAMS = {
     "sdk_model": (SDK_MODEL, [("go", b""), ("go", b"")]),
 }
 """By name: source, and the handlers called one after another. A payload of None is what the chain would bring."""
-
-EXAMPLES = {
-    "heartbeat": [("deploy", b""), ("handle_timer", b"")],
-    "liquidation_watch": [("init", b"")],
-    "oracle": [("init", b"")],
-    "subscription": [("init", b"")],
-    "game_loop": [("handle_timer", b"")],
-}
-"""The same for files of ``examples/actors``; a refused payload costs cycles like any other call."""

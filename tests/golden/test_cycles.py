@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden.measure import measure
+from tests.golden.lives import ACTORS, LIVES
+from tests.golden.measure import measure_all
 
 ROOT = Path(__file__).resolve().parents[2]
 PINNED = json.loads((ROOT / "tests" / "golden" / "cycles.json").read_text(encoding="utf-8"))
@@ -20,7 +21,12 @@ OTHERS = ["3.11", "3.12", "3.13"]
 @pytest.mark.determinism
 def test_cycles_are_the_pinned_ones_on_this_interpreter():
     """Every construct, the SDK and the examples cost what they cost when they were pinned."""
-    assert measure() == PINNED, ADVICE
+    assert measure_all() == PINNED, ADVICE
+
+
+def test_every_example_has_a_pinned_life():
+    """A new example is measured as well."""
+    assert sorted(LIVES) == sorted(path.stem for path in ACTORS.glob("*.py"))
 
 
 @pytest.mark.spec("F-80")

@@ -284,6 +284,8 @@ class Interpreter:
             raise Refused(1202)
         for timer in self.world.timers:
             if timer.timer_id == timer_id:
+                if max(timer.height, timer.expires_at + 1) < self.height:
+                    return  # The block before found it due and expired: still expired is still expired.
                 if actor is not None and timer.actor != actor:
                     raise Refused(1503)
                 ceiling = self.height + self.timers["max_ttl_blocks"]

@@ -4,9 +4,10 @@ from typing import Final
 
 from trailboss.execution.host import ChainHost
 from trailboss.execution.session import Scope
-from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection, RejectionReason
+from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.vm.engine import Frame, Outcome
+from trailboss.vm.failures import exhaustion
 from trailboss.vm.meter import Meter, OutOfGas
 
 CREATION_HANDLERS: Final = ("init", "deploy")
@@ -122,21 +123,3 @@ def call_actor(caller: ChainHost, target: bytes, handler: str, payload: bytes, c
         handler=handler,
         callee_code=error.code,
     )
-
-
-def exhaustion(meter: Meter) -> ErrorObject:
-    """Return the error of a frame whose meter is exhausted.
-
-    Source: cowboy-facts §8 (1005 and 1006 carry used and limit)
-
-    Raises:
-        InvariantError: If it is not.
-    """
-    reason = meter.exhaustion()
-    if reason is RejectionReason.OUT_OF_CYCLES:
-        unit, used, limit = "cycles", meter.cycles_used, meter.cycles_limit
-    elif reason is RejectionReason.OUT_OF_CELLS:
-        unit, used, limit = "cells", meter.cells_used, meter.cells_limit
-    else:
-        raise InvariantError("a frame ended as out of gas with both meters within their limits")
-    return Rejection(reason, f"needs {used} {unit} and the limit is {limit}", used=used, limit=limit).error()

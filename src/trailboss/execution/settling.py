@@ -11,7 +11,6 @@ from typing import Final
 import msgspec
 
 from trailboss.codec.canonical import encode_canonical, fields_encoder
-from trailboss.execution.frames import exhaustion
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees.settlement import settle
 from trailboss.model.blocks import Origin, ReceiptRecord, Status
@@ -37,6 +36,7 @@ from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
 from trailboss.primitives.octets import system_address
 from trailboss.primitives.units import Amount, Cells, Cycles
+from trailboss.vm.failures import exhaustion
 from trailboss.vm.meter import Meter, OutOfGas
 
 
@@ -85,8 +85,9 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         run = Run()
     except Rejection as rejection:
         run = Run(error=rejection.error())
-    if meter.exhaustion() is not None:
-        run = Run(error=exhaustion(meter))
+    exhausted = exhaustion(meter)
+    if exhausted is not None:
+        run = Run(error=exhausted)
     if run.error is None:
         events = (*commit_effects(scope), *run.events)
     else:

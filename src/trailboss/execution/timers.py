@@ -97,7 +97,8 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
 def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | None) -> None:
     """Move the last height of a timer; nothing happens if it is gone. Above the ceiling it is held at the ceiling.
 
-    Spec: CIP-5 §4.1, CIP-5 §5.4
+    Spec: CIP-5 §4.1, CIP-5 §5.4, CIP-5 §8
+    Decision: D-47
 
     Args:
         scope: The running transaction.
@@ -116,7 +117,7 @@ def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | 
     if not now < expires_at <= U64_MAX:
         raise _outside("new_expires_at", expires_at, now + 1, now + limit)
     timer = find_timer(session, identity)
-    if timer is None:
+    if timer is None or _has_ended(timer, now):
         return
     _check_owner(timer, actor)
     # RUN
@@ -241,6 +242,12 @@ def check_fee_payer(payer: bytes, actor: bytes, signer: bytes, band: int) -> Non
     raise Rejection(
         RejectionReason.INVALID_INPUT, f"fee_payer {Address(payer)} is refused: {rule}", fee_payer=str(Address(payer))
     )
+
+
+def _has_ended(timer: Timer, now: int) -> bool:
+    """Return whether an earlier block found the timer expired and only wanted for budget to remove it."""
+    before = now - 1
+    return timer.height <= before and timer.expires_at < before
 
 
 def _check_timer_id(session: BlockSession, identity: bytes) -> None:

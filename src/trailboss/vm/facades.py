@@ -73,9 +73,9 @@ _BUILTINS: Final = """abs all any ascii bin bool bytearray bytes callable chr cl
     range repr reversed round slice sorted staticmethod str sum super tuple type zip Ellipsis NotImplemented False None
     True ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BufferError EOFError Exception
     ExceptionGroup FloatingPointError GeneratorExit ImportError IndexError KeyError LookupError MemoryError
-    ModuleNotFoundError NameError NotImplementedError OSError OverflowError RecursionError ReferenceError RuntimeError
-    StopAsyncIteration StopIteration SyntaxError TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError
-    UnicodeError UnicodeTranslateError ValueError ZeroDivisionError"""
+    ModuleNotFoundError NameError NotImplementedError OSError OverflowError PermissionError RecursionError
+    ReferenceError RuntimeError StopAsyncIteration StopIteration SyntaxError TypeError UnboundLocalError
+    UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeTranslateError ValueError ZeroDivisionError"""
 
 ACTOR_MODULES: Final = {name: tuple(names.split()) for name, names in _ACTOR.items()}
 """Public names by module, for actors. Design: the allow-list of modules."""

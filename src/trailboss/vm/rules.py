@@ -284,7 +284,7 @@ def _is_modern(each: tokenize.TokenInfo, quotes: list[str]) -> bool:
 def _no_python(line: int, column: int, what: str) -> Rejection:
     return Rejection(
         RejectionReason.INVALID_DATA,
-        f"line {line}, column {column}: no Python 3.11: {what}",
+        f"line {line}, column {column}: not Python 3.11: {what}",
         line=line,
         column=column,
         rule="syntax",

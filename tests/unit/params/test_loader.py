@@ -71,7 +71,5 @@ def test_load_refuses_when_the_ring_is_shorter_than_promotion_needs() -> None:
 
 def test_load_refuses_when_a_fire_could_never_fit_the_lane() -> None:
     """A timer with the default gas limit must fit an empty lane."""
-    with pytest.raises(
-        ConfigurationError, match="lane_cycles_per_block = 1 is too small"
-    ):
+    with pytest.raises(ConfigurationError, match="lane_cycles_per_block = 1 is too small"):
         load_params("mainnet", {"timers.lane_cycles_per_block": 1})

@@ -1,0 +1,84 @@
+"""Every example actor on a chain of its own, in its own business; what each execution of it costs is pinned."""
+
+import json
+from pathlib import Path
+
+from trailboss.codec.canonical import encode_canonical
+from trailboss.testing import CBY, LocalChain
+
+ACTORS = Path(__file__).resolve().parents[2] / "examples" / "actors"
+BLOCKS = 45
+
+
+def heartbeat(chain, deploy):
+    deploy("heartbeat", 100 * CBY)
+
+
+def vesting(chain, deploy):
+    terms = {"beneficiary": str(chain.accounts[1].address), "instalment": CBY, "count": 4, "every": 10}
+    deploy("vesting", 20 * CBY, json.dumps(terms).encode())
+
+
+def escrow(chain, deploy):
+    terms = {"seller": str(chain.accounts[1].address), "price": 5 * CBY, "blocks": 30}
+    deploy("escrow", 5 * CBY, json.dumps(terms).encode())
+    confirmed = deploy("escrow", 5 * CBY, json.dumps(terms).encode())
+    confirmed.call("confirm", b"", sender=chain.accounts[0], check=True)
+
+
+def subscription(chain, deploy):
+    merchant = bytes(chain.accounts[1].address)
+    terms = {"merchant": merchant, "price": CBY, "every": 10, "mandate": 25}
+    wallet = deploy("subscription", 100 * CBY, encode_canonical(terms))
+    wallet.call("renew", encode_canonical(15), sender=chain.accounts[0], check=True)
+
+
+def oracle(chain, deploy):
+    feeders = chain.accounts[1:3]
+    quotes = deploy("oracle", 0, encode_canonical([bytes(feeder.address) for feeder in feeders]))
+    for feeder in feeders:
+        quotes.call("report", encode_canonical(1_000), sender=feeder, check=True)
+    return quotes
+
+
+def liquidation_watch(chain, deploy):
+    quotes = oracle(chain, deploy)
+    watch = deploy("liquidation_watch", 1_000 * CBY, bytes(quotes.address))
+    position = encode_canonical({"units": 1, "debt": 900})
+    watch.call("open_position", position, sender=chain.accounts[3], check=True)
+
+
+def game_loop(chain, deploy):
+    game = deploy("game_loop", 100 * CBY)
+    for side in (b"right", b"left", b"right"):
+        game.call("pull", side, sender=chain.accounts[2], check=True)
+
+
+def retry_backoff(chain, deploy):
+    courier = deploy("retry_backoff", 100 * CBY)
+    job = {"target": str(courier.address), "handler": "nobody", "payload": "parcel"}
+    courier.call("deliver", json.dumps(job).encode(), sender=chain.accounts[0], check=True)
+
+
+LIVES = {
+    life.__name__: life
+    for life in (heartbeat, vesting, escrow, subscription, oracle, liquidation_watch, game_loop, retry_backoff)
+}
+"""By the name of the file in ``examples/actors``."""
+
+
+def measure_lives():
+    """Return, by example, origin, status and cycles of everything that ran, and the chain's last root."""
+    measured = {}
+    for name, life in LIVES.items():
+        with LocalChain() as chain:
+
+            def deploy(file, value, payload=b"", chain=chain):
+                source = (ACTORS / f"{file}.py").read_text(encoding="utf-8")
+                return chain.deploy(source, sender=chain.accounts[0], value=value, init_payload=payload)
+
+            life(chain, deploy)
+            chain.advance_to(BLOCKS)
+            ran = [[receipt.origin, receipt.status, receipt.cycles_used] for receipt in chain.receipts()]
+            measured[name] = {"ran": ran, "state_root": str(chain.state_root)}
+    return measured

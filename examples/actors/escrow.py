@@ -16,8 +16,6 @@ GAS_LIMIT = 40_000
 
 class Escrow:
     def init(self, payload):
-        if pvm_host.get_state(b"terms") is not None:
-            raise ValueError("the terms are set already")
         deadline = pvm_host.block_height() + json.loads(payload)["blocks"]
         timer_id = pvm_host.schedule_timer_ex(deadline, b"", fee_payer=self.deployer, gas_limit=GAS_LIMIT)
         pvm_host.set_state(b"terms", payload)

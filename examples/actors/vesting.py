@@ -16,8 +16,6 @@ GAS_LIMIT = 40_000
 
 class Vesting:
     def init(self, payload):
-        if pvm_host.get_state(b"terms") is not None:
-            raise ValueError("the plan is made already")
         terms = json.loads(payload)
         terms["start"] = pvm_host.block_height()
         pvm_host.set_state(b"terms", json.dumps(terms).encode())

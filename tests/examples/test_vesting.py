@@ -76,12 +76,12 @@ def test_vesting_stays_as_it_is_when_a_stranger_revokes(chain, plan, employee):
 
 
 def test_vesting_keeps_its_terms_when_somebody_calls_init_again(chain, plan, employee):
-    """The creation call is a handler like any other; an actor that depends on it must see to it itself."""
+    """The creation call happens once: nobody can change the terms of a running plan."""
     before = plan.storage[b"terms"]
 
     receipt = plan.call("init", b'{"count": 0}', sender=employee)
 
-    assert receipt.status == "reverted"
+    assert (receipt.status, receipt.error.code) == ("reverted", 1230)
     assert plan.storage[b"terms"] == before
 
 

@@ -8,6 +8,7 @@ Decision: D-40
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from types import CodeType, FunctionType, ModuleType
 from typing import Final
 
@@ -170,7 +171,7 @@ class Library:
         self._loaded[name] = module
         exec(found.code, module.__dict__)
         for documented, name_there in DOCUMENTED_NAMES.get(name, {}).items():
-            module.__dict__.setdefault(documented, module.__dict__[name_there])
+            module.__dict__.setdefault(documented, attrgetter(name_there)(module))
         if package:
             self._loaded[package].__dict__[last] = module
         return module

@@ -23,7 +23,10 @@ from trailboss.vm.rules import GRAMMAR, SDK
 
 DEVELOPMENT_ONLY: Final = ("_signature_mock", "delegation", "mock_host", "recipes", "testing")
 """Modules of the SDK for a developer's machine: they read files, or stand for the host."""
-DOCUMENTED_NAMES: Final = {"cowboy_sdk.runtime": {"current_block": "get_block_height"}}
+DOCUMENTED_NAMES: Final = {
+    "cowboy_sdk": {"current_block": "runtime.get_block_height"},
+    "cowboy_sdk.runtime": {"current_block": "get_block_height"},
+}
 """Names that the SDK's own documentation uses and its modules lack, with what they mean, by module."""
 MODULES_KEPT: Final = 256
 """Enough for the SDK under a handful of cost tables."""

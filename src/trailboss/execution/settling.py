@@ -62,7 +62,7 @@ _encode_scheduled: Final = fields_encoder("timer_id", "height", "handler", "fee_
 
 
 def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, body: Body) -> ReceiptRecord:
-    """Run a body whose cost has been taken from the payer, settle, and append the receipt to the block.
+    """Run a body whose cost has been taken from the payer, settle, and return the receipt.
 
     Spec: CIP-5 §4.3, CIP-5 §6.3
 
@@ -71,6 +71,9 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         envelope: Limits, prices, identities.
         reserved: Base units already debited from the payer.
         body: What runs; it may raise `Rejection` or `OutOfGas`.
+
+    Raises:
+        InvariantError: If the body ran out of gas with both meters within their limits.
     """
     # CHECK
     meter = Meter(envelope.cycles_limit, envelope.cells_limit)
@@ -81,7 +84,9 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         meter.charge_cycles(envelope.intrinsic_cycles)
         meter.charge_cells(envelope.intrinsic_cells)
         run = body(scope, meter)
-    except OutOfGas:
+    except OutOfGas as stopped:
+        if exhaustion(meter) is None:
+            raise InvariantError("an execution ran out of gas with both meters within their limits") from stopped
         run = Run()
     except Rejection as rejection:
         run = Run(error=rejection.error())

@@ -5,27 +5,47 @@ coverage starts to look.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from trailboss.chain.views import Event, Receipt, TimerView
+    from trailboss.model.transactions import (
+        CancelTimer,
+        ExtendTimer,
+        SetGovParam,
+        UpdateBasefeeConfig,
+        UpdateLaneFeeMultipliers,
+        UpdateTimerConfig,
+        UpgradeActor,
+    )
     from trailboss.testing.local_chain import CBY, LocalChain
     from trailboss.testing.parties import ActorHandle, PendingReceipt, RevertedError, TestAccount
 
 __all__ = [
     "CBY",
     "ActorHandle",
+    "CancelTimer",
     "Event",
+    "ExtendTimer",
     "LocalChain",
     "PendingReceipt",
     "Receipt",
     "RevertedError",
+    "SetGovParam",
     "TestAccount",
     "TimerView",
+    "UpdateBasefeeConfig",
+    "UpdateLaneFeeMultipliers",
+    "UpdateTimerConfig",
+    "UpgradeActor",
 ]
+
+_HOMES: Final = ("trailboss.testing.local_chain", "trailboss.testing.parties", "trailboss.model.transactions")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("trailboss.testing.local_chain"), name)
+    if name in __all__:
+        for home in map(import_module, _HOMES):
+            if hasattr(home, name):
+                return getattr(home, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

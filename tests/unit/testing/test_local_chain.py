@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from trailboss import testing
 from trailboss.model.transactions import CancelTimer, FundActor, Transfer
 from trailboss.primitives.errors import ConfigurationError, Rejection, TrailbossError
 from trailboss.testing import LocalChain, PendingReceipt
@@ -190,3 +191,10 @@ def test_instructions_can_be_sent_raw(chain: LocalChain) -> None:
     assert chain.send(FundActor(actor.address, 3), sender=chain.accounts[1]).ok
     assert chain.send(Transfer(actor.address, 4), sender=chain.accounts[1]).ok
     assert actor.balance == 7
+
+
+def test_every_public_name_is_there_when_asked_for() -> None:
+    """Names load late, so each one is asked for once."""
+    assert all(getattr(testing, name) is not None for name in testing.__all__)
+    with pytest.raises(AttributeError, match="module 'trailboss.testing' has no attribute 'Chain'"):
+        _ = testing.Chain

@@ -61,6 +61,7 @@ class Gauge:
             instrument.CAUGHT: self.caught,
             instrument.OWN: self.own,
             instrument.SETTER: self.setter,
+            instrument.ORDERED: _ordered,
             instrument.EVERYTHING: BaseException,
             instrument.HERE: -1,
         }
@@ -188,6 +189,17 @@ class Gauge:
         error = sys.exception()
         # A generator that is being closed has to end with this very exception, or Python reports it as unraisable.
         raise error if isinstance(error, GeneratorExit) else OutOfGas
+
+
+def _ordered(value: object) -> object:
+    """Return what an operator gave, unless the order of its items depends on the process.
+
+    Raises:
+        TypeError: If it is a set, which ``a.keys() & b.keys()`` makes without any set in the source.
+    """
+    if type(value) is set or type(value) is frozenset:
+        raise TypeError("a set has no certain order; use a dict or cowboy_sdk.ordered_set")
+    return value
 
 
 class _Delegation:

@@ -32,6 +32,7 @@ DELEGATE: Final = PREFIX + "delegate"
 CAUGHT: Final = PREFIX + "caught"
 OWN: Final = PREFIX + "own"
 SETTER: Final = PREFIX + "setter"
+ORDERED: Final = PREFIX + "ordered"
 EVERYTHING: Final = PREFIX + "everything"
 HERE: Final = PREFIX + "here"
 """The local that holds where a function's own calls began."""
@@ -39,6 +40,8 @@ SETTERS: Final = ("__setattr__", "__delattr__")
 
 _NOWHERE: Final[dict[str, Any]] = {"lineno": -1, "col_offset": -1, "end_lineno": -1, "end_col_offset": -1}
 """A position that the compiler gives to code without a line of its own."""
+_MAY_MAKE_A_SET: Final = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Sub)
+"""What makes a set of two views of a dict, the one way to a set that no rule about the source can see."""
 _BRANCHING: Final = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -94,8 +97,12 @@ class _Rewriter:
         return written + self.charged(pending, cycles)
 
     def charged(self, statements: list[ast.stmt], cycles: int) -> list[ast.stmt]:
-        charge = [_statement(CHARGE, [cycles], statements[0])] if cycles else []
-        return charge + [self.statement(each) for each in statements]
+        written: list[ast.stmt] = [_statement(CHARGE, [cycles], statements[0])] if cycles else []
+        for each in statements:
+            written.append(self.statement(each))
+            if self.guarded and isinstance(each, ast.AugAssign) and isinstance(each.op, _MAY_MAKE_A_SET):
+                written += _checked_target(each.target)
+        return written
 
     def statement(self, node: ast.stmt) -> ast.stmt:
         match node:
@@ -234,12 +241,25 @@ class _Rewriter:
 
 def _guarded(node: ast.expr) -> ast.expr:
     match node:
+        case ast.BinOp(op=operator) if isinstance(operator, _MAY_MAKE_A_SET) and not _has_constant(node):
+            return _call(ORDERED, [node], node)
         case ast.Attribute(attr=name, ctx=ast.Load()) if name in SETTERS:
             # The method itself is what is guarded, bound or not, so that no spelling of a store goes around.
             return _call(SETTER, [node], node)
         case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
             node.value = _call(OWN, [node.value], node)
     return node
+
+
+def _has_constant(node: ast.BinOp) -> bool:
+    return isinstance(node.left, ast.Constant) or isinstance(node.right, ast.Constant)
+
+
+def _checked_target(target: ast.expr) -> list[ast.stmt]:
+    """Return the check of a name that an assignment such as ``names &= others`` has just changed."""
+    if not isinstance(target, ast.Name):
+        return []
+    return [_statement(ORDERED, [ast.Name(target.id, ast.Load(), **_at(target))], target)]
 
 
 def _watched(body: list[ast.stmt], node: ast.With) -> ast.Try:

@@ -61,7 +61,7 @@ class Gauge:
             instrument.CAUGHT: self.caught,
             instrument.OWN: self.own,
             instrument.SETTER: self.setter,
-            instrument.ORDERED: _ordered,
+            instrument.ORDERED: ordered,
             instrument.EVERYTHING: BaseException,
             instrument.HERE: -1,
         }
@@ -191,7 +191,7 @@ class Gauge:
         raise error if isinstance(error, GeneratorExit) else OutOfGas
 
 
-def _ordered(value: object) -> object:
+def ordered(value: object) -> object:
     """Return what an operator gave, unless the order of its items depends on the process.
 
     Raises:

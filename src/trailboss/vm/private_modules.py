@@ -9,9 +9,12 @@ from types import CodeType, FunctionType, MappingProxyType, ModuleType, SimpleNa
 from typing import Any, Final
 
 from trailboss.vm.facades import SDK_BUILTINS
+from trailboss.vm.gauge import ordered
 from trailboss.vm.guest_builtins import build_class, check_attribute_path, silent_print
 from trailboss.vm.rules import GRAMMAR
 
+SET_MAKERS: Final = ("and_", "iand", "ior", "isub", "ixor", "or_", "sub", "xor")
+"""Functions of ``operator`` that make a set of two views of a dict."""
 IMPLEMENTATION: Final = "pvm"
 """``sys.implementation.name`` of guests; the SDK takes "cpython" for a developer's own machine."""
 DATACLASS_PARAMS: Final = (
@@ -51,9 +54,15 @@ def new_facade(name: str, names: tuple[str, ...], *, for_actors: bool) -> Module
     facade.__dict__.update({each: getattr(original, each) for each in names}, __all__=names)
     if for_actors and name == "operator":
         facade.__dict__.update(attrgetter=_attrgetter, methodcaller=_methodcaller)
+        facade.__dict__.update({each: _in_order(getattr(original, each)) for each in SET_MAKERS})
     if not for_actors and name == "dataclasses":
         facade.__dict__["_DataclassParams"] = DataclassParams
     return facade
+
+
+def _in_order(operate: Callable[[Any, Any], object]) -> Callable[[Any, Any], object]:
+    """Return a function of ``operator`` that refuses to answer with a set."""
+    return lambda left, right: ordered(operate(left, right))
 
 
 def sdk_builtins(importer: Callable[..., object], compile_text: Callable[..., CodeType]) -> dict[str, object]:

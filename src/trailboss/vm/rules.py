@@ -28,7 +28,8 @@ REFUSED_NAMES: Final = frozenset(_NAMES.split())
 _ATTRIBUTES: Final = """__globals__ __subclasses__ __code__ __builtins__ __traceback__ __closure__ __dict__ __self__
     __func__ __reduce__ __reduce_ex__ __getattribute__ __hash__ __sizeof__ __dir__ __loader__ __spec__ __file__
     __cached__ __path__ __and__ __or__ __sub__ __xor__ __rand__ __ror__ __rsub__ __rxor__ __weakref__
-    __firstlineno__ __static_attributes__ __annotate__ __annotate_func__ __annotations_cache__ tb_frame tb_next tb_lasti tb_lineno f_back f_builtins f_code f_globals f_lasti f_lineno
+    __firstlineno__ __static_attributes__ __annotate__ __annotate_func__ __annotations_cache__
+    tb_frame tb_next tb_lasti tb_lineno f_back f_builtins f_code f_globals f_lasti f_lineno
     f_locals f_trace gi_frame gi_code gi_running gi_suspended gi_yieldfrom cr_frame cr_code cr_await cr_origin
     cr_running cr_suspended ag_frame ag_code ag_await ag_running"""
 REFUSED_ATTRIBUTES: Final = frozenset(_ATTRIBUTES.split())

@@ -2,6 +2,6 @@
 
 from trailboss.chain.chain import Chain, Snapshot
 from trailboss.chain.explain import LifeStep, TimerLife, explain_timer
-from trailboss.chain.views import Event, Receipt, TimerView
+from trailboss.chain.views import Answer, Event, Receipt, TimerView
 
-__all__ = ["Chain", "Event", "LifeStep", "Receipt", "Snapshot", "TimerLife", "TimerView", "explain_timer"]
+__all__ = ["Answer", "Chain", "Event", "LifeStep", "Receipt", "Snapshot", "TimerLife", "TimerView", "explain_timer"]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from trailboss.execution.asking import ask
 from trailboss.execution.block import Applied, apply_block, seal_idle
 from trailboss.execution.genesis import Genesis, apply_genesis, check_genesis
 from trailboss.execution.mailbox import mailbox_is_empty
@@ -22,7 +23,8 @@ from trailboss.state.slots import decode_slot
 from trailboss.state.store import MemoryStore
 from trailboss.timer_queue.placement import tier_of
 from trailboss.timer_queue.queue import TimerQueue
-from trailboss.vm.engine import Engine
+from trailboss.vm.engine import Engine, Outcome
+from trailboss.vm.meter import Meter
 from trailboss.vm.native import NativeEngine
 
 
@@ -175,6 +177,28 @@ class Chain:
         self._store.revert(snapshot.height)
 
     # Looking
+
+    def ask(self, actor: bytes, handler: str, payload: bytes, *, sender: bytes, meter: Meter) -> Outcome:
+        """Run a handler read-only, as the next block would; nothing changes and nobody pays.
+
+        Args:
+            actor: Whose handler, 20 bytes.
+            handler: Function or method.
+            payload: Its argument.
+            sender: Immediate caller that the handler sees, 20 bytes.
+            meter: What it may use, and then what it has used.
+        """
+        return ask(
+            self._next_context(None),
+            self._store,
+            queue=self.queue,
+            engine=self.engine,
+            actor=actor,
+            handler=handler,
+            payload=payload,
+            sender=sender,
+            meter=meter,
+        )
 
     @property
     def height(self) -> int:

@@ -79,6 +79,28 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What a read-only call came to. Nothing changed and nobody paid.
+
+    Attributes:
+        return_value: What the handler returned; empty on failure.
+        error: Why it did not end well; None when ok.
+        cycles_used: Cycles the same frame uses in a block.
+        cells_used: Cells the same frame uses in a block.
+    """
+
+    return_value: bytes
+    error: ErrorObject | None
+    cycles_used: int
+    cells_used: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended well."""
+        return self.error is None
+
+
+@dataclass(frozen=True, slots=True)
 class TimerView:
     """A live timer.
 

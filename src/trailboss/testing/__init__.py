@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from trailboss.chain.views import Event, Receipt, TimerView
+    from trailboss.chain.views import Answer, Event, Receipt, TimerView
     from trailboss.model.transactions import (
         CancelTimer,
         ExtendTimer,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CBY",
     "ActorHandle",
+    "Answer",
     "CancelTimer",
     "Event",
     "ExtendTimer",

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trailboss.chain import Receipt, TimerView
+from trailboss.chain import Answer, Receipt, TimerView
 from trailboss.model.transactions import ExecuteActor
 from trailboss.primitives.errors import TrailbossError
 from trailboss.primitives.octets import Address
+from trailboss.vm.meter import Meter
 
 if TYPE_CHECKING:
     from trailboss.testing.local_chain import LocalChain
@@ -91,6 +92,21 @@ class ActorHandle:
     def call(self, handler: str, payload: bytes = b"", *, sender: TestAccount, **options: Any) -> Receipt:
         """Call a handler in a transaction; options as `LocalChain.send`."""
         return self.chain.send(ExecuteActor(self.address, handler, payload), sender=sender, **options)
+
+    def view(self, handler: str, payload: bytes = b"", *, sender: TestAccount | None = None) -> Answer:
+        """Call a handler read-only: no transaction, no fee, no change; what would change something is refused.
+
+        Args:
+            handler: Function or method.
+            payload: Its argument.
+            sender: Caller that the handler sees; the first account unless told otherwise.
+        """
+        params = self.chain.chain.params
+        meter = Meter(params.limits.block_cycles_max, params.limits.block_cells_max)
+        caller = (sender or self.chain.accounts[0]).address
+        outcome = self.chain.chain.ask(self.address, handler, payload, sender=caller, meter=meter)
+        cycles, cells = min(meter.cycles_used, meter.cycles_limit), min(meter.cells_used, meter.cells_limit)
+        return Answer(outcome.return_value, outcome.error, cycles, cells)
 
     @property
     def storage(self) -> Mapping[bytes, bytes]:

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from tests.model.histories import History, histories
 from tests.model.session import Session
 
+SHARE = settings.default.max_examples * 3 // 10
+"""Whole chains are slow examples: a third of what the profile asks for, or a little less."""
+
 PROGRAM = """
 from tests.model.histories import history, seeded
 from tests.model.session import Session
@@ -23,7 +26,7 @@ for seed in range(20):
 
 @pytest.mark.spec("F-80", "F-83")
 @given(histories(), histories(blocks_max=6), st.data())
-@settings(max_examples=30)
+@settings(max_examples=SHARE)
 def test_blocks_are_the_same_when_a_branch_was_built_and_dropped(
     trunk: History, branch: History, data: st.DataObject
 ) -> None:
@@ -39,7 +42,7 @@ def test_blocks_are_the_same_when_a_branch_was_built_and_dropped(
 
 @pytest.mark.spec("F-83")
 @given(histories())
-@settings(max_examples=20)
+@settings(max_examples=SHARE)
 def test_blocks_are_the_same_when_the_whole_chain_is_replayed(trunk: History) -> None:
     """After going back to genesis, the same transactions give the same blocks."""
     session = Session(trunk)
@@ -53,7 +56,7 @@ def test_blocks_are_the_same_when_the_whole_chain_is_replayed(trunk: History) ->
 
 @pytest.mark.spec("F-80")
 @given(histories(), st.integers(1, 40))
-@settings(max_examples=30)
+@settings(max_examples=SHARE)
 def test_blocks_are_the_same_when_advanced_or_built_one_by_one(start: History, count: int) -> None:
     """`advance_to` builds the blocks that building without transactions would have built."""
     session = Session(start)

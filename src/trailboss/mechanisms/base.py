@@ -130,12 +130,10 @@ class Selection:
 
     Attributes:
         decisions: One for each examined timer, in the order in which they apply.
-        examined: Due timers that were looked at.
         exhausted: Whether due timers remain that were not looked at, for `LanePolicy.examined_max`.
     """
 
     decisions: tuple[Decision, ...]
-    examined: int
     exhausted: bool
 
 

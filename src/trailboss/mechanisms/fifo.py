@@ -52,7 +52,7 @@ class Fifo:
                 exhausted = True
                 break
             decisions.append(walk.classify(timer))
-        return Selection(tuple(decisions), len(decisions), exhausted)
+        return Selection(tuple(decisions), exhausted)
 
 
 def build_fifo(params: ChainParams) -> Fifo:

@@ -50,8 +50,6 @@ class LimitParams:
     """UTF-8 bytes of an event's name; the public topics have the same bound. Source: cowboy-facts §2.5."""
     slot_bytes_max: int
     """Bytes of a storage slot's name."""
-    slot_scannable_bytes_max: int
-    """Longest slot name a prefix scan returns. Source: cowboy-facts §2.2."""
     slot_value_bytes_max: int
     """Bytes of a storage slot's value."""
     scan_rows_max: int
@@ -68,8 +66,6 @@ class LimitParams:
     """Cells limit of a message's delivery. Source: cowboy-facts §4."""
     recursion_depth_max: int
     """Python calls deep in one frame. Source: cowboy-facts §6."""
-    integer_bits_max: int
-    """Bits of an integer in a handler's canonical encoding. Source: cowboy-facts §3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,7 +102,6 @@ class RejectionReason(Enum):
     ACTOR_EXISTS = _Rule(
         1221, "actor_exists", "an address is deployed once", "use another salt, or UpgradeActor to change its code"
     )
-    ACCOUNT_NOT_FOUND = _Rule(1222, "account_not_found", "the account must exist", "create or fund it first")
     HANDLER_NOT_FOUND = _Rule(
         1223, "handler_not_found", "the actor's code must define the handler", "define it, or name another"
     )

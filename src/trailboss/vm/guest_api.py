@@ -44,7 +44,6 @@ _OWN_CODES: Final = {
     RejectionReason.INVALID_DATA: 2,
     RejectionReason.OVERFLOW: 2,
     RejectionReason.ACTOR_NOT_FOUND: 3,
-    RejectionReason.ACCOUNT_NOT_FOUND: 3,
     RejectionReason.HANDLER_NOT_FOUND: 3,
     RejectionReason.UNAUTHORIZED: 5,
     RejectionReason.UNAUTHORIZED_TIMER: 5,

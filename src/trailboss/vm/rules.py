@@ -20,7 +20,6 @@ GRAMMAR: Final = (3, 11)
 """The Python whose grammar actors are written in; later syntax is refused on every interpreter."""
 SDK: Final = "cowboy_sdk"
 HOST: Final = "pvm_host"
-CONTINUATION: Final = "continuation"
 _NAMES: Final = """id hash open input eval exec compile globals locals vars dir set frozenset breakpoint exit quit
     help aiter anext copyright credits license KeyboardInterrupt SystemExit __import__ __builtins__ __build_class__
     __loader__ __spec__ __file__ __cached__ __path__"""

@@ -81,7 +81,7 @@ class AllFire:
             )
             for timer in due
         ]
-        return Selection(tuple(reversed(decisions)), len(decisions), exhausted=False)
+        return Selection(tuple(reversed(decisions)), exhausted=False)
 
 
 def start(

@@ -33,6 +33,7 @@ def test_contracts_hold() -> None:
         ("mechanisms/base.py", "import trailboss.mechanisms.fifo", "The mechanisms do not know one another"),
         ("mechanisms/auction.py", "import trailboss.mechanisms.fifo", "The mechanisms do not know one another"),
         ("vm/costs.py", "import trailboss.state.keys", "Programs and mechanisms see values"),
+        ("state/keys.py", "import trailboss.state.slots", "Proofs are verified without a store"),
         ("stray/__init__.py", "", "Imports only point down"),
     ],
 )

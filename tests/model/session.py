@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import cbor2
@@ -24,6 +25,7 @@ from trailboss.model.events import EventRecord
 from trailboss.model.transactions import Instruction, Transaction, derive_actor_address, sign_transaction
 from trailboss.params import load_params
 from trailboss.primitives.octets import Address
+from trailboss.state.disk_store import StoreSettings
 
 KEYS = {user: bytes([number]) * 32 for number, user in enumerate(USERS, start=1)}
 USER_ADDRESSES = {user: address_of(key) for user, key in KEYS.items()}
@@ -32,6 +34,8 @@ GHOST = Address(b"\x77" * 20)
 SALT = b"history"
 BAD_SOURCE = b"{ no script"
 OWN_EVENTS = ("note",)
+SETTINGS = StoreSettings(flush_interval=4, kept_journal=64)
+"""A store that flushes so often that a short history meets it many times."""
 
 
 class Session:
@@ -44,11 +48,13 @@ class Session:
         hashes: Of the blocks, from the first one.
     """
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, directory: Path | None = None) -> None:
         params = load_params("minimal", history.overrides)
         self._sources = [source.encode() for source in history.sources]
         self.names = dict(_names(self._sources))
         find = self.names.__getitem__
+        self._engine = ScriptedEngine(params.costs, find)
+        self._directory = directory
         accounts = {USER_ADDRESSES[user]: balance for user, balance in BALANCES.items()}
         governor = USER_ADDRESSES["governor"]
         genesis = Genesis(
@@ -59,12 +65,22 @@ class Session:
             accounts=accounts,
             overrides=history.overrides,
         )
-        self.chain = Chain(genesis, engine=ScriptedEngine(params.costs, find))
+        self.chain = (
+            Chain(genesis, self._engine)
+            if directory is None
+            else Chain.create(directory, genesis, self._engine, settings=SETTINGS)
+        )
         tables = {subject: table for subject, table in asdict(params).items() if isinstance(table, dict)}
         balances = {bytes(address): balance for address, balance in accounts.items()}
         self.model = Model(tables, balances, {bytes(governor)}, bytes(PROPOSER), find)
         self.seen: Counter[str] = Counter()
         self.hashes: list[bytes] = []
+
+    def reopen(self) -> None:
+        """Close the chain and open it again from its directory."""
+        assert self._directory is not None
+        self.chain.close()
+        self.chain = Chain.open(self._directory, self._engine, settings=SETTINGS)
 
     def play(self, blocks: tuple[tuple[Call, ...] | int, ...]) -> None:
         """Build all blocks of a history, or a part of them."""
@@ -89,10 +105,12 @@ class Session:
         for block in self.chain.advance_to(self.chain.height + blocks):
             self._compare(block, self.model.build([]))
 
-    def branch(self, blocks: tuple[tuple[Call, ...] | int, ...]) -> None:
-        """Build blocks, and go back to before them."""
+    def branch(self, blocks: tuple[tuple[Call, ...] | int, ...], *, reopened: bool = False) -> None:
+        """Build blocks, and go back to before them; on disk perhaps after a restart."""
         mark, model, seen, count = self.chain.snapshot(), self.model.copy(), self.seen.copy(), len(self.hashes)
         self.play(blocks)
+        if reopened:
+            self.reopen()
         self.chain.revert(mark)
         self.model, self.seen = model, seen
         del self.hashes[count:]

@@ -10,7 +10,7 @@ from trailboss.state.store import BEFORE_GENESIS, MemoryStore
 ACTORS = (b"\x01" * 20, b"\x02" * 20)
 KEYS = st.one_of(
     st.integers(0, 40).map(lambda number: keys.account_key(bytes([number]) * 20)),
-    st.tuples(st.integers(0, 9), st.integers(0, 20)).map(lambda t: keys.timer_key(t[0], bytes([t[1]]) * 32)),
+    st.tuples(st.integers(0, 9), st.integers(0, 20)).map(lambda t: keys.timer_key(t[0], bytes([t[0], t[1]]) * 16)),
     st.integers(0, 9).map(lambda number: keys.config_key(bytes([number]))),
     st.integers(0, 9).map(keys.mailbox_key),
 )

@@ -1,13 +1,13 @@
-"""The calendar queue against a plain list that is sorted anew for every question."""
-
-from operator import itemgetter
+"""The calendar queue against a plain table of timers that is sorted anew for every question."""
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.model.timer_list import Row, TimerList, name
 from trailboss.params import CalendarParams, load_params
+from trailboss.timer_queue import queue as module
 from trailboss.timer_queue.queue import TimerQueue
 
 CALENDARS = (
@@ -20,86 +20,107 @@ CALENDARS = (
 
 
 class QueueHistory(RuleBasedStateMachine):
-    """Random histories of a chain's calls, in every order that a chain may make them.
+    """Random histories of a chain's calls: blocks that are committed, dropped and reverted.
 
-    The model is a list of [height, sequence, timer id] rows and the clock. It knows no tiers: a row's tier follows
-    from the distance of its epoch.
+    The model is a table of (height, sequence, timer id) rows by id, and the clock. It knows no tiers: a row's tier
+    follows from the distance of its epoch; and no frontier, which so few timers read ahead in a block often leave
+    inside a height.
     """
 
-    @initialize(number=st.integers(0, len(CALENDARS) - 1), now=st.integers(0, 10_000))
-    def start(self, number: int, now: int) -> None:
+    read_ahead_max = module.READ_AHEAD_MAX
+
+    @initialize(number=st.integers(0, len(CALENDARS) - 1), now=st.integers(0, 10_000), read_ahead=st.integers(1, 4))
+    def start(self, number: int, now: int, read_ahead: int) -> None:
+        module.READ_AHEAD_MAX = read_ahead
         self.calendar = CALENDARS[number]
         self.now = now
-        self.queue = TimerQueue(self.calendar, now)
-        self.rows: list[tuple[int, int, bytes]] = []
-        self.gone: list[tuple[int, int, bytes]] = []
+        self.source = TimerList()
+        self.queue = TimerQueue(self.calendar, self.source, now)
+        self.rows: dict[bytes, Row] = {}
+        self.history: list[tuple[int, dict[bytes, Row]]] = [(now, {})]
         self.sequence = 0
 
-    @rule(blocks=st.one_of(st.integers(1, 6), st.integers(1, 60), st.integers(1, 10_000_000)), count=st.integers(1, 3))
+    def teardown(self) -> None:
+        module.READ_AHEAD_MAX = self.read_ahead_max
+
+    @rule(blocks=st.one_of(st.integers(1, 6), st.integers(1, 60), st.integers(1, 10_000_000)), count=st.integers(1, 9))
     def place(self, blocks: int, count: int) -> None:
         for _ in range(count):
-            row = (self.now + blocks, self.sequence, self.sequence.to_bytes(32, "little"))
+            row = (self.now + blocks, self.sequence, name(self.sequence))
             self.sequence += 1
             self.queue.place(*row)
-            self.rows.append(row)
+            self.rows[row[2]] = row
 
     @precondition(lambda self: self.rows)
     @rule(choice=st.integers(0, 10**6))
     def cancel(self, choice: int) -> None:
-        row = self.rows.pop(choice % len(self.rows))
-        assert self.queue.cancel(row[2]) == row[0]
-        assert self.queue.cancel(row[2]) is None
-        self.gone.append(row)
-
-    @precondition(lambda self: self.gone)
-    @rule(choice=st.integers(0, 10**6))
-    def restore(self, choice: int) -> None:
-        row = self.gone.pop(choice % len(self.gone))
-        self.queue.restore(*row)
-        self.rows.append(row)
+        height, _, timer_id = self.rows.pop([*self.rows][choice % len(self.rows)])
+        assert self.queue.cancel(timer_id) == height
+        assert self.queue.cancel(timer_id) is None
 
     @rule(count=st.integers(1, 8))
     def take_the_oldest(self, count: int) -> None:
         taken = [row for row, _ in zip(self.queue.due(self.now), range(count), strict=False)]
         assert taken == self.due()[:count]
-        for row in taken:
-            self.queue.cancel(row[2])
-            self.rows.remove(row)
+        for _, _, timer_id in taken:
+            self.queue.cancel(timer_id)
+            del self.rows[timer_id]
 
-    @rule(blocks=st.one_of(st.just(1), st.integers(0, 9), st.integers(0, 5_000)))
-    def advance(self, blocks: int) -> None:
+    @rule(blocks=st.one_of(st.just(1), st.integers(1, 9), st.integers(1, 5_000)))
+    def commit_and_advance(self, blocks: int) -> None:
+        self.commit()
         self.now += blocks
         self.queue.advance(self.now)
 
     @precondition(lambda self: self.rows)
     @rule()
-    def advance_to_the_next(self) -> None:
-        self.now = max(self.now, min(self.rows)[0])
+    def commit_and_advance_to_the_next(self) -> None:
+        self.commit()
+        self.now = max(self.now + 1, min(self.rows.values())[0])
         self.queue.advance(self.now)
-        assert next(self.queue.due(self.now)) == min(self.rows)
-
-    @rule(blocks=st.one_of(st.just(1), st.integers(0, 9), st.integers(0, 5_000)))
-    def rewind(self, blocks: int) -> None:
-        self.now = max(0, self.now - blocks)
-        self.queue.rewind(self.now)
+        assert next(self.queue.due(self.now)) == min(self.rows.values())
 
     @rule()
-    def rebuild(self) -> None:
-        self.queue.rebuild(sorted(self.rows, key=itemgetter(0, 2)), self.now)
+    def drop_the_block(self) -> None:
+        height, rows = self.history[-1]
+        self.now, self.rows = max(height, self.now - 1), dict(rows)
+        self.queue.rewind(self.now)
+
+    @rule(depth=st.integers(0, 5))
+    def revert(self, depth: int) -> None:
+        del self.history[max(1, len(self.history) - depth) :]
+        height, rows = self.history[-1]
+        self.now, self.rows = height, dict(rows)
+        self.source.put(list(rows.values()))
+        self.queue.rewind(height)
+
+    @rule()
+    def commit_and_open_anew(self) -> None:
+        self.commit()
+        self.queue = TimerQueue(self.calendar, self.source, self.now)
 
     @invariant()
     def everything_agrees(self) -> None:
-        self.queue.check_invariants()
-        assert len(self.queue) == len(self.rows)
-        assert self.queue.next_due_height() == min((row[0] for row in self.rows), default=None)
+        assert self.queue.next_due_height() == min((row[0] for row in self.rows.values()), default=None)
         assert list(self.queue.due(self.now)) == self.due()
-        for height, _, timer_id in self.rows:
+        rows = sorted(self.rows.values())
+        for height, _, timer_id in rows:
             assert self.queue.height_of(timer_id) == height
             assert self.queue.tier(timer_id) == self.tier(height)
-            assert self.queue.ids_at(height) == tuple(row[2] for row in sorted(self.rows) if row[0] == height)
+            assert self.queue.ids_at(height) == tuple(row[2] for row in rows if row[0] == height)
 
-    def due(self) -> list[tuple[int, int, bytes]]:
-        return sorted(row for row in self.rows if row[0] <= self.now)
+    def commit(self) -> None:
+        self.source.put(list(self.rows.values()))
+        self.queue.check_invariants()
+        self.history.append((self.now, dict(self.rows)))
+        statistics = self.queue.statistics()
+        tiers = [self.tier(height) for height, _, _ in self.rows.values()]
+        assert statistics.ring_timers == tiers.count("ring")
+        assert statistics.epoch_timers == tiers.count("epoch")
+        assert statistics.overflow_timers == tiers.count("overflow")
+
+    def due(self) -> list[Row]:
+        return sorted(row for row in self.rows.values() if row[0] <= self.now)
 
     def tier(self, height: int) -> str:
         """Count the epochs from the present one up to the height's, one by one where that decides."""

@@ -2,27 +2,30 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
 
+from trailboss.chain.history import CHECKPOINT_BLOCKS, DiskShelf, History, MemoryShelf, idle_after
+from trailboss.chain.proving import prove
+from trailboss.chain.queries import StateReader
 from trailboss.execution.asking import ask
 from trailboss.execution.block import Applied, apply_block, seal_idle
-from trailboss.execution.genesis import Genesis, apply_genesis, check_genesis
+from trailboss.execution.genesis import Genesis, apply_genesis, check_genesis, decode_genesis, encode_genesis
 from trailboss.execution.mailbox import mailbox_is_empty
-from trailboss.execution.session import BlockContext, QueueChange
-from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, read_rules
+from trailboss.execution.session import BlockContext
 from trailboss.mechanisms.registry import build_mechanism
-from trailboss.model.actors import Account, decode_account
 from trailboss.model.blocks import Block
-from trailboss.model.configs import Economy, SchedulerTotals, amount_of, decode_record
-from trailboss.model.timers import Timer, decode_timer
 from trailboss.model.transactions import Transaction
-from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
+from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
-from trailboss.state.keys import ACCOUNTS, STORAGE, TIMERS, account_key, storage_range, timer_key
-from trailboss.state.slots import decode_slot
-from trailboss.state.store import MemoryStore
-from trailboss.timer_queue.placement import tier_of
+from trailboss.state.disk_store import DEFAULT_SETTINGS, DiskStore, StoreSettings
+from trailboss.state.files import RESTORE
+from trailboss.state.proofs import Proof
+from trailboss.state.store import BEFORE_GENESIS, MemoryStore, Store
+from trailboss.state.subjects import Subject
 from trailboss.timer_queue.queue import TimerQueue
+from trailboss.timer_queue.source import StoredTimers
 from trailboss.vm.engine import Engine, Outcome
 from trailboss.vm.meter import Meter
 from trailboss.vm.native import NativeEngine
@@ -41,62 +44,163 @@ class Snapshot:
     hash: Hash32
 
 
-class Chain:
-    """A chain and its history, in memory.
+class Chain(StateReader):
+    """A chain and its history, in memory or in a directory.
+
+    On disk every block is durable when the call that builds it returns: a process killed at any instruction leaves a
+    chain that opens at its last block.
 
     Attributes:
         genesis: What it started from.
         params: Its parameters before governance.
         engine: What runs its actors.
         mechanism: What selects its due timers.
+        blocks: Its blocks by height, a sequence for reading.
         queue: The calendar queue over its state.
     """
 
-    def __init__(self, genesis: Genesis, engine: Engine | None = None) -> None:
-        """Start a chain.
+    def __init__(self, genesis: Genesis, engine: Engine | None = None, disk: DiskStore | None = None) -> None:
+        """Start a chain in memory, or go on with the one in a store on disk.
+
+        Args:
+            genesis: What it starts from, or started from.
+            engine: What runs its actors; the native one unless told otherwise.
+            disk: A store on disk, empty or of this genesis; the chain closes it. `create` and `open` are the usual way.
 
         Raises:
             ConfigurationError: If the genesis cannot be.
+            StorageError: If the blocks in the store do not belong to its state.
         """
         self.params = check_genesis(genesis)
         self.genesis = genesis
         self.engine: Engine = NativeEngine(self.params) if engine is None else engine
         self.mechanism = build_mechanism(genesis.mechanism, self.params)
-        self.queue = TimerQueue(self.params.calendar)
         self._instance_id = genesis.instance_id()
-        self._store = MemoryStore()
-        self._blocks = [apply_genesis(genesis, self._store)]
-        self._queue_changes: list[tuple[QueueChange, ...]] = [()]
-        self._rules: tuple[Hash32, Rules] | None = None
+        self._interval_ms = self.params.governance.block_interval_ms
+        self._disk = disk
+        self.store: Store = MemoryStore() if disk is None else disk
+        shelf = MemoryShelf() if disk is None else DiskShelf(disk, disk.path)
+        if self.store.height == BEFORE_GENESIS:
+            self.blocks = History(shelf, self._interval_ms, apply_genesis(genesis, self.store))
+        else:
+            self.blocks = History(shelf, self._interval_ms, height=self.store.height)
+        self.queue = TimerQueue(self.params.calendar, StoredTimers(self.store), now=self.store.height)
+
+    @classmethod
+    def create(
+        cls,
+        directory: Path,
+        genesis: Genesis,
+        engine: Engine | None = None,
+        *,
+        durable: bool = True,
+        settings: StoreSettings | None = None,
+    ) -> Self:
+        """Start a chain in a directory.
+
+        Args:
+            directory: Made if it is not there.
+            genesis: What the chain starts from.
+            engine: See the class.
+            durable: Whether blocks survive a power cut as soon as they are built. Otherwise they survive the end of
+                the process only: for a chain that can be built again.
+            settings: What the store is tuned with.
+
+        Raises:
+            ConfigurationError: If the genesis cannot be.
+            StorageError: If a chain or anything else is in the directory, or it cannot be written.
+        """
+        check_genesis(genesis)
+        disk = DiskStore.create(
+            directory, encode_genesis(genesis), durable=durable, settings=settings or DEFAULT_SETTINGS
+        )
+        return cls._over(disk, genesis, engine)
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        engine: Engine | None = None,
+        *,
+        settings: StoreSettings | None = None,
+    ) -> Self:
+        """Open the chain in a directory, as its last block left it.
+
+        Args:
+            directory: Where it is.
+            engine: See the class.
+            settings: What the store is tuned with.
+
+        Raises:
+            StorageError: If there is no chain, another process has it open, or its files cannot be trusted; with what
+                is wrong and what to do.
+        """
+        disk = DiskStore.open(directory, settings=settings or DEFAULT_SETTINGS)
+        try:
+            genesis = decode_genesis(disk.genesis)
+        except ConfigurationError as error:
+            disk.close()
+            raise StorageError(directory, f"its genesis cannot be read: {error}", RESTORE) from None
+        return cls._over(disk, genesis, engine)
+
+    @classmethod
+    def _over(cls, disk: DiskStore, genesis: Genesis, engine: Engine | None) -> Self:
+        try:
+            chain = cls(genesis, engine, disk)
+            if chain.head.header.state_root != disk.state_root:
+                what = f"block {chain.height} has the state root {Hash32(chain.head.header.state_root)}, the state has"
+                raise StorageError(disk.path, f"{what} {disk.state_root}", RESTORE)
+        except BaseException:
+            disk.close()
+            raise
+        return chain
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # Building
 
-    def build(self, transactions: Iterable[Transaction] = (), timestamp_ms: int | None = None) -> Applied:
+    def build(
+        self, transactions: Iterable[Transaction] = (), timestamp_ms: int | None = None, *, unless_refused: bool = False
+    ) -> Applied:
         """Build the next block from transactions in order, apply it and append it.
 
         Args:
             transactions: Those that a rule refuses are left out and reported.
             timestamp_ms: Milliseconds since 1970, not before the parent's; None for one interval after it.
+            unless_refused: Whether a block of which every transaction is refused is dropped, as if never built.
 
         Raises:
             Rejection: ``INVALID_DATA`` for a timestamp before the parent's.
         """
-        context = self._next_context(timestamp_ms)
-        applied = apply_block(
-            context,
-            transactions,
-            store=self._store,
-            queue=self.queue,
-            engine=self.engine,
-            mechanism=self.mechanism,
-        )
-        self._append(applied.block, applied.queue_changes)
+        try:
+            applied = apply_block(
+                self._next_context(timestamp_ms),
+                transactions,
+                store=self.store,
+                queue=self.queue,
+                engine=self.engine,
+                mechanism=self.mechanism,
+            )
+        except BaseException:
+            # An interrupt from the keyboard, or a broken invariant: what the block has begun is not left half done.
+            self._go_back(self.height)
+            raise
+        if unless_refused and applied.refused and not applied.block.transactions:
+            self._go_back(self.height)
+        else:
+            self.blocks.append(applied.block)
         return applied
 
     def advance_to(self, height: int) -> Iterator[Block]:
-        """Build empty blocks up to a height; every due timer runs in its own block. Yields each block as it is built.
+        """Build empty blocks up to a height; every due timer runs in its own block. Yields each block, in order.
 
-        Blocks in which nothing can happen are sealed without being opened; they are the same blocks.
+        Blocks in which nothing can happen are sealed without being opened; they are the same blocks. They are built,
+        and on disk made durable, up to ``CHECKPOINT_BLOCKS`` at a time: whoever stops listening may find the chain that
+        much further than what it heard of.
 
         Raises:
             Rejection: ``INVALID_DATA`` for a height below the present one.
@@ -109,26 +213,40 @@ class Chain:
                 current_height=self.height,
             )
         while self.height < height:
-            if self._is_idle():
-                context = self._next_context(None)
-                self.queue.advance(context.height)
-                self._store.commit(context.height, {})
-                self._append(seal_idle(context, self._store.state_root), ())
+            idle = self._idle_height(height) - self.height
+            if idle > 0:
+                yield from self._seal_idle(min(idle, CHECKPOINT_BLOCKS))
             else:
                 self.build()
-            yield self.head
+                yield self.head
 
-    def _is_idle(self) -> bool:
-        """Whether the next block, without transactions, changes nothing: no timer due, no message, basefees at rest."""
+    def _idle_height(self, limit: int) -> int:
+        """Return the last height, up to a limit, until which nothing can happen without transactions.
+
+        Nothing happens while no timer is due, no message waits and the basefees rest.
+        """
+        if not (self.rules().basefees_rest() and mailbox_is_empty(self.store.read)):
+            return self.height
         due = self.queue.next_due_height()
-        if due is not None and due <= self.height + 1:
-            return False
-        return self.rules().basefees_rest() and mailbox_is_empty(self._store.read)
+        return limit if due is None else min(limit, due - 1)
+
+    def _seal_idle(self, count: int) -> list[Block]:
+        """Build blocks in which nothing happens, and append them in one step."""
+        block = seal_idle(self._next_context(None), self.store.state_root)
+        blocks = [block]
+        while len(blocks) < count:
+            block = idle_after(block, self._interval_ms)
+            blocks.append(block)
+        for block in blocks:
+            self.store.commit(block.height, {})
+        self.queue.advance(block.height)
+        self.blocks.extend(blocks)
+        return blocks
 
     def _next_context(self, timestamp_ms: int | None) -> BlockContext:
         parent = self.head
         if timestamp_ms is None:
-            timestamp_ms = parent.header.timestamp_ms + self.params.governance.block_interval_ms
+            timestamp_ms = parent.header.timestamp_ms + self._interval_ms
         elif timestamp_ms < parent.header.timestamp_ms:
             raise Rejection(
                 RejectionReason.INVALID_DATA,
@@ -144,10 +262,6 @@ class Chain:
             rules=self.rules(),
         )
 
-    def _append(self, block: Block, changes: tuple[QueueChange, ...]) -> None:
-        self._blocks.append(block)
-        self._queue_changes.append(changes)
-
     # Going back
 
     def snapshot(self) -> Snapshot:
@@ -160,21 +274,37 @@ class Chain:
         Raises:
             Rejection: ``NOT_FOUND`` if the chain does not hold that block (any more).
         """
-        if snapshot.height > self.height or self._blocks[snapshot.height].hash != snapshot.hash:
+        if snapshot.height > self.height or self.blocks[snapshot.height].hash != snapshot.hash:
             raise Rejection(
                 RejectionReason.NOT_FOUND,
                 f"the chain does not hold block {snapshot.hash} at height {snapshot.height}",
                 height=snapshot.height,
             )
-        while self.height > snapshot.height:
-            self._blocks.pop()
-            for change in reversed(self._queue_changes.pop()):
-                if change.placed:
-                    self.queue.cancel(change.timer_id)
-                else:
-                    self.queue.restore(change.height, change.sequence, change.timer_id)
-        self.queue.rewind(snapshot.height)
-        self._store.revert(snapshot.height)
+        self._go_back(snapshot.height)
+
+    def reorg(self, depth: int) -> None:
+        """Drop the last blocks, as when another branch wins: state, clock, queue, fees. Build on to take their place.
+
+        Args:
+            depth: Blocks to drop, 1 up to the present height.
+
+        Raises:
+            Rejection: ``INVALID_DATA`` for another depth.
+            StorageError: If the chain is on disk and its undo journal does not reach that far.
+        """
+        if not 1 <= depth <= self.height:
+            raise Rejection(
+                RejectionReason.INVALID_DATA,
+                f"cannot drop {depth} blocks: a chain at height {self.height} can drop 1..={self.height}",
+                depth=depth,
+                current_height=self.height,
+            )
+        self._go_back(self.height - depth)
+
+    def _go_back(self, height: int) -> None:
+        self.store.revert(height)
+        self.blocks.truncate(height)
+        self.queue.rewind(height)
 
     # Looking
 
@@ -190,7 +320,7 @@ class Chain:
         """
         return ask(
             self._next_context(None),
-            self._store,
+            self.store,
             queue=self.queue,
             engine=self.engine,
             actor=actor,
@@ -200,135 +330,31 @@ class Chain:
             meter=meter,
         )
 
+    def prove(self, subject: Subject) -> Proof:
+        """Return the proof of what the state after the head holds of a subject; it verifies against ``state_root``.
+
+        Spec: CIP-1v3 §2.3
+        Decision: D-49
+        """
+        return prove(self.store, subject)
+
     @property
     def height(self) -> int:
         """Height of the head."""
-        return len(self._blocks) - 1
+        return self.blocks.height
 
     @property
     def head(self) -> Block:
         """The last block."""
-        return self._blocks[-1]
+        return self.blocks.head
 
     @property
     def state_root(self) -> Hash32:
         """Root of the state after the head."""
-        return self._store.state_root
-
-    @property
-    def blocks(self) -> list[Block]:
-        """All blocks, block 0 first; the chain's own list, for reading."""
-        return self._blocks
-
-    def rules(self) -> Rules:
-        """Return the rules of the next block."""
-        if self._rules is None or self._rules[0] != self._store.state_root:
-            self._rules = (self._store.state_root, read_rules(self.params, self._store.read))
-        return self._rules[1]
-
-    def account(self, address: bytes) -> Account | None:
-        """Return an account, or None."""
-        octets = self._store.read(account_key(address))
-        return None if octets is None else decode_account(octets)
-
-    def balance(self, address: bytes) -> int:
-        """Return a balance in base units; 0 for an account that is not there."""
-        account = self.account(address)
-        return 0 if account is None else amount_of(account.balance)
-
-    def accounts(self) -> Iterator[tuple[bytes, Account]]:
-        """Yield every address and account, in order of address."""
-        for key, octets in self._store.iterate(ACCOUNTS):
-            yield key[1:], decode_account(octets)
-
-    def storage(self, address: bytes) -> dict[bytes, bytes]:
-        """Return all slots of an actor."""
-        return dict(decode_slot(octets) for _, octets in self._store.iterate(STORAGE, *storage_range(address)))
-
-    def timer(self, timer_id: bytes) -> Timer | None:
-        """Return a live timer by id, or None."""
-        height = self.queue.height_of(timer_id)
-        if height is None:
-            return None
-        octets = self._store.read(timer_key(height, timer_id))
-        return None if octets is None else decode_timer(octets)
-
-    def timers(self) -> Iterator[Timer]:
-        """Yield every live timer in order of height and, within a height, of insertion."""
-        waiting: list[Timer] = []
-        for _, octets in self._store.iterate(TIMERS):
-            timer = decode_timer(octets)
-            if waiting and waiting[0].height != timer.height:
-                yield from sorted(waiting, key=lambda item: item.sequence)
-                waiting.clear()
-            waiting.append(timer)
-        yield from sorted(waiting, key=lambda item: item.sequence)
-
-    def timers_at(self, height: int) -> list[Timer]:
-        """Return the live timers of one height in order of insertion. Spec: CIP-5 §3.2."""
-        found = (self.timer(timer_id) for timer_id in self.queue.ids_at(height))
-        return [timer for timer in found if timer is not None]
-
-    def tier(self, timer: Timer) -> str:
-        """Return the tier that a live timer's height calls for now."""
-        return tier_of(timer.height, self.height, self.params.calendar).value
-
-    def economy(self) -> tuple[int, int]:
-        """Return the supply at genesis and what has been burned since, in base units."""
-        octets = self._store.read(ECONOMY_KEY)
-        if octets is None:
-            raise InvariantError("the state holds no economy record")
-        economy = decode_record(octets, Economy)
-        return amount_of(economy.supply), amount_of(economy.burned)
-
-    def circulating(self) -> int:
-        """Return the sum of all balances, in base units.
-
-        Complexity: O(accounts).
-        """
-        return sum(amount_of(account.balance) for _, account in self.accounts())
-
-    def totals(self) -> SchedulerTotals:
-        """Return the running totals over all timers."""
-        octets = self._store.read(SCHEDULER_KEY)
-        return SchedulerTotals() if octets is None else decode_record(octets, SchedulerTotals)
-
-    def check_invariants(self) -> None:
-        """Check money, timers, queue and store against one another, the slow way.
-
-        Spec: CIP-5 §5.4
-        Decision: D-35
-
-        Raises:
-            InvariantError: Naming what does not add up.
-        """
-        supply, burned = self.economy()
-        balances = self.circulating()
-        if balances + burned != supply:
-            raise InvariantError(f"balances {balances} + burned {burned} is not the supply {supply}")
-        totals = self.totals()
-        live = self._store.count(TIMERS)
-        ended = totals.fired + totals.unfunded + totals.expired + totals.cancelled
-        if ended + live != totals.scheduled:
-            raise InvariantError(f"{totals.scheduled} timers scheduled, {ended} ended and {live} live")
-        self._check_timers(live)
-        self.queue.check_invariants()
-        self._store.check_invariants()
-
-    def _check_timers(self, live: int) -> None:
-        counts: dict[bytes, int] = {}
-        for timer in self.timers():
-            counts[timer.actor] = counts.get(timer.actor, 0) + 1
-            if self.queue.height_of(timer.timer_id) != timer.height:
-                raise InvariantError(f"the queue does not hold timer {timer.timer_id.hex()} at height {timer.height}")
-        if len(self.queue) != live:
-            raise InvariantError(f"the queue holds {len(self.queue)} timers, the state {live}")
-        for address, account in self.accounts():
-            if account.timer_count != counts.get(address, 0):
-                raise InvariantError(
-                    f"actor {address.hex()} counts {account.timer_count} timers and has {counts.get(address, 0)}"
-                )
+        return self.store.state_root
 
     def close(self) -> None:
-        """Release what the engine holds."""
+        """Release what the engine holds, and the directory of a chain on disk. Closing it again does nothing."""
         self.engine.close()
+        if self._disk is not None:
+            self._disk.close()

@@ -56,7 +56,7 @@ class TimerLife:
 def explain_timer(chain: Chain, timer_id: bytes) -> TimerLife:
     """Tell a timer's life.
 
-    Complexity: O(blocks since it was scheduled) for a live timer, O(blocks) for one that ended.
+    Complexity: O(blocks that hold something) since it was scheduled for a live timer, since genesis for another.
 
     Raises:
         Rejection: ``NOT_FOUND`` if no block of this chain ever scheduled it.
@@ -65,7 +65,7 @@ def explain_timer(chain: Chain, timer_id: bytes) -> TimerLife:
     start = 0 if timer is None else timer.schedule_block
     steps: list[LifeStep] = []
     state = "live"
-    for block in chain.blocks[start:]:
+    for block in chain.blocks.eventful(start):
         for record, receipt in _events_about(block, timer_id):
             event = event_view(record, block.height)
             steps.append(LifeStep(block.height, event, _story(event.name, event.data, block, receipt)))
@@ -164,7 +164,7 @@ def _outlook(chain: Chain, timer: Timer) -> str:
 
 def events_since(chain: Chain, since: int = 0, name: str | None = None) -> Iterator[Event]:
     """Yield events from block ``since`` on, inclusive, oldest first; with a name only those."""
-    for block in chain.blocks[max(since, 0) :]:
+    for block in chain.blocks.eventful(since):
         for record in block_events(block):
             if name is None or record.name == name:
                 yield event_view(record, block.height)

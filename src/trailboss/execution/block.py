@@ -11,7 +11,7 @@ from trailboss.execution.delivery import deliver_timers
 from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.mailbox import MESSAGE_HANDLER, charge_message, take_messages
-from trailboss.execution.session import BlockContext, BlockSession, QueueChange, Scope
+from trailboss.execution.session import BlockContext, BlockSession, Scope
 from trailboss.execution.settling import Body, Run, run_envelope
 from trailboss.execution.transaction import apply_transaction
 from trailboss.governance.rules import BASEFEES_KEY, ECONOMY_KEY
@@ -35,12 +35,10 @@ class Applied:
     Attributes:
         block: The block.
         refused: Transactions that may not be in it, each with its refusal.
-        queue_changes: What changed in the calendar queue, in order.
     """
 
     block: Block
     refused: tuple[tuple[Transaction, Rejection], ...]
-    queue_changes: tuple[QueueChange, ...]
 
 
 def apply_block(
@@ -69,7 +67,7 @@ def apply_block(
     """
     overlay = Overlay(store)
     session = BlockSession(context, overlay, Ledger(overlay), queue, engine)
-    # Epoch maintenance moves buckets between tiers and writes nothing.
+    # Epoch maintenance reads timers that come near, and writes nothing.
     queue.advance(context.height)
     if mechanism.policy.phase is Phase.BEFORE_TRANSACTIONS:
         deliver_timers(session, mechanism)
@@ -80,7 +78,7 @@ def apply_block(
     _close(session)
     state_root = store.commit(context.height, overlay.changes())
     block = _seal(session, accepted, state_root)
-    return Applied(block, refused, tuple(session.queue_changes))
+    return Applied(block, refused)
 
 
 def _apply_transactions(

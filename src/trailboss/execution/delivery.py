@@ -121,13 +121,13 @@ def _reserve(session: BlockSession, decision: Decision) -> None:
     prices = Prices(decision.cycle_price, decision.cell_price)
     session.reservations[timer.timer_id] = Reservation(timer, decision.max_cost, prices)
     remove_timer(session, timer)
-    session.remove(timer)
+    session.queue.cancel(timer.timer_id)
 
 
 def _end(session: BlockSession, timer: Timer, end: TimerEnd, event: str, facts: dict[str, object]) -> None:
     """Remove a timer that does not run, with its one event. Decision: D-27, D-35, D-38."""
     remove_timer(session, timer)
-    session.remove(timer)
+    session.queue.cancel(timer.timer_id)
     session.count_end(end)
     _block_event(session, event, timer, facts)
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from trailboss.codec.canonical import encode_canonical
+from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.crypto.digest import domain_digest
 from trailboss.governance.rules import DEPLOYERS_KEY, ECONOMY_KEY
 from trailboss.mechanisms.registry import build_mechanism
@@ -65,20 +65,52 @@ class Genesis:
 
     def instance_id(self) -> bytes:
         """Return the digest of all of it, 32 bytes: two chains with one id still differ in this."""
-        return domain_digest(
-            b"cowboy-genesis-v1",
-            encode_canonical(
-                {
-                    "chain_id": self.chain_id,
-                    "preset": self.preset,
-                    "mechanism": self.mechanism,
-                    "proposer": bytes(self.proposer),
-                    "system_deployers": [bytes(address) for address in self.system_deployers],
-                    "accounts": {bytes(address): balance for address, balance in self.accounts.items()},
-                    "params": dict(self.overrides),
-                }
-            ),
-        )
+        return domain_digest(b"cowboy-genesis-v1", encode_genesis(self))
+
+
+def encode_genesis(genesis: Genesis) -> bytes:
+    """Return the canonical CBOR of a genesis: a map of its fields under the names that TOML has for them."""
+    return encode_canonical(
+        {
+            "chain_id": genesis.chain_id,
+            "preset": genesis.preset,
+            "mechanism": genesis.mechanism,
+            "proposer": bytes(genesis.proposer),
+            "system_deployers": [bytes(address) for address in genesis.system_deployers],
+            "accounts": {bytes(address): balance for address, balance in genesis.accounts.items()},
+            "params": dict(genesis.overrides),
+        }
+    )
+
+
+def decode_genesis(encoded: bytes) -> Genesis:
+    """Return the genesis that `encode_genesis` gave these bytes for, checked like any other.
+
+    Raises:
+        ConfigurationError: Naming the value and the rule, if no chain could start from it.
+    """
+    try:
+        table = decode_canonical(encoded)
+    except Rejection as rejection:
+        raise ConfigurationError(f"genesis is not canonical: {rejection.what}") from None
+    if not isinstance(table, dict) or table.keys() != set(KEYS):
+        raise ConfigurationError(f"an encoded genesis is a map of exactly: {', '.join(KEYS)}")
+    genesis = Genesis(
+        chain_id=_integer("chain_id", table["chain_id"], U64_MAX),
+        preset=_text("preset", table["preset"]),
+        mechanism=_text("mechanism", table["mechanism"]),
+        proposer=_address_octets("proposer", table["proposer"]),
+        system_deployers=tuple(
+            _address_octets("system_deployers", item) for item in _typed("system_deployers", table, list, "a list")
+        ),
+        accounts={
+            _address_octets("accounts", octets): _integer("accounts", balance, U128_MAX)
+            for octets, balance in _typed("accounts", table, dict, "a table").items()
+        },
+        overrides={_text("params", path): value for path, value in _typed("params", table, dict, "a table").items()},
+    )
+    check_genesis(genesis)
+    return genesis
 
 
 def parse_genesis(text: str) -> Genesis:
@@ -196,5 +228,12 @@ def _text(name: str, value: Any) -> str:
 def _address(name: str, value: Any) -> Address:
     try:
         return Address.parse(_text(name, value))
+    except Rejection as rejection:
+        raise ConfigurationError(f"genesis {name}: {rejection.what}") from None
+
+
+def _address_octets(name: str, octets: Any) -> Address:
+    try:
+        return Address(octets)
     except Rejection as rejection:
         raise ConfigurationError(f"genesis {name}: {rejection.what}") from None

@@ -55,22 +55,6 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
     prices: Prices
 
 
-class QueueChange(msgspec.Struct, frozen=True, gc=False):
-    """One change of the calendar queue, kept so that it can be undone.
-
-    Attributes:
-        placed: Whether the timer came in, else it left.
-        height: At which the timer is due.
-        sequence: Its place in the order of insertion.
-        timer_id: Its id.
-    """
-
-    placed: bool
-    height: Height
-    sequence: int
-    timer_id: bytes
-
-
 @dataclass(slots=True)
 class BlockSession:
     """A block while it is being applied. Only `apply_block` makes one.
@@ -79,7 +63,7 @@ class BlockSession:
         context: Facts of the block.
         overlay: All writes of the block.
         ledger: Accounts over the overlay.
-        queue: The calendar queue; what changes in it is kept in ``queue_changes``.
+        queue: The calendar queue; it follows what transactions commit.
         engine: What runs actor code.
         reservations: Due timers pre-charged and not yet run, by id, in order.
         ends: Timers that the block itself has ended, by path; written to the totals once, when it closes.
@@ -96,21 +80,10 @@ class BlockSession:
     receipts: list[ReceiptRecord] = field(default_factory=list)
     events: list[EventRecord] = field(default_factory=list)
     reservations: dict[bytes, Reservation] = field(default_factory=dict)
-    queue_changes: list[QueueChange] = field(default_factory=list)
     ends: dict[TimerEnd, int] = field(default_factory=dict)
     cycles_used: int = 0
     cells_used: int = 0
     timer_cycles_used: int = 0
-
-    def place(self, timer: Timer) -> None:
-        """Put a timer into the calendar queue."""
-        self.queue.place(timer.height, timer.sequence, timer.timer_id)
-        self.queue_changes.append(QueueChange(True, timer.height, timer.sequence, timer.timer_id))
-
-    def remove(self, timer: Timer) -> None:
-        """Take a timer out of the calendar queue."""
-        self.queue.cancel(timer.timer_id)
-        self.queue_changes.append(QueueChange(False, timer.height, timer.sequence, timer.timer_id))
 
     def totals(self) -> SchedulerTotals:
         """Return the running totals over all timers, as they stand."""

@@ -140,10 +140,10 @@ def commit_effects(scope: Scope) -> list[EventRecord]:
 def _commit(session: BlockSession, effect: Effect) -> EventRecord:
     match effect:
         case TimerScheduled(timer):
-            session.place(timer)
+            session.queue.place(timer.height, timer.sequence, timer.timer_id)
             return EventRecord(TIMER_SCHEDULED, timer.actor, _scheduled_facts(timer), timer.timer_id)
         case TimerCancelled(timer, by_governance):
-            session.remove(timer)
+            session.queue.cancel(timer.timer_id)
             return _cancelled(session, timer, 0, by_governance=by_governance)
         case ReservedTimerCancelled(timer, by_governance):
             reservation = session.reservations.pop(timer.timer_id, None)

@@ -4,6 +4,8 @@
 TrailbossError
 ├─ Rejection          somebody asked for what the rules do not allow: reason, facts, nothing changed
 ├─ ConfigurationError a genesis, preset or override that cannot be: raised before a chain exists
+├─ StorageError       files that cannot be used: in use, missing, damaged, foreign, of another version, or not writable
+├─ ProofError         a proof that proves nothing
 └─ InvariantError     the chain itself is wrong: it stops, it never limps on
 ```
 
@@ -197,6 +199,29 @@ class Rejection(TrailbossError):
 
 class ConfigurationError(TrailbossError):
     """A genesis, preset or override that cannot be; the message names path, value and rule."""
+
+
+class StorageError(TrailbossError):
+    """Files that cannot be used as they are. They have not been changed, or not beyond the last block acknowledged.
+
+    Attributes:
+        path: The file or directory.
+        what: What is wrong with it.
+        fix: What to do about it.
+    """
+
+    def __init__(self, path: object, what: str, fix: str) -> None:
+        super().__init__(str(path), what, fix)
+        self.path = str(path)
+        self.what = what
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.what} ({self.fix})"
+
+
+class ProofError(TrailbossError):
+    """A proof that does not hold against the root, or has no proof's form; the message says which step failed."""
 
 
 class InvariantError(TrailbossError):

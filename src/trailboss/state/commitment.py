@@ -4,24 +4,28 @@
 the order of ``keys.KEY_WIDTHS``. A leaf commits to sha256 of its value.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.state import tree
+from trailboss.state.digests import STATE_ROOT_TAG
 from trailboss.state.keys import KEY_WIDTHS
 
 Roots = Mapping[bytes, tree.Node | None]
 """The tree of each namespace; none of them ever changes."""
 
-STATE_ROOT_TAG: Final = b"\x03cowboy-state-v1"
 LAYOUTS: Final[Mapping[bytes, tree.Layout]] = MappingProxyType(
     {namespace: tree.Layout(width) for namespace, width in KEY_WIDTHS.items()}
 )
 EMPTY_ROOTS: Final[Roots] = MappingProxyType(dict.fromkeys(KEY_WIDTHS))
+
+BUILD_BATCH: Final = 65_536
+"""Keys that are brought into the trees at a time, so that building them needs little more memory than they do."""
 
 
 def state_root(roots: Roots) -> Hash32:
@@ -50,3 +54,18 @@ def next_roots(roots: Roots, changes: Mapping[bytes, bytes | None]) -> Roots:
         namespace: tree.apply(root, leaves[namespace], LAYOUTS[namespace]) if leaves[namespace] else root
         for namespace, root in roots.items()
     }
+
+
+def build_roots(values: Iterable[tuple[bytes, bytes]]) -> Roots:
+    """Return the trees of a whole state.
+
+    Args:
+        values: Full key and value; it is fastest in ascending order of the keys.
+
+    Raises:
+        InvariantError: If a key has no committed namespace, or not its width.
+    """
+    remaining, roots = iter(values), EMPTY_ROOTS
+    while batch := dict(islice(remaining, BUILD_BATCH)):
+        roots = next_roots(roots, batch)
+    return roots

@@ -37,6 +37,7 @@ KEY_WIDTHS: Final[Mapping[bytes, int]] = MappingProxyType(
 
 TRANSIENT_BYTE: Final = TRANSIENT[0]
 STORAGE_BYTE: Final = STORAGE[0]
+TIMERS_BYTE: Final = TIMERS[0]
 
 _HEIGHT_END: Final = 9
 _ADDRESS_END: Final = 21

@@ -22,16 +22,19 @@ Complexity: ``apply`` is O(changes × depth), and depth is about log16(keys / ca
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from typing import Final
 
 from msgspec import Struct
 
-PAGE_CAPACITY: Final = 32
-DIGEST_WIDTH: Final = 32
-EMPTY_DIGEST: Final = bytes(DIGEST_WIDTH)
-FAN_OUT: Final = 16
-PAGE_TAG: Final = b"\x01"
-INTERIOR_TAG: Final = b"\x02"
+from trailboss.state.digests import (
+    DIGEST_WIDTH,
+    EMPTY_DIGEST,
+    FAN_OUT,
+    INTERIOR_TAG,
+    PAGE_CAPACITY,
+    PAGE_TAG,
+    nibble_at,
+    prefix_of,
+)
 
 
 class Page(Struct, frozen=True, eq=False, gc=False):
@@ -167,19 +170,6 @@ def count_below(root: Node | None, bound: bytes, layout: Layout) -> int:
         below += sum(child.count for child in node.children[:slot] if child is not None)
         node = node.children[slot]
     return below + (0 if node is None else _search(node.entries, bound, layout.key_width, 0, node.count))
-
-
-def nibble_at(key: bytes, position: int) -> int:
-    """Return the nibble of ``key`` at ``position``, counted from 0; the high nibble of a byte comes first."""
-    octet = key[position >> 1]
-    return octet & 15 if position & 1 else octet >> 4
-
-
-def prefix_of(key: bytes, length: int) -> bytes:
-    """Return the first ``length`` nibbles of ``key``, packed; the low nibble of an odd tail is 0."""
-    if length & 1:
-        return key[: length >> 1] + bytes((key[length >> 1] & 0xF0,))
-    return key[: length >> 1]
 
 
 def _shared_nibbles(left: bytes, right: bytes) -> int:
@@ -339,16 +329,15 @@ def _split_prefix(node: Interior, first: bytes, last: bytes) -> Interior:
 
 def _pages(root: Node | None, key_width: int, lower: bytes, upper: bytes | None) -> Iterator[Page]:
     """Yield, in order, the pages that can hold keys of a range, without walking subtrees wholly outside it."""
+    lower = lower.ljust(key_width, b"\x00")
     waiting = [root]
     while waiting:
         node = waiting.pop()
         if isinstance(node, Page):
             yield node
-        elif node is not None:
-            lowest = node.prefix.ljust(key_width, b"\x00")
-            odd_tail = node.prefix_length & 1
-            highest = node.prefix
-            if odd_tail:
-                highest = node.prefix[:-1] + bytes((node.prefix[-1] | 15,))
-            if highest.ljust(key_width, b"\xff") >= lower and (upper is None or lowest < upper):
+        elif node is not None and (upper is None or node.prefix.ljust(key_width, b"\x00") < upper):
+            own = prefix_of(lower, node.prefix_length)
+            if own < node.prefix:
                 waiting.extend(reversed(node.children))
+            elif own == node.prefix:
+                waiting.extend(reversed(node.children[nibble_at(lower, node.prefix_length) :]))

@@ -67,11 +67,6 @@ def ring_slot(height: int, calendar: CalendarParams) -> int:
     return height % calendar.ring_size
 
 
-def epoch_slot(epoch: int, calendar: CalendarParams) -> int:
-    """Return the epoch queue's bucket for an epoch; the next ``epoch_count`` epochs have one each."""
-    return epoch % calendar.epoch_count
-
-
 def tier_of(height: int, now: int, calendar: CalendarParams) -> Tier:
     """Return the tier of a height.
 

@@ -1,114 +1,130 @@
-"""The calendar queue: place, cancel, advance, and walk what is due."""
+"""The calendar queue: place, cancel, advance, and walk what is due.
 
-from collections.abc import Iterable, Iterator
+One rule holds it together: *every timer whose key lies below the frontier is in memory, every other one in the state
+alone.* A key is (height, timer id), as the state orders its timers. The frontier runs ahead of the clock, as far as
+the ring has slots, and may lie inside a height.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice, takewhile
+from typing import Final
 
 from trailboss.params import CalendarParams
 from trailboss.primitives.errors import InvariantError
-from trailboss.timer_queue.buckets import Bucket
-from trailboss.timer_queue.epochs import EpochQueue
-from trailboss.timer_queue.overflow import Overflow
+from trailboss.primitives.units import U64_MAX
+from trailboss.timer_queue.near import NearTimers
 from trailboss.timer_queue.placement import Tier, check_calendar, epoch_of, epoch_start, tier_of
-from trailboss.timer_queue.ring import Ring
+from trailboss.timer_queue.source import TimerSource
+
+READ_AHEAD_MAX: Final = 1_024
+"""Most timers that one block reads before they are due, a few milliseconds of work.
+
+With 4,096 heights in the ring, four million timers of one height are in memory by the time they are due. A block can
+schedule 25,000 at most, so 160 blocks filled with nothing else come before any block has more to read than this.
+"""
+
+STRETCH_MAX: Final = 16
+"""Most heights that come within reach at once, so that one descent of the tree serves as many blocks."""
+
+NEVER: Final = U64_MAX + 1
+"""Above every height."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueStatistics:
-    """What lies where, and how much has moved since the queue was built.
+    """What lies where.
 
     Attributes:
-        ring_timers: Timers in the ring, those carried over included.
-        epoch_timers: Timers in the epoch queue.
-        overflow_timers: Timers in the overflow set.
-        ring_heights: Heights with a bucket in the ring, those carried over included.
-        epoch_heights: Heights with a bucket in the epoch queue.
-        overflow_heights: Heights with a bucket in the overflow set.
-        rollovers: Times that `TimerQueue.advance` entered another epoch.
-        promoted: Buckets that rollovers moved into the ring.
-        migrated: Buckets that rollovers moved from the overflow set into the epoch queue.
-        carried: Buckets that left their slots in the ring because they still waited when their epoch ended.
+        ring_timers: Committed timers of the ring's tier, those that still wait from earlier epochs included.
+        epoch_timers: Committed timers of the epoch queue's tier.
+        overflow_timers: Committed timers of the overflow set's tier.
+        near_timers: Timers in memory.
+        near_heights: Heights that have any of them.
+        rollovers: Epochs that have begun since genesis.
     """
 
     ring_timers: int
     epoch_timers: int
     overflow_timers: int
-    ring_heights: int
-    epoch_heights: int
-    overflow_heights: int
+    near_timers: int
+    near_heights: int
     rollovers: int
-    promoted: int
-    migrated: int
-    carried: int
 
 
 class TimerQueue:
-    """An index by height over timers that the state holds; losing it loses nothing.
+    """The pending timers by height: near ones in memory, the others read from the state when they come near.
 
-    Adding and removing: `place`, `restore`, `cancel`, `rebuild`.
+    A block begins with `advance`, when the source holds the state after the block before; then `due` is walked, and
+    timers are placed and cancelled as transactions commit; then the source commits the same changes. If it does not,
+    or goes back, `rewind` follows.
+
+    Adding and removing: `place`, `cancel`.
     The clock: `advance`, `rewind`, `now`.
     Walking: `due`, `ids_at`, `next_due_height`.
-    Looking up: `height_of`, `tier`, ``len``, `statistics`, `check_invariants`.
+    Looking up: `height_of`, `tier`, `statistics`, `check_invariants`.
 
-    Timers of one height are ordered by their sequence, whatever order they arrived in. The queue must not change
-    while an iterator of `due` is being consumed.
+    Complexities count n pending timers, of which those due and those of the next ``ring_size`` heights are in memory.
 
     Spec: CIP-1v3 §2
     Decision: D-02, D-10
 
-    >>> queue = TimerQueue(CalendarParams(ring_size=8, epoch_length=4, epoch_count=4), now=0)
+    >>> from trailboss.state.store import MemoryStore
+    >>> from trailboss.timer_queue.source import StoredTimers
+    >>> calendar = CalendarParams(ring_size=8, epoch_length=4, epoch_count=4)
+    >>> queue = TimerQueue(calendar, StoredTimers(MemoryStore()))
     >>> for sequence, height in enumerate((3, 30, 6)):
     ...     queue.place(height, sequence, b"timer %d" % sequence)
     >>> [queue.tier(b"timer %d" % sequence).value for sequence in range(3)]
     ['ring', 'overflow', 'epoch']
-    >>> queue.next_due_height()
-    3
-    >>> queue.advance(6)
-    >>> list(queue.due(6))
-    [(3, 0, b'timer 0'), (6, 2, b'timer 2')]
-    >>> queue.cancel(b"timer 0"), queue.cancel(b"timer 0")
-    (3, None)
+    >>> queue.next_due_height(), queue.statistics().near_timers
+    (3, 2)
+    >>> queue.cancel(b"timer 0"), queue.cancel(b"timer 0"), queue.next_due_height()
+    (3, None, 6)
     """
 
-    __slots__ = (
-        "_bucket_of",
-        "_calendar",
-        "_carried",
-        "_epochs",
-        "_migrated",
-        "_now",
-        "_overflow",
-        "_promoted",
-        "_ring",
-        "_rollovers",
-        "_tiers",
-        "_timers",
-    )
+    __slots__ = ("_calendar", "_changed", "_far", "_frontier", "_near", "_now", "_source", "_stretch")
 
-    def __init__(self, calendar: CalendarParams, now: int = 0) -> None:
-        """Make an empty queue.
+    _now: int
+    _near: NearTimers
+    _changed: dict[bytes, tuple[int, int] | None]
+    """What the present block has changed beside ``_near``: height and sequence of a timer placed beyond the frontier,
+    None for any timer that has left."""
+    _frontier: tuple[int, bytes]
+    _far: int | None
+    """The lowest height beyond the frontier; `NEVER` if nothing lies there, None until it is looked up."""
+
+    def __init__(self, calendar: CalendarParams, source: TimerSource, now: int = 0) -> None:
+        """Open a queue over committed timers; it is ready at once, whatever lies ahead.
+
+        Complexity: that of reading what is due, and at most ``READ_AHEAD_MAX`` timers more.
+
+        Args:
+            calendar: Geometry of the tiers.
+            source: The committed timers, after the block of height ``now``.
+            now: The present block height.
 
         Raises:
             ConfigurationError: If the ring is too short for the epochs.
         """
         check_calendar(calendar)
         self._calendar = calendar
-        self._now = now
-        self._clear()
-
-    def __len__(self) -> int:
-        """Return how many timers it holds. Complexity: O(1)."""
-        return len(self._bucket_of)
+        self._source = source
+        # The reach may lag by a stretch, and yet a whole epoch is within it before its first block.
+        self._stretch = min(STRETCH_MAX, calendar.ring_size - calendar.epoch_length)
+        self._restart(now)
 
     @property
     def now(self) -> int:
-        """The block height that the tiers are arranged for."""
+        """The present block height."""
         return self._now
 
     def place(self, height: int, sequence: int, timer_id: bytes) -> None:
-        """Add a new timer.
+        """Add a new timer, which the source commits with the present block.
 
         Spec: CIP-1v3 §2
-        Complexity: O(1) in the ring and the epoch queue; O(log n) for a new height in the overflow set.
+        Complexity: One look-up of the source. In memory O(log k) for the k timers of its height; beyond the frontier
+            O(1), and the block's end forgets it.
 
         Args:
             height: Block height at which it is due, above the present one.
@@ -122,55 +138,68 @@ class TimerQueue:
             raise InvariantError(
                 f"timer {timer_id.hex()} is placed at height {height}, but the clock is at {self._now}"
             )
-        self._add(height, sequence, timer_id)
-
-    def restore(self, height: int, sequence: int, timer_id: bytes) -> None:
-        """Bring back a timer that `cancel` took out: the same as if it had never left. It may be due already.
-
-        Complexity: as `place`; the height is sorted again at the next walk.
-
-        Raises:
-            InvariantError: If the timer is already there.
-        """
-        self._add(height, sequence, timer_id)
+        waits_at = self.height_of(timer_id)
+        if waits_at is not None:
+            raise InvariantError(
+                f"timer {timer_id.hex()} is placed at height {height}, but it already waits at {waits_at}"
+            )
+        if (height, timer_id) < self._frontier:
+            self._near.add(height, sequence, timer_id)
+            return
+        self._changed[timer_id] = (height, sequence)
+        if self._far is not None:
+            self._far = min(self._far, height)
 
     def cancel(self, timer_id: bytes) -> int | None:
         """Take a timer out, for whatever reason it leaves; return its height, or None if it is not there.
 
-        Complexity: O(1) in the ring and the epoch queue; O(log n) when it leaves a height of the overflow set empty.
+        The source commits its removal with the present block.
+
+        Complexity: O(log k) for the k timers of its height in memory; one look-up of the source beyond the frontier.
         """
-        bucket = self._bucket_of.pop(timer_id, None)
-        if bucket is None:
+        height = self.height_of(timer_id)
+        if height is None:
             return None
-        height = bucket.height
-        tier = tier_of(height, self._now, self._calendar)
-        self._timers[tier] -= 1
-        bucket.remove(timer_id)
-        if not bucket.sequences:
-            self._tiers[tier].drop(height)
+        if timer_id in self._near:
+            self._near.remove(timer_id)
+        elif height == self._far:
+            self._far = None
+        self._changed[timer_id] = None
         return height
 
     def height_of(self, timer_id: bytes) -> int | None:
-        """Return the height of a timer, or None if it is not there. Complexity: O(1)."""
-        bucket = self._bucket_of.get(timer_id)
-        return None if bucket is None else bucket.height
+        """Return the height of a timer, or None if it is not there.
+
+        Complexity: O(1), and one look-up of the source for a timer beyond the frontier.
+        """
+        entry = self._near.entry(timer_id)
+        if entry is None:
+            if timer_id not in self._changed:
+                return self._source.height_of(timer_id)
+            entry = self._changed[timer_id]
+        return None if entry is None else entry[0]
 
     def tier(self, timer_id: bytes) -> Tier | None:
-        """Return the tier of a timer, or None if it is not there. Complexity: O(1)."""
-        bucket = self._bucket_of.get(timer_id)
-        return None if bucket is None else tier_of(bucket.height, self._now, self._calendar)
+        """Return the tier that a timer's height calls for, or None if it is not there. Complexity: as `height_of`."""
+        height = self.height_of(timer_id)
+        return None if height is None else tier_of(height, self._now, self._calendar)
 
     def ids_at(self, height: int) -> tuple[bytes, ...]:
         """Return the timers of one height in FIFO order.
 
         Spec: CIP-5 §3.2
-        Complexity: O(k) for k timers; O(k log k) after an arrival out of order.
+        Complexity: O(k log k) for k timers, O(log n) more if some lie beyond the frontier.
         """
-        bucket = self._tiers[tier_of(height, self._now, self._calendar)].find(height)
-        return () if bucket is None else tuple(bucket.ordered())
+        found = set(self._near.at(height)) if (height, b"") < self._frontier else set()
+        if self._frontier < (height + 1, b""):
+            committed = takewhile(lambda entry: entry[0] == height, self._committed_beyond(height))
+            found.update(entry[1:] for entry in chain(self._placed_beyond(), committed) if entry[0] == height)
+        return tuple(timer_id for _, timer_id in sorted(found))
 
     def due(self, now: int) -> Iterator[tuple[int, int, bytes]]:
         """Walk everything that is due: older heights first, FIFO within a height.
+
+        The queue must not change while the walk goes on.
 
         Spec: CIP-5 §5.1
         Decision: D-09, D-39
@@ -187,180 +216,136 @@ class TimerQueue:
         """
         if now != self._now:
             raise InvariantError(f"timers due at height {now} are asked for, but the clock is at {self._now}")
-        return self._walk_due(now)
+        return self._near.due()
 
     def next_due_height(self) -> int | None:
-        """Return the lowest height at which anything waits, due or to come; None if nothing does. Complexity: O(1)."""
-        # A tier's heights all lie below those of the tier behind it.
-        for tier in self._tiers.values():
-            first = tier.first_height()
-            if first is not None:
-                return first
-        return None
+        """Return the lowest height at which anything waits, due or to come; None if nothing does.
+
+        Complexity: O(1); after cancels at the lowest height beyond the frontier, once O(log n + c) for the c timers
+            that the block has cancelled.
+        """
+        first = self._near.first_height()
+        if first is not None:
+            return first
+        if self._far is None:
+            placed = (height for height, _, _ in self._placed_beyond())
+            committed = (height for height, _, _ in islice(self._committed_beyond(0), 1))
+            self._far = min(chain(placed, committed), default=NEVER)
+        return None if self._far == NEVER else self._far
 
     def advance(self, now: int) -> None:
-        """Move the clock forward, over any number of blocks.
+        """Begin the block of a height, over any number of blocks; the source must hold the state before it.
 
-        Within an epoch nothing else happens. A new epoch's heights move into the ring, heights that come into range
-        move from the overflow set into the epoch queue, and what still waits from the epoch that ended is carried.
+        Everything due is in memory afterwards. Besides, the ring is filled ahead of the clock, by a bounded number of
+        timers, so that neither a rollover nor a crowded height leaves all its reading to one block.
 
         Spec: CIP-1v3 §2.2, CIP-1v3 §2.3
         Decision: D-10
-        Complexity: O(1) within an epoch. At a rollover O(log n) for each height that changes tier, at most three times
-            the length of an epoch, whatever the number of timers; over a jump, for each such height in between.
+        Complexity: O(1) if nothing comes within reach. Else O(log n), and O(log k) a timer read into a height of k: at
+            most ``READ_AHEAD_MAX`` a block, and those that are due already.
 
         Raises:
             InvariantError: If the clock is further already.
         """
         if now < self._now:
             raise InvariantError(f"the clock cannot advance from height {self._now} back to {now}")
-        epoch = epoch_of(now, self._calendar)
-        is_rollover = epoch != epoch_of(self._now, self._calendar)
-        self._now = now
-        if is_rollover:
-            self._roll_over(epoch)
+        blocks, self._now = now - self._now, now
+        self._changed.clear()
+        self._near.advance(now)
+        self._read(blocks * READ_AHEAD_MAX)
 
     def rewind(self, now: int) -> None:
-        """Move the clock back, after a revert or a reorganization. The timers stay; the caller undoes their changes.
+        """Move the clock back after the source has gone back, or drop a block that will not be committed.
 
-        Complexity: O(1) within an epoch; else O(log n) for each height of the ring and of the epoch queue. Timers
-            do not count, nor does the overflow set, whose heights only get further away.
+        Memory is given up and read again from the source.
+
+        Spec: CIP-5 §7
+        Complexity: as opening a queue.
 
         Raises:
             InvariantError: If the clock has not come that far.
         """
         if now > self._now:
             raise InvariantError(f"the clock cannot rewind from height {self._now} on to {now}")
-        epoch = epoch_of(now, self._calendar)
-        is_other_epoch = epoch != epoch_of(self._now, self._calendar)
-        self._now = now
-        if is_other_epoch:
-            near = [*self._ring.walk(), *self._epochs.walk()]
-            self._arrange(epoch, self._overflow)
-            self._timers[Tier.RING] = self._timers[Tier.EPOCH] = 0
-            for bucket in near:
-                self._file(bucket)
-
-    def rebuild(self, entries: Iterable[tuple[int, int, bytes]], now: int) -> None:
-        """Forget everything and index what the state holds.
-
-        Spec: CIP-1v3 §2
-        Complexity: O(n), plus O(log h) for each of h heights beyond the epoch queue.
-
-        Args:
-            entries: (height, sequence, timer id) of every timer; ordered by height is fastest, any order is right.
-            now: The present block height; heights up to it are due.
-
-        Raises:
-            InvariantError: If a timer occurs twice.
-        """
-        self._now = now
-        self._clear()
-        for height, sequence, timer_id in entries:
-            self._add(height, sequence, timer_id)
+        self._restart(now)
 
     def statistics(self) -> QueueStatistics:
-        """Return what lies where. Complexity: O(epoch count)."""
+        """Return what lies where. Complexity: O(log n)."""
+        epoch = epoch_of(self._now, self._calendar)
+        ring = self._source.count_below(epoch_start(epoch + 1, self._calendar))
+        reached = self._source.count_below(epoch_start(epoch + 1 + self._calendar.epoch_count, self._calendar))
         return QueueStatistics(
-            ring_timers=self._timers[Tier.RING],
-            epoch_timers=self._timers[Tier.EPOCH],
-            overflow_timers=self._timers[Tier.OVERFLOW],
-            ring_heights=len(self._ring),
-            epoch_heights=len(self._epochs),
-            overflow_heights=len(self._overflow),
-            rollovers=self._rollovers,
-            promoted=self._promoted,
-            migrated=self._migrated,
-            carried=self._carried,
+            ring_timers=ring,
+            epoch_timers=reached - ring,
+            overflow_timers=self._source.count_below(NEVER) - reached,
+            near_timers=len(self._near),
+            near_heights=self._near.heights,
+            rollovers=epoch,
         )
 
     def check_invariants(self) -> None:
-        """Check every rule of every tier.
+        """Check memory against itself and against the source, after the present block has been committed.
 
-        Complexity: O(n log n) in the timers; for tests and for a suspicion, not for every block.
+        Complexity: O(k log k) for the k timers in memory; for tests and for a suspicion, not for every block.
 
         Raises:
             InvariantError: With the first rule that is broken.
         """
-        for fault in self._faults():
+        for fault in chain(self._near.faults(), self._differences()):
             raise InvariantError(fault)
 
-    def _clear(self) -> None:
-        self._bucket_of: dict[bytes, Bucket] = {}
-        self._timers = dict.fromkeys(Tier, 0)
-        self._rollovers = self._promoted = self._migrated = self._carried = 0
-        self._arrange(epoch_of(self._now, self._calendar), Overflow())
+    def _restart(self, now: int) -> None:
+        self._now = now
+        self._near = NearTimers(self._calendar, now)
+        self._changed = {}
+        self._frontier = (0, b"")
+        self._far = None
+        self._read(READ_AHEAD_MAX)
 
-    def _arrange(self, epoch: int, overflow: Overflow) -> None:
-        self._ring = Ring(self._calendar, epoch)
-        self._epochs = EpochQueue(self._calendar, epoch)
-        self._overflow = overflow
-        self._tiers: dict[Tier, Ring | EpochQueue | Overflow] = {
-            Tier.RING: self._ring,
-            Tier.EPOCH: self._epochs,
-            Tier.OVERFLOW: overflow,
-        }
+    def _read(self, most: int) -> None:
+        """Read what is due, and ahead of it what the ring has room for, up to ``most`` timers."""
+        reach = self._now - self._now % self._stretch + self._calendar.ring_size
+        frontier, far = (reach + 1, b""), self._far
+        if far is None or far <= reach:
+            far, left = NEVER, most
+            for height, sequence, timer_id in self._source.scan(*self._frontier):
+                if height > self._now:
+                    if height > reach or left == 0:
+                        frontier, far = min(frontier, (height, timer_id)), height
+                        break
+                    left -= 1
+                self._near.add(height, sequence, timer_id)
+        self._frontier, self._far = frontier, far
 
-    def _add(self, height: int, sequence: int, timer_id: bytes) -> None:
-        if timer_id in self._bucket_of:
-            raise InvariantError(
-                f"timer {timer_id.hex()} is placed at height {height}, but it already waits at "
-                f"{self._bucket_of[timer_id].height}"
-            )
-        name = tier_of(height, self._now, self._calendar)
-        tier = self._tiers[name]
-        bucket = tier.find(height)
-        if bucket is None:
-            bucket = Bucket(height)
-            tier.put(bucket)
-        bucket.add(sequence, timer_id)
-        self._bucket_of[timer_id] = bucket
-        self._timers[name] += 1
+    def _placed_beyond(self) -> Iterator[tuple[int, int, bytes]]:
+        """Yield the timers that the present block has placed beyond the frontier."""
+        for timer_id, entry in self._changed.items():
+            if entry is not None:
+                yield *entry, timer_id
 
-    def _file(self, bucket: Bucket) -> Tier:
-        name = tier_of(bucket.height, self._now, self._calendar)
-        self._tiers[name].put(bucket)
-        self._timers[name] += len(bucket)
-        return name
+    def _committed_beyond(self, height: int) -> Iterator[tuple[int, int, bytes]]:
+        """Yield committed timers beyond the frontier, from a height on, but for those the present block removed."""
+        for entry in self._source.scan(*max(self._frontier, (height, b""))):
+            if self._changed.get(entry[2], entry) is not None:
+                yield entry
 
-    def _roll_over(self, epoch: int) -> None:
-        self._rollovers += 1
-        self._carried += self._ring.roll_over(epoch)
-        for bucket in self._epochs.take_through(epoch):
-            self._timers[Tier.EPOCH] -= len(bucket)
-            self._file(bucket)
-            self._promoted += 1
-        for bucket in self._overflow.take_below(self._beyond(epoch)):
-            self._timers[Tier.OVERFLOW] -= len(bucket)
-            if self._file(bucket) is Tier.RING:
-                self._promoted += 1
-            else:
-                self._migrated += 1
-
-    def _beyond(self, epoch: int) -> int:
-        return epoch_start(epoch + self._calendar.epoch_count + 1, self._calendar)
-
-    def _walk_due(self, now: int) -> Iterator[tuple[int, int, bytes]]:
-        for bucket in self._ring.walk_due(now):
-            height = bucket.height
-            for timer_id, sequence in bucket.ordered().items():
-                yield height, sequence, timer_id
-
-    def _faults(self) -> Iterator[str]:
-        yield from self._ring.faults()
-        yield from self._epochs.faults()
-        yield from self._overflow.faults(self._beyond(epoch_of(self._now, self._calendar)))
-        found = 0
-        for name, tier in self._tiers.items():
-            held = 0
-            for bucket in tier.walk():
-                yield from bucket.faults()
-                held += len(bucket)
-                for timer_id in bucket.sequences:
-                    if self._bucket_of.get(timer_id) is not bucket:
-                        yield f"timer {timer_id.hex()} lies at height {bucket.height}, but its entry says otherwise"
-            if held != self._timers[name]:
-                yield f"tier {name} holds {held} timers, but counts {self._timers[name]}"
-            found += held
-        if found != len(self._bucket_of):
-            yield f"the tiers hold {found} timers, but {len(self._bucket_of)} have an entry"
+    def _differences(self) -> Iterator[str]:
+        """Yield a reason for each way in which queue and source have parted."""
+        committed: dict[bytes, tuple[int, int]] = {}
+        far = NEVER
+        for height, sequence, timer_id in self._source.scan(0):
+            if (height, timer_id) >= self._frontier:
+                far = height
+                break
+            committed[timer_id] = (height, sequence)
+        held = self._near.entries()
+        for timer_id in sorted(committed.keys() | held.keys()):
+            here, there = held.get(timer_id), committed.get(timer_id)
+            if here != there:
+                yield f"timer {timer_id.hex()} has height and sequence {here} in memory, {there} in the state"
+        if self._far not in (None, far):
+            yield f"the lowest height beyond the frontier is {far}, but the queue takes it for {self._far}"
+        for timer_id in self._changed:
+            height_here, height_there = self.height_of(timer_id), self._source.height_of(timer_id)
+            if height_here != height_there:
+                yield f"the block leaves timer {timer_id.hex()} at height {height_here}, the state at {height_there}"

@@ -1,115 +1,89 @@
-"""Tier 1: one slot for each height of the epoch that has begun, and what earlier epochs carried over."""
+"""Tier 1 in memory: one slot for each of the next heights."""
 
 from collections.abc import Iterator
-from itertools import chain
 
-from sortedcontainers import SortedDict
+from sortedcontainers import SortedList
 
 from trailboss.params import CalendarParams
-from trailboss.timer_queue.buckets import Bucket
-from trailboss.timer_queue.occupancy import first_bit, rising_bits
-from trailboss.timer_queue.placement import epoch_start, ring_slot
+from trailboss.timer_queue.placement import ring_slot
 
 
 class Ring:
-    """The ring of buckets, by height modulo ring size.
+    """The ring of buckets: the bucket of a height lies in the slot of its number modulo the ring's size.
 
-    Timers that were due in an earlier epoch and still wait would share slots with heights to come, so at a rollover
-    their buckets move to a sorted map beside the slots. They are few heights, however many timers they hold.
+    It has room for the ``ring_size`` heights that come next, so no two of them share a slot. Which slots are taken is
+    kept as the bits of one integer, so "which height is the next?" needs no scan and no heap.
+
+    A bucket is a sorted list of (sequence, timer id): the timers of one height in FIFO order.
 
     Spec: CIP-1v3 §2.1
     Decision: D-10
     """
 
-    __slots__ = ("_calendar", "_carried", "_occupied", "_slots", "_start")
+    __slots__ = ("_calendar", "_first", "_slots", "_taken")
 
-    def __init__(self, calendar: CalendarParams, epoch: int) -> None:
+    def __init__(self, calendar: CalendarParams, now: int) -> None:
         self._calendar = calendar
-        self._start = epoch_start(epoch, calendar)
-        self._slots: list[Bucket | None] = [None] * calendar.ring_size
-        self._occupied = 0  # bit i stands for height self._start + i
-        self._carried = SortedDict()
+        self._first = now + 1  # the lowest height with a slot
+        self._slots: list[SortedList | None] = [None] * calendar.ring_size
+        self._taken = 0  # bit i stands for slot i
 
     def __len__(self) -> int:
-        """Return how many heights it holds. Complexity: O(1) in heights and timers."""
-        return self._occupied.bit_count() + len(self._carried)
+        """Return how many heights have a bucket. Complexity: O(1) in heights and timers."""
+        return self._taken.bit_count()
 
-    def put(self, bucket: Bucket) -> None:
-        """Hold a bucket whose epoch is the present one or an earlier one.
+    def put(self, height: int, bucket: SortedList) -> None:
+        """Hold the bucket of one of the next heights. Complexity: O(1)."""
+        slot = ring_slot(height, self._calendar)
+        self._slots[slot] = bucket
+        self._taken |= 1 << slot
 
-        Complexity: O(1); O(log c) in the c carried heights for an earlier epoch.
-        """
-        if bucket.height < self._start:
-            self._carried[bucket.height] = bucket
-            return
-        self._slots[ring_slot(bucket.height, self._calendar)] = bucket
-        self._occupied |= 1 << (bucket.height - self._start)
-
-    def find(self, height: int) -> Bucket | None:
-        """Return the bucket of a height that belongs here. Complexity: O(1)."""
-        if height < self._start:
-            carried: Bucket | None = self._carried.get(height)
-            return carried
+    def find(self, height: int) -> SortedList | None:
+        """Return the bucket of one of the next heights, or None. Complexity: O(1)."""
         return self._slots[ring_slot(height, self._calendar)]
 
     def drop(self, height: int) -> None:
-        """Forget the bucket of a height. Complexity: as `put`."""
-        if height < self._start:
-            del self._carried[height]
-            return
-        self._slots[ring_slot(height, self._calendar)] = None
-        self._occupied ^= 1 << (height - self._start)
+        """Forget the bucket of one of the next heights. Complexity: O(1)."""
+        slot = ring_slot(height, self._calendar)
+        self._slots[slot] = None
+        self._taken ^= 1 << slot
 
     def first_height(self) -> int | None:
-        """Return the lowest height held. Complexity: O(1)."""
-        if self._carried:
-            lowest: int = self._carried.peekitem(0)[0]
-            return lowest
-        return self._start + first_bit(self._occupied) if self._occupied else None
+        """Return the lowest height with a bucket. Complexity: O(1)."""
+        if not self._taken:
+            return None
+        # The slots of the heights to come start at the first one's and go around.
+        start = ring_slot(self._first, self._calendar)
+        ahead = self._taken >> start
+        if ahead:
+            return self._first + _lowest_bit(ahead)
+        return self._first + _lowest_bit(self._taken) + self._calendar.ring_size - start
 
-    def walk_due(self, now: int) -> Iterator[Bucket]:
-        """Yield the buckets of heights up to ``now``, lowest first. Complexity: O(1) a bucket."""
-        due = self._occupied & ((1 << (now - self._start + 1)) - 1)
-        return chain(self._carried.values(), self._in_slots(due))
+    def take_through(self, now: int) -> Iterator[tuple[int, SortedList]]:
+        """Remove and yield the buckets of all heights up to ``now``, lowest first; the slots then serve those after.
 
-    def walk(self) -> Iterator[Bucket]:
-        """Yield every bucket, lowest height first. Complexity: O(1) a bucket."""
-        return chain(self._carried.values(), self._in_slots(self._occupied))
-
-    def roll_over(self, epoch: int) -> int:
-        """Make room for a later epoch; return how many heights are carried over.
-
-        Complexity: O(k log c) for the k heights of the ending epoch that still wait, at most its length.
+        Complexity: O(1) a bucket.
         """
-        waiting = list(self._in_slots(self._occupied))
-        for bucket in waiting:
-            self._slots[ring_slot(bucket.height, self._calendar)] = None
-            self._carried[bucket.height] = bucket
-        self._occupied = 0
-        self._start = epoch_start(epoch, self._calendar)
-        return len(waiting)
+        while (height := self.first_height()) is not None and height <= now:
+            bucket = self.find(height)
+            self.drop(height)
+            yield height, bucket
+        self._first = now + 1
+
+    def walk(self) -> Iterator[tuple[int, SortedList]]:
+        """Yield height and bucket, lowest height first. Complexity: O(ring size)."""
+        for height in range(self._first, self._first + self._calendar.ring_size):
+            bucket = self.find(height)
+            if bucket is not None:
+                yield height, bucket
 
     def faults(self) -> Iterator[str]:
-        """Yield a reason for each rule that the tier breaks. Complexity: O(ring size + heights)."""
-        end = self._start + self._calendar.epoch_length
+        """Yield a reason for each slot whose bit is wrong. Complexity: O(ring size)."""
         for slot, bucket in enumerate(self._slots):
-            if bucket is None:
-                continue
-            if not self._start <= bucket.height < end:
-                yield f"ring slot {slot} holds height {bucket.height}, outside the epoch {self._start}..{end - 1}"
-            elif ring_slot(bucket.height, self._calendar) != slot:
-                yield f"ring slot {slot} holds height {bucket.height}, which belongs into another slot"
-            elif not self._occupied >> (bucket.height - self._start) & 1:
-                yield f"ring slot {slot} holds height {bucket.height}, but its bit says that the slot is free"
-        filled = sum(bucket is not None for bucket in self._slots)
-        if filled != self._occupied.bit_count():
-            yield f"{self._occupied.bit_count()} ring slots are marked as occupied, {filled} are"
-        for height, bucket in self._carried.items():
-            if bucket.height != height or height >= self._start:
-                yield f"height {bucket.height} is carried as {height}, although the epoch began at {self._start}"
+            if (bucket is not None) != bool(self._taken >> slot & 1):
+                yield f"ring slot {slot} is {'free' if bucket is None else 'taken'}, but its bit says otherwise"
 
-    def _in_slots(self, mask: int) -> Iterator[Bucket]:
-        for offset in rising_bits(mask):
-            bucket = self._slots[ring_slot(self._start + offset, self._calendar)]
-            if bucket is not None:
-                yield bucket
+
+def _lowest_bit(mask: int) -> int:
+    """Return the number of the lowest bit that is set; ``mask`` is positive."""
+    return (mask & -mask).bit_length() - 1

@@ -2,7 +2,15 @@
 
 import pytest
 
-from trailboss.execution.genesis import Genesis, apply_genesis, check_genesis, parse_genesis
+from trailboss.codec.canonical import decode_canonical, encode_canonical
+from trailboss.execution.genesis import (
+    Genesis,
+    apply_genesis,
+    check_genesis,
+    decode_genesis,
+    encode_genesis,
+    parse_genesis,
+)
 from trailboss.governance.rules import read_rules
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.octets import ZERO_HASH, Address
@@ -141,3 +149,61 @@ def test_instance_id_differs_when_anything_about_the_genesis_differs() -> None:
     ids = [Genesis(**{**base, **change}).instance_id() for change in changes]
     assert len(set(ids)) == len(ids)
     assert Genesis(**base).instance_id() == ids[0]
+
+
+WHOLE = Genesis(
+    chain_id=2**64 - 1,
+    preset="minimal",
+    proposer=PROPOSER,
+    system_deployers=(TWO, ONE),
+    accounts={TWO: 2**128 - 2, ONE: 1},
+    overrides={"timers.max_timers_per_actor": 2_048, "fees.max_basefee": 2**100},
+)
+
+
+@pytest.mark.parametrize("genesis", [Genesis(chain_id=7, proposer=PROPOSER), WHOLE])
+def test_genesis_comes_back_when_encoded(genesis: Genesis) -> None:
+    """Every field, the order of the deployers, and so the identity of the chain."""
+    encoded = encode_genesis(genesis)
+    decoded = decode_genesis(encoded)
+    assert decoded == genesis
+    assert encode_genesis(decoded) == encoded
+    assert decoded.instance_id() == genesis.instance_id()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"chain_id": True}, "genesis chain_id = True must be an integer"),
+        ({"preset": "lunar"}, "unknown preset 'lunar'"),
+        ({"mechanism": 5}, "genesis mechanism = 5 must be text"),
+        ({"mechanism": "lottery"}, "unknown mechanism 'lottery'"),
+        ({"proposer": b"\x01"}, "genesis proposer: Address must be 20 bytes, got 1 bytes"),
+        ({"system_deployers": {}}, "genesis system_deployers = {} must be a list"),
+        ({"system_deployers": [5]}, "genesis system_deployers: Address must be 20 bytes, got 5"),
+        ({"accounts": []}, "genesis accounts = [] must be a table"),
+        ({"accounts": {b"\x01" * 20: -1}}, "genesis accounts = -1 must be an integer"),
+        ({"accounts": {"text": 1}}, "genesis accounts: Address must be 20 bytes"),
+        ({"params": {1: 1}}, "genesis params = 1 must be text"),
+        ({"params": {"timers.colour": 1}}, "unknown parameter 'timers.colour'"),
+        (
+            {"params": {"timers.max_timers_per_actor": "many"}},
+            "timers.max_timers_per_actor = 'many' must be an integer",
+        ),
+        ({"more": 1}, "an encoded genesis is a map of exactly: chain_id, preset"),
+    ],
+)
+def test_encoded_genesis_is_refused_when_a_field_is_wrong(changes: dict[str, object], words: str) -> None:
+    """The same rules as for one that a person wrote."""
+    table = decode_canonical(encode_genesis(WHOLE))
+    assert isinstance(table, dict)
+    with pytest.raises(ConfigurationError) as caught:
+        decode_genesis(encode_canonical(table | changes))
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(("encoded", "words"), [(b"", "genesis is not canonical: "), (b"\x01", "map of exactly")])
+def test_bytes_are_refused_when_they_are_no_genesis(encoded: bytes, words: str) -> None:
+    """Not CBOR, or not a map."""
+    with pytest.raises(ConfigurationError, match=words):
+        decode_genesis(encoded)

@@ -18,7 +18,7 @@ def counted(blocks: int) -> MemoryStore:
     """Return a store whose block ``n`` sets one configuration to ``n`` and adds one timer."""
     store = MemoryStore()
     for height in range(blocks):
-        store.commit(height, {KEY: bytes([height]), keys.timer_key(height + 10, bytes(32)): b"timer"})
+        store.commit(height, {KEY: bytes([height]), keys.timer_key(height + 10, bytes([height]) * 32): b"timer"})
     return store
 
 
@@ -26,7 +26,7 @@ def test_commit_changes_values_root_and_counts_when_a_block_has_changes() -> Non
     """A committed block can be read back, counted and listed in order."""
     store = MemoryStore()
     empty = store.state_root
-    timers = {keys.timer_key(height, bytes(32)): bytes([height]) for height in (9, 3, 7)}
+    timers = {keys.timer_key(height, bytes([height]) * 32): bytes([height]) for height in (9, 3, 7)}
     root = store.commit(0, timers | {KEY: b"value"})
     assert root == store.state_root != empty
     assert (store.height, store.read(KEY), store.count(keys.TIMERS)) == (0, b"value", 3)
@@ -88,7 +88,7 @@ def test_revert_gives_the_straight_store_when_it_goes_far_back(depth) -> None:
     assert list(store.iterate(keys.TIMERS)) == list(straight.iterate(keys.TIMERS))
     store.check_invariants()
     for height in range(blocks - depth, blocks):
-        changes = {KEY: bytes([height]), keys.timer_key(height + 10, bytes(32)): b"timer"}
+        changes = {KEY: bytes([height]), keys.timer_key(height + 10, bytes([height]) * 32): b"timer"}
         assert store.commit(height, changes) == straight.commit(height, changes)
 
 

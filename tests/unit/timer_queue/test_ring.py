@@ -1,86 +1,61 @@
-"""Tier 1: slots, carried heights, and the rules that hold them apart."""
+"""Tier 1 in memory: a slot for each of the next heights."""
 
 import pytest
+from sortedcontainers import SortedList
 
 from trailboss.params import CalendarParams
-from trailboss.timer_queue.buckets import Bucket
 from trailboss.timer_queue.ring import Ring
 
 CALENDAR = CalendarParams(ring_size=8, epoch_length=4, epoch_count=4)
 
 
-def ring_with(*heights: int, epoch: int = 2) -> Ring:
-    ring = Ring(CALENDAR, epoch)
+def ring_with(*heights: int, now: int = 7) -> Ring:
+    ring = Ring(CALENDAR, now)
     for height in heights:
-        ring.put(Bucket(height))
+        ring.put(height, SortedList([(height, b"")]))
     return ring
 
 
-def heights_of(buckets) -> list[int]:
-    return [bucket.height for bucket in buckets]
+def heights_of(walk) -> list[int]:
+    return [height for height, _ in walk]
 
 
 @pytest.mark.spec("Q-01")
-def test_bucket_is_found_when_its_height_belongs_to_the_epoch() -> None:
-    """Each height of the epoch has its own slot; a free one gives nothing."""
-    ring = ring_with(8, 11)
-    assert [ring.find(height) is not None for height in range(8, 12)] == [True, False, False, True]
+def test_bucket_lies_in_the_slot_of_its_height_modulo_the_ring() -> None:
+    """The next eight heights have a slot each; a free one gives nothing."""
+    ring = ring_with(8, 11, 15)
+    assert [slot for slot, bucket in enumerate(ring._slots) if bucket is not None] == [0, 3, 7]
+    assert [height for height in range(8, 16) if ring.find(height) is not None] == [8, 11, 15]
     ring.drop(8)
     assert ring.find(8) is None
-    assert len(ring) == 1
+    assert len(ring) == 2
 
 
-def test_carried_height_does_not_meet_a_later_one_when_both_map_to_one_slot() -> None:
-    """Heights 2 and 10 share slot 2 of 8, yet both are kept."""
-    ring = ring_with(10, 2)
-    assert heights_of(ring.walk()) == [2, 10]
-    ring.drop(2)
-    assert ring.find(2) is None
-    assert ring.find(10) is not None
+@pytest.mark.spec("Q-01")
+@pytest.mark.parametrize("now", range(17))
+def test_first_height_is_the_lowest_when_the_ring_wraps(now: int) -> None:
+    """Wherever the clock stands in the ring, the nearest height comes first."""
+    assert ring_with(now=now).first_height() is None
+    assert ring_with(now + 8, now + 3, now + 5, now=now).first_height() == now + 3
+    assert ring_with(now + 8, now=now).first_height() == now + 8
 
 
-def test_walks_rise_when_heights_were_put_in_any_order() -> None:
-    """Carried heights come first, then the epoch's; what is not due yet is left out of the walk of due ones."""
-    ring = ring_with(11, 3, 9, 8, 1)
-    assert heights_of(ring.walk()) == [1, 3, 8, 9, 11]
-    assert heights_of(ring.walk_due(10)) == [1, 3, 8, 9]
-    assert heights_of(ring.walk_due(8)) == [1, 3, 8]
-
-
-def test_first_height_is_the_oldest_when_some_are_carried() -> None:
-    """It is the oldest carried height, else the epoch's first, else nothing."""
-    assert ring_with().first_height() is None
-    assert ring_with(11, 9).first_height() == 9
-    assert ring_with(11, 9, 3).first_height() == 3
-
-
-@pytest.mark.spec("Q-04")
-def test_roll_over_carries_what_still_waits() -> None:
-    """Heights of the ended epoch stay, in order, and their slots are free for heights to come."""
-    ring = ring_with(3, 8, 10)
-    assert ring.roll_over(4) == 2
-    ring.put(Bucket(16))
-    assert heights_of(ring.walk()) == [3, 8, 10, 16]
+@pytest.mark.parametrize("now", [9, 10, 40])
+def test_due_buckets_leave_in_order_when_their_heights_have_come(now: int) -> None:
+    """What has left makes room for the heights eight further on."""
+    ring = ring_with(11, 8, 9)
+    taken = [(height, bucket[0][0]) for height, bucket in ring.take_through(now)]
+    assert taken == [(height, height) for height in (8, 9, 11) if height <= now]
+    ring.put(now + 8, SortedList())
+    assert heights_of(ring.walk()) == [height for height in (11, now + 8) if height > now]
     assert list(ring.faults()) == []
 
 
-def test_faults_name_what_is_wrong_in_slots_and_carried_heights() -> None:
-    """Every rule of the ring is checked."""
+def test_faults_name_slots_whose_bit_is_wrong() -> None:
+    """A free slot marked as taken, and a taken one that is not marked."""
     ring = ring_with(8)
-    ring._slots[1], ring._slots[0] = ring._slots[0], None
-    assert list(ring.faults()) == ["ring slot 1 holds height 8, which belongs into another slot"]
-
-    ring = ring_with(8)
-    ring._slots[5] = Bucket(13)
+    ring._taken = 0b10
     assert list(ring.faults()) == [
-        "ring slot 5 holds height 13, outside the epoch 8..11",
-        "1 ring slots are marked as occupied, 2 are",
+        "ring slot 0 is taken, but its bit says otherwise",
+        "ring slot 1 is free, but its bit says otherwise",
     ]
-
-    ring = ring_with(8)
-    ring._occupied = 0b10
-    assert list(ring.faults()) == ["ring slot 0 holds height 8, but its bit says that the slot is free"]
-
-    ring = ring_with(3)
-    ring._start = 0
-    assert list(ring.faults()) == ["height 3 is carried as 3, although the epoch began at 0"]

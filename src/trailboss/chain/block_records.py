@@ -1,0 +1,192 @@
+"""A block as bytes: everything that a chain remembers of it, to be kept in a store.
+
+A record is a version byte and then positional msgpack: header, transactions as their wire bytes, receipts, the block's
+own events. Amounts are 16 bytes, for msgpack's integers have 64 bits. The hash is not in it: it is the header's.
+"""
+
+from typing import Final
+
+import msgspec
+
+from trailboss.codec.packing import pack
+from trailboss.codec.wire import decode_transaction, encode_transaction
+from trailboss.model.blocks import Block, Header, Origin, ReceiptRecord, Status, header_hash
+from trailboss.model.configs import amount_octets, amount_of
+from trailboss.model.events import EventRecord
+from trailboss.primitives.errors import ErrorObject, Fact, Rejection, RejectionReason
+from trailboss.primitives.units import U64_MAX, Cells, Cycles
+
+RECORD_VERSION: Final = 1
+"""First byte of a record."""
+
+_LEAST_INTEGER: Final = -(2**63)
+"""Of msgpack; the largest is ``U64_MAX``."""
+_HEXADECIMAL: Final = 16
+
+_StoredFact = int | bool | bytes | tuple[bytes] | None
+"""A fact of an error: text as bytes, and an integer beyond 64 bits as its hexadecimal digits in a tuple."""
+
+
+class _StoredError(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An error's words and facts. What a program raises may hold lone surrogates, which msgpack's text cannot."""
+
+    code: int
+    slug: str
+    what: bytes
+    why: bytes
+    fix: bytes
+    context: tuple[tuple[str, _StoredFact], ...]
+
+
+class _StoredReceipt(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A receipt with its four amounts as bytes."""
+
+    origin: Origin
+    origin_hash: bytes
+    sender: bytes
+    payer: bytes
+    status: Status
+    error: _StoredError | None
+    cycles_used: int
+    cells_used: int
+    reserved: bytes
+    fee_burned: bytes
+    tip: bytes
+    refund: bytes
+    return_value: bytes
+    events: tuple[EventRecord, ...]
+    timer_id: bytes
+    actor: bytes
+
+
+class _StoredBlock(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A block with its transactions as wire bytes."""
+
+    header: Header
+    transactions: tuple[bytes, ...]
+    receipts: tuple[_StoredReceipt, ...]
+    events: tuple[EventRecord, ...]
+
+
+_decoder: Final = msgspec.msgpack.Decoder(_StoredBlock)
+
+
+def encode_block(block: Block) -> bytes:
+    """Return the record of a block; `decode_block` gives an equal block back.
+
+    Raises:
+        Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a transaction's field does not fit its width on the wire.
+    """
+    stored = _StoredBlock(
+        block.header,
+        tuple(encode_transaction(transaction) for transaction in block.transactions),
+        tuple(_stored_receipt(receipt) for receipt in block.receipts),
+        block.events,
+    )
+    return bytes((RECORD_VERSION,)) + pack(stored)
+
+
+def decode_block(record: bytes) -> Block:
+    """Return the block that a record holds.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` for bytes that are not a block's record, or one of another version.
+    """
+    if not record or record[0] != RECORD_VERSION:
+        found = f"version {record[0]}" if record else "no bytes"
+        raise _malformed(f"it begins with {found}, and this program reads version {RECORD_VERSION}")
+    try:
+        stored = _decoder.decode(memoryview(record)[1:])
+        return Block(
+            header=stored.header,
+            hash=header_hash(stored.header),
+            transactions=tuple(decode_transaction(encoded) for encoded in stored.transactions),
+            receipts=tuple(_receipt(item) for item in stored.receipts),
+            events=stored.events,
+        )
+    except (msgspec.DecodeError, ValueError) as error:
+        raise _malformed(str(error)) from None
+    except Rejection as rejection:
+        raise _malformed(rejection.what) from None
+
+
+def _malformed(rule: str) -> Rejection:
+    return Rejection(RejectionReason.INVALID_DATA, f"malformed block record: {rule}")
+
+
+def _stored_receipt(receipt: ReceiptRecord) -> _StoredReceipt:
+    return _StoredReceipt(
+        receipt.origin,
+        receipt.origin_hash,
+        receipt.sender,
+        receipt.payer,
+        receipt.status,
+        None if receipt.error is None else _stored_error(receipt.error),
+        receipt.cycles_used,
+        receipt.cells_used,
+        amount_octets(receipt.reserved),
+        amount_octets(receipt.fee_burned),
+        amount_octets(receipt.tip),
+        amount_octets(receipt.refund),
+        receipt.return_value,
+        receipt.events,
+        receipt.timer_id,
+        receipt.actor,
+    )
+
+
+def _receipt(stored: _StoredReceipt) -> ReceiptRecord:
+    return ReceiptRecord(
+        origin=stored.origin,
+        origin_hash=stored.origin_hash,
+        sender=stored.sender,
+        payer=stored.payer,
+        status=stored.status,
+        error=None if stored.error is None else _error(stored.error),
+        cycles_used=Cycles(stored.cycles_used),
+        cells_used=Cells(stored.cells_used),
+        reserved=amount_of(stored.reserved),
+        fee_burned=amount_of(stored.fee_burned),
+        tip=amount_of(stored.tip),
+        refund=amount_of(stored.refund),
+        return_value=stored.return_value,
+        events=stored.events,
+        timer_id=stored.timer_id,
+        actor=stored.actor,
+    )
+
+
+def _stored_error(error: ErrorObject) -> _StoredError:
+    context = tuple((name, _stored_fact(fact)) for name, fact in error.context.items())
+    what, why, fix = map(_text_octets, (error.what, error.why, error.fix))
+    return _StoredError(error.code, error.slug, what, why, fix, context)
+
+
+def _error(stored: _StoredError) -> ErrorObject:
+    context = {name: _fact(fact) for name, fact in stored.context}
+    what, why, fix = map(_text, (stored.what, stored.why, stored.fix))
+    return ErrorObject(stored.code, stored.slug, what, why, fix, context)
+
+
+def _stored_fact(fact: Fact) -> _StoredFact:
+    if isinstance(fact, str):
+        return _text_octets(fact)
+    if fact is not None and not _LEAST_INTEGER <= fact <= U64_MAX:
+        return (f"{fact:x}".encode(),)
+    return fact
+
+
+def _fact(stored: _StoredFact) -> Fact:
+    if isinstance(stored, bytes):
+        return _text(stored)
+    if isinstance(stored, tuple):
+        return int(stored[0], _HEXADECIMAL)
+    return stored
+
+
+def _text_octets(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")
+
+
+def _text(octets: bytes) -> str:
+    return octets.decode(errors="surrogatepass")

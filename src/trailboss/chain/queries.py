@@ -1,0 +1,146 @@
+"""Reading a chain's state: accounts, storage, timers, totals, and whether all of it adds up."""
+
+from collections.abc import Iterator
+
+from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, read_rules
+from trailboss.model.actors import Account, decode_account
+from trailboss.model.configs import Economy, SchedulerTotals, amount_of, decode_record
+from trailboss.model.timers import Timer, decode_timer
+from trailboss.params import ChainParams
+from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.octets import Hash32
+from trailboss.primitives.units import U64_MAX, Height
+from trailboss.state.keys import ACCOUNTS, STORAGE, TIMERS, account_key, storage_range, timer_key, timer_range
+from trailboss.state.slots import decode_slot
+from trailboss.state.store import Store
+from trailboss.timer_queue.placement import tier_of
+from trailboss.timer_queue.queue import TimerQueue
+
+
+class StateReader:
+    """What can be asked of the state after the head, by `Chain` and through it by everybody.
+
+    Attributes:
+        params: The chain's parameters before governance.
+        store: The committed state.
+        queue: The calendar queue over it.
+    """
+
+    params: ChainParams
+    store: Store
+    queue: TimerQueue
+    _rules: tuple[Hash32, Rules] | None = None
+
+    def rules(self) -> Rules:
+        """Return the rules of the next block."""
+        if self._rules is None or self._rules[0] != self.store.state_root:
+            self._rules = (self.store.state_root, read_rules(self.params, self.store.read))
+        return self._rules[1]
+
+    def account(self, address: bytes) -> Account | None:
+        """Return an account, or None."""
+        octets = self.store.read(account_key(address))
+        return None if octets is None else decode_account(octets)
+
+    def balance(self, address: bytes) -> int:
+        """Return a balance in base units; 0 for an account that is not there."""
+        account = self.account(address)
+        return 0 if account is None else amount_of(account.balance)
+
+    def accounts(self) -> Iterator[tuple[bytes, Account]]:
+        """Yield every address and account, in order of address."""
+        for key, octets in self.store.iterate(ACCOUNTS):
+            yield key[1:], decode_account(octets)
+
+    def storage(self, address: bytes) -> dict[bytes, bytes]:
+        """Return all slots of an actor."""
+        return dict(decode_slot(octets) for _, octets in self.store.iterate(STORAGE, *storage_range(address)))
+
+    def timer(self, timer_id: bytes) -> Timer | None:
+        """Return a live timer by id, or None."""
+        height = self.store.timer_height(timer_id)
+        if height is None:
+            return None
+        octets = self.store.read(timer_key(height, timer_id))
+        return None if octets is None else decode_timer(octets)
+
+    def timers(self, first: int = 0, last: int = U64_MAX) -> Iterator[Timer]:
+        """Yield the live timers due in ``first..=last`` in order of height and, within a height, of insertion.
+
+        Complexity: O(1) a timer of the range, whatever lies outside it; what is held at once is one height's timers.
+        """
+        waiting: list[Timer] = []
+        for _, octets in self.store.iterate(TIMERS, *timer_range(Height(first), Height(last))):
+            timer = decode_timer(octets)
+            if waiting and waiting[0].height != timer.height:
+                yield from sorted(waiting, key=lambda item: item.sequence)
+                waiting.clear()
+            waiting.append(timer)
+        yield from sorted(waiting, key=lambda item: item.sequence)
+
+    def timers_at(self, height: int) -> list[Timer]:
+        """Return the live timers of one height in order of insertion. Spec: CIP-5 §3.2."""
+        return list(self.timers(height, height))
+
+    def timer_count(self) -> int:
+        """Return how many timers are live. Complexity: O(1)."""
+        return self.store.count(TIMERS)
+
+    def tier(self, timer: Timer) -> str:
+        """Return the tier that a live timer's height calls for now."""
+        return tier_of(timer.height, self.store.height, self.params.calendar).value
+
+    def economy(self) -> tuple[int, int]:
+        """Return the supply at genesis and what has been burned since, in base units."""
+        octets = self.store.read(ECONOMY_KEY)
+        if octets is None:
+            raise InvariantError("the state holds no economy record")
+        economy = decode_record(octets, Economy)
+        return amount_of(economy.supply), amount_of(economy.burned)
+
+    def circulating(self) -> int:
+        """Return the sum of all balances, in base units.
+
+        Complexity: O(accounts).
+        """
+        return sum(amount_of(account.balance) for _, account in self.accounts())
+
+    def totals(self) -> SchedulerTotals:
+        """Return the running totals over all timers."""
+        octets = self.store.read(SCHEDULER_KEY)
+        return SchedulerTotals() if octets is None else decode_record(octets, SchedulerTotals)
+
+    def check_invariants(self) -> None:
+        """Check money, timers, queue and store against one another, the slow way.
+
+        Spec: CIP-5 §5.4
+        Decision: D-35
+
+        Raises:
+            InvariantError: Naming what does not add up.
+        """
+        supply, burned = self.economy()
+        balances = self.circulating()
+        if balances + burned != supply:
+            raise InvariantError(f"balances {balances} + burned {burned} is not the supply {supply}")
+        totals = self.totals()
+        live = self.timer_count()
+        ended = totals.fired + totals.unfunded + totals.expired + totals.cancelled
+        if ended + live != totals.scheduled:
+            raise InvariantError(f"{totals.scheduled} timers scheduled, {ended} ended and {live} live")
+        self._check_timers()
+        self.queue.check_invariants()
+        self.store.check_invariants()
+
+    def _check_timers(self) -> None:
+        counts: dict[bytes, int] = {}
+        for timer in self.timers():
+            counts[timer.actor] = counts.get(timer.actor, 0) + 1
+            found = self.store.timer_height(timer.timer_id)
+            if found != timer.height:
+                raise InvariantError(f"timer {timer.timer_id.hex()} is due at {timer.height} and found at {found}")
+        for address, account in self.accounts():
+            if account.timer_count != counts.get(address, 0):
+                raise InvariantError(
+                    f"actor {address.hex()} counts {account.timer_count} timers and has {counts.get(address, 0)}"
+                )

@@ -1,0 +1,260 @@
+"""What every store does alike: blocks on top of one another, the tree of each namespace, and the way back.
+
+Where values and undo journal lie is the business of the two stores derived from this one.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.octets import Hash32
+from trailboss.primitives.units import Height
+from trailboss.state import tree
+from trailboss.state.commitment import EMPTY_ROOTS, LAYOUTS, Roots, build_roots, next_roots, state_root
+from trailboss.state.keys import STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_address, storage_key, timer_height, timer_id
+from trailboss.state.slots import SlotIndex, decode_slot
+
+BEFORE_GENESIS: Final = -1
+"""Height of a store that holds no block yet."""
+
+KEPT_ROOTS: Final = 64
+"""Changed blocks whose trees are kept for going back by pointer; further back the trees are changed back.
+
+Every kept tree costs the nodes that its block replaced, so keeping all of them would cost far more than the state.
+"""
+
+
+class Undo(Struct, frozen=True, gc=False):
+    """What takes one block, or a run of them, back.
+
+    Attributes:
+        height: Height of the block, or of the lowest one.
+        state_root: State root before it.
+        values: Value before it of every key it changed; None for none.
+    """
+
+    height: int
+    state_root: bytes
+    values: dict[bytes, bytes | None]
+
+
+class BlockStore(ABC):
+    """Committed state, a block at a time.
+
+    Invariant: ``_recent`` holds the trees before each of the last blocks of the undo journal, in the same order.
+    """
+
+    __slots__ = ("_height", "_recent", "_roots", "_slots", "_state_root")
+
+    def __init__(self) -> None:
+        self._height = BEFORE_GENESIS
+        self._roots = EMPTY_ROOTS
+        self._state_root = state_root(EMPTY_ROOTS)
+        self._slots = SlotIndex()
+        self._recent: deque[Roots] = deque(maxlen=KEPT_ROOTS)
+
+    @property
+    def height(self) -> int:
+        """Height of the last block committed; ``BEFORE_GENESIS`` if there is none."""
+        return self._height
+
+    @property
+    def state_root(self) -> Hash32:
+        """Root of the whole state."""
+        return self._state_root
+
+    @property
+    def roots(self) -> Roots:
+        """The tree of each namespace."""
+        return self._roots
+
+    @abstractmethod
+    def read(self, key: bytes) -> bytes | None:
+        """Return the value of a full key, or None if it has none."""
+
+    @abstractmethod
+    def timer_height(self, identity: bytes) -> Height | None:
+        """Return the height at which a committed timer is due, or None if there is none of that id."""
+
+    @abstractmethod
+    def _put(self, undo: Undo, changes: Mapping[bytes, bytes | None]) -> None:
+        """Write one block's changes, and what takes them back, to values and journal.
+
+        Args:
+            undo: What takes the block back.
+            changes: Value by full key, None to delete.
+        """
+
+    @abstractmethod
+    def _undo_above(self, height: int) -> list[Undo]:
+        """Return what takes back every changed block above ``height``, the newest first."""
+
+    @abstractmethod
+    def _take_back(self, height: int, undo: Undo) -> None:
+        """Write the values as they were after the block of ``height``, and drop the journal above it.
+
+        Args:
+            height: Height to go back to.
+            undo: What takes back all blocks above it at once.
+        """
+
+    def slot_names(self, address: bytes) -> Sequence[bytes]:
+        """Return the scannable slot names of an actor, ascending; live, not for keeping."""
+        return self._slots.names(address)
+
+    def count(self, namespace: bytes) -> int:
+        """Return how many keys a namespace holds."""
+        return tree.count(self._roots[namespace])
+
+    def iterate(
+        self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Yield full keys and values of a namespace, ascending by key. Do not commit or revert meanwhile.
+
+        Args:
+            namespace: One of the committed namespaces.
+            lower: Least full key of the namespace, or the beginning of one; None for the first.
+            upper: Full key that ends the range and is not in it, or the beginning of one; None for no end.
+
+        Raises:
+            InvariantError: If the tree names a key that has no value.
+        """
+        start = b"" if lower is None else lower[1:]
+        # A bound in a later namespace ends nothing in this one.
+        end = upper[1:] if upper is not None and upper.startswith(namespace) else None
+        for key, _ in tree.iterate(self._roots[namespace], LAYOUTS[namespace], start, end):
+            full_key = namespace + key
+            value = self.read(full_key)
+            if value is None:
+                raise InvariantError(f"state key {full_key.hex()} is in the tree and has no value")
+            yield full_key, value
+
+    def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
+        """Commit one block and return the new state root. A block without changes costs next to nothing.
+
+        Args:
+            height: Height of the block: one more than the last.
+            changes: The block's net changes: value by full key, None to delete.
+
+        Raises:
+            InvariantError: If the height is not the next one, a key has no committed namespace or not its width, or
+                a new slot's value is not a slot record; nothing has changed then.
+        """
+        if height != self._height + 1:
+            raise InvariantError(f"block {height} cannot be committed on top of block {self._height}")
+        if changes:
+            roots = next_roots(self._roots, changes)
+            root = state_root(roots)
+            before = {key: self.read(key) for key in changes}
+            slots = _slot_changes(changes, before)
+            self._put(Undo(height, self._state_root, before), changes)
+            self._change_slots(slots)
+            self._recent.append(self._roots)
+            self._roots, self._state_root = roots, root
+        self._height = height
+        return self._state_root
+
+    def revert(self, height: int) -> None:
+        """Go back to exactly the state after the block of ``height``.
+
+        Complexity: O(keys changed since). The trees themselves go back by pointer within ``KEPT_ROOTS`` changed blocks,
+        and are changed back in one batch from further away.
+
+        Args:
+            height: ``BEFORE_GENESIS`` up to the present height.
+
+        Raises:
+            InvariantError: If the store is not above that height, or the trees changed back miss their old root.
+        """
+        if not BEFORE_GENESIS <= height <= self._height:
+            raise InvariantError(f"cannot go back to block {height} from block {self._height}")
+        undone = self._undo_above(height)
+        restored: dict[bytes, bytes | None] = {}
+        for undo in undone:
+            restored.update(undo.values)
+        root = Hash32(undone[-1].state_root) if undone else self._state_root
+        roots = self._roots_before(len(undone), restored)
+        if state_root(roots) != root:
+            raise InvariantError(f"going back to block {height} gives another state root than it had")
+        slots = _slot_changes(restored, {key: self.read(key) for key in restored if key[0] == STORAGE_BYTE})
+        self._take_back(height, Undo(height + 1, root, restored))
+        self._change_slots(slots)
+        for _ in range(min(len(undone), len(self._recent))):
+            self._recent.pop()
+        self._roots, self._state_root, self._height = roots, root, height
+
+    def check_invariants(self) -> None:
+        """Build trees, root, slot names and heights of timers from the values alone; compare with the kept ones.
+
+        Raises:
+            InvariantError: If any of them differs.
+        """
+        rebuilt = build_roots(self._values_in_order())
+        for namespace, root in rebuilt.items():
+            kept = self._roots[namespace]
+            if (tree.digest(kept), tree.count(kept)) != (tree.digest(root), tree.count(root)):
+                raise InvariantError(f"the tree of namespace {namespace.decode()} is not that of its values")
+        if self._state_root != state_root(rebuilt):
+            raise InvariantError("the state root is not that of the trees")
+        slots = SlotIndex()
+        for key, record in self._values_in_order():
+            if key[0] == STORAGE_BYTE:
+                address, (name, _) = storage_address(key), decode_slot(record)
+                if storage_key(address, name) != key:
+                    raise InvariantError(f"state key {key.hex()} is not that of the slot {name.hex()} that it holds")
+                slots.add(address, name)
+        if slots.all_names() != self._slots.all_names():
+            raise InvariantError("the slot names in order are not those of the stored slots")
+        for key, _ in self.iterate(TIMERS):
+            if self.timer_height(timer_id(key)) != timer_height(key):
+                raise InvariantError(f"timer {timer_id(key).hex()} is not found at its height {timer_height(key)}")
+
+    @abstractmethod
+    def _values_in_order(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield every full key and value as they are stored, ascending by key, without asking the trees."""
+
+    def _roots_before(self, blocks: int, restored: Mapping[bytes, bytes | None]) -> Roots:
+        """Return the trees as they were ``blocks`` changed blocks ago, when the values were as in ``restored``."""
+        if not blocks:
+            return self._roots
+        if blocks <= len(self._recent):
+            return self._recent[-blocks]
+        return next_roots(self._roots, restored)
+
+    def _change_slots(self, slots: "_SlotMoves") -> None:
+        for address, name in slots.added:
+            self._slots.add(address, name)
+        for address, name in slots.removed:
+            self._slots.remove(address, name)
+
+
+class _SlotMoves(Struct, frozen=True):
+    """Address and name of the slots that a batch of changes adds and removes."""
+
+    added: list[tuple[bytes, bytes]]
+    removed: list[tuple[bytes, bytes]]
+
+
+def _slot_changes(changes: Mapping[bytes, bytes | None], before: Mapping[bytes, bytes | None]) -> _SlotMoves:
+    """Return which slots ``changes`` adds and removes, where the values were as in ``before``.
+
+    Raises:
+        InvariantError: If an added or removed value is not a slot record.
+    """
+    slots = [(key, value, before[key]) for key, value in changes.items() if key[0] == STORAGE_BYTE]
+    return _SlotMoves(
+        [(storage_address(key), decode_slot(new)[0]) for key, new, old in slots if old is None and new is not None],
+        [(storage_address(key), decode_slot(old)[0]) for key, new, old in slots if new is None and old is not None],
+    )
+
+
+def timer_moves(changes: Mapping[bytes, bytes | None]) -> dict[bytes, Height | None]:
+    """Return the height of every timer that ``changes`` sets, by id, and None for every other one that it deletes."""
+    timers = [(key, value) for key, value in changes.items() if key[0] == TIMERS_BYTE]
+    moves: dict[bytes, Height | None] = {timer_id(key): None for key, value in timers if value is None}
+    moves.update((timer_id(key), timer_height(key)) for key, value in timers if value is not None)
+    return moves

@@ -1,0 +1,149 @@
+"""A chain directory in use: its lock, its tables, and a head that follows every transaction.
+
+Decision: D-48
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from trailboss.primitives.errors import StorageError
+from trailboss.state import files
+from trailboss.state.files import DirectoryLock, Head, HeadFile
+from trailboss.state.journal import Marker
+from trailboss.state.recovery import check_rest, initialize, load_genesis, load_marker
+from trailboss.state.tables import Tables, Transaction, check_structure
+
+
+class ChainDirectory:
+    """The files of one chain, locked and open.
+
+    Attributes:
+        path: The directory.
+        tables: Its tables.
+        genesis: What the chain was made from.
+        marker: What the last transaction left.
+    """
+
+    __slots__ = ("_clean", "_closing", "_head", "_refusal", "genesis", "marker", "path", "tables")
+
+    @classmethod
+    def create(cls, path: Path, genesis: bytes, *, durable: bool, map_size: int) -> Self:
+        """Make a chain without blocks, and open it.
+
+        The file of the tables gets its name last. So a directory in which this was interrupted holds no chain, and one
+        can be created there again.
+
+        Raises:
+            StorageError: If a chain or anything else is there already, or it cannot be written.
+        """
+        files.make_directory(path)
+        files.check_vacant(path)
+        with ExitStack() as closing:
+            closing.callback(DirectoryLock(path).release)
+            files.check_vacant(path)
+            _make(path, genesis, durable=durable, map_size=map_size)
+            return cls(path, closing, durable=durable, map_size=map_size)
+
+    @classmethod
+    def open(cls, path: Path, *, durable: bool, map_size: int) -> Self:
+        """Open the directory of a chain.
+
+        Raises:
+            StorageError: If there is no chain, it is in use, of another format, damaged, truncated or behind its head.
+        """
+        files.check_present(path)
+        with ExitStack() as closing:
+            closing.callback(DirectoryLock(path).release)
+            return cls(path, closing, durable=durable, map_size=map_size)
+
+    def __init__(self, path: Path, closing: ExitStack, *, durable: bool, map_size: int) -> None:
+        """Open the files of a directory; use `create` or `open`.
+
+        Args:
+            path: The directory.
+            closing: What releases its lock; it is taken over if opening succeeds.
+            durable: Whether a transaction returns only when it is on disk.
+            map_size: Bytes of address space to begin with.
+        """
+        self.path = path
+        self._clean = files.is_clean(path)
+        if not self._clean:
+            check_structure(path.joinpath(files.TABLES_NAME))
+        self.tables = Tables(path.joinpath(files.TABLES_NAME), map_size=map_size, durable=durable)
+        closing.callback(self.tables.close)
+        self.genesis = load_genesis(self.tables)
+        self.marker = load_marker(self.tables)
+        files.check_head(path.joinpath(files.HEAD_NAME), _head(self.marker), tables_are_clean=self._clean)
+        if not self._clean:
+            check_rest(self.tables)
+        self._head = HeadFile(path.joinpath(files.HEAD_NAME))
+        closing.callback(self._head.close)
+        self._head.reset(_head(self.marker))
+        self._refusal: str | None = None
+        self._closing = closing.pop_all()
+
+    def write(self, action: Callable[[Transaction], Marker]) -> None:
+        """Do in one transaction what ``action`` does; it writes and returns the marker. See `Tables.write`.
+
+        Raises:
+            StorageError: If the disk is full or fails; nothing more can be written then.
+        """
+        self._clean = False
+        try:
+            self.marker = self.tables.write(action)
+            self._head.write(_head(self.marker))
+        except StorageError as error:
+            self._refusal = f"it stopped when {error.path} failed: {error.what}"
+            raise
+
+    def check_writable(self) -> None:
+        """Check that blocks can still be written.
+
+        Raises:
+            StorageError: If the directory is closed, or writing it has failed.
+        """
+        if self._refusal is not None:
+            raise StorageError(self.path, f"the store takes no more blocks: {self._refusal}", "open it again")
+
+    def abandon(self) -> None:
+        """Close all files without noting that they were closed in order."""
+        self._refusal = "what it holds does not agree"
+        self.close()
+
+    def close(self) -> None:
+        """Close all files and release the directory; more than once is fine."""
+        changed_in_order = self._refusal is None and not self._clean
+        self._refusal = self._refusal or "it is closed"
+        with self._closing:
+            if changed_in_order:
+                files.write_clean(self.path)
+
+
+def _head(marker: Marker) -> Head:
+    return Head(marker.transaction, marker.height, marker.state_root)
+
+
+def _make(path: Path, genesis: bytes, *, durable: bool, map_size: int) -> None:
+    """Write the files of a chain without blocks."""
+    unfinished = path.joinpath(files.UNFINISHED_NAME)
+    with files.explained(unfinished):
+        unfinished.unlink(missing_ok=True)
+    tables = Tables(unfinished, map_size=map_size, durable=durable, create=True)
+    try:
+        marker = initialize(tables, genesis)
+    finally:
+        tables.close()
+    head = HeadFile(path.joinpath(files.HEAD_NAME))
+    try:
+        head.reset(_head(marker))
+        if durable:
+            head.make_durable()
+    finally:
+        head.close()
+    with files.explained(path):
+        unfinished.rename(path.joinpath(files.TABLES_NAME))
+    if durable:
+        files.make_durable(path)
+        files.make_durable(path.parent)

@@ -1,0 +1,334 @@
+"""Committed state in a directory: blocks staged in memory, sealed in one transaction, and the way back.
+
+A sealed block is one row of the journal; the flat tables follow every 64 changed blocks, in key order, in the same
+transaction as the marker that says so. What the tables do not have yet lies in memory, as do the trees, which are
+built from the flat tables when the chain is opened.
+
+Decision: D-48
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from enum import Enum
+from heapq import merge
+from pathlib import Path
+from typing import Final, Self
+
+from msgspec import Struct
+
+from trailboss.primitives.errors import InvariantError, StorageError
+from trailboss.primitives.octets import Hash32
+from trailboss.primitives.units import U64_MAX, Height
+from trailboss.state import files
+from trailboss.state.block_store import BlockStore, Undo, timer_moves
+from trailboss.state.chain_directory import ChainDirectory
+from trailboss.state.commitment import state_root
+from trailboss.state.journal import Marker, decode_row, encode_row
+from trailboss.state.recovery import (
+    load_flat,
+    load_rows,
+    put_marker,
+    read_row,
+)
+from trailboss.state.tables import (
+    BLOCKS,
+    JOURNAL,
+    STATE,
+    TIMER_HEIGHTS,
+    Transaction,
+    height_key,
+    key_height,
+)
+
+
+class StoreSettings(Struct, frozen=True):
+    """What a store on disk is tuned with. None of it changes what the files mean.
+
+    Attributes:
+        flush_interval: Changed blocks after which the flat tables follow the journal. More save writes, for timers that
+            live shorter never reach the tables; they cost memory and a longer opening.
+        kept_journal: Changed blocks that the journal keeps; a chain can go back that far. A row holds the old and the
+            new value of what its block changed: a few hundred bytes for a transfer, 50 KB for 100 timers.
+        map_size: Bytes of address space that the file begins with; a power of two times the page size.
+    """
+
+    flush_interval: int = 64
+    kept_journal: int = 4_096
+    map_size: int = 1 << 24
+
+
+DEFAULT_SETTINGS: Final = StoreSettings()
+
+
+class _Unknown(Enum):
+    """A key that no pending change concerns, as against one that is deleted (None)."""
+
+    UNKNOWN = "unknown"
+
+
+_UNKNOWN: Final = _Unknown.UNKNOWN
+
+
+class DiskStore(BlockStore):
+    """A store in a directory.
+
+    Invariant: the flat tables hold the state at the marker's flushed height; ``_pending`` and ``_pending_timers`` hold
+    what differs since. ``_staged`` holds the journal rows of the changed blocks that are not sealed yet.
+    """
+
+    __slots__ = ("_directory", "_pending", "_pending_timers", "_settings", "_staged", "_tables", "_unflushed")
+
+    @classmethod
+    def create(
+        cls, directory: Path, genesis: bytes, *, durable: bool = True, settings: StoreSettings = DEFAULT_SETTINGS
+    ) -> Self:
+        """Make a chain directory and open it. If that is interrupted, the directory can be created again.
+
+        Args:
+            directory: The directory; it is made, with its parents, if it is not there.
+            genesis: What the chain is made from; opaque here.
+            durable: See `open`.
+            settings: See `StoreSettings`.
+
+        Raises:
+            StorageError: If a chain or anything else is there already, or it cannot be written.
+        """
+        return cls(ChainDirectory.create(directory, genesis, durable=durable, map_size=settings.map_size), settings)
+
+    @classmethod
+    def open(cls, directory: Path, *, durable: bool = True, settings: StoreSettings = DEFAULT_SETTINGS) -> Self:
+        """Open a chain directory, and check that it holds what was sealed last.
+
+        Complexity: O(state), about 4 µs a key after an orderly close and 10 µs otherwise.
+
+        Args:
+            directory: The directory.
+            durable: Whether `seal` and `revert` return only when everything is on disk. Otherwise they survive the end
+                of the process, but not of the machine: for tests and for imports.
+            settings: See `StoreSettings`.
+
+        Raises:
+            StorageError: If there is no chain, it is in use, of another format, damaged, truncated or behind its head.
+        """
+        return cls(ChainDirectory.open(directory, durable=durable, map_size=settings.map_size), settings)
+
+    def __init__(self, directory: ChainDirectory, settings: StoreSettings) -> None:
+        """Load what a directory holds; use `create` or `open`.
+
+        Args:
+            directory: The directory, open; it is closed if what it holds does not agree.
+            settings: See `StoreSettings`.
+        """
+        super().__init__()
+        self._directory, self._tables, self._settings = directory, directory.tables, settings
+        self._pending: dict[bytes, bytes | None] = {}
+        self._pending_timers: dict[bytes, Height | None] = {}
+        self._staged: list[tuple[int, bytes]] = []
+        self._unflushed = 0
+        with ExitStack() as failing:
+            failing.callback(directory.abandon)
+            self._roots, self._slots = load_flat(directory.tables, directory.marker)
+            self._state_root = state_root(self._roots)
+            self._replay()
+            failing.pop_all()
+
+    def _replay(self) -> None:
+        """Commit again what the journal has above the flat tables, and compare the root with the marker's."""
+        for row in load_rows(self._tables, self._directory.marker):
+            self._check_root(row.root_before)
+            self._height = row.height - 1
+            self.commit(row.height, row.redo())
+        self._check_root(self._directory.marker.state_root)
+        self._height = self._directory.marker.height
+        self._unflushed = len(self._staged)
+        self._staged.clear()
+
+    def _check_root(self, expected: bytes) -> None:
+        if self._state_root != expected:
+            what = f"the tables give state root {self._state_root.hex()}, and {expected.hex()} was sealed"
+            raise StorageError(self._tables.path, what, files.RESTORE)
+
+    @property
+    def path(self) -> Path:
+        """The chain directory."""
+        return self._directory.path
+
+    @property
+    def genesis(self) -> bytes:
+        """What was given to `create`."""
+        return self._directory.genesis
+
+    @property
+    def floor(self) -> int:
+        """Lowest height that the store can go back to; ``BEFORE_GENESIS`` until the journal has been pruned."""
+        return self._directory.marker.floor
+
+    def read(self, key: bytes) -> bytes | None:
+        """Return the value of a full key, or None if it has none."""
+        value = self._pending.get(key, _UNKNOWN)
+        return self._tables.get(STATE, key) if value is _UNKNOWN else value
+
+    def timer_height(self, identity: bytes) -> Height | None:
+        """Return the height at which a committed timer is due, or None if there is none of that id."""
+        height = self._pending_timers.get(identity, _UNKNOWN)
+        if height is not _UNKNOWN:
+            return height
+        stored = self._tables.get(TIMER_HEIGHTS, identity)
+        return None if stored is None else Height(key_height(stored))
+
+    def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
+        """Stage one block; see `BlockStore.commit`. It is durable when it is sealed.
+
+        Raises:
+            StorageError: If the store is closed or has failed.
+        """
+        self._directory.check_writable()
+        return super().commit(height, changes)
+
+    def revert(self, height: int) -> None:
+        """Go back to exactly the state after the block of ``height``; see `BlockStore.revert`.
+
+        What is not sealed is undone in memory. What is sealed is undone in one transaction, with the block records
+        above ``height``; it is durable when this returns.
+
+        Raises:
+            StorageError: If the journal does not reach that far, or the store is closed or has failed.
+        """
+        self._directory.check_writable()
+        super().revert(height)
+
+    def seal(self, record: tuple[int, bytes] | None) -> None:
+        """Make everything staged durable, in one transaction.
+
+        Args:
+            record: Height and block record to store with it; None for none. Heights of records ascend.
+
+        Raises:
+            InvariantError: If the record's height is not above that of the last record, or is above the last block.
+            StorageError: If the disk is full or fails, or the store is closed or has failed. It refuses everything
+                from then on; what was sealed before is safe.
+        """
+        self._directory.check_writable()
+        if record is not None:
+            self._check_record_height(record[0])
+        elif self._height == self._directory.marker.height:
+            return
+        unflushed = self._unflushed + len(self._staged)
+        flush = unflushed >= self._settings.flush_interval
+        tables, old = self._tables, self._directory.marker
+
+        def action(transaction: Transaction) -> Marker:
+            for height, row in self._staged:
+                tables.put_record(transaction, JOURNAL, height_key(height), row)
+            if record is not None:
+                tables.put_record(transaction, BLOCKS, height_key(record[0]), record[1])
+            flushed, floor = (old.flushed_height, old.flushed_root), old.floor
+            if flush:
+                self._put_flat(transaction, self._pending)
+                deleted = tables.delete_first(transaction, JOURNAL, self._settings.kept_journal)
+                flushed = (self._height, self._state_root)
+                floor = floor if deleted is None else key_height(deleted)
+            return put_marker(tables, transaction, Marker(0, self._height, self._state_root, *flushed, floor))
+
+        self._directory.write(action)
+        self._staged.clear()
+        self._unflushed = 0 if flush else unflushed
+        if flush:
+            self._pending.clear()
+            self._pending_timers.clear()
+
+    def record_at(self, height: int) -> tuple[int, bytes]:
+        """Return height and content of the last sealed block record at or below ``height``.
+
+        Raises:
+            StorageError: If there is none, or it is damaged.
+        """
+        found = self._tables.record_to(BLOCKS, height_key(height))
+        if found is None:
+            raise StorageError(self._tables.path, f"there is no block record at or below {height}", files.RESTORE)
+        return key_height(found[0]), found[1]
+
+    def records(self, first: int) -> Iterator[tuple[int, bytes]]:
+        """Yield height and content of the sealed block records from ``first`` on, ascending.
+
+        Blocks may be sealed or reverted meanwhile: what is there when its turn comes is yielded.
+
+        Raises:
+            StorageError: If one is damaged.
+        """
+        found = self._tables.record_from(BLOCKS, height_key(first))
+        while found is not None:
+            height = key_height(found[0])
+            yield height, found[1]
+            found = self._tables.record_from(BLOCKS, height_key(height + 1))
+
+    def close(self) -> None:
+        """Close the store and release the directory; what is staged and not sealed is gone. More than once is fine."""
+        self._directory.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _put(self, undo: Undo, changes: Mapping[bytes, bytes | None]) -> None:
+        self._staged.append((undo.height, encode_row(undo, changes)))
+        self._pending.update(changes)
+        self._pending_timers.update(timer_moves(changes))
+
+    def _undo_above(self, height: int) -> list[Undo]:
+        undone = [decode_row(row).undo() for staged, row in reversed(self._staged) if staged > height]
+        if height < self._directory.marker.height:
+            if height < self.floor:
+                what = f"the journal reaches back to block {self.floor}, not to block {height}"
+                raise StorageError(self._tables.path, what, "go back less far, or replay an export of the chain")
+            rows = [read_row(self._tables, *row) for row in self._tables.scan(JOURNAL, height_key(height + 1))]
+            undone += [row.undo() for row in reversed(rows)]
+        return undone
+
+    def _take_back(self, height: int, undo: Undo) -> None:
+        tables, old = self._tables, self._directory.marker
+        flat = height < old.flushed_height
+
+        def action(transaction: Transaction) -> Marker:
+            tables.delete_from(transaction, JOURNAL, height_key(height + 1))
+            tables.delete_from(transaction, BLOCKS, height_key(height + 1))
+            flushed = (old.flushed_height, old.flushed_root)
+            if flat:
+                self._put_flat(transaction, undo.values)
+                flushed = (height, undo.state_root)
+            return put_marker(tables, transaction, Marker(0, height, undo.state_root, *flushed, old.floor))
+
+        if height < old.height:
+            self._directory.write(action)
+        self._staged = [row for row in self._staged if row[0] <= height]
+        if flat:
+            self._pending.clear()
+            self._pending_timers.clear()
+        else:
+            self._pending.update(undo.values)
+            self._pending_timers.update(timer_moves(undo.values))
+        self._unflushed = sum(1 for _ in tables.scan(JOURNAL, height_key(self._directory.marker.flushed_height + 1)))
+
+    def _values_in_order(self) -> Iterator[tuple[bytes, bytes]]:
+        # A pending value comes before the flat one of the same key, and replaces it.
+        flat = ((key, 1, value) for key, value in self._tables.scan(STATE))
+        last = b""
+        for key, _, value in merge(((key, 0, self._pending[key]) for key in sorted(self._pending)), flat):
+            if key != last and value is not None:
+                yield key, value
+            last = key
+
+    def _put_flat(self, transaction: Transaction, changes: Mapping[bytes, bytes | None]) -> None:
+        """Write changes to the flat tables, in the order of their keys, which touches the fewest pages."""
+        for key in sorted(changes):
+            self._tables.replace(transaction, STATE, key, changes[key])
+        for identity, height in sorted(timer_moves(changes).items()):
+            self._tables.replace(transaction, TIMER_HEIGHTS, identity, None if height is None else height_key(height))
+
+    def _check_record_height(self, height: int) -> None:
+        last = self._tables.record_to(BLOCKS, height_key(U64_MAX))
+        least = 0 if last is None else key_height(last[0]) + 1
+        if not least <= height <= self._height:
+            raise InvariantError(f"a block record of height {height} must lie within {least}..={self._height}")

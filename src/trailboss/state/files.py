@@ -1,0 +1,264 @@
+"""What a chain directory needs of the operating system: a lock, durable names, and two small files beside the tables.
+
+```text
+lock    the process id of whoever has the chain open; the lock is the kernel's and ends with the process
+head    two slots of 512 bytes, written in turn after every transaction of the tables, never flushed
+        slot = transaction(8) ‖ height(8, signed) ‖ state root(32) ‖ sha256 of those
+clean   size(8) ‖ sha256 of the tables' file(32) ‖ sha256 of those, written when the chain is closed
+```
+
+Why a head: LMDB takes the newest of its two meta pages, so one flipped bit there would silently give the block before.
+The head says which transaction was committed last. A slot lies within one sector and is written by one call, so that
+neither a killed process nor a power cut can tear it.
+
+Decision: D-48
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import file_digest, sha256
+from pathlib import Path
+from struct import Struct
+from typing import Final, NamedTuple
+
+from trailboss.primitives.errors import StorageError
+
+TABLES_NAME: Final = "chain.mdb"
+UNFINISHED_NAME: Final = "chain.mdb.new"
+LOCK_NAME: Final = "lock"
+HEAD_NAME: Final = "head"
+CLEAN_NAME: Final = "clean"
+
+SLOTS: Final = 2
+SLOT_WIDTH: Final = 512
+
+RESTORE: Final = "restore the directory from a copy, or import an export of the chain"
+
+FOREIGN_SHOWN: Final = 5
+"""Most foreign files that a message names."""
+
+_FILE_MODE: Final = 0o644
+_PID_DIGITS: Final = 20
+_HEAD: Final = Struct(">Qq32s")
+_CLEAN: Final = Struct(">Q32s")
+
+
+class Head(NamedTuple):
+    """What was committed last.
+
+    Attributes:
+        transaction: Number of the tables' transaction.
+        height: Height of the last durable block.
+        state_root: State root after it.
+    """
+
+    transaction: int
+    height: int
+    state_root: bytes
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses into a `StorageError` about ``path``."""
+    try:
+        yield
+    except OSError as error:
+        what = f"the system refuses: {error.strerror or error}"
+        raise StorageError(path, what, "mend that and try again; no sealed block is lost") from error
+
+
+def make_directory(directory: Path) -> None:
+    """Make a directory and those above it, if they are not there.
+
+    Raises:
+        StorageError: If it is something else, or cannot be made.
+    """
+    with explained(directory):
+        if directory.exists() and not directory.is_dir():
+            raise StorageError(directory, "it is not a directory", "name a new or empty directory")
+        directory.mkdir(parents=True, exist_ok=True)
+
+
+def check_vacant(directory: Path) -> None:
+    """Check that a chain can be made in a directory: it holds nothing but what an unfinished attempt left there.
+
+    Raises:
+        StorageError: If it holds a chain or anything else.
+    """
+    with explained(directory):
+        names = sorted(entry.name for entry in directory.iterdir())
+    if TABLES_NAME in names:
+        raise StorageError(directory, "a chain is there already", "open it, or choose another directory")
+    foreign = [name for name in names if name not in (UNFINISHED_NAME, LOCK_NAME, HEAD_NAME)]
+    if foreign:
+        what = f"the directory holds something else: {', '.join(foreign[:FOREIGN_SHOWN])}"
+        raise StorageError(directory, what, "choose an empty or new directory")
+
+
+def check_present(directory: Path) -> None:
+    """Check that a directory holds a chain.
+
+    Raises:
+        StorageError: If it is not there, or no directory, or holds no chain.
+    """
+    with explained(directory):
+        if not directory.exists():
+            raise StorageError(directory, "there is no such directory", "create a chain there, or name another one")
+        if not directory.is_dir():
+            raise StorageError(directory, "it is not a directory", "name the directory of a chain")
+        names = sorted(entry.name for entry in directory.iterdir())
+    if UNFINISHED_NAME in names and TABLES_NAME not in names:
+        raise StorageError(directory, "the creation of a chain was interrupted here", "create it again")
+    if TABLES_NAME not in names:
+        raise StorageError(directory, f"there is no chain here: no {TABLES_NAME}", "create one, or name another")
+
+
+class DirectoryLock:
+    """The right to use a chain directory, held by at most one store on the machine."""
+
+    def __init__(self, directory: Path) -> None:
+        """Take the lock.
+
+        Raises:
+            StorageError: If another store holds it, naming its process, or the file cannot be written.
+        """
+        path = directory.joinpath(LOCK_NAME)
+        with explained(path):
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+        try:
+            self._take(path)
+        except StorageError:
+            os.close(self._file)
+            raise
+
+    def _take(self, path: Path) -> None:
+        with explained(path):
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                holder = os.pread(self._file, _PID_DIGITS, 0).decode("ascii", "replace").strip()
+                here = " (this one)" if holder == str(os.getpid()) else ""
+                what = f"the chain is in use by process {holder or 'unknown'}{here}"
+                raise StorageError(path.parent, what, "close it there first") from error
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Give the lock back; the file stays."""
+        os.close(self._file)
+
+
+class HeadFile:
+    """The ``head`` of a chain directory, open for writing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with explained(path):
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+
+    def write(self, head: Head) -> None:
+        """Write the head after a transaction, over the one before the last."""
+        with explained(self._path):
+            os.pwrite(self._file, _slot(head), head.transaction % SLOTS * SLOT_WIDTH)
+
+    def reset(self, head: Head) -> None:
+        """Write both slots."""
+        with explained(self._path):
+            os.pwrite(self._file, _slot(head) * SLOTS, 0)
+            os.ftruncate(self._file, SLOTS * SLOT_WIDTH)
+
+    def make_durable(self) -> None:
+        """Wait until the head is on disk."""
+        with explained(self._path):
+            os.fsync(self._file)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+def check_head(path: Path, found: Head, *, tables_are_clean: bool) -> None:
+    """Check that the tables are not behind the head. A directory without a head has nothing to compare with.
+
+    Args:
+        path: The head.
+        found: What the tables say was committed last.
+        tables_are_clean: Whether the tables are known to be as they were closed; then the head need not be readable.
+
+    Raises:
+        StorageError: If the tables are behind it or contradict it, or it is damaged.
+    """
+    with explained(path):
+        if not path.exists():
+            return
+        octets = path.read_bytes()
+    slots = [_read_slot(octets[at : at + SLOT_WIDTH]) for at in range(0, SLOTS * SLOT_WIDTH, SLOT_WIDTH)]
+    readable = [slot for slot in slots if slot is not None]
+    if not readable:
+        if tables_are_clean:
+            return
+        fix = "remove it to open the chain as its tables have it: the last block may be missing then"
+        raise StorageError(path, "the record of the last block is damaged", fix)
+    last = max(readable)
+    # A slot that cannot be read may have been the newer one.
+    least = last.transaction if tables_are_clean or len(readable) == SLOTS else last.transaction + 1
+    if found.transaction < least:
+        what = (
+            f"the tables are behind the head: they end with transaction {found.transaction} at block {found.height}, "
+            f"and transaction {least} had been committed (block {last.height} at least)"
+        )
+        raise StorageError(path.parent.joinpath(TABLES_NAME), what, RESTORE)
+    if found.transaction == last.transaction and found != last:
+        what = f"block {found.height} with root {found.state_root.hex()} is not the head that was committed: "
+        what += f"block {last.height} with root {last.state_root.hex()}"
+        raise StorageError(path.parent.joinpath(TABLES_NAME), what, RESTORE)
+
+
+def write_clean(directory: Path) -> None:
+    """Note size and digest of the tables' file, which nobody writes any more."""
+    tables = directory.joinpath(TABLES_NAME)
+    with explained(directory.joinpath(CLEAN_NAME)):
+        content = _CLEAN.pack(tables.stat().st_size, _digest(tables))
+        directory.joinpath(CLEAN_NAME).write_bytes(content + sha256(content).digest())
+
+
+def is_clean(directory: Path) -> bool:
+    """Tell whether the tables' file is exactly as it was when the chain was last closed."""
+    path, tables = directory.joinpath(CLEAN_NAME), directory.joinpath(TABLES_NAME)
+    with explained(path):
+        octets = path.read_bytes() if path.exists() else b""
+        content, checksum = octets[: _CLEAN.size], octets[_CLEAN.size :]
+        if checksum != sha256(content).digest() or len(content) != _CLEAN.size:
+            return False
+        size, digest = _CLEAN.unpack(content)
+        return bool(tables.stat().st_size == size and _digest(tables) == digest)
+
+
+def make_durable(directory: Path) -> None:
+    """Wait until the names in a directory are on disk."""
+    with explained(directory):
+        file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").digest()
+
+
+def _slot(head: Head) -> bytes:
+    content = _HEAD.pack(*head)
+    return (content + sha256(content).digest()).ljust(SLOT_WIDTH, b"\x00")
+
+
+def _read_slot(octets: bytes) -> Head | None:
+    """Return the head in a slot, or None if it is torn or damaged."""
+    content, checksum = octets[: _HEAD.size], octets[_HEAD.size : _HEAD.size + sha256().digest_size]
+    if len(octets) != SLOT_WIDTH or checksum != sha256(content).digest():
+        return None
+    return Head(*_HEAD.unpack(content))

@@ -1,0 +1,120 @@
+"""The records of a chain's tables, each with a checksum over its table, its key and itself.
+
+Decision: D-48
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from trailboss.state.block_store import Undo
+
+
+class DamagedRecord(ValueError):
+    """A record whose checksum or form is wrong."""
+
+
+class JournalRow(Struct, frozen=True, array_like=True, gc=False):
+    """What one changed block did: enough to do it again and to take it back.
+
+    Attributes:
+        height: Height of the block.
+        root_before: State root before it.
+        changes: Full key, value before and value after of everything it changed; None for none.
+    """
+
+    height: int
+    root_before: bytes
+    changes: list[tuple[bytes, bytes | None, bytes | None]]
+
+    def undo(self) -> Undo:
+        """Return what takes the block back."""
+        return Undo(self.height, self.root_before, {key: old for key, old, _ in self.changes})
+
+    def redo(self) -> dict[bytes, bytes | None]:
+        """Return the block's changes: value by full key, None to delete."""
+        return {key: new for key, _, new in self.changes}
+
+
+class Marker(Struct, array_like=True):
+    """What a transaction left; the last record that it writes.
+
+    Attributes:
+        transaction: Number of the transaction.
+        height: Height of the last durable block.
+        state_root: State root after it.
+        flushed_height: Height whose state the flat tables hold.
+        flushed_root: State root after that height.
+        floor: Lowest height that the journal reaches back to.
+    """
+
+    transaction: int
+    height: int
+    state_root: bytes
+    flushed_height: int
+    flushed_root: bytes
+    floor: int
+
+
+CHECKSUM_WIDTH: Final = 32
+
+# Roots are bytes of a type of their own.
+_encode: Final = msgspec.msgpack.Encoder(enc_hook=bytes).encode
+_decode_row: Final = msgspec.msgpack.Decoder(JournalRow).decode
+_decode_marker: Final = msgspec.msgpack.Decoder(Marker).decode
+
+
+def encode_row(undo: Undo, changes: Mapping[bytes, bytes | None]) -> bytes:
+    """Return the journal row of a block, without checksum."""
+    before = undo.values
+    triples = [(key, before[key], value) for key, value in changes.items()]
+    return _encode(JournalRow(undo.height, undo.state_root, triples))
+
+
+def decode_row(octets: bytes) -> JournalRow:
+    """Return a journal row.
+
+    Raises:
+        DamagedRecord: If it is none.
+    """
+    try:
+        return _decode_row(octets)
+    except msgspec.DecodeError as error:
+        raise DamagedRecord(f"it is not a journal row: {error}") from error
+
+
+def encode_marker(marker: Marker) -> bytes:
+    """Return the record of a marker, without checksum."""
+    return _encode(marker)
+
+
+def decode_marker(octets: bytes) -> Marker:
+    """Return a marker.
+
+    Raises:
+        DamagedRecord: If it is none.
+    """
+    try:
+        return _decode_marker(octets)
+    except msgspec.DecodeError as error:
+        raise DamagedRecord(f"it is not a marker: {error}") from error
+
+
+def with_checksum(table: bytes, key: bytes, content: bytes) -> bytes:
+    """Return ``content`` as it is stored under ``key`` in ``table``."""
+    return sha256(table + key + content).digest() + content
+
+
+def without_checksum(table: bytes, key: bytes, stored: bytes) -> bytes:
+    """Return the content of what is stored under ``key`` in ``table``.
+
+    Raises:
+        DamagedRecord: If its checksum is wrong.
+    """
+    content = stored[CHECKSUM_WIDTH:]
+    if stored[:CHECKSUM_WIDTH] != sha256(table + key + content).digest():
+        raise DamagedRecord(f"record {key.hex()} of table {table.decode()} has a wrong checksum")
+    return content

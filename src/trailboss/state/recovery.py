@@ -1,0 +1,166 @@
+"""What a chain's tables must agree on before anybody may build on them.
+
+Decision: D-48
+"""
+
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Final
+
+from trailboss.primitives.errors import InvariantError, StorageError
+from trailboss.state.block_store import BEFORE_GENESIS
+from trailboss.state.commitment import EMPTY_ROOTS, Roots, build_roots, state_root
+from trailboss.state.files import RESTORE
+from trailboss.state.journal import (
+    DamagedRecord,
+    JournalRow,
+    Marker,
+    decode_marker,
+    decode_row,
+    encode_marker,
+    without_checksum,
+)
+from trailboss.state.keys import STORAGE_BYTE, TIMERS, storage_address
+from trailboss.state.slots import SlotIndex, decode_slot
+from trailboss.state.tables import (
+    BLOCKS,
+    JOURNAL,
+    META,
+    STATE,
+    TIMER_HEIGHTS,
+    Tables,
+    Transaction,
+    height_key,
+)
+
+FORMAT: Final = 1
+"""Version of the tables; a change of what any of them means raises it."""
+
+_FORMAT_KEY: Final = b"format"
+_GENESIS_KEY: Final = b"genesis"
+_MARKER_KEY: Final = b"marker"
+
+
+def initialize(tables: Tables, genesis: bytes) -> Marker:
+    """Write the tables of a chain without blocks."""
+    root = state_root(EMPTY_ROOTS)
+
+    def action(transaction: Transaction) -> Marker:
+        tables.put_record(transaction, META, _FORMAT_KEY, str(FORMAT).encode())
+        tables.put_record(transaction, META, _GENESIS_KEY, genesis)
+        return put_marker(tables, transaction, Marker(0, BEFORE_GENESIS, root, BEFORE_GENESIS, root, BEFORE_GENESIS))
+
+    return tables.write(action)
+
+
+def put_marker(tables: Tables, transaction: Transaction, marker: Marker) -> Marker:
+    """Write a marker with the number of its transaction, and return it."""
+    marker.transaction = transaction.id()
+    tables.put_record(transaction, META, _MARKER_KEY, encode_marker(marker))
+    return marker
+
+
+def load_genesis(tables: Tables) -> bytes:
+    """Return what the chain was made from, after checking the version of the tables.
+
+    Raises:
+        StorageError: If they have another version, or the record is missing or damaged.
+    """
+    version = _meta(tables, _FORMAT_KEY)
+    if version != str(FORMAT).encode():
+        what = f"the tables have format {version.decode('ascii', 'replace')}, and this program reads format {FORMAT}"
+        raise StorageError(tables.path, what, "use the program that wrote it: export the chain there, import it here")
+    return _meta(tables, _GENESIS_KEY)
+
+
+def load_marker(tables: Tables) -> Marker:
+    """Return the marker of the last transaction.
+
+    Raises:
+        StorageError: If it is missing, damaged or that of another transaction.
+    """
+    try:
+        marker = decode_marker(_meta(tables, _MARKER_KEY))
+    except DamagedRecord as error:
+        raise StorageError(tables.path, str(error), RESTORE) from error
+    if marker.transaction != tables.transaction:
+        what = f"transaction {tables.transaction} holds the marker of transaction {marker.transaction}"
+        raise StorageError(tables.path, what, RESTORE)
+    return marker
+
+
+def load_flat(tables: Tables, marker: Marker) -> tuple[Roots, SlotIndex]:
+    """Build the trees and the slot names from the flat table of values.
+
+    Raises:
+        StorageError: If they do not give the state root that was flushed.
+    """
+    slots = SlotIndex()
+    try:
+        roots = build_roots(_noting_slots(tables.scan(STATE), slots))
+    except InvariantError as error:
+        raise StorageError(tables.path, f"the table of values is damaged: {error}", RESTORE) from error
+    if state_root(roots) != marker.flushed_root:
+        what = (
+            f"the table of values gives state root {state_root(roots).hex()}, "
+            f"and block {marker.flushed_height} had {marker.flushed_root.hex()}"
+        )
+        raise StorageError(tables.path, what, RESTORE)
+    return roots, slots
+
+
+def load_rows(tables: Tables, marker: Marker) -> Iterator[JournalRow]:
+    """Yield the rows of the journal above the flat tables, ascending.
+
+    Raises:
+        StorageError: If one is damaged.
+    """
+    for key, stored in tables.scan(JOURNAL, height_key(marker.flushed_height + 1)):
+        yield read_row(tables, key, stored)
+
+
+def read_row(tables: Tables, key: bytes, stored: bytes) -> JournalRow:
+    """Return a row of the journal as it is stored.
+
+    Raises:
+        StorageError: If it is damaged.
+    """
+    try:
+        return decode_row(without_checksum(JOURNAL, key, stored))
+    except DamagedRecord as error:
+        raise StorageError(tables.path, str(error), RESTORE) from error
+
+
+def check_rest(tables: Tables) -> None:
+    """Check what the state root says nothing of: the heights of timers, and every record of journal and blocks.
+
+    Raises:
+        StorageError: If the heights of timers are not those of the table of values, or a record is damaged.
+    """
+    # Two sums over the same rows in different order; what one damaged row changes, no other puts right.
+    timers = takewhile(lambda row: row[0].startswith(TIMERS), tables.scan(STATE, TIMERS))
+    expected = sum(int.from_bytes(key.removeprefix(TIMERS), "big") for key, _ in timers)
+    found = sum(int.from_bytes(height + identity, "big") for identity, height in tables.scan(TIMER_HEIGHTS))
+    if expected != found:
+        raise StorageError(tables.path, "the table of timer heights does not agree with the timers", RESTORE)
+    for table in (JOURNAL, BLOCKS):
+        for key, stored in tables.scan(table):
+            try:
+                without_checksum(table, key, stored)
+            except DamagedRecord as error:
+                raise StorageError(tables.path, str(error), RESTORE) from error
+
+
+def _meta(tables: Tables, key: bytes) -> bytes:
+    record = tables.get_record(META, key)
+    if record is None:
+        raise StorageError(tables.path, f"the tables have no record {key.decode()!r}: this is no chain", RESTORE)
+    return record
+
+
+def _noting_slots(values: Iterator[tuple[bytes, bytes]], slots: SlotIndex) -> Iterator[tuple[bytes, bytes]]:
+    """Yield every key and value, and add the slots among them to ``slots``."""
+    for key, value in values:
+        if key[0] == STORAGE_BYTE:
+            slots.add(storage_address(key), decode_slot(value)[0])
+        yield key, value

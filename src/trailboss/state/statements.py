@@ -1,0 +1,168 @@
+"""What a proof that held says: the records themselves, and one plain sentence."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import msgspec
+
+from trailboss.codec.packing import pack
+from trailboss.model.actors import RECORD_VERSION as ACCOUNT_VERSION
+from trailboss.model.actors import Account
+from trailboss.model.configs import amount_of
+from trailboss.model.timers import RECORD_VERSION as TIMER_VERSION
+from trailboss.model.timers import Timer
+from trailboss.primitives.errors import ProofError
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.state.keys import storage_key, timer_key
+from trailboss.state.subjects import AccountSubject, SlotSubject, StorageSubject, Subject, TimersSubject, TimerSubject
+
+
+class Slot(msgspec.Struct, frozen=True, array_like=True):
+    """One storage slot.
+
+    Attributes:
+        name: Its name, as the actor uses it.
+        value: What it holds.
+    """
+
+    name: bytes
+    value: bytes
+
+
+Record = Account | Slot | Timer
+RecordType = TypeVar("RecordType", Account, Slot, Timer)
+
+_accounts: Final = msgspec.msgpack.Decoder(Account)
+_slots: Final = msgspec.msgpack.Decoder(Slot)
+_timers: Final = msgspec.msgpack.Decoder(Timer)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What is so in the state of one root, and nothing else is: a statement is always about all of its subject.
+
+    Attributes:
+        subject: What it is about.
+        state_root: The root it holds for.
+        records: All records of the subject, none if there are none. Timers stand by height and, within one, in the
+            order in which they were inserted; slots by the hashes of their names.
+    """
+
+    subject: Subject
+    state_root: Hash32
+    records: tuple[Record, ...]
+
+    @property
+    def is_present(self) -> bool:
+        """Whether the state holds anything of the subject."""
+        return bool(self.records)
+
+    def __str__(self) -> str:
+        match self.subject:
+            case AccountSubject(address):
+                return _account_sentence(address, self.records)
+            case SlotSubject(address, name):
+                return _slot_sentence(address, name, self.records)
+            case StorageSubject(address):
+                return f"actor {Address(address)} has {_complete(len(self.records), 'slot')}"
+            case TimerSubject(height, timer_id):
+                return _timer_sentence(height, timer_id, self.records)
+            case TimersSubject(first, last):
+                return _timers_sentence(first, last, len(self.records))
+
+
+def decode_records(subject: Subject, entries: Sequence[tuple[bytes, bytes]]) -> tuple[Record, ...]:
+    """Return the records that stand under some keys.
+
+    Args:
+        subject: What they are records of.
+        entries: Full key and value of each, ascending by key.
+
+    Raises:
+        ProofError: If one is no such record in its one encoding, or not the one that belongs under its key.
+    """
+    match subject:
+        case AccountSubject():
+            return tuple(_decode_accounts(entries))
+        case SlotSubject() | StorageSubject():
+            return tuple(_decode_slots(entries))
+        case TimerSubject() | TimersSubject():
+            return tuple(sorted(_decode_timers(entries), key=lambda timer: (timer.height, timer.sequence)))
+
+
+def _decode_accounts(entries: Sequence[tuple[bytes, bytes]]) -> Iterator[Account]:
+    for key, value in entries:
+        account = _decode(_accounts, key, value)
+        if account.version != ACCOUNT_VERSION:
+            raise ProofError(f"account record {key.hex()} has version {account.version}, not {ACCOUNT_VERSION}")
+        yield account
+
+
+def _decode_slots(entries: Sequence[tuple[bytes, bytes]]) -> Iterator[Slot]:
+    for key, value in entries:
+        slot = _decode(_slots, key, value)
+        if key != storage_key(key[1 : 1 + Address.WIDTH], slot.name):
+            raise ProofError(f"the slot named {slot.name.hex():.80} does not belong under the key {key.hex()}")
+        yield slot
+
+
+def _decode_timers(entries: Sequence[tuple[bytes, bytes]]) -> Iterator[Timer]:
+    for key, value in entries:
+        timer = _decode(_timers, key, value)
+        if timer.version != TIMER_VERSION:
+            raise ProofError(f"timer record {key.hex()} has version {timer.version}, not {TIMER_VERSION}")
+        if timer.height < 0 or key != timer_key(timer.height, timer.timer_id):
+            raise ProofError(f"the timer {timer.timer_id.hex():.80} does not belong under the key {key.hex()}")
+        yield timer
+
+
+def _decode(decoder: msgspec.msgpack.Decoder[RecordType], key: bytes, value: bytes) -> RecordType:
+    try:
+        record = decoder.decode(value)
+    except (ValueError, RecursionError) as error:
+        raise ProofError(f"the value under the key {key.hex()} is no record: {error}") from None
+    if pack(record) != value:
+        raise ProofError(f"the record under the key {key.hex()} is not in its one encoding")
+    return record
+
+
+def _account_sentence(address: bytes, records: Sequence[Record]) -> str:
+    match records:
+        case (Account() as account,):
+            kind = "actor" if account.code_hash else "account"
+            timers = f" and {_number(account.timer_count, 'live timer')}" if account.code_hash else ""
+            holds = _number(amount_of(account.balance), "base unit")
+            return f"{kind} {Address(address)} has {holds}, nonce {account.nonce:,}{timers}"
+    return f"no account {Address(address)} exists"
+
+
+def _slot_sentence(address: bytes, name: bytes, records: Sequence[Record]) -> str:
+    match records:
+        case (Slot() as slot,):
+            return f"slot 0x{name.hex()} of actor {Address(address)} holds 0x{slot.value.hex()}"
+    return f"actor {Address(address)} has no slot 0x{name.hex()}"
+
+
+def _timer_sentence(height: int, timer_id: bytes, records: Sequence[Record]) -> str:
+    match records:
+        case (Timer() as timer,):
+            return f"timer {Hash32(timer_id)} of actor {Address(timer.actor)} is due at height {height:,}"
+    return f"no timer {Hash32(timer_id)} is due at height {height:,}"
+
+
+def _timers_sentence(first: int, last: int, count: int) -> str:
+    where = f"at height {first:,}" if first == last else f"in {first:,}..={last:,}"
+    if count == 0:
+        return f"no timer is due {where}"
+    return f"1 timer is due {where}, and no other" if count == 1 else f"{count:,} timers are due {where}, and no others"
+
+
+def _complete(count: int, noun: str) -> str:
+    if count == 0:
+        return f"no {noun}s"
+    return f"{_number(count, noun)}, and no other{'' if count == 1 else 's'}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

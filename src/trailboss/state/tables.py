@@ -1,0 +1,246 @@
+"""The named tables of a chain in one LMDB file: reading, writing in one transaction, growing, and trusting the file.
+
+A damaged file can crash the process that maps it. So its structure is checked byte by byte, by the walker that ships
+with LMDB's Python binding, before LMDB sees it.
+
+Decision: D-48
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import lmdb
+from lmdb.verify import VerifyError, verify
+
+from trailboss.primitives.errors import StorageError
+from trailboss.state.files import RESTORE
+from trailboss.state.journal import DamagedRecord, with_checksum, without_checksum
+
+META: Final = b"meta"
+STATE: Final = b"state"
+TIMER_HEIGHTS: Final = b"timer_heights"
+JOURNAL: Final = b"journal"
+BLOCKS: Final = b"blocks"
+NAMES: Final = (META, STATE, TIMER_HEIGHTS, JOURNAL, BLOCKS)
+
+if TYPE_CHECKING:
+    Transaction = lmdb.Transaction[bytes]
+else:
+    Transaction = lmdb.Transaction
+Result = TypeVar("Result")
+
+_HEIGHT_WIDTH: Final = 8
+
+
+def height_key(height: int) -> bytes:
+    """Return the key of a height in the journal and in the table of blocks."""
+    return height.to_bytes(_HEIGHT_WIDTH, "big")
+
+
+def key_height(key: bytes) -> int:
+    """Return the height of a key of the journal or of the table of blocks."""
+    return int.from_bytes(key, "big")
+
+
+def check_structure(path: Path) -> None:
+    """Check that LMDB can be trusted with a file.
+
+    Complexity: O(file), about 3 µs a row.
+
+    Raises:
+        StorageError: If it is no LMDB file of this machine's kind, or a damaged or truncated one.
+    """
+    try:
+        faults: list[str] = verify(str(path))  # type: ignore[no-untyped-call]
+    except (VerifyError, OSError) as error:
+        raise StorageError(path, f"not a file of chain tables: {error}", RESTORE) from error
+    if faults:
+        raise StorageError(path, f"the file is damaged: {faults[0]}", RESTORE)
+
+
+class Tables:
+    """The tables of one chain, open. One thread; reads see the last transaction.
+
+    Attributes:
+        path: Their file.
+    """
+
+    def __init__(self, path: Path, *, map_size: int, durable: bool, create: bool = False) -> None:
+        """Open the tables of a file whose structure is known to be sound, or create them.
+
+        Args:
+            path: The file.
+            map_size: Bytes of address space to begin with; it grows by doubling.
+            durable: Whether a transaction returns only when it is on disk.
+            create: Whether to make the tables.
+
+        Raises:
+            StorageError: If the file cannot be opened or lacks a table.
+        """
+        self.path = path
+        self._reader: Transaction | None = None
+        size = path.stat().st_size if path.exists() else 0
+        while map_size < 2 * size:
+            map_size *= 2
+        self._map_size = map_size
+        with self._explained():
+            # No lock file of LMDB's own: the directory's lock admits one store, and one thread uses it.
+            self._environment = lmdb.open(
+                str(path), map_size=map_size, subdir=False, max_dbs=len(NAMES), lock=False, sync=durable, create=create
+            )
+        try:
+            with self._explained():
+                self._handles: dict[bytes, Any] = {
+                    name: self._environment.open_db(name, create=create) for name in NAMES
+                }
+                self._check_flags()
+        except StorageError:
+            self.close()
+            raise
+
+    def _check_flags(self) -> None:
+        """Refuse a table whose flags are not those of a plain one, for it would be read in another order."""
+        for name, handle in self._handles.items():
+            if any(handle.flags().values()):
+                raise StorageError(self.path, f"table {name.decode()} has foreign flags", RESTORE)
+
+    @property
+    def transaction(self) -> int:
+        """Number of the last transaction."""
+        with self._explained():
+            return int(self._environment.info()["last_txnid"])
+
+    def get(self, table: bytes, key: bytes) -> bytes | None:
+        """Return what is stored under a key, or None."""
+        # This is the one hot path: a context manager would double its price.
+        try:
+            return (self._reader or self._reading()).get(key, db=self._handles[table])
+        except lmdb.Error as error:
+            raise self._failure(error) from error
+
+    def get_record(self, table: bytes, key: bytes) -> bytes | None:
+        """Return the record under a key, its checksum verified, or None.
+
+        Raises:
+            StorageError: If it is damaged.
+        """
+        stored = self.get(table, key)
+        return None if stored is None else self._content(table, key, stored)
+
+    def scan(self, table: bytes, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Yield keys and what is stored under them, ascending from ``first`` on. Do not write meanwhile."""
+        with self._explained():
+            cursor = self._reading().cursor(db=self._handles[table])
+            if cursor.set_range(first):
+                yield from cursor.iternext()
+
+    def record_from(self, table: bytes, key: bytes) -> tuple[bytes, bytes] | None:
+        """Return key and record of the first one at or after ``key``, its checksum verified, or None."""
+        with self._explained():
+            cursor = self._reading().cursor(db=self._handles[table])
+            found = cursor.item() if cursor.set_range(key) else None
+        return None if found is None else (found[0], self._content(table, *found))
+
+    def record_to(self, table: bytes, key: bytes) -> tuple[bytes, bytes] | None:
+        """Return key and record of the last one at or before ``key``, its checksum verified, or None."""
+        with self._explained():
+            cursor = self._reading().cursor(db=self._handles[table])
+            there = cursor.set_range(key)
+            if not there:
+                there = cursor.last()
+            elif cursor.key() != key:
+                there = cursor.prev()
+            found = cursor.item() if there else None
+        return None if found is None else (found[0], self._content(table, *found))
+
+    def write(self, action: Callable[[Transaction], Result]) -> Result:
+        """Do everything that ``action`` does, or nothing, and return what it returns.
+
+        Args:
+            action: What to do within the transaction. It may be called again when the map has to grow, so it changes
+                nothing but the transaction.
+
+        Raises:
+            StorageError: If the disk is full or fails. The tables may not be written any more then.
+        """
+        while True:
+            self._end_reading()
+            try:
+                with self._environment.begin(write=True) as transaction:
+                    return action(transaction)
+            except lmdb.MapFullError:
+                self._grow()
+            except lmdb.Error as error:
+                raise self._failure(error) from error
+
+    def replace(self, transaction: Transaction, table: bytes, key: bytes, value: bytes | None) -> None:
+        """Store a value within a transaction, or delete the key if it is None."""
+        if value is None:
+            transaction.delete(key, db=self._handles[table])
+        else:
+            transaction.put(key, value, db=self._handles[table])
+
+    def put_record(self, transaction: Transaction, table: bytes, key: bytes, content: bytes) -> None:
+        """Store a record with its checksum within a transaction."""
+        transaction.put(key, with_checksum(table, key, content), db=self._handles[table])
+
+    def delete_from(self, transaction: Transaction, table: bytes, first: bytes) -> None:
+        """Delete every key from ``first`` on within a transaction."""
+        with transaction.cursor(db=self._handles[table]) as cursor:
+            cursor.set_range(first)
+            while cursor.key():
+                cursor.delete()
+
+    def delete_first(self, transaction: Transaction, table: bytes, kept: int) -> bytes | None:
+        """Delete the lowest keys within a transaction until ``kept`` are left; return the last one deleted, or None."""
+        deleted = None
+        excess = transaction.stat(self._handles[table])["entries"] - kept
+        with transaction.cursor(db=self._handles[table]) as cursor:
+            cursor.first()
+            while excess > 0:
+                deleted = cursor.key()
+                cursor.delete()
+                excess -= 1
+        return deleted
+
+    def close(self) -> None:
+        """Close the file."""
+        self._end_reading()
+        self._environment.close()
+
+    def _reading(self) -> Transaction:
+        if self._reader is None:
+            self._reader = self._environment.begin()
+        return self._reader
+
+    def _end_reading(self) -> None:
+        if self._reader is not None:
+            self._reader.abort()
+            self._reader = None
+
+    def _grow(self) -> None:
+        self._map_size *= 2
+        with self._explained():
+            self._environment.set_mapsize(self._map_size)
+
+    def _content(self, table: bytes, key: bytes, stored: bytes) -> bytes:
+        try:
+            return without_checksum(table, key, stored)
+        except DamagedRecord as error:
+            raise StorageError(self.path, str(error), RESTORE) from error
+
+    def _failure(self, error: lmdb.Error) -> StorageError:
+        return StorageError(
+            self.path,
+            f"the tables cannot be used: {error}",
+            "free space or mend the disk, then open the chain again; no sealed block is lost",
+        )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except lmdb.Error as error:
+            raise self._failure(error) from error

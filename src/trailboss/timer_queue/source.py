@@ -1,0 +1,64 @@
+"""Where the queue reads the timers that it does not hold in memory: the committed state."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from trailboss.model.timers import decode_timer
+from trailboss.primitives.units import U64_MAX
+from trailboss.state import tree
+from trailboss.state.commitment import LAYOUTS
+from trailboss.state.keys import TIMERS, timer_key
+from trailboss.state.store import Store
+
+
+class TimerSource(Protocol):
+    """Committed timers, in order of height and, within a height, of id."""
+
+    def scan(self, height: int, timer_id: bytes = b"") -> Iterator[tuple[int, int, bytes]]:
+        """Yield (height, sequence, timer id) of every timer from a height and id on, ascending by height and id.
+
+        Args:
+            height: Where to begin.
+            timer_id: Least id at that height, or the beginning of one; empty for all.
+        """
+        ...
+
+    def count_below(self, height: int) -> int:
+        """Return how many timers are due below a height; all of them if it is above 2**64 - 1."""
+        ...
+
+    def height_of(self, timer_id: bytes) -> int | None:
+        """Return the height at which a timer is due, or None if there is none of that id."""
+        ...
+
+
+class StoredTimers:
+    """The timers of a store, read anew at every call: it never falls behind a commit or a revert.
+
+    Spec: CIP-1v3 §2.3
+    Decision: D-02
+    """
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def scan(self, height: int, timer_id: bytes = b"") -> Iterator[tuple[int, int, bytes]]:
+        """Yield timers in order; see `TimerSource.scan`. The store must not change meanwhile.
+
+        Complexity: O(log n) for the first of n timers, O(1) for each one after it.
+        """
+        for _, octets in self._store.iterate(TIMERS, timer_key(height, timer_id)):
+            timer = decode_timer(octets)
+            yield timer.height, timer.sequence, timer.timer_id
+
+    def count_below(self, height: int) -> int:
+        """Return how many timers are due below a height. Complexity: O(log n), from the counts in the tree."""
+        if height > U64_MAX:
+            return self._store.count(TIMERS)
+        return tree.count_below(self._store.roots[TIMERS], height.to_bytes(8, "big"), LAYOUTS[TIMERS])
+
+    def height_of(self, timer_id: bytes) -> int | None:
+        """Return the height of a timer, or None if there is none of that id. Complexity: one look-up of the store."""
+        return self._store.timer_height(timer_id)

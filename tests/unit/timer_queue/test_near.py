@@ -1,0 +1,109 @@
+"""The timers in memory: FIFO within a height, the due beside the ring."""
+
+from collections.abc import Callable
+from itertools import permutations
+
+import pytest
+from sortedcontainers import SortedList
+
+from trailboss.params import CalendarParams
+from trailboss.timer_queue.near import NearTimers
+
+CALENDAR = CalendarParams(ring_size=8, epoch_length=4, epoch_count=4)
+
+
+def near_with(*rows: tuple[int, int], now: int = 0) -> NearTimers:
+    """Add a timer for each (height, sequence)."""
+    near = NearTimers(CALENDAR, now)
+    for height, sequence in rows:
+        near.add(height, sequence, b"%d" % sequence)
+    return near
+
+
+def due_sequences(near: NearTimers) -> list[int]:
+    return [sequence for _, sequence, _ in near.due()]
+
+
+@pytest.mark.spec("F-05")
+@pytest.mark.parametrize("arrival", list(permutations((1, 2, 3))))
+def test_height_is_in_order_of_sequence_when_timers_arrive_in_any_order(arrival: tuple[int, ...]) -> None:
+    """The state lists a height's timers by id; their order of arrival leaves no trace."""
+    near = near_with(*[(5, sequence) for sequence in arrival])
+    assert list(near.at(5)) == [(1, b"1"), (2, b"2"), (3, b"3")]
+    near.advance(5)
+    assert due_sequences(near) == [1, 2, 3]
+
+
+def test_due_heights_are_in_order_when_later_ones_follow() -> None:
+    """A height that waits beside the ring comes before one that has just left it, though both have the same slot."""
+    near = near_with((3, 1), (5, 2))
+    near.advance(4)
+    near.add(11, 3, b"3")
+    near.advance(11)
+    assert list(near.due()) == [(3, 1, b"1"), (5, 2, b"2"), (11, 3, b"3")]
+    near.add(2, 4, b"4")
+    assert due_sequences(near) == [4, 1, 2, 3]
+    assert (near.first_height(), near.heights, len(near)) == (2, 4, 4)
+
+
+@pytest.mark.spec("Q-08")
+def test_due_walk_is_lazy_when_the_caller_stops() -> None:
+    """What the caller does not take is not looked at: a height behind the first may even be broken."""
+    near = near_with((1, 1), (1, 2), (2, 3))
+    near.advance(2)
+    near._due[2] = None
+    walk = near.due()
+    assert [next(walk), next(walk)] == [(1, 1, b"1"), (1, 2, b"2")]
+
+
+@pytest.mark.parametrize("now", [0, 6])
+def test_bucket_goes_when_its_last_timer_does(now: int) -> None:
+    """In the ring and beside it."""
+    near = near_with((5, 1), (5, 2), (6, 3))
+    near.advance(now)
+    near.remove(b"1")
+    assert (list(near.at(5)), near.heights, near.first_height()) == ([(2, b"2")], 2, 5)
+    near.remove(b"2")
+    assert (list(near.at(5)), near.heights, near.first_height()) == ([], 1, 6)
+    assert (b"2" in near, near.entry(b"2"), near.entry(b"3")) == (False, None, (6, 3))
+    assert list(near.faults()) == []
+
+
+def _empty(near: NearTimers) -> None:
+    near._ring.put(7, SortedList())
+
+
+def _forget(near: NearTimers) -> None:
+    del near._entries[b"1"]
+
+
+def _invent(near: NearTimers) -> None:
+    near._entries[b"9"] = (5, 9)
+
+
+def _unmark(near: NearTimers) -> None:
+    near._ring._taken = 0
+
+
+@pytest.mark.parametrize(
+    ("tamper", "faults"),
+    [
+        (_empty, ["height 7 has an empty bucket; the last timer to leave must take the bucket with it"]),
+        (
+            _forget,
+            [
+                "timer 31 lies at height 1, but its entry says otherwise",
+                "the buckets hold 2 timers, but 1 have an entry",
+            ],
+        ),
+        (_invent, ["the buckets hold 2 timers, but 3 have an entry"]),
+        (_unmark, ["ring slot 5 is taken, but its bit says otherwise"]),
+    ],
+)
+def test_faults_name_what_is_wrong(tamper: Callable[[NearTimers], None], faults: list[str]) -> None:
+    """Every rule of the timers in memory is checked."""
+    near = near_with((1, 1), (5, 2))
+    near.advance(1)
+    assert list(near.faults()) == []
+    tamper(near)
+    assert list(near.faults()) == faults

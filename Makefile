@@ -20,7 +20,7 @@ REQUIRED := F,Q,E
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 
-.PHONY: help demo test check fix spec docs reference bench versions cover lock clean
+.PHONY: help demo test check fix spec crash docs reference bench versions cover lock clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -50,6 +50,13 @@ fix: $(READY) ## format, and mend what the linter can mend
 spec: $(READY) ## the clauses that no passing test names, by section
 	@if [ ! -f $(RECORD) ]; then PYTHONHASHSEED=0 $(PYTEST) -n 2 --spec-record=$(RECORD) >&2 || test -f $(RECORD); fi
 	@$(BIN)/python -m tools.spec
+
+crash: $(READY) ## 2,000 kills of a chain at work, 2,000 of a bare store, 1,000 damaged files, a million forged proofs
+	@$(BIN)/python -m tests.faults.chain_crash --kills 1000 --seed 1 & first=$$!; \
+		$(BIN)/python -m tests.faults.chain_crash --kills 1000 --seed 2; wait $$first
+	$(BIN)/python -m tests.faults.crash --kills 2000
+	$(BIN)/python -m tests.faults.damage --cases 1000
+	$(BIN)/python -m tests.faults.forgeries --cases 1000000
 
 docs: $(READY) ## the site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -1,4 +1,4 @@
-"""Write the reference pages from the code, and the demo's output into the README.
+"""Write the reference pages from the code, and what the program prints into the README and the pages with sessions.
 
 ``python -m tools.reference`` rewrites them all. A test holds what is committed to what this writes, and what the pages
 say of events and prices to what a chain does.
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from typer.testing import CliRunner
 
+from tools.cli_page import cli_page
 from tools.reference_text import (
     CALLS,
     CALLS_INTRO,
@@ -25,6 +26,7 @@ from tools.reference_text import (
     EVENTS_INTRO,
     PARAMS_INTRO,
 )
+from tools.sessions import with_sessions
 from trailboss.cli.main import app
 from trailboss.model import events
 from trailboss.params import ChainParams, load_params, records
@@ -158,7 +160,10 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "errors": errors_page,
     "events": events_page,
     "host-calls": calls_page,
+    "cli": lambda: MADE + cli_page(),
 }
+SESSIONS: Final = ("docs/tutorial/chain-directory.md",)
+"""Pages that show sessions of the program."""
 
 
 DEMO_WIDTH: Final = "132"
@@ -173,12 +178,14 @@ def readme() -> str:
 
 
 def main() -> None:
-    """Rewrite every page and the README."""
+    """Rewrite every page, the README and the sessions."""
     folder = ROOT / "docs/reference"
     folder.mkdir(exist_ok=True)
     for name, page in PAGES.items():
         (folder / f"{name}.md").write_text(page(), encoding="utf-8")
     (ROOT / "README.md").write_text(readme(), encoding="utf-8")
+    for name in SESSIONS:
+        (ROOT / name).write_text(with_sessions((ROOT / name).read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

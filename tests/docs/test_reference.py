@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tools.reference import PAGES, ROOT, event_names, parameters, readme
+from tools.reference import PAGES, ROOT, SESSIONS, event_names, parameters, readme
 from tools.reference_text import CALLS, EVENTS
+from tools.sessions import with_sessions
 from trailboss.model.transactions import (
     CancelTimer,
     ExtendTimer,
@@ -54,6 +55,21 @@ def test_page_equals_what_the_code_says(name: str) -> None:
 def test_readme_equals_what_the_demo_prints() -> None:
     """``python -m tools.reference`` would change nothing there either."""
     assert (ROOT / "README.md").read_text(encoding="utf-8") == readme()
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_page_equals_what_its_session_prints(name: str) -> None:
+    """Typing its commands gives what the page shows."""
+    page = (ROOT / name).read_text(encoding="utf-8")
+    assert with_sessions(page) == page
+
+
+def test_session_is_refused_when_a_command_fails_unannounced() -> None:
+    """A page shows an error only where it means to."""
+    with pytest.raises(ValueError, match="there is no chain at chain"):
+        with_sessions("```console\n$ trailboss status\n```\n")
+    shown = with_sessions("```console\n$ trailboss status  # too early\n```\n")
+    assert "there is no chain at chain" in shown
 
 
 def test_events_page_names_every_event() -> None:

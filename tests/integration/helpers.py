@@ -168,7 +168,7 @@ def world(chain: LocalChain, without: tuple[Address, ...] = ()) -> dict[str, Any
         "timers": chain.timers(),
         "totals": totals(chain),
         "storage": {key: chain.chain.storage(key) for key, _ in chain.chain.accounts()},
-        "queue": len(chain.chain.queue),
+        "queue": chain.chain.queue.statistics(),
     }
 
 

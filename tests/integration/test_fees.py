@@ -16,9 +16,9 @@ from tests.integration.helpers import (
     script,
     step,
 )
+from trailboss.chain import development
 from trailboss.chain.views import Receipt
 from trailboss.testing import LocalChain
-from trailboss.testing import local_chain as local_chain_module
 
 CALLS = {
     "costs.timer_schedule": step("schedule_timer", 100, b"payload"),
@@ -228,7 +228,7 @@ def test_transaction_pays_each_meter_at_its_own_price_when_it_runs(chain: LocalC
 @pytest.mark.spec("F-81", "F-62", "F-63")
 def test_money_is_exact_when_amounts_are_beyond_what_floats_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """Balances of 100 bits and prices that are no round numbers: no unit is lost."""
-    monkeypatch.setattr(local_chain_module, "ACCOUNT_BALANCE", 2**100 + 1)
+    monkeypatch.setattr(development, "ACCOUNT_BALANCE", 2**100 + 1)
     prices = {"fees.genesis_cycle_basefee": 10**11 + 7, "fees.genesis_cell_basefee": 10**11 + 13}
     with LocalChain(params=prices) as chain:
         value = 2**63 + 1

@@ -86,10 +86,10 @@ def test_view_runs_for_the_account_that_asks_when_one_is_named(chain: LocalChain
 @pytest.mark.parametrize(("handler", "call"), CHANGES.items())
 def test_view_is_refused_when_it_would_change_something(chain: LocalChain, actor, handler: str, call: str) -> None:
     """Every call that writes, sends, schedules, says or pays is refused by name, and nothing has changed."""
-    before = (chain.state_root, chain.height, len(chain.chain.queue))
+    before = (chain.state_root, chain.height, chain.chain.timer_count())
     answer = actor.view(handler)
     assert (answer.error.code, answer.error.what) == (1205, f"{call} in a read-only frame of {actor.address}")
-    assert (chain.state_root, chain.height, len(chain.chain.queue)) == before
+    assert (chain.state_root, chain.height, chain.chain.timer_count()) == before
     chain.check_invariants()
 
 

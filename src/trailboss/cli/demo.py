@@ -95,9 +95,9 @@ def _live(chain: LocalChain, blocks: int, console: Console) -> None:
     )
     end = chain.height + blocks
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task("", total=blocks, live=len(chain.chain.queue))
+        task = progress.add_task("", total=blocks, live=chain.chain.timer_count())
         for _ in chain.chain.advance_to(end):
-            progress.update(task, advance=1, live=len(chain.chain.queue))
+            progress.update(task, advance=1, live=chain.chain.timer_count())
 
 
 def _tally(chain: LocalChain, name: str, about: str, handle: ActorHandle) -> Tally:

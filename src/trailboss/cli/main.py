@@ -1,14 +1,50 @@
-"""The program ``trailboss``."""
+"""The program ``trailboss``: the list of its commands."""
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
 from trailboss import __version__
-from trailboss.cli.demo import demo
+from trailboss.cli.lazy import Entry, LazyCommand, Program
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Cowboy's Actor Message Scheduler, on your machine.")
-app.command()(demo)
+START, ACT, LOOK, KEEP, PROVE = "Start", "Act", "Look", "Keep and check", "Prove"
+COMMANDS: Final = (
+    Entry("demo", "demo:demo", START, "Run six actors for several hundred blocks and tell what became of every timer."),
+    Entry("init", "init:init", START, "Make a chain in a directory."),
+    Entry("status", "status:status", START, "Tell where the chain stands: height, roots, money, timers, size."),
+    Entry("deploy", "deploy:deploy", ACT, "Deploy an actor and fund it, in one block."),
+    Entry("call", "call:call", ACT, "Call a handler of an actor, in a block of its own."),
+    Entry("send", "send:send_money", ACT, "Move money to an account or an actor, in a block of its own."),
+    Entry("mine", "mine:mine", ACT, "Build blocks without transactions; due timers run in them."),
+    Entry("govern", "govern:govern", ACT, "Send system instructions, as the deployer."),
+    Entry("reorg", "reorg:reorg", ACT, "Drop the last blocks: clock, timers, money, everything goes back."),
+    Entry("timers", "timers:timers", LOOK, "List timers: live ones by height, ended ones the latest first."),
+    Entry("timer", "timers:timer", LOOK, "Look at one timer."),
+    Entry("balance", "balance:balance", LOOK, "Tell what accounts and actors hold."),
+    Entry("events", "events:events", LOOK, "List what happened, oldest first."),
+    Entry("params", "params:params", LOOK, "Tell the parameters in force in the next block, and who set them."),
+    Entry("export", "archive:export", KEEP, "Write the whole chain to one file."),
+    Entry("import", "archive:import_", KEEP, "Build a chain from an export, in a new directory."),
+    Entry("verify", "verify:verify", KEEP, "Replay the whole chain and compare every block, root and sum."),
+    Entry("replay", "verify:replay", KEEP, "Replay the chain up to a height, or find where two chains part."),
+    Entry("prove", "prove:prove", PROVE, "Prove what the state holds, to somebody who has only its root."),
+    Entry("verify-proof", "prove:verify_proof", PROVE, "Check a proof against a state root, without a chain."),
+)
+
+
+class _Trailboss(Program):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for entry in COMMANDS:
+            self.add_command(LazyCommand(entry))
+
+
+app = typer.Typer(
+    cls=_Trailboss,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    help="Cowboy's Actor Message Scheduler, on your machine.",
+)
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,6 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from trailboss.chain.proving import (
+        AccountSubject,
+        Proof,
+        SlotSubject,
+        Statement,
+        StorageSubject,
+        TimersSubject,
+        TimerSubject,
+    )
     from trailboss.chain.views import Answer, Event, Receipt, TimerView
     from trailboss.model.transactions import (
         CancelTimer,
@@ -23,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CBY",
+    "AccountSubject",
     "ActorHandle",
     "Answer",
     "CancelTimer",
@@ -30,18 +40,29 @@ __all__ = [
     "ExtendTimer",
     "LocalChain",
     "PendingReceipt",
+    "Proof",
     "Receipt",
     "RevertedError",
     "SetGovParam",
+    "SlotSubject",
+    "Statement",
+    "StorageSubject",
     "TestAccount",
+    "TimerSubject",
     "TimerView",
+    "TimersSubject",
     "UpdateBasefeeConfig",
     "UpdateLaneFeeMultipliers",
     "UpdateTimerConfig",
     "UpgradeActor",
 ]
 
-_HOMES: Final = ("trailboss.testing.local_chain", "trailboss.testing.parties", "trailboss.model.transactions")
+_HOMES: Final = (
+    "trailboss.testing.local_chain",
+    "trailboss.testing.parties",
+    "trailboss.model.transactions",
+    "trailboss.chain.proving",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -6,43 +6,34 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from msgspec.structs import replace
-
-from trailboss.chain import Chain, Event, Receipt, Snapshot, TimerLife, TimerView, explain_timer
-from trailboss.chain.explain import events_since
-from trailboss.chain.views import receipt_view, refusal_view, timer_view
-from trailboss.crypto.digest import domain_digest, keccak256
-from trailboss.crypto.signing import address_of
-from trailboss.execution.genesis import Genesis
-from trailboss.model.blocks import Block, Origin
-from trailboss.model.timers import Timer
-from trailboss.model.transactions import (
-    DeployActor,
-    FundActor,
-    Instruction,
-    Transaction,
-    Transfer,
-    derive_actor_address,
-    sign_transaction,
+from trailboss.chain import Event, Receipt, Snapshot, TimerLife, TimerView, explain_timer
+from trailboss.chain.development import ACCOUNT_NAMES, DEPLOYER, development_account, development_genesis
+from trailboss.chain.drafting import (
+    CELLS_LIMIT,
+    CYCLES_LIMIT,
+    Terms,
+    build_block,
+    deployment_of,
+    draft_deployment,
+    draft_transaction,
 )
+from trailboss.chain.explain import events_since
+from trailboss.chain.proving import Proof, Subject, timer_subject
+from trailboss.chain.views import receipt_view, refusal_view, timer_view
+from trailboss.crypto.digest import keccak256
+from trailboss.model.blocks import Block
+from trailboss.model.timers import Timer
+from trailboss.model.transactions import FundActor, Instruction, Transaction, Transfer
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, TrailbossError
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
-from trailboss.testing.parties import ActorHandle, PendingReceipt, RevertedError, TestAccount
+from trailboss.testing.data_dir import open_chain
+from trailboss.testing.parties import ActorHandle, Party, PendingReceipt, RevertedError, TestAccount, address_of_party
 from trailboss.vm.native import NativeEngine
 
 CBY: Final = BASE_UNITS_PER_CBY
 """One CBY in base units."""
-ACCOUNT_COUNT: Final = 10
-ACCOUNT_BALANCE: Final = 1_000_000 * CBY
-CHAIN_ID: Final = 1
-CYCLES_LIMIT: Final = 5_000_000
-CELLS_LIMIT: Final = 250_000
 ENGINES: Final = ("native",)
-
-
-Party = TestAccount | ActorHandle | Address | bytes
-"""Whatever has an address."""
 
 
 class LocalChain:
@@ -60,37 +51,32 @@ class LocalChain:
         mechanism: str = "fifo",
         preset: str = "mainnet",
         params: Mapping[str, int] | None = None,
+        data_dir: str | Path | None = None,
         vm: str = "native",
     ) -> None:
-        """Start a chain.
+        """Start a chain, or go on with the one in ``data_dir``.
 
         Args:
             mechanism: What selects due timers.
             preset: ``mainnet``, or ``minimal`` with a calendar that wraps within 40 blocks.
             params: Parameters by dotted path, as ``{"timers.max_timers_per_actor": 10_000}``.
+            data_dir: Directory that the chain lives in, made if it is not there; None for a chain in memory.
             vm: ``native``.
 
         Raises:
-            ConfigurationError: For an unknown name or path, or values that cannot be.
+            ConfigurationError: For an unknown name or path, values that cannot be, or others than those that the
+                chain in ``data_dir`` started with.
+            StorageError: If ``data_dir`` cannot be used: in use, not a chain directory, damaged.
         """
         if vm not in ENGINES:
             raise ConfigurationError(f"unknown vm {vm!r}; there are: {', '.join(ENGINES)}")
-        self.accounts = tuple(_account(f"account {index}") for index in range(ACCOUNT_COUNT))
-        self.deployer = _account("deployer")
-        self.proposer = _account("proposer").address
-        genesis = Genesis(
-            chain_id=CHAIN_ID,
-            preset=preset,
-            mechanism=mechanism,
-            proposer=self.proposer,
-            system_deployers=(self.deployer.address,),
-            accounts={account.address: ACCOUNT_BALANCE for account in (*self.accounts, self.deployer)},
-            overrides=dict(params or {}),
-        )
+        self.accounts = tuple(map(_account, ACCOUNT_NAMES))
+        self.deployer = _account(DEPLOYER)
+        genesis = development_genesis(preset=preset, mechanism=mechanism, overrides=params)
+        self.proposer = genesis.proposer
         self._engine = NativeEngine(genesis.params())
-        self.chain = Chain(genesis, self._engine)
+        self.chain = open_chain(genesis, self._engine, data_dir)
         self._queued: list[tuple[Transaction, PendingReceipt]] | None = None
-        self._salt = 0
 
     def __enter__(self) -> Self:
         return self
@@ -131,10 +117,11 @@ class LocalChain:
             ConfigurationError: If the path cannot be read.
         """
         code = self._read_source(source)
-        self._salt += 1
-        salt = self._salt.to_bytes(8, "big")
-        address = derive_actor_address(sender.address, salt, keccak256(code))
-        instruction = DeployActor(code=code, salt=salt, init_handler=init_handler, init_payload=init_payload)
+        # The nonce makes the address another one each time, also after a restart.
+        salt = self.nonce(sender).to_bytes(8, "big")
+        instruction, address = draft_deployment(
+            sender.address, code, salt, init_handler=init_handler, init_payload=init_payload
+        )
         with self.one_block():
             deployed = self.send(instruction, sender=sender, **options)
             funded = self.send(FundActor(address, value), sender=sender) if value else None
@@ -144,9 +131,17 @@ class LocalChain:
         receipt = deployed.receipt if isinstance(deployed, PendingReceipt) else deployed
         return ActorHandle(self, address, receipt)
 
+    def actor(self, address: bytes) -> ActorHandle:
+        """Return the handle of an actor that is deployed already, as after opening a ``data_dir``.
+
+        Raises:
+            Rejection: ``ACTOR_NOT_FOUND`` if no transaction of this chain has deployed it.
+        """
+        return ActorHandle(self, Address(address), deployment_of(self.chain, address))
+
     def transfer(self, to: Party, amount: int, *, sender: TestAccount, **options: Any) -> Receipt:
         """Move money in a transaction; options as `send`."""
-        return self.send(Transfer(_address(to), amount), sender=sender, **options)
+        return self.send(Transfer(address_of_party(to), amount), sender=sender, **options)
 
     def system(self, instruction: Instruction, *, sender: TestAccount | None = None, **options: Any) -> Receipt:
         """Send a system instruction, from the deployer unless told otherwise; options as `send`."""
@@ -184,21 +179,17 @@ class LocalChain:
         Raises:
             RevertedError: With ``check``, if it did not end well.
         """
-        cycle_basefee, cell_basefee = self.chain.rules().user_basefees()
-        transaction = Transaction(
-            chain_id=CHAIN_ID,
-            nonce=self.nonce(sender),
-            instruction=instruction,
+        terms = Terms(
             cycles_limit=cycles_limit,
             cells_limit=cells_limit,
-            max_fee_per_cycle=_cap(max_fee_per_cycle, cycle_basefee, max_priority_fee_per_cycle),
-            max_fee_per_cell=_cap(max_fee_per_cell, cell_basefee, max_priority_fee_per_cell),
+            max_fee_per_cycle=max_fee_per_cycle,
+            max_fee_per_cell=max_fee_per_cell,
             max_priority_fee_per_cycle=max_priority_fee_per_cycle,
             max_priority_fee_per_cell=max_priority_fee_per_cell,
-            sender=sender.address,
         )
+        waiting = self._waiting(sender.address)
         try:
-            signed = sign_transaction(transaction, sender.private_key)
+            signed = draft_transaction(self.chain, instruction, sender.private_key, terms=terms, waiting=waiting)
         except Rejection as rejection:
             # What has no encoding, such as an amount of more than 64 bits, is refused like anything else.
             refusal = refusal_view(rejection, sender.address, self.height + 1)
@@ -234,9 +225,8 @@ class LocalChain:
 
     def nonce(self, party: Party) -> int:
         """Return the next nonce of an account, transactions waiting in the open block counted."""
-        account = self.chain.account(_address(party))
-        queued = sum(1 for transaction, _ in self._queued or () if transaction.sender == _address(party))
-        return (0 if account is None else account.nonce) + queued
+        account = self.chain.account(address_of_party(party))
+        return (0 if account is None else account.nonce) + self._waiting(address_of_party(party))
 
     # Time
 
@@ -273,6 +263,19 @@ class LocalChain:
         self._check_closed_block("revert")
         self.chain.revert(mark)
 
+    def reorg(self, depth: int) -> None:
+        """Drop the last blocks, as when another branch wins; `mine` and `send` build others in their place.
+
+        Args:
+            depth: Blocks to drop, 1 up to the present height.
+
+        Raises:
+            Rejection: ``INVALID_DATA`` for another depth.
+            StorageError: If the chain is on disk and its undo journal does not reach that far.
+        """
+        self._check_closed_block("reorg")
+        self.chain.reorg(depth)
+
     # Looking
 
     @property
@@ -297,7 +300,7 @@ class LocalChain:
 
     def balance(self, party: Party) -> int:
         """Return a balance in base units."""
-        return self.chain.balance(_address(party))
+        return self.chain.balance(address_of_party(party))
 
     def block(self, height: int | None = None) -> Block:
         """Return a block; the last one if no height is given."""
@@ -311,8 +314,10 @@ class LocalChain:
             origin: ``transaction``, ``timer`` or ``message``, if only those are wanted.
             actor: The actor that ran, if only its are wanted.
         """
-        wanted = None if actor is None else _address(actor)
-        views = (receipt_view(item, block.height) for block in self.chain.blocks[since:] for item in block.receipts)
+        wanted = None if actor is None else address_of_party(actor)
+        views = (
+            receipt_view(item, block.height) for block in self.chain.blocks.eventful(since) for item in block.receipts
+        )
         return [view for view in views if origin in (None, view.origin) and wanted in (None, view.actor)]
 
     def events(self, name: str | None = None, since: int = 0) -> list[Event]:
@@ -322,7 +327,7 @@ class LocalChain:
     def timers(self, actor: Party | None = None, height: int | None = None) -> list[TimerView]:
         """Return live timers by height and then order of insertion, of one actor or one height if given."""
         found = self.chain.timers() if height is None else iter(self.chain.timers_at(height))
-        wanted = None if actor is None else _address(actor)
+        wanted = None if actor is None else address_of_party(actor)
         return [self._view(timer) for timer in found if wanted is None or timer.actor == wanted]
 
     def explain(self, timer_id: bytes) -> TimerLife:
@@ -333,6 +338,21 @@ class LocalChain:
         """
         return explain_timer(self.chain, timer_id)
 
+    def prove(self, subject: Subject | bytes, *, height: int | None = None) -> Proof:
+        """Prove what the state holds, to somebody who has only `state_root`: ``proof.verify(root)`` needs no chain.
+
+        Args:
+            subject: A timer's id, or an `AccountSubject`, `SlotSubject`, `StorageSubject`, `TimerSubject` or
+                `TimersSubject`: what is not there is proven to be absent, a range to be complete.
+            height: For the id of a timer that is gone: the height that it was due at.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` for an id of no live timer without a height.
+        """
+        if isinstance(subject, bytes):
+            subject = timer_subject(self.chain.store, subject, height)
+        return self.chain.prove(subject)
+
     def check_invariants(self) -> None:
         """Check that money and timers add up and that state and queue agree; raises InvariantError if not."""
         self.chain.check_invariants()
@@ -342,23 +362,13 @@ class LocalChain:
     def _view(self, timer: Timer) -> TimerView:
         return timer_view(timer, self.chain.tier(timer), self.height)
 
+    def _waiting(self, sender: Address) -> int:
+        return sum(1 for transaction, _ in self._queued or () if transaction.sender == sender)
+
     def _build(self, queued: list[tuple[Transaction, PendingReceipt]]) -> None:
-        before = self.chain.snapshot()
-        # Copies, so that one transaction sent twice is two that can be told apart.
-        offered = [replace(transaction) for transaction, _ in queued]
-        applied = self.chain.build(offered)
-        height = applied.block.height
-        if queued and not applied.block.transactions:
-            # A refusal changes nothing, not even the height.
-            self.chain.revert(before)
-        refused = {id(transaction): rejection for transaction, rejection in applied.refused}
-        receipts = (receipt for receipt in applied.block.receipts if receipt.origin is Origin.TRANSACTION)
-        for transaction, (_, pending) in zip(offered, queued, strict=True):
-            rejection = refused.get(id(transaction))
-            if rejection is not None:
-                pending.receive(refusal_view(rejection, transaction.sender, height))
-            else:
-                pending.receive(receipt_view(next(receipts), height))
+        receipts = build_block(self.chain, [transaction for transaction, _ in queued])
+        for (_, pending), receipt in zip(queued, receipts, strict=True):
+            pending.receive(receipt)
         for _, pending in queued:
             if pending.check and not pending.receipt.ok:
                 raise RevertedError(pending.receipt)
@@ -380,15 +390,5 @@ class LocalChain:
 
 
 def _account(name: str) -> TestAccount:
-    private_key = domain_digest(b"trailboss-test-account", name.encode())
-    return TestAccount(name, address_of(private_key), private_key)
-
-
-def _address(party: Party) -> Address:
-    if isinstance(party, TestAccount | ActorHandle):
-        return party.address
-    return Address(party)
-
-
-def _cap(given: int | None, basefee: int, tip: int) -> int:
-    return 2 * basefee + tip if given is None else given
+    account = development_account(name)
+    return TestAccount(account.name, account.address, account.private_key)

@@ -121,3 +121,18 @@ class ActorHandle:
     def timers(self) -> list[TimerView]:
         """Its live timers, by height and then order of insertion."""
         return self.chain.timers(actor=self)
+
+
+Party = TestAccount | ActorHandle | Address | bytes
+"""Whatever has an address."""
+
+
+def address_of_party(party: Party) -> Address:
+    """Return the address of whatever has one.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` for bytes of another width.
+    """
+    if isinstance(party, TestAccount | ActorHandle):
+        return party.address
+    return Address(party)

@@ -1,0 +1,267 @@
+"""A whole chain in one file: genesis and blocks, with the hash and the state root that each must give again.
+
+Receipts and events are not in it: importing builds every block anew. The layout: `trailboss.chain.export_frames`.
+
+Decision: D-50
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from trailboss.chain.chain import Chain
+from trailboss.chain.export_frames import (
+    BlockContent,
+    Content,
+    EndContent,
+    FrameReader,
+    FrameWriter,
+    GenesisContent,
+    IdleContent,
+    frames_of,
+    writing,
+)
+from trailboss.chain.history import follows_idly
+from trailboss.codec.wire import decode_transaction, encode_transaction
+from trailboss.execution.genesis import Genesis, decode_genesis, encode_genesis
+from trailboss.model.blocks import Block
+from trailboss.model.transactions import transaction_hash
+from trailboss.primitives.errors import ConfigurationError, Rejection, StorageError
+from trailboss.vm.engine import Engine
+
+OnBlock = Callable[[Block], object]
+"""Told of every block as it is written or built, genesis left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSummary:
+    """What an export holds.
+
+    Attributes:
+        genesis: What its chain starts from.
+        height: Of its last block.
+    """
+
+    genesis: Genesis
+    height: int
+
+
+# Writing
+
+
+def export_chain(chain: Chain, path: Path, on_block: OnBlock | None = None) -> ExportSummary:
+    """Write a chain to one file, which replaces what had that name once it is complete and on disk.
+
+    The bytes follow from the blocks alone: two chains with the same blocks give the same file.
+
+    Args:
+        chain: The chain; it must not change meanwhile.
+        path: Of the file.
+        on_block: Told of every block above genesis as it is written.
+
+    Raises:
+        StorageError: If the file cannot be written; there is none then, or the one that was there.
+    """
+    partial = path.parent / f"{path.name}.partial"
+    with writing(path):
+        file = partial.open("wb")
+    try:
+        _write_chain(FrameWriter(path, file), chain, on_block)
+        with writing(path):
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(partial, path)
+            _make_durable(path.parent)
+    finally:
+        # After a failed write, closing fails once more and has nothing to add.
+        with suppress(OSError):
+            file.close()
+        partial.unlink(missing_ok=True)
+    return ExportSummary(chain.genesis, chain.height)
+
+
+def _make_durable(path: Path) -> None:
+    """Wait until the content of a file, or the names in a directory, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_chain(writer: FrameWriter, chain: Chain, on_block: OnBlock | None) -> None:
+    blocks = chain.blocks.since(0)
+    parent = next(blocks)
+    writer.write(GenesisContent(encode_genesis(chain.genesis), parent.hash, parent.header.state_root))
+    is_idle = False
+    for block in blocks:
+        was_idle, is_idle = is_idle, follows_idly(parent, block, chain.params.governance.block_interval_ms)
+        if was_idle and not is_idle:
+            writer.write(IdleContent(parent.height, parent.hash))
+        if not is_idle:
+            writer.write(_block_content(block))
+        if on_block is not None:
+            on_block(block)
+        parent = block
+    if is_idle:
+        writer.write(IdleContent(parent.height, parent.hash))
+    writer.end(parent.height)
+
+
+def _block_content(block: Block) -> BlockContent:
+    transactions = tuple(encode_transaction(transaction) for transaction in block.transactions)
+    header = block.header
+    return BlockContent(header.height, header.timestamp_ms, transactions, block.hash, header.state_root)
+
+
+# Reading
+
+
+def check_export(path: Path) -> ExportSummary:
+    """Check that a file is a complete and undamaged export, without building its chain.
+
+    Raises:
+        StorageError: If it is missing, foreign, of another format, cut off or damaged, with the offset; or if no chain
+            can start from its genesis.
+    """
+    with frames_of(path) as reader:
+        frames = reader.frames()
+        genesis = _genesis_of(reader, next(frames))
+        height = 0
+        for content in frames:
+            height = _height_after(reader, height, content)
+    return ExportSummary(genesis, height)
+
+
+def import_chain(
+    path: Path, directory: Path | None = None, on_block: OnBlock | None = None, *, engine: Engine | None = None
+) -> Chain:
+    """Build a chain from an export, block by block, comparing every hash and state root.
+
+    Args:
+        path: Of the export.
+        directory: Where the chain is to live; it appears once it is complete. None for a chain in memory.
+        on_block: Told of every block above genesis as it is built.
+        engine: What runs its actors; None for the usual one.
+
+    Raises:
+        StorageError: If `check_export` refuses the file; if a block does not give again what the file says, with the
+            height and both roots; or if the directory is there already or cannot be written.
+    """
+    genesis = check_export(path).genesis
+    if directory is None:
+        chain = Chain(genesis, engine)
+        _build(path, chain, on_block)
+        return chain
+    if directory.exists():
+        raise StorageError(directory, "is there already", "import into a directory that does not exist yet")
+    with writing(directory):
+        temporary = TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent)
+    with temporary as outer:
+        building = Path(outer, directory.name)
+        # Nothing of it counts before it has its name, so the disk need not follow every block.
+        with Chain.create(building, genesis, engine, durable=False) as chain:
+            _build(path, chain, on_block)
+        with writing(directory):
+            for file in (*building.iterdir(), building):
+                _make_durable(file)
+            os.rename(building, directory)
+            _make_durable(directory.parent)
+    return Chain.open(directory, engine)
+
+
+def load_chain(path: Path, *, engine: Engine | None = None) -> Chain:
+    """Return the chain of a chain directory, or that of an export, in memory.
+
+    Raises:
+        StorageError: If it is neither, or cannot be used.
+    """
+    if path.is_dir():
+        return Chain.open(path, engine)
+    return import_chain(path, engine=engine)
+
+
+def _genesis_of(reader: FrameReader, content: Content) -> Genesis:
+    if not isinstance(content, GenesisContent):
+        raise reader.damaged("it should hold the genesis")
+    try:
+        return decode_genesis(content.genesis)
+    except ConfigurationError as error:
+        raise reader.damaged(str(error)) from None
+
+
+def _height_after(reader: FrameReader, height: int, content: Content) -> int:
+    """Return the height that a frame after the genesis leads to; blocks follow one another without a gap."""
+    match content:
+        case BlockContent() if content.height == height + 1:
+            return content.height
+        case IdleContent() if content.last > height:
+            return content.last
+        case EndContent() if content.last == height:
+            return height
+    raise reader.damaged(f"it cannot follow block {height}")
+
+
+def _build(path: Path, chain: Chain, on_block: OnBlock | None) -> None:
+    """Build the blocks of an export on a chain that stands at its genesis, comparing each."""
+    with frames_of(path) as reader:
+        for content in reader.frames():
+            if isinstance(content, GenesisContent):
+                _check_same(reader, chain.head, content)
+            elif isinstance(content, BlockContent):
+                block = _build_block(reader, chain, content)
+                _check_same(reader, block, content)
+                if on_block is not None:
+                    on_block(block)
+            elif isinstance(content, IdleContent):
+                _build_idle(reader, chain, content, on_block)
+
+
+def _build_block(reader: FrameReader, chain: Chain, content: BlockContent) -> Block:
+    try:
+        transactions = [decode_transaction(encoded) for encoded in content.transactions]
+        applied = chain.build(transactions, content.timestamp_ms)
+    except Rejection as rejection:
+        raise _differing(reader, content.height, f"it is refused: {rejection.what}") from None
+    for transaction, refusal in applied.refused:
+        what = f"transaction {transaction_hash(transaction)} is refused: {refusal.what}"
+        raise _differing(reader, content.height, what)
+    return applied.block
+
+
+def _build_idle(reader: FrameReader, chain: Chain, content: IdleContent, on_block: OnBlock | None) -> None:
+    """Build a run of idle blocks; the hash of the last commits to all of them."""
+    state_root = chain.state_root
+    for block in chain.advance_to(content.last):
+        _check_root(reader, block, state_root)
+        if on_block is not None:
+            on_block(block)
+    _check_hash(reader, chain.head, content.hash)
+
+
+def _check_same(reader: FrameReader, block: Block, content: GenesisContent | BlockContent) -> None:
+    _check_root(reader, block, content.state_root)
+    _check_hash(reader, block, content.hash)
+
+
+def _check_root(reader: FrameReader, block: Block, recorded: bytes) -> None:
+    found = block.header.state_root
+    if found != recorded:
+        what = f"the state root is 0x{found.hex()}, and 0x{recorded.hex()} is recorded"
+        raise _differing(reader, block.height, what)
+
+
+def _check_hash(reader: FrameReader, block: Block, recorded: bytes) -> None:
+    if block.hash != recorded:
+        raise _differing(reader, block.height, f"its hash is {block.hash}, and 0x{recorded.hex()} is recorded")
+
+
+def _differing(reader: FrameReader, height: int, what: str) -> StorageError:
+    return StorageError(
+        reader.path,
+        f"block {height} at offset {reader.offset} does not come out as recorded: {what}",
+        "import it with the version that wrote it; if that refuses it too, the file has been tampered with",
+    )

@@ -1,0 +1,153 @@
+"""State entries in words: what a key names, and the fields of what it holds."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from trailboss.crypto.digest import keccak256
+from trailboss.governance.rules import (
+    BASEFEE_CONFIG,
+    BASEFEES_KEY,
+    DEPLOYERS_KEY,
+    ECONOMY_KEY,
+    GOVERNED,
+    LANE_MULTIPLIERS,
+    MAILBOX_KEY,
+    SCHEDULER_KEY,
+    TIMER_CONFIG,
+)
+from trailboss.model.actors import Account
+from trailboss.model.configs import (
+    BasefeeConfig,
+    Basefees,
+    Economy,
+    LaneMultipliers,
+    MailboxEnds,
+    Message,
+    SchedulerTotals,
+    TimerConfig,
+    amount_of,
+)
+from trailboss.model.timers import Timer
+from trailboss.primitives.octets import Address
+from trailboss.primitives.units import U16_MAX
+from trailboss.state.keys import (
+    ACCOUNTS,
+    MAILBOX,
+    STORAGE,
+    TIMERS,
+    code_key,
+    mailbox_major,
+    storage_address,
+    timer_height,
+    timer_id,
+)
+from trailboss.state.slots import decode_slot
+
+SHOWN_BYTES_MAX: Final = 40
+"""A longer value is cut off; its length stands behind it."""
+ABSENT: Final = "absent"
+
+_CONFIGURATIONS: Final[Mapping[bytes, tuple[str, type[msgspec.Struct]]]] = MappingProxyType(
+    {
+        BASEFEES_KEY: ("basefees of the next block", Basefees),
+        ECONOMY_KEY: ("supply and burn", Economy),
+        SCHEDULER_KEY: ("timer totals", SchedulerTotals),
+        MAILBOX_KEY: ("ends of the mailbox", MailboxEnds),
+    }
+)
+_GOVERNED_RECORDS: Final[Mapping[bytes, type[msgspec.Struct]]] = MappingProxyType(
+    {TIMER_CONFIG: TimerConfig, BASEFEE_CONFIG: BasefeeConfig, LANE_MULTIPLIERS: LaneMultipliers}
+)
+"""Slots of the system actor that governance keeps records in."""
+_AMOUNTS: Final = frozenset(
+    {"balance", "cell_basefee", "cycle_basefee", "supply", "burned", "cycle", "cell", "min_basefee", "max_basefee"}
+)
+_ADDRESSES: Final = frozenset({"actor", "fee_payer", "owner", "payer", "proposer", "sender", "target"})
+
+
+def key_words(key: bytes, value: bytes) -> str:
+    """Return what a full state key names; a hash in it is told with the help of a value that the key holds."""
+    namespace = key[:1]
+    if namespace == ACCOUNTS:
+        return f"account {Address(key[1:])}"
+    if namespace == STORAGE:
+        name, _ = decode_slot(value)
+        return f"slot {octet_words(name)} of actor {storage_address(key)}"
+    if namespace == TIMERS:
+        return f"timer {timer_id(key)} due at height {timer_height(key)}"
+    if namespace == MAILBOX:
+        return f"message {mailbox_major(key)} of the mailbox"
+    if key in _CONFIGURATIONS:
+        return _CONFIGURATIONS[key][0]
+    if key == DEPLOYERS_KEY:
+        return "system deployers"
+    code_hash = keccak256(value)
+    return f"code 0x{code_hash.hex()}" if key == code_key(code_hash) else f"configuration 0x{key[1:].hex()}"
+
+
+def value_words(key: bytes, left: bytes | None, right: bytes | None) -> tuple[str, str]:
+    """Return what two states hold under one key: of two records the fields that differ, else all of it."""
+    ours, theirs = _fields(key, left), _fields(key, right)
+    if left is not None and right is not None:
+        differing = [name for name in ours if ours[name] != theirs.get(name)]
+        ours, theirs = ({name: fields[name] for name in differing} for fields in (ours, theirs))
+    return _joined(ours), _joined(theirs)
+
+
+def field_words(name: str, value: object) -> str:
+    """Return the value of a record's field; its name tells amounts and addresses from other bytes."""
+    if not isinstance(value, bytes):
+        return repr(value) if isinstance(value, str) else str(value)
+    if name in _AMOUNTS:
+        return str(amount_of(value))
+    if name in _ADDRESSES and value:
+        return str(Address(value))
+    if isinstance(value, Address):
+        return str(value)
+    return octet_words(value)
+
+
+def octet_words(octets: bytes) -> str:
+    """Return bytes as quoted text if they are printable, else as hexadecimal digits; a long value is cut off."""
+    shown = octets[:SHOWN_BYTES_MAX]
+    rest = f"… ({len(octets)} bytes)" if len(octets) > SHOWN_BYTES_MAX else ""
+    text = shown.decode(errors="replace")
+    return (repr(text) if text and text.isprintable() and "\ufffd" not in text else f"0x{shown.hex()}") + rest
+
+
+def _joined(fields: dict[str, str]) -> str:
+    return ", ".join(f"{name} {words}".strip() for name, words in fields.items()) or ABSENT
+
+
+def _fields(key: bytes, value: bytes | None) -> dict[str, str]:
+    if value is None:
+        return {}
+    namespace = key[:1]
+    if namespace == STORAGE:
+        return _slot_fields(storage_address(key), *decode_slot(value))
+    if key == DEPLOYERS_KEY:
+        addresses = [value[at : at + Address.WIDTH] for at in range(0, len(value), Address.WIDTH)]
+        return {"": " ".join(str(Address(address)) for address in addresses)}
+    kinds: dict[bytes, type[msgspec.Struct]] = {ACCOUNTS: Account, TIMERS: Timer, MAILBOX: Message}
+    kind = kinds.get(namespace) or (_CONFIGURATIONS[key][1] if key in _CONFIGURATIONS else None)
+    if kind is None:
+        return {"": octet_words(value)}
+    return _record_fields(value, kind)
+
+
+def _slot_fields(actor: Address, name: bytes, value: bytes) -> dict[str, str]:
+    # System addresses are numbers of two bytes; no other actor can have one, whatever it calls its slots.
+    if int.from_bytes(actor, "big") <= U16_MAX:
+        if name in _GOVERNED_RECORDS:
+            return _record_fields(value, _GOVERNED_RECORDS[name])
+        if name in GOVERNED:
+            return {"": str(int.from_bytes(value, "big"))}
+    return {"": octet_words(value)}
+
+
+def _record_fields(octets: bytes, kind: type[msgspec.Struct]) -> dict[str, str]:
+    record = msgspec.msgpack.decode(octets, type=kind)
+    return {name: field_words(name, getattr(record, name)) for name in record.__struct_fields__}

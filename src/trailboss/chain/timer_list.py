@@ -1,0 +1,160 @@
+"""Lists of timers, those that live and those that ended, as people ask for them: by actor, height, payer and state."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trailboss.chain.chain import Chain
+from trailboss.chain.views import block_events
+from trailboss.codec.canonical import decode_canonical
+from trailboss.model import events as names
+from trailboss.model.timers import Timer
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import U64_MAX
+
+LIVE: Final = "live"
+DUE: Final = "due"
+DEFERRED: Final = "deferred"
+ENDED: Final = ("fired", "expired", "unfunded", "cancelled")
+ALL: Final = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerFilter:
+    """Which timers somebody wants to see.
+
+    Attributes:
+        state: ``live`` (due and deferred ones too), ``due``, ``deferred``, one of the four ways to end, or ``all``.
+        actor: Whose, if only those.
+        payer: Paid by whom, if only those.
+        first: Lowest height at which they are, or were, due.
+        last: Highest.
+    """
+
+    state: str = LIVE
+    actor: Address | None = None
+    payer: Address | None = None
+    first: int = 0
+    last: int = U64_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class TimerEntry:
+    """A timer in a list.
+
+    Attributes:
+        timer_id: Its id.
+        height: At which it is, or was, due.
+        state: ``live``; ``due`` once its height has passed; ``deferred`` if it waits for a reason; or how it ended.
+        actor: Owner.
+        handler: That it calls.
+        fee_payer: Who pays.
+        gas_limit: Cycles the fire may use.
+        expires_at: Last height at which it may fire; of an ended one, as it was scheduled.
+        tier: ``ring``, ``epoch`` or ``overflow`` while it is live and not due.
+        deferred_for: Why it waits.
+        ended_at: Height of the block in which it ended.
+    """
+
+    timer_id: Hash32
+    height: int
+    state: str
+    actor: Address
+    handler: str
+    fee_payer: Address
+    gas_limit: int
+    expires_at: int
+    tier: str | None = None
+    deferred_for: str | None = None
+    ended_at: int | None = None
+
+
+def list_timers(chain: Chain, wanted: TimerFilter) -> Iterator[TimerEntry]:
+    """Yield the timers that a filter lets pass: live ones by height and insertion, then ended ones, the latest first.
+
+    Complexity: live ones O(timers within the heights), one at a time; ended ones O(events of the chain), and memory for
+    every timer that ended.
+    """
+    if wanted.state not in ENDED:
+        yield from _live(chain, wanted)
+    if wanted.state == ALL or wanted.state in ENDED:
+        ended = [entry for entry in _ended(chain) if _passes(entry, wanted)]
+        yield from reversed(ended)
+
+
+def match_timer(chain: Chain, digits: str) -> list[Hash32]:
+    """Return the ids of the timers, live and ended, that begin with hexadecimal digits.
+
+    Complexity: O(1) for all 64 digits of a live one, else O(events of the chain).
+    """
+    if len(digits) == 2 * Hash32.WIDTH and chain.timer(bytes.fromhex(digits)) is not None:
+        return [Hash32.parse(digits)]
+    return [Hash32(timer_id) for timer_id in _scheduled_ids(chain) if timer_id.hex().startswith(digits)]
+
+
+def _scheduled_ids(chain: Chain) -> Iterator[bytes]:
+    for block in chain.blocks.eventful(0):
+        for record in block_events(block):
+            if record.name == names.TIMER_SCHEDULED:
+                yield record.timer_id
+
+
+def _live(chain: Chain, wanted: TimerFilter) -> Iterator[TimerEntry]:
+    last = min(wanted.last, chain.height) if wanted.state in (DUE, DEFERRED) else wanted.last
+    if wanted.first > last:
+        return
+    for timer in chain.timers(wanted.first, last):
+        entry = _live_entry(chain, timer)
+        if _passes(entry, wanted) and (wanted.state != DEFERRED or entry.state == DEFERRED):
+            yield entry
+
+
+def _live_entry(chain: Chain, timer: Timer) -> TimerEntry:
+    due = timer.height <= chain.height
+    return TimerEntry(
+        timer_id=Hash32(timer.timer_id),
+        height=timer.height,
+        state=DEFERRED if timer.deferred_for else DUE if due else LIVE,
+        actor=Address(timer.actor),
+        handler=timer.handler,
+        fee_payer=Address(timer.fee_payer),
+        gas_limit=timer.gas_limit,
+        expires_at=timer.expires_at,
+        tier=None if due else chain.tier(timer),
+        deferred_for=timer.deferred_for or None,
+    )
+
+
+def _ended(chain: Chain) -> Iterator[TimerEntry]:
+    """Yield every timer that ended, in the order in which they did."""
+    scheduled: dict[bytes, tuple[bytes, bytes]] = {}
+    for block in chain.blocks.eventful(0):
+        for record in block_events(block):
+            if record.name == names.TIMER_SCHEDULED:
+                scheduled[record.timer_id] = record.emitter, record.data
+            elif record.name in names.TIMER_ENDINGS:
+                actor, facts = scheduled.pop(record.timer_id)
+                yield _ended_entry(actor, decode_canonical(facts), names.TIMER_ENDINGS[record.name], block.height)
+
+
+def _ended_entry(actor: bytes, facts: Any, state: str, height: int) -> TimerEntry:
+    return TimerEntry(
+        timer_id=Hash32(facts["timer_id"]),
+        height=facts["height"],
+        state=state,
+        actor=Address(actor),
+        handler=facts["handler"],
+        fee_payer=Address(facts["fee_payer"]),
+        gas_limit=facts["gas_limit"],
+        expires_at=facts["expires_at"],
+        ended_at=height,
+    )
+
+
+def _passes(entry: TimerEntry, wanted: TimerFilter) -> bool:
+    return (
+        wanted.actor in (None, entry.actor)
+        and wanted.payer in (None, entry.fee_payer)
+        and wanted.first <= entry.height <= wanted.last
+        and (entry.ended_at is None or wanted.state in (ALL, entry.state))
+    )

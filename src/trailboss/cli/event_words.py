@@ -1,0 +1,74 @@
+"""Events in words, short enough for a table."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from trailboss.chain import Event
+from trailboss.cli.output import SHORT_DIGITS, clipped, words
+from trailboss.cli.parsing import format_cby
+from trailboss.model import events as names
+from trailboss.primitives.octets import Address, Hash32
+
+WIDE: Final = 180
+"""Columns from which on ids within a text are told in full."""
+
+
+def event_words(event: Event, width: int) -> str:
+    """Return a whole event in words, for a terminal of so many columns."""
+    timer = f" {_id_words(event.timer_id, width)}" if event.timer_id else ""
+    return f"{event.name}{timer}: {data_words(event, width)}".removesuffix(": ")
+
+
+def data_words(event: Event, width: int) -> str:
+    """Return what an event says besides its name and its timer, in words."""
+    facts = event.data
+    if isinstance(facts, dict) and event.name in names.PROTOCOL_TOPICS:
+        return _protocol_words(event, facts, width)
+    return clipped(_value_words(facts, width))
+
+
+def _protocol_words(event: Event, facts: Mapping[str, Any], width: int) -> str:
+    match event.name:
+        case names.TIMER_SCHEDULED:
+            payer = _payer_words(event, facts, width)
+            return (
+                f"for height {facts['height']}, calls {facts['handler']}, at most {facts['gas_limit']:,} cycles{payer}"
+            )
+        case names.TIMER_FIRED:
+            how = "reverted, " if facts["reverted"] else ""
+            used = f"{facts['cycles_used']:,} cycles, {facts['cells_used']:,} cells"
+            return f"{how}{used}, {format_cby(facts['fee_paid'])} CBY{_payer_words(event, facts, width)}"
+        case names.TIMER_DEFERRED:
+            return f"due at {facts['height']}, waits: {facts['reason']}"
+        case names.TIMER_UNFUNDED:
+            needed, held = format_cby(facts["required"]), format_cby(facts["available"])
+            return f"a fire costs up to {needed} CBY, its payer held {held}"
+        case names.TIMER_EXPIRED:
+            return f"could fire up to {facts['expires_at']}"
+        case _:
+            rest = {name: value for name, value in facts.items() if name != "timer_id"}
+            return ", ".join(f"{name} {_value_words(value, width)}" for name, value in rest.items())
+
+
+def _payer_words(event: Event, facts: Mapping[str, Any], width: int) -> str:
+    """Return who pays, if that is somebody else than the actor."""
+    payer = facts["fee_payer"]
+    return "" if payer == event.emitter else f", paid by {_id_words(Address(payer), width)}"
+
+
+def _value_words(value: Any, width: int) -> str:
+    """Return a value: addresses and hashes as such, other bytes as text if they are text."""
+    if isinstance(value, bytes):
+        kinds: dict[int, type[Address | Hash32]] = {Address.WIDTH: Address, Hash32.WIDTH: Hash32}
+        kind = kinds.get(len(value))
+        return words(value) if kind is None else _id_words(kind(value), width)
+    if isinstance(value, dict):
+        return ", ".join(f"{_value_words(name, width)} {_value_words(item, width)}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_value_words(item, width) for item in value)
+    return str(value)
+
+
+def _id_words(found: Address | Hash32, width: int) -> str:
+    text = str(found)
+    return text if width >= WIDE else f"{text[: 2 + SHORT_DIGITS]}…"

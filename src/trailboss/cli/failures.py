@@ -1,0 +1,95 @@
+"""What went wrong, in words on stderr, never a traceback: what happened, the rule behind it, what to do about it."""
+
+import json
+from dataclasses import asdict
+from typing import Final
+
+import typer
+
+from trailboss.primitives.errors import (
+    ErrorObject,
+    InvariantError,
+    ProofError,
+    Rejection,
+    StorageError,
+    TrailbossError,
+)
+
+FAILED: Final = 1
+"""Exit status of what was understood and could not be done: refused, reverted, damaged, different, not proven."""
+MISUSED: Final = 2
+"""Exit status of what could not be understood."""
+SAID: Final = ("what", "where", "why", "fix")
+
+
+class Mistake(TrailbossError):
+    """Something typed that cannot be read.
+
+    Attributes:
+        what: What was typed, and where.
+        fix: What can be typed instead.
+    """
+
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(what, fix)
+        self.what = what
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.fix})"
+
+
+class Missing(Mistake):
+    """Something named, correctly, that the chain does not have. Attributes as those of `Mistake`."""
+
+
+def report(error: TrailbossError, *, as_json: bool) -> int:
+    """Print an error to stderr and return the exit status."""
+    facts = _facts(error)
+    if as_json:
+        typer.echo(json.dumps({"error": facts}), err=True)
+    else:
+        tell("error", facts)
+    return MISUSED if isinstance(error, Mistake) and not isinstance(error, Missing) else FAILED
+
+
+def report_failed(error: ErrorObject, status: str) -> None:
+    """Print why a transaction was refused or reverted to stderr."""
+    facts = asdict(error)
+    traceback = facts.pop("context").get("traceback")
+    tell(status, facts | ({"where": traceback} if traceback else {}))
+
+
+def tell(heading: str, facts: dict[str, object]) -> None:
+    """Print a heading and, below it, each fact that has a label of its own."""
+    # Only now: a program that goes well does without it, and so does the program's own help.
+    from trailboss.cli.output import error_console, print_pairs  # noqa: PLC0415
+
+    console = error_console()
+    name = f" E{facts['code']} {facts['slug']}" if "code" in facts else ""
+    console.print(f"{heading}{name}", style="bold red", markup=False)
+    print_pairs(console, [(label, str(facts[label])) for label in SAID if facts.get(label)], indent="  ")
+
+
+def _facts(error: TrailbossError) -> dict[str, object]:
+    match error:
+        case Rejection():
+            return asdict(error.error())
+        case StorageError(path=path, what=what, fix=fix):
+            return {"what": f"{path}: {what}", "fix": fix}
+        case Mistake(what=what, fix=fix):
+            return {"what": what, "fix": fix}
+        case InvariantError():
+            return {
+                "what": str(error),
+                "why": "the chain contradicts itself, so it stops here; this is a bug of the program",
+                "fix": "report it, with the file that `trailboss export` writes",
+            }
+        case ProofError():
+            return {
+                "what": str(error),
+                "why": "a proof holds for the one state root that it was made under",
+                "fix": "take the root from the header of that block, or have the proof made again",
+            }
+        case _:
+            return {"what": str(error)}

@@ -1,0 +1,86 @@
+"""``trailboss init``: make a chain in a directory."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trailboss.chain import Chain
+from trailboss.chain.development import ACCOUNT_BALANCE, development_genesis
+from trailboss.cli.failures import Mistake
+from trailboss.cli.options import DIRECTORY_VARIABLE, AsJson, default_directory
+from trailboss.cli.output import print_facts, print_json
+from trailboss.cli.parsing import format_cby, parse_overrides, read_file
+from trailboss.execution.genesis import Genesis, parse_genesis
+from trailboss.mechanisms.registry import MECHANISMS
+from trailboss.params.loader import PRESETS
+
+
+def init(
+    directory: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DIR]", envvar=DIRECTORY_VARIABLE, help="Where. [dim]\\[default: chain][/dim]"),
+    ] = None,
+    genesis_file: Annotated[
+        Path | None, typer.Option("--genesis", metavar="FILE", help="Start from this genesis, a TOML file.")
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help=f"Parameters: {' or '.join(PRESETS)}. [dim]\\[default: mainnet][/dim]", metavar="NAME"),
+    ] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(help=f"What selects due timers: {', '.join(MECHANISMS)}.", metavar="NAME"),
+    ] = None,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="PATH=VALUE", help="Set a parameter; may be repeated.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a chain in a directory.
+
+    Without a genesis file it has ten funded accounts, 0 to 9, and one that may govern, deployer. Everybody knows their
+    keys: such a chain is for trying things out.
+    """
+    place = directory or default_directory()
+    genesis = _genesis(genesis_file, preset, mechanism, parse_overrides(param or []))
+    chain = Chain.create(place, genesis)
+    try:
+        _show(chain, place, is_development=genesis_file is None, as_json=as_json)
+    finally:
+        chain.close()
+
+
+def _show(chain: Chain, place: Path, *, is_development: bool, as_json: bool) -> None:
+    genesis = chain.genesis
+    if as_json:
+        facts = {"chain_id": genesis.chain_id, "preset": genesis.preset, "mechanism": genesis.mechanism}
+        print_json(
+            {"directory": str(place), **facts, "instance_id": genesis.instance_id(), "state_root": chain.state_root}
+        )
+        return
+    funded = f"{len(genesis.accounts)}, holding {format_cby(sum(genesis.accounts.values()))} CBY"
+    if is_development:
+        funded = f"0 to 9 and deployer, {format_cby(ACCOUNT_BALANCE)} CBY each"
+    print_facts(
+        {
+            "chain": str(place),
+            "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {genesis.mechanism}",
+            "accounts": funded,
+            "state root": str(chain.state_root),
+        }
+    )
+
+
+def _genesis(path: Path | None, preset: str | None, mechanism: str | None, overrides: dict[str, int]) -> Genesis:
+    if path is None:
+        return development_genesis(preset=preset or "mainnet", mechanism=mechanism or "fifo", overrides=overrides)
+    if preset or mechanism or overrides:
+        raise Mistake(
+            "a genesis file has a preset, a mechanism and parameters of its own",
+            "leave out --preset, --mechanism and --param, or --genesis",
+        )
+    try:
+        return parse_genesis(read_file(path, "genesis").decode())
+    except UnicodeDecodeError as error:
+        raise Mistake(f"the genesis {path} is not UTF-8 at byte {error.start}", "name a TOML file") from None

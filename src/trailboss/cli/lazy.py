@@ -1,0 +1,68 @@
+"""Commands that are imported when they run: the help of the whole program loads none of them."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from trailboss.cli.failures import report
+from trailboss.primitives.errors import TrailbossError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command as the help of the program lists it.
+
+    Attributes:
+        name: What people type.
+        place: ``module:attribute`` within `trailboss.cli`: a function, or a `typer.Typer` with commands of its own.
+        panel: Heading under which it is listed.
+        summary: First sentence of its own help; a test compares the two.
+    """
+
+    name: str
+    place: str
+    panel: str
+    summary: str
+
+
+class LazyCommand(TyperCommand):
+    """Stands for a command in lists; becomes it when it is called or completed."""
+
+    def __init__(self, entry: Entry, **settings: Any) -> None:
+        super().__init__(entry.name, help=entry.summary, rich_help_panel=entry.panel, **settings)
+        self.entry = entry
+
+    def load(self) -> TyperCommand | TyperGroup:
+        """Import the command and return it."""
+        module, _, attribute = self.entry.place.partition(":")
+        found = getattr(import_module(f"trailboss.cli.{module}"), attribute)
+        if not isinstance(found, typer.Typer):
+            alone = typer.Typer(add_completion=False)
+            alone.command()(found)
+            found = alone
+        command: Any = get_command(found)
+        command.name = self.name
+        return command  # type: ignore[no-any-return]  # what Typer builds here is always one of its own two classes
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Return a context of the command itself, so that from here on nobody sees its stand-in."""
+        return self.load().make_context(info_name, args, parent=parent, **extra)
+
+
+class Program(TyperGroup):
+    """The group of all commands, and the one place where what goes wrong is told."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; an error of ours becomes a message and an exit status, never a traceback."""
+        try:
+            return super().invoke(ctx)
+        except TrailbossError as error:
+            raise typer.Exit(report(error, as_json=bool(ctx.meta.get(AS_JSON)))) from None
+
+
+AS_JSON = "trailboss.as_json"
+"""Key of a context's shared notes: whether the command was given ``--json``."""

@@ -1,0 +1,209 @@
+"""From what people type to what a command works on: the chain, the accounts, the actors, the timers."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from trailboss.chain import Chain
+from trailboss.chain.development import ACCOUNT_NAMES, DEPLOYER, PROPOSER, DevelopmentAccount, development_account
+from trailboss.chain.timer_list import match_timer
+from trailboss.cli.failures import Missing, Mistake
+from trailboss.cli.parsing import parse_private_key
+from trailboss.crypto.signing import address_of
+from trailboss.primitives.errors import Rejection
+from trailboss.primitives.octets import Address, Hash32
+
+PREFIX_MIN: Final = 6
+"""Characters, ``0x`` counted, that a shortened address has at least."""
+CANDIDATES_MAX: Final = 4
+"""Ids that a message about an ambiguous one names."""
+LIST_ACCOUNTS: Final = "list accounts and actors with `trailboss balance`"
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Who signs and pays.
+
+    Attributes:
+        label: For people: the name of a development account, else the address.
+        address: The address.
+        private_key: 32 bytes.
+    """
+
+    label: str
+    address: Address
+    private_key: bytes
+
+
+@contextmanager
+def open_chain(directory: Path) -> Iterator[Chain]:
+    """Open the chain of a directory for the length of a command.
+
+    Raises:
+        Missing: If there is no such directory.
+        StorageError: If there is no chain in it, or it cannot be used.
+    """
+    if not directory.exists():
+        raise Missing(
+            f"there is no chain at {directory}",
+            f"make one with `trailboss init {directory}`, or name another one with --chain",
+        )
+    chain = Chain.open(directory)
+    try:
+        yield chain
+    finally:
+        chain.close()
+
+
+def known_accounts() -> list[DevelopmentAccount]:
+    """Return the development accounts: the ten, the deployer, the proposer."""
+    return [development_account(name) for name in (*ACCOUNT_NAMES, DEPLOYER, PROPOSER)]
+
+
+def names_by_address() -> dict[bytes, str]:
+    """Return the names of the development accounts."""
+    return {account.address: account.name for account in known_accounts()}
+
+
+def resolve_address(text: str) -> Address:
+    """Return the address of an account: in full, or the name of a development account.
+
+    Raises:
+        Mistake: If it is neither.
+    """
+    account = _named(text)
+    if account is not None:
+        return account.address
+    try:
+        return Address.parse(text)
+    except Rejection as rejection:
+        raise Mistake(
+            f"{text!r} is no account: {rejection.what}",
+            "give an address, 0x and 40 hexadecimal digits, or the name of a development account: 0 to 9, deployer",
+        ) from None
+
+
+def resolve_signer(who: str | None, key: str | None) -> Signer:
+    """Return who signs.
+
+    Args:
+        who: What ``--from`` says: an account whose key is known. None for the account of ``key``, else account 0.
+        key: What ``--private-key`` says.
+
+    Raises:
+        Mistake: If nobody knows the key of that account.
+    """
+    private_key = None if key is None else parse_private_key(key)
+    if private_key is not None:
+        owner = _key_owner(private_key)
+        if who is None or resolve_address(who) == owner:
+            return Signer(str(owner), owner, private_key)
+    address = resolve_address("0" if who is None else who)
+    for account in known_accounts():
+        if account.address == address:
+            return Signer(account.name, address, account.private_key)
+    raise Mistake(
+        f"the key of {address} is not known" + ("" if key is None else ": the private key given is another account's"),
+        "give its key with --private-key, or send from a development account, 0 to 9 or deployer",
+    )
+
+
+def _key_owner(private_key: bytes) -> Address:
+    try:
+        return address_of(private_key)
+    except Rejection as rejection:
+        raise Mistake(f"the private key is none: {rejection.what}", "give another one") from None
+
+
+def resolve_actor(chain: Chain, text: str) -> Address:
+    """Return the address of an actor: in full, or the first digits of it if no other actor has the same.
+
+    Raises:
+        Mistake: If it is no address, or the beginning of several.
+        Missing: If it is the beginning of none.
+    """
+    if len(text) == 2 + 2 * Address.WIDTH or not _is_prefix(text):
+        return resolve_address(text)
+    digits = text[2:].lower()
+    found = [
+        Address(address)
+        for address, account in chain.accounts()
+        if account.code_hash and address.hex().startswith(digits)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise Missing(f"no actor's address begins with {text}", LIST_ACCOUNTS)
+    raise _ambiguous("actors", text, found)
+
+
+def find_actor(chain: Chain, text: str) -> Address:
+    """Return the address of an actor that the chain has; see `resolve_actor`.
+
+    Raises:
+        Mistake: As there.
+        Missing: If there is no actor at that address.
+    """
+    address = resolve_actor(chain, text)
+    account = chain.account(address)
+    if account is None or not account.code_hash:
+        raise Missing(f"there is no actor at {address}", LIST_ACCOUNTS)
+    return address
+
+
+def resolve_timer(chain: Chain, text: str) -> Hash32:
+    """Return a timer's id: in full, or the first digits of it if no other timer of the chain has the same.
+
+    Raises:
+        Mistake: If it cannot be an id, or is the beginning of several.
+        Missing: If the chain never had such a timer.
+    """
+    digits = text[2:] if text[:2] in ("0x", "0X") else text
+    if not digits or len(digits) > 2 * Hash32.WIDTH or not _is_hexadecimal(digits):
+        raise Mistake(f"{text!r} is no timer id", "give the first hexadecimal digits of an id from `trailboss timers`")
+    found = match_timer(chain, digits.lower())
+    if not found:
+        raise Missing(
+            f"the chain never had a timer {text}{'' if len(digits) == 2 * Hash32.WIDTH else '…'}",
+            "look for it with `trailboss timers --state all`",
+        )
+    if len(found) > 1:
+        raise _ambiguous("timers", text, found)
+    return found[0]
+
+
+def find_timer(chain: Chain, text: str) -> Hash32:
+    """Return the id of a timer that is live; see `resolve_timer`.
+
+    Raises:
+        Mistake: As there.
+        Missing: As there, or if the timer has ended.
+    """
+    timer_id = resolve_timer(chain, text)
+    if chain.timer(timer_id) is None:
+        raise Missing(
+            f"timer {timer_id} is not live any more", f"see what became of it with `trailboss timer explain {text}`"
+        )
+    return timer_id
+
+
+def _ambiguous(what: str, text: str, found: Sequence[Hash32 | Address]) -> Mistake:
+    shown = ", ".join(str(each) for each in found[:CANDIDATES_MAX])
+    more = ", …" if len(found) > CANDIDATES_MAX else ""
+    return Mistake(f"{len(found)} {what} begin with {text}: {shown}{more}", "give more digits")
+
+
+def _named(text: str) -> DevelopmentAccount | None:
+    names = {name.removeprefix("account "): name for name in (*ACCOUNT_NAMES, DEPLOYER, PROPOSER)}
+    name = names.get(text.removeprefix("account "))
+    return None if name is None else development_account(name)
+
+
+def _is_prefix(text: str) -> bool:
+    return text[:2] in ("0x", "0X") and len(text) >= PREFIX_MIN and _is_hexadecimal(text[2:])
+
+
+def _is_hexadecimal(digits: str) -> bool:
+    return all(digit in "0123456789abcdefABCDEF" for digit in digits)

@@ -1,0 +1,242 @@
+"""Printing: tables that fit the terminal, facts in two columns, JSON. Data on stdout, progress and notes on stderr."""
+
+import json
+import os
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from time import monotonic
+from typing import Any, Final
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from trailboss.primitives.octets import Address, Hash32
+
+PIPED_WIDTH: Final = 1_000
+"""Columns when nobody looks: a pipe cuts nothing off."""
+SHORT_DIGITS: Final = 8
+"""Digits that a shortened id has at least: what of it is shown can be typed back in."""
+TEXT_MAX: Final = 100
+"""Characters of free text that is shown."""
+TELL_SECONDS: Final = 0.1
+"""How often a progress bar moves."""
+WRAPPED_MIN: Final = 29
+"""Columns that text which goes on in the next line has at least."""
+COMMON_TEXT: Final = frozenset(map(chr, range(0x20, 0x7F)))
+
+FORMS: Final[tuple[tuple[frozenset[type], bool], ...]] = (
+    (frozenset((Hash32, Address)), True),
+    (frozenset(), True),
+    (frozenset((Hash32,)), False),
+    (frozenset(), False),
+)
+"""Forms of a table from the most telling to the tightest: the kinds of ids in full, and whether extra columns stay."""
+
+Cell = str | int | Hash32 | Address | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        heading: Its title.
+        right: Whether it is set to the right, as numbers are.
+        extra: Whether it is left out where there is no room for everything.
+        least: Width that a long text is wrapped to at the worst; 0 for what is never wrapped.
+    """
+
+    heading: str
+    right: bool = False
+    extra: bool = False
+    least: int = 0
+
+
+def console() -> Console:
+    """Return what prints to stdout: plain and as wide as need be unless it is a terminal, or COLUMNS says how wide."""
+    return _console(stderr=False)
+
+
+def error_console() -> Console:
+    """Return what prints to stderr."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    found = Console(stderr=stderr, highlight=False)
+    if found.is_terminal or "COLUMNS" in os.environ:
+        return found
+    return Console(stderr=stderr, highlight=False, width=PIPED_WIDTH)
+
+
+def note(text: str) -> None:
+    """Print a remark that is not data."""
+    typer.echo(text, err=True)
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document: bytes as 0x…, addresses and hashes in their own text form, amounts in base units."""
+    typer.echo(json.dumps(plain(document), indent=2, ensure_ascii=False))
+
+
+def plain(value: object) -> Any:
+    """Return a value as JSON has it."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {_key(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Address | Hash32):
+        return str(value)
+    if isinstance(value, bytes | bytearray):
+        return f"0x{value.hex()}"
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def _key(key: object) -> str:
+    return str(plain(key))
+
+
+def print_table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+    """Print rows as a table, in the most telling of the forms that fit: whole ids, shortened ids, fewer columns."""
+    printer = console()
+    unbounded = printer.options.update(width=PIPED_WIDTH)
+    title = title if printer.is_terminal else ""
+    tables = [_table(title, columns, rows, whole=whole, with_extra=with_extra) for whole, with_extra in FORMS]
+    fitting = (table for table in tables if Measurement.get(printer, unbounded, table).minimum <= printer.width)
+    _print_trimmed(printer, next(fitting, tables[-1]))
+
+
+def _table(
+    title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, whole: frozenset[type], with_extra: bool
+) -> Table:
+    table = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD if title else None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+    )
+    shown = [index for index, column in enumerate(columns) if with_extra or not column.extra]
+    cut = {index: shortened([row[index] for row in rows], whole) for index in shown}
+    for index in shown:
+        column = columns[index]
+        longest = max(map(len, cut[index]))
+        narrowest = min(column.least or longest, longest)
+        table.add_column(
+            column.heading,
+            justify="right" if column.right else "left",
+            no_wrap=not column.least,
+            min_width=max(len(column.heading), narrowest),
+            overflow="fold" if column.least else "ellipsis",
+        )
+    for position, _ in enumerate(rows):
+        table.add_row(*(Text(cut[index][position]) for index in shown))
+    return table
+
+
+def shortened(cells: Sequence[Cell], whole: frozenset[type] = frozenset()) -> list[str]:
+    """Return the text of a column's cells, ids cut to the digits that tell them apart.
+
+    Args:
+        cells: Of one column.
+        whole: The kinds of ids that are not cut.
+    """
+    ids = {str(cell) for cell in cells if type(cell) in (Hash32, Address) and type(cell) not in whole}
+    digits = _telling_digits(ids)
+    return [_cell_text(cell, digits if str(cell) in ids else 0) for cell in cells]
+
+
+def _telling_digits(ids: set[str]) -> int:
+    digits = SHORT_DIGITS
+    while len({text[: 2 + digits] for text in ids}) < len(ids):
+        digits += 1
+    return digits
+
+
+def _cell_text(cell: Cell, digits: int) -> str:
+    if cell is None:
+        return "·"
+    text = str(cell)
+    return f"{text[: 2 + digits]}…" if digits else text
+
+
+def print_facts(facts: Mapping[str, Cell]) -> None:
+    """Print facts, one a line: label and value."""
+    print_pairs(console(), [(label, str(value)) for label, value in facts.items() if value is not None])
+
+
+def print_pairs(printer: Console, pairs: Sequence[tuple[str, str]], indent: str = "") -> None:
+    """Print labels and values, one pair a line; a value that is too long goes on in the next line, below itself."""
+    width = max((len(label) for label, _ in pairs), default=0)
+    margin = " " * (len(indent) + width + 2)
+    for label, value in pairs:
+        room = max(printer.width - len(margin), WRAPPED_MIN)
+        lines = textwrap.wrap(value, room, break_long_words=False, break_on_hyphens=False) or [""]
+        text = Text(f"{indent}{label:{width}}  ", style="bold")
+        text.append(f"\n{margin}".join(lines), style="not bold")
+        printer.print(text, soft_wrap=True)
+
+
+def _print_trimmed(printer: Console, table: Table) -> None:
+    """Print a table without the blanks that fill its lines up, which only a terminal's colours need."""
+    if printer.is_terminal:
+        printer.print(table)
+        return
+    with printer.capture() as captured:
+        printer.print(table)
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def words(octets: bytes) -> str:
+    """Return bytes as people read them: the text if they are printable text, else 0x and the digits."""
+    text = octets.decode("ascii", errors="replace")
+    return text if octets and COMMON_TEXT.issuperset(text) else f"0x{octets.hex()}"
+
+
+def clipped(text: str) -> str:
+    """Return a text cut to what a table has room for."""
+    return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"
+
+
+@contextmanager
+def progress(label: str, total: int | None, *, quiet: bool = False) -> Iterator["Advance"]:
+    """Show a bar on stderr while something long goes on, if that is a terminal.
+
+    Args:
+        label: What goes on.
+        total: Number of steps; None while nobody knows.
+        quiet: Whether to show nothing in any case.
+    """
+    shown = error_console()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=shown, transient=True, disable=quiet or not shown.is_terminal)
+    with bar:
+        yield Advance(bar, bar.add_task(label, total=total))
+
+
+class Advance:
+    """Counts the steps of something long; there may be millions of them, so the bar hears of them in bunches."""
+
+    def __init__(self, bar: Progress, task: TaskID) -> None:
+        self._bar = bar
+        self._task = task
+        self._steps = 0
+        self._told_at = monotonic()
+
+    def __call__(self, _step: object = None) -> None:
+        """Count one step."""
+        self._steps += 1
+        now = monotonic()
+        if now - self._told_at >= TELL_SECONDS:
+            self._bar.advance(self._task, self._steps)
+            self._steps, self._told_at = 0, now

@@ -1,0 +1,185 @@
+"""What people type: amounts, payloads, keys, parameters. Each function says what it accepts, and refuses the rest."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from trailboss.cli.failures import Mistake
+from trailboss.codec.canonical import encode_canonical
+from trailboss.primitives.errors import Rejection
+from trailboss.primitives.octets import Hash32
+from trailboss.primitives.units import BASE_UNITS_PER_CBY
+
+DECIMALS: Final = 9
+"""Digits of CBY behind the point: 10⁹ base units are one."""
+_BASE_UNITS: Final = re.compile(r"\d[\d_]*", re.ASCII)
+_CBY: Final = re.compile(r"(?P<whole>\d[\d_]*)(?:\.(?P<part>\d+))? ?cby", re.ASCII | re.IGNORECASE)
+_INTEGER: Final = re.compile(r"-?\d[\d_]*", re.ASCII)
+SHOWN_MAX: Final = 60
+"""Characters of a wrong value that a message repeats."""
+
+
+def parse_amount(text: str) -> int:
+    """Return an amount in base units: digits alone are base units, with ``cby`` behind them CBY.
+
+    >>> parse_amount("1_000"), parse_amount("1.5cby")
+    (1000, 1500000000)
+
+    Raises:
+        Mistake: For anything else, and for more than nine decimals.
+    """
+    if _BASE_UNITS.fullmatch(text):
+        return int(text)
+    match = _CBY.fullmatch(text)
+    if match is None:
+        raise Mistake(
+            f"{_shown(text)} is not an amount",
+            "write base units as a whole number, as 1500000000, or CBY with the unit, as 1.5cby",
+        )
+    part = match["part"] or ""
+    if len(part) > DECIMALS:
+        raise Mistake(
+            f"{_shown(text)} has {len(part)} decimals",
+            f"one base unit is the least: at most {DECIMALS} decimals of CBY",
+        )
+    return int(match["whole"]) * BASE_UNITS_PER_CBY + int(part.ljust(DECIMALS, "0"))
+
+
+def format_cby(amount: int) -> str:
+    """Return base units as CBY, exactly, without trailing zeros.
+
+    >>> format_cby(1_234_500_000_000), format_cby(1)
+    ('1,234.5', '0.000000001')
+    """
+    sign = "-" if amount < 0 else ""
+    whole, part = divmod(abs(amount), BASE_UNITS_PER_CBY)
+    decimals = f"{part:0{DECIMALS}}".rstrip("0")
+    return f"{sign}{whole:,}.{decimals}" if decimals else f"{sign}{whole:,}"
+
+
+def parse_payload(text: str, *, as_cbor: bool = False) -> bytes:
+    """Return the bytes of a payload.
+
+    Args:
+        text: ``0x…`` is hexadecimal, ``@FILE`` what the file holds, anything else the text itself in UTF-8.
+        as_cbor: Whether those bytes are JSON, to be sent as canonical CBOR.
+
+    Raises:
+        Mistake: For digits that are none, a file that cannot be read, or JSON that is none.
+    """
+    if text.startswith("@"):
+        octets = read_file(Path(text[1:]), "payload")
+    elif text.startswith(("0x", "0X")):
+        octets = parse_hex("payload", text)
+    else:
+        octets = text.encode()
+    return _json_to_cbor(octets) if as_cbor else octets
+
+
+def _json_to_cbor(octets: bytes) -> bytes:
+    try:
+        return encode_canonical(json.loads(octets))
+    except (ValueError, RecursionError, Rejection) as error:
+        reason = error.what if isinstance(error, Rejection) else str(error)
+        raise Mistake(
+            f"the payload is no JSON that CBOR can carry: {reason}", "quote it for the shell, as '{\"blocks\": 5}'"
+        ) from None
+
+
+def parse_hex(name: str, text: str) -> bytes:
+    """Return the bytes of hexadecimal digits after ``0x``.
+
+    Raises:
+        Mistake: If they are none, or their number is odd.
+    """
+    digits = text[2:] if text[:2] in ("0x", "0X") else text
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        raise Mistake(
+            f"{name} {_shown(text)} is not hexadecimal", "write 0x and an even number of the digits 0-9 and a-f"
+        ) from None
+
+
+def parse_private_key(text: str) -> bytes:
+    """Return a private key of 32 bytes; the message never repeats what was typed.
+
+    Raises:
+        Mistake: If it is not 64 hexadecimal digits.
+    """
+    try:
+        return bytes(Hash32.parse(text.strip()))
+    except Rejection:
+        raise Mistake("the private key is not 64 hexadecimal digits", "give it as 0x and 64 digits") from None
+
+
+def parse_hash(name: str, text: str) -> Hash32:
+    """Return a root or a hash.
+
+    Raises:
+        Mistake: If it is not 64 hexadecimal digits.
+    """
+    try:
+        return Hash32.parse(text)
+    except Rejection:
+        raise Mistake(f"{name} {_shown(text)} is not a hash", "give it as 0x and 64 hexadecimal digits") from None
+
+
+def parse_overrides(items: list[str]) -> dict[str, int]:
+    """Return parameters by dotted path, each given as ``path=value``.
+
+    Raises:
+        Mistake: For one without a value, a value that is no integer, or a path given twice.
+    """
+    overrides: dict[str, int] = {}
+    for item in items:
+        path, _, value = item.partition("=")
+        if not path or not _INTEGER.fullmatch(value):
+            raise Mistake(
+                f"--param {_shown(item)} is not path=integer", "as --param timers.max_timers_per_actor=10_000"
+            )
+        if path in overrides:
+            raise Mistake(f"--param names {path} twice", "give each parameter once")
+        overrides[path] = int(value)
+    return overrides
+
+
+def read_file(path: Path, name: str) -> bytes:
+    """Return what a file holds.
+
+    Raises:
+        Mistake: If it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Mistake(f"cannot read the {name} {path}: {error.strerror}", "check the path") from None
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file.
+
+    Raises:
+        Mistake: If it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Mistake(f"cannot write {path}: {error.strerror}", "name a file in a folder that is there") from None
+
+
+def read_json(path: Path, name: str) -> Any:
+    """Return the JSON document that a file holds.
+
+    Raises:
+        Mistake: If it cannot be read or is not JSON.
+    """
+    try:
+        return json.loads(read_file(path, name))
+    except (ValueError, RecursionError) as error:
+        raise Mistake(f"the {name} {path} is not JSON: {error}", f"name the file of a {name}") from None
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "…")

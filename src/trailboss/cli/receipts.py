@@ -1,0 +1,97 @@
+"""Sending a transaction for a person, and telling what came of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import typer
+
+from trailboss.chain import Chain, Receipt
+from trailboss.chain.drafting import DEFAULT_TERMS, Terms, build_block, draft_transaction
+from trailboss.cli.event_words import event_words
+from trailboss.cli.failures import FAILED, report_failed
+from trailboss.cli.opening import Signer, names_by_address
+from trailboss.cli.output import Cell, clipped, console, plain, print_json, print_pairs, words
+from trailboss.cli.parsing import format_cby
+from trailboss.model.blocks import Origin
+from trailboss.model.transactions import Instruction
+
+
+def make_terms(cycles_limit: int | None, cells_limit: int | None) -> Terms:
+    """Return the terms of a transaction whose limits a person may have given."""
+    return Terms(
+        cycles_limit=DEFAULT_TERMS.cycles_limit if cycles_limit is None else cycles_limit,
+        cells_limit=DEFAULT_TERMS.cells_limit if cells_limit is None else cells_limit,
+    )
+
+
+def send(
+    chain: Chain, signer: Signer, instructions: Sequence[Instruction], terms: Terms = DEFAULT_TERMS
+) -> list[Receipt]:
+    """Sign instructions, in order, and build one block of them."""
+    return build_block(
+        chain,
+        [
+            draft_transaction(chain, instruction, signer.private_key, terms=terms, waiting=index)
+            for index, instruction in enumerate(instructions)
+        ],
+    )
+
+
+def show_receipts(
+    chain: Chain,
+    receipts: Mapping[str, Receipt],
+    *,
+    as_json: bool,
+    lead: Mapping[str, Cell] | None = None,
+) -> None:
+    """Print what came of the transactions of a command; exit with 1 if one did not end well.
+
+    Args:
+        chain: After their block.
+        receipts: By what each was for; the first is the command's own.
+        as_json: Whether to print a JSON document.
+        lead: Facts to say first.
+    """
+    (_, receipt), *others = receipts.items()
+    if as_json:
+        print_json(plain(receipt) | {label: plain(other) for label, other in others})
+    else:
+        failed = {label: _status(other) for label, other in others if not other.ok}
+        facts = dict(lead or {}) | _facts(chain, receipt) | failed
+        pairs = [(label, str(value)) for label, value in facts.items() if value is not None]
+        printer = console()
+        pairs += [("event", event_words(event, printer.width)) for event in receipt.events]
+        print_pairs(printer, pairs)
+        for receipt in receipts.values():
+            if receipt.error is not None:
+                report_failed(receipt.error, receipt.status)
+    if not all(receipt.ok for receipt in receipts.values()):
+        raise typer.Exit(FAILED)
+
+
+def _facts(chain: Chain, receipt: Receipt) -> dict[str, Cell]:
+    if receipt.status == "refused":
+        return {"status": _status(receipt)}
+    payer = names_by_address().get(receipt.payer, str(receipt.payer))
+    return {
+        "status": _status(receipt),
+        "used": f"{receipt.cycles_used:,} cycles, {receipt.cells_used:,} cells",
+        "fee": f"{format_cby(receipt.fee_paid)} CBY, paid by {payer}",
+        "returned": clipped(words(receipt.return_value)) if receipt.return_value else None,
+        "besides": ", ".join(_besides(chain)) or None,
+    }
+
+
+def _status(receipt: Receipt) -> str:
+    if receipt.status == "refused":
+        return "refused: there is no block of it, and nothing has changed"
+    return f"{receipt.status}, in block {receipt.block_height}"
+
+
+def _besides(chain: Chain) -> Iterator[str]:
+    """Yield what else ran in the block of a transaction."""
+    origins = [receipt.origin for receipt in chain.head.receipts]
+    for origin, one, many in ((Origin.TIMER, "timer", "timers"), (Origin.MESSAGE, "message", "messages")):
+        count = origins.count(origin)
+        if count:
+            ran = "fired" if origin is Origin.TIMER else "delivered"
+            yield f"{count} {one if count == 1 else many} {ran} in the same block"

@@ -1,0 +1,30 @@
+"""``trailboss send``: move money."""
+
+from typing import Annotated
+
+import typer
+
+from trailboss.cli.opening import open_chain, resolve_address, resolve_signer
+from trailboss.cli.options import DIRECTORY, WHO, AsJson, Directory, Key, Sender, complete_account
+from trailboss.cli.parsing import format_cby, parse_amount
+from trailboss.cli.receipts import send, show_receipts
+from trailboss.model.transactions import Transfer
+
+
+def send_money(
+    to: Annotated[
+        str,
+        typer.Argument(metavar="TO", help=f"Who gets it: {WHO}.", show_default=False, autocompletion=complete_account),
+    ],
+    amount: Annotated[str, typer.Argument(metavar="AMOUNT", help="Base units, or CBY as 1.5cby.", show_default=False)],
+    sender: Sender = None,
+    private_key: Key = None,
+    directory: Directory = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """Move money to an account or an actor, in a block of its own."""
+    units, address, signer = parse_amount(amount), resolve_address(to), resolve_signer(sender, private_key)
+    with open_chain(directory) as chain:
+        [receipt] = send(chain, signer, [Transfer(address, units)])
+        moved = f"{format_cby(units)} CBY to {address}" if receipt.ok else None
+        show_receipts(chain, {"transfer": receipt}, as_json=as_json, lead={"sent": moved})

@@ -1,0 +1,74 @@
+"""``trailboss status``: where a chain stands."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec.structs import asdict as struct_dict
+
+from trailboss.chain import Chain
+from trailboss.cli.opening import open_chain
+from trailboss.cli.options import DIRECTORY, AsJson, Directory
+from trailboss.cli.output import print_facts, print_json
+from trailboss.cli.parsing import format_cby
+
+MILLISECONDS = 1_000
+
+
+def status(directory: Directory = DIRECTORY, as_json: AsJson = False) -> None:
+    """Tell where the chain stands: height, roots, money, timers, size."""
+    with open_chain(directory) as chain:
+        if as_json:
+            print_json(_document(chain, directory))
+        else:
+            print_facts(_facts(chain, directory))
+
+
+def _document(chain: Chain, directory: Path) -> dict[str, object]:
+    header, genesis = chain.head.header, chain.genesis
+    supply, burned = chain.economy()
+    cycle, cell = chain.rules().user_basefees()
+    return {
+        "directory": str(directory),
+        "height": chain.height,
+        "block_hash": chain.head.hash,
+        "state_root": chain.state_root,
+        "timestamp_ms": header.timestamp_ms,
+        "genesis": {
+            "chain_id": genesis.chain_id,
+            "preset": genesis.preset,
+            "mechanism": genesis.mechanism,
+            "instance_id": genesis.instance_id(),
+            "block_hash": chain.blocks[0].hash,
+        },
+        "basefees": {"cycle": cycle, "cell": cell},
+        "supply": supply,
+        "burned": burned,
+        "timers": {"live": chain.timer_count(), **struct_dict(chain.totals())},
+        "bytes": _size(directory),
+    }
+
+
+def _facts(chain: Chain, directory: Path) -> dict[str, str | int | None]:
+    header, genesis = chain.head.header, chain.genesis
+    supply, burned = chain.economy()
+    cycle, cell = chain.rules().user_basefees()
+    totals = struct_dict(chain.totals())
+    ended = ", ".join(f"{totals[name]:,} {name}" for name in ("fired", "expired", "unfunded", "cancelled"))
+    when = datetime.fromtimestamp(header.timestamp_ms // MILLISECONDS, UTC)
+    return {
+        "chain": f"{directory}, {_size(directory):,} bytes",
+        "height": chain.height,
+        "time": f"{when:%Y-%m-%d %H:%M:%S} UTC",
+        "block": str(chain.head.hash),
+        "state root": str(chain.state_root),
+        "genesis": str(chain.blocks[0].hash),
+        "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {genesis.mechanism}",
+        "basefees": f"{cycle:,} a cycle, {cell:,} a cell",
+        "money": f"{format_cby(supply)} CBY at genesis, {format_cby(burned)} burned since",
+        "timers": f"{chain.timer_count():,} live; of {totals['scheduled']:,} scheduled {ended}",
+    }
+
+
+def _size(directory: Path) -> int:
+    """Return the bytes that the files of a directory take on disk."""
+    return sum(path.stat().st_size for path in directory.iterdir() if path.is_file())

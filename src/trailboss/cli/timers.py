@@ -1,0 +1,130 @@
+"""``trailboss timers`` lists timers, ``trailboss timer explain`` tells the life of one."""
+
+from itertools import islice
+from typing import Annotated, Literal
+
+import typer
+
+from trailboss.chain import Chain, TimerLife, explain_timer
+from trailboss.chain.timer_list import TimerEntry, TimerFilter, list_timers
+from trailboss.cli.failures import Mistake
+from trailboss.cli.opening import open_chain, resolve_actor, resolve_timer
+from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Directory, Limit
+from trailboss.cli.output import Cell, Column, console, note, print_json, print_pairs, print_table
+from trailboss.primitives.units import U64_MAX
+
+State = Literal["live", "due", "deferred", "fired", "expired", "unfunded", "cancelled", "all"]
+COLUMNS = (
+    Column("timer"),
+    Column("height", right=True),
+    Column("state"),
+    Column("actor"),
+    Column("handler", least=12),
+    Column("payer"),
+    Column("gas limit", right=True, extra=True),
+    Column("expires after", right=True, extra=True),
+    Column("tier", extra=True),
+)
+
+
+def timers(
+    actor: Annotated[str | None, typer.Option(metavar="ACTOR", help="Only this actor's.")] = None,
+    payer: Annotated[str | None, typer.Option(metavar="ACTOR", help="Only those that this account pays for.")] = None,
+    state: Annotated[
+        State, typer.Option(help="live is everything that has not ended, due and deferred timers included.")
+    ] = "live",
+    from_height: Annotated[int, typer.Option(min=0, metavar="H", help="Due at this height or later.")] = 0,
+    to_height: Annotated[
+        int | None, typer.Option(min=0, metavar="H", help="Due at this height or earlier.", show_default=False)
+    ] = None,
+    limit: Limit = LIMIT,
+    directory: Directory = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """List timers: live ones by height, ended ones the latest first."""
+    last = U64_MAX if to_height is None else to_height
+    if last < from_height:
+        raise Mistake(f"--to-height {last} lies below --from-height {from_height}", "swap them")
+    with open_chain(directory) as chain:
+        wanted = TimerFilter(
+            state=state,
+            actor=None if actor is None else resolve_actor(chain, actor),
+            payer=None if payer is None else resolve_actor(chain, payer),
+            first=from_height,
+            last=last,
+        )
+        found = list_timers(chain, wanted)
+        entries = list(islice(found, limit or None))
+        more = next(found, None) is not None
+        _show(chain, entries, state, more=more, as_json=as_json)
+
+
+def _show(chain: Chain, entries: list[TimerEntry], state: str, *, more: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"height": chain.height, "live": chain.timer_count(), "timers": entries, "more": more})
+        return
+    if entries:
+        title = f"{'Timers' if state == 'all' else f'{state.capitalize()} timers'} after block {chain.height}"
+        print_table(title, COLUMNS, [_row(entry) for entry in entries])
+    else:
+        note(f"no such timers after block {chain.height}; {chain.timer_count()} are live")
+    if more:
+        note(f"these are the first {len(entries)}; --limit 0 shows all")
+
+
+def _row(entry: TimerEntry) -> tuple[Cell, ...]:
+    payer = "the actor" if entry.fee_payer == entry.actor else entry.fee_payer
+    state = entry.state if entry.ended_at is None else f"{entry.state} in {entry.ended_at}"
+    return (
+        entry.timer_id,
+        entry.height,
+        state,
+        entry.actor,
+        entry.handler,
+        payer,
+        f"{entry.gas_limit:,}",
+        entry.expires_at,
+        entry.tier or entry.deferred_for,
+    )
+
+
+timer = typer.Typer(no_args_is_help=True, add_completion=False, help="Look at one timer.")
+
+
+@timer.callback()
+def _one_timer() -> None:
+    """Look at one timer."""
+
+
+@timer.command()
+def explain(
+    timer_id: Annotated[
+        str, typer.Argument(metavar="ID", help="Its id, or the first digits of it.", show_default=False)
+    ],
+    directory: Directory = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """Tell a timer's whole life, and why each decision fell as it did."""
+    with open_chain(directory) as chain:
+        life = explain_timer(chain, resolve_timer(chain, timer_id))
+    if as_json:
+        print_json(_document(life))
+    else:
+        _tell(life)
+
+
+def _tell(life: TimerLife) -> None:
+    printer = console()
+    printer.print(f"timer {life.timer_id}: {life.state}", markup=False, soft_wrap=True)
+    pairs = [(f"block {step.block_height}", step.story) for step in life.steps]
+    if life.outlook:
+        pairs.append(("next", life.outlook))
+    print_pairs(printer, pairs, indent="  ")
+
+
+def _document(life: TimerLife) -> dict[str, object]:
+    steps = [
+        {"block_height": step.block_height, "event": step.event.name, "story": step.story, "data": step.event.data}
+        for step in life.steps
+    ]
+    return {"timer_id": life.timer_id, "state": life.state, "steps": steps, "outlook": life.outlook or None}

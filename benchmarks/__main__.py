@@ -9,17 +9,20 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks import advance, blocks, codec, commit, frames, queue, timers, transfers
+from benchmarks import advance, codec, commit, crowd, disk, frames, queue, scale, transfers
 from benchmarks.measure import Report
+from benchmarks.page import store
 from benchmarks.report import document, show
 
 ROUNDS: Final = 9
 WIDTH: Final = 132
 
 SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
-    "blocks": blocks.run,
+    "scale": scale.in_memory,
+    "scale-disk": scale.on_disk,
+    "crowd": crowd.run,
     "advance": advance.run,
-    "timers": timers.run,
+    "disk": disk.run,
     "queue": queue.run,
     "commit": commit.run,
     "transfers": transfers.run,
@@ -36,8 +39,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds of each comparison (default {ROUNDS})")
     parser.add_argument("--large", action="store_true", help="also the sizes that take minutes to build")
     parser.add_argument("--json", type=Path, metavar="FILE", help="store every round of every case")
-    parser.add_argument("--commit", default="", help="commit to store with --json")
-    parser.add_argument("--date", default="", help="date to store with --json")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables between the marks of a page")
+    parser.add_argument("--commit", default="", help="commit to store with them")
+    parser.add_argument("--date", default="", help="date to store with them")
     chosen = parser.parse_args()
     for name in chosen.names:
         if name not in SUBJECTS:
@@ -52,6 +56,8 @@ def main() -> None:
     if chosen.json is not None:
         text = json.dumps(document(reports, chosen.commit, chosen.date), indent=1, ensure_ascii=False)
         chosen.json.write_text(text + "\n", encoding="utf-8")
+    if chosen.page is not None:
+        store(chosen.page, reports, chosen.commit, chosen.date)
 
 
 if __name__ == "__main__":

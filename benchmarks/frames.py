@@ -98,7 +98,7 @@ def _frame(source: str) -> Callable[[], float]:
     )
 
     def sample() -> float:
-        overlay = Overlay(chain._store)
+        overlay = Overlay(chain.store)
         session = BlockSession(chain._next_context(None), overlay, Ledger(overlay), chain.queue, chain.engine)
 
         def frames() -> None:

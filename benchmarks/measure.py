@@ -65,12 +65,38 @@ class Row:
         """Return the budget in words, and whether it is met; None if the case has none."""
         case = self.case
         if case.ratio_max is not None:
-            return f"≤ {case.ratio_max:g} ×", self.ratio is not None and self.ratio <= case.ratio_max
+            return f"≤ {case.ratio_max:.3g} ×", self.ratio is not None and self.ratio <= case.ratio_max
         if case.seconds_max is not None:
             return f"≤ {shown_time(case.seconds_max)}", self.median <= case.seconds_max
         if case.rate_min is not None:
             return f"≥ {case.rate_min:,.0f}/s", 1 / self.median >= case.rate_min
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One number that is no time of an operation.
+
+    Attributes:
+        name: What it is, as the table says it.
+        value: The number.
+        unit: Of what; empty for a plain number.
+        most: Budget: the greatest value; None for none.
+    """
+
+    name: str
+    value: float
+    unit: str = ""
+    most: float | None = None
+
+    @property
+    def shown(self) -> str:
+        """The number with its unit."""
+        return f"{self.value:,.4g} {self.unit}".rstrip()
+
+    def budget(self) -> tuple[str, bool] | None:
+        """Return the budget in words, and whether it is met; None if the figure has none."""
+        return None if self.most is None else (f"≤ {self.most:,g} {self.unit}".rstrip(), self.value <= self.most)
 
 
 @dataclass(slots=True)
@@ -81,6 +107,7 @@ class Report:
         title: What it is about.
         operation: What one operation is.
         rows: What was measured, in the order of the cases.
+        figures: Numbers that are no times of operations.
         notes: Sentences below the table.
         calibration: Seconds of one SHA-256 of 64 bytes, one of each round: how fast the machine was.
     """
@@ -88,20 +115,28 @@ class Report:
     title: str
     operation: str
     rows: list[Row] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     calibration: list[float] = field(default_factory=list)
 
 
-def measure(report: Report, cases: list[Case], rounds: int) -> None:
-    """Run every case once a round, in turn, after one round that is not counted, and add the rows to the report."""
+def measure(report: Report, cases: list[Case], rounds: int, *, warm: bool = True) -> None:
+    """Run every case once a round, in turn, and add the rows to the report.
+
+    Args:
+        report: Where the rows go.
+        cases: In the order of the table.
+        rounds: How many are counted.
+        warm: Whether one round that is not counted comes first.
+    """
     seconds: dict[str, list[float]] = {case.name: [] for case in cases}
     gc.collect()
     # What exists before a measurement is not garbage of it: a collection would walk it over and over.
     gc.freeze()
-    for case in cases:
+    for case in cases if warm else ():
         case.sample()
     for number in range(rounds):
-        report.calibration.append(_calibrate())
+        report.calibration.append(calibrate())
         # The order alternates, so that no case always follows the same one.
         for case in cases if number % 2 else reversed(cases):
             seconds[case.name].append(case.sample())
@@ -136,5 +171,11 @@ def shown_time(seconds: float) -> str:
     return f"{seconds / 1e-9:.0f} ns"
 
 
-def _calibrate() -> float:
+def percentile(values: list[float], hundredth: int) -> float:
+    """Return the least value that so many of a hundred do not exceed."""
+    return sorted(values)[-(-len(values) * hundredth // 100) - 1]
+
+
+def calibrate() -> float:
+    """Return the seconds of one SHA-256 of 64 bytes, now."""
     return repeated(lambda: sha256(CALIBRATION_MESSAGE).digest(), CALIBRATION_CALLS)()

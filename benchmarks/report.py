@@ -9,7 +9,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measure import Report, Row, shown_time
+from benchmarks.measure import Figure, Report, Row, shown_time
 
 
 def show(console: Console, report: Report) -> None:
@@ -23,10 +23,10 @@ def show(console: Console, report: Report) -> None:
     table.add_column("")
     for row in report.rows:
         table.add_row(*_cells(row))
-    low, middle, high = min(report.calibration), median(report.calibration), max(report.calibration)
-    pace = f"sha256 of 64 bytes, the machine's pace: {shown_time(middle)} ({shown_time(low)} to {shown_time(high)})"
-    table.caption = "\n".join([*report.notes, pace])
+    table.caption = "\n".join([*report.notes, pace(report)])
     console.print(table)
+    for figure in report.figures:
+        console.print(_told(figure))
     console.print()
 
 
@@ -43,26 +43,48 @@ def document(reports: Mapping[str, Report], commit: str, date: str) -> dict[str,
         "date": date,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
+        "processor": processor(),
         "subjects": {name: _subject(report) for name, report in reports.items()},
     }
 
 
+def pace(report: Report) -> str:
+    """Return how fast the machine was meanwhile, in words."""
+    low, middle, high = min(report.calibration), median(report.calibration), max(report.calibration)
+    return f"sha256 of 64 bytes, the machine's pace: {shown_time(middle)} ({shown_time(low)} to {shown_time(high)})"
+
+
+def shown_ratio(row: Row) -> str:
+    """Return the ratio to the case beside it; empty if there is none."""
+    if row.ratio is None:
+        return ""
+    return f"{row.ratio:.2f} ×" if row.ratio < 10 else f"{row.ratio:,.0f} ×"
+
+
 def _cells(row: Row) -> tuple[str, ...]:
-    rate = f"{1 / row.median:,.0f}"
-    ratio = "" if row.ratio is None else f"{row.ratio:.2f} ×" if row.ratio < 10 else f"{row.ratio:,.0f} ×"
+    rate = 1 / row.median
     budget = row.budget()
-    limit, verdict = ("", "") if budget is None else (budget[0], "[green]met" if budget[1] else "[red]missed")
+    limit, verdict = ("", "") if budget is None else (budget[0], _verdict(budget[1]))
     return (
         row.case.name,
         shown_time(row.median),
         shown_time(min(row.seconds)),
-        rate,
-        ratio,
+        f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}",
+        shown_ratio(row),
         row.case.beside,
         limit,
         verdict,
     )
+
+
+def _told(figure: Figure) -> str:
+    said = f"{figure.name}: {figure.shown}"
+    budget = figure.budget()
+    return said if budget is None else f"{said} (budget {budget[0]}: {_verdict(budget[1])})"
+
+
+def _verdict(met: bool) -> str:
+    return "[green]met[/]" if met else "[red]missed[/]"
 
 
 def _subject(report: Report) -> dict[str, object]:
@@ -85,10 +107,21 @@ def _subject(report: Report) -> dict[str, object]:
             for row in report.rows
             for budget in (row.budget(),)
         ],
+        "figures": [
+            {
+                "name": figure.name,
+                "value": figure.value,
+                "unit": figure.unit,
+                "budget": budget[0] if budget else None,
+                "met": budget[1] if budget else None,
+            }
+            for figure in report.figures
+            for budget in (figure.budget(),)
+        ],
     }
 
 
-def _processor() -> str:
+def processor() -> str:
     """Return the processor's name where the system tells it, else what the platform says."""
     if sys.platform == "linux":
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():

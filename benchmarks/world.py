@@ -1,14 +1,16 @@
 """Chains to measure: funded accounts, actors that run no code, and as many pending timers as wanted."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
 
 import msgspec
 
 from trailboss.chain import Chain
 from trailboss.crypto.digest import domain_digest, keccak256
 from trailboss.crypto.signing import address_of
-from trailboss.execution.block import seal_idle
-from trailboss.execution.genesis import Genesis
+from trailboss.execution.block import Applied, seal_idle
+from trailboss.execution.genesis import Genesis, encode_genesis
 from trailboss.governance.rules import SCHEDULER_KEY
 from trailboss.model.actors import Account, decode_account, encode_account
 from trailboss.model.configs import SchedulerTotals, encode_record
@@ -16,6 +18,7 @@ from trailboss.model.timers import DEFAULT_HANDLER, RECORD_VERSION, Timer, Timer
 from trailboss.model.transactions import ExecuteActor, Instruction, Transaction, sign_transaction
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cycles, Height
+from trailboss.state.disk_store import DEFAULT_SETTINGS, DiskStore, StoreSettings
 from trailboss.state.keys import account_key, code_key, timer_key
 from trailboss.vm.engine import Engine, Frame, Outcome
 from trailboss.vm.host import Host
@@ -24,6 +27,7 @@ from trailboss.vm.meter import Meter
 BALANCE = 10**18
 SCRIPT = "# what it does is in the payload\n"
 SCHEDULE = "schedule"
+CANCEL = "cancel"
 DISPATCH = "dispatch"
 TIMER_PAYLOAD = bytes(32)
 FIRE_CYCLES = 20_000
@@ -33,13 +37,15 @@ CALL_CELLS = 900_000
 FEE_CAP = 10**9
 OVERRIDES = {"timers.max_timers_per_actor": 10_000_000, "timers.lane_cycles_per_block": 1_000_000_000}
 """A lane and a count per actor that never bind: the subject is the cost of a timer, not the protocol's limits."""
+PLANTED_AT_ONCE = 100_000
+"""Timers that one block plants; more would only hold more records in memory at a time."""
 
 
 class ScriptedEngine:
     """An engine that runs no code, so that what is left is the chain.
 
-    The handler ``schedule`` schedules a timer at each height that its payload lists, ``dispatch`` calls ``schedule`` of
-    each actor that its payload lists with the payload beside it; every other handler returns at once.
+    The handler ``schedule`` schedules a timer at each height that its payload lists, ``cancel`` cancels each timer that
+    its payload lists, ``dispatch`` calls a handler of each actor that it lists; every other handler returns at once.
     """
 
     def version(self) -> str:
@@ -51,16 +57,19 @@ class ScriptedEngine:
 
     def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:  # noqa: ARG002
         """Return the handlers that a script has."""
-        return frozenset((SCHEDULE, DISPATCH, DEFAULT_HANDLER))
+        return frozenset((SCHEDULE, CANCEL, DISPATCH, DEFAULT_HANDLER))
 
     def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:  # noqa: ARG002
         """Do what the payload says."""
         if frame.handler == SCHEDULE:
             for height in msgspec.msgpack.decode(frame.payload):
                 host.schedule_timer(TimerRequest(height, TIMER_PAYLOAD, gas_limit=FIRE_CYCLES))
+        elif frame.handler == CANCEL:
+            for identity in msgspec.msgpack.decode(frame.payload):
+                host.cancel_timer(identity)
         elif frame.handler == DISPATCH:
-            for actor, payload in msgspec.msgpack.decode(frame.payload):
-                host.call_actor(actor, SCHEDULE, payload, CALL_CYCLES)
+            for actor, handler, payload in msgspec.msgpack.decode(frame.payload):
+                host.call_actor(actor, handler, payload, CALL_CYCLES)
         return Outcome(b"", None)
 
     def close(self) -> None:
@@ -79,49 +88,88 @@ class World:
         code_hash: Its hash.
     """
 
-    def __init__(self, senders: int, actors: int, engine: Engine | None = None, source: str = SCRIPT) -> None:
-        """Start a chain.
+    def __init__(
+        self,
+        senders: int,
+        actors: int,
+        engine: Engine | None = None,
+        source: str = SCRIPT,
+        *,
+        overrides: Mapping[str, int] = OVERRIDES,
+        directory: Path | None = None,
+        durable: bool = False,
+        settings: StoreSettings = DEFAULT_SETTINGS,
+    ) -> None:
+        """Start a chain, or open the one that a world of the same senders and actors has left in a directory.
 
         Args:
             senders: Funded accounts with keys.
             actors: Funded accounts that become actors when timers are planted.
             engine: What runs them; None for `ScriptedEngine`.
             source: The code of all of them.
+            overrides: Parameters that differ from the preset mainnet.
+            directory: Where the chain lies on disk; None for one in memory.
+            durable: Whether a block on disk survives the end of the machine, and not only that of the process.
+            settings: What a store on disk is tuned with.
         """
         self.keys = [domain_digest(b"benchmark-sender", index.to_bytes(8, "big")) for index in range(senders)]
         self.senders = [address_of(key) for key in self.keys]
         self.actors = [
             Address(domain_digest(b"benchmark-actor", index.to_bytes(8, "big"))[:20]) for index in range(actors)
         ]
+        self.source = source.encode()
+        self.code_hash = keccak256(self.source)
         genesis = Genesis(
             chain_id=1,
             proposer=Address(b"\x11" * 20),
             accounts=dict.fromkeys((*self.senders, *self.actors), BALANCE),
-            overrides=OVERRIDES,
+            overrides=dict(overrides),
         )
-        self.source = source.encode()
-        self.code_hash = keccak256(self.source)
-        self.chain = Chain(genesis, engine or ScriptedEngine())
+        disk = None
+        if directory is not None:
+            if directory.exists():
+                disk = DiskStore.open(directory, durable=durable, settings=settings)
+            else:
+                disk = DiskStore.create(directory, encode_genesis(genesis), durable=durable, settings=settings)
+        self.chain = Chain(genesis, engine or ScriptedEngine(), disk)
+
+    def close(self) -> None:
+        """Close the chain."""
+        self.chain.close()
 
     def plant(self, heights: Iterable[int], handler: str = DEFAULT_HANDLER, cycles: int = FIRE_CYCLES) -> None:
-        """Make the actors what they are, with one pending timer at each height given, in one block.
+        """Make the actors what they are, with one pending timer at each height given, in a block for each 100,000.
 
-        No transaction could build this block, and a million would take minutes; what it leaves is what they would
-        have left, and `Chain.check_invariants` holds of it.
+        The timers go to the actors in turn. No transactions could build these blocks, and a million timers would take
+        minutes; what they leave is what those would have left, and `Chain.check_invariants` holds of it.
         """
         chain = self.chain
-        changes: dict[bytes, bytes | None] = {code_key(self.code_hash): self.source}
         owned = dict.fromkeys(self.actors, 0)
-        timers = list(self._timers(heights, owned, handler, cycles))
-        for timer in timers:
-            changes[timer_key(timer.height, timer.timer_id)] = encode_timer(timer)
-        for actor, count in owned.items():
-            changes[account_key(actor)] = encode_account(self._actor(actor, count))
-        changes[SCHEDULER_KEY] = encode_record(SchedulerTotals(scheduled=len(timers)))
-        context = chain._next_context(None)
-        root = chain._store.commit(context.height, changes)
-        chain._append(seal_idle(context, root), ())
-        chain.queue.rebuild(((timer.height, timer.sequence, timer.timer_id) for timer in timers), context.height)
+        timers = self._timers(heights, owned, handler, cycles)
+        accounts = {actor: self.account(actor) for actor in self.actors}
+        planted = 0
+        for batch in _batches(timers):
+            planted += len(batch)
+            changes: dict[bytes, bytes | None] = {code_key(self.code_hash): self.source}
+            for timer in batch:
+                changes[timer_key(timer.height, timer.timer_id)] = encode_timer(timer)
+            for actor, account in accounts.items():
+                account.timer_nonce = account.timer_count = owned[actor]
+                changes[account_key(actor)] = encode_account(account)
+            changes[SCHEDULER_KEY] = encode_record(SchedulerTotals(scheduled=planted))
+            context = chain._next_context(None)
+            chain.queue.advance(context.height)
+            root = chain.store.commit(context.height, changes)
+            chain.blocks.append(seal_idle(context, root))
+            # The queue has not seen these timers placed, so it reads the state anew.
+            chain.queue.rewind(context.height)
+
+    def account(self, actor: Address) -> Account:
+        """Return the account of an actor, with the code that all actors have."""
+        octets = self.chain.store.read(account_key(actor))
+        account = Account() if octets is None else decode_account(octets)
+        account.code_hash, account.owner = self.code_hash, bytes(self.senders[0])
+        return account
 
     def sign(self, sender: int, instruction: Instruction, *, cycles: int, cells: int, ahead: int = 0) -> Transaction:
         """Return a signed transaction; ``ahead`` counts those of the sender that come before it in the block."""
@@ -138,12 +186,18 @@ class World:
         )
         return sign_transaction(transaction, self.keys[sender])
 
-    def schedule(self, heights: Iterator[int], each: int) -> Transaction:
-        """Return a transaction that lets every actor schedule ``each`` timers at the next heights."""
+    def schedule(self, heights: Iterator[int], each: int, actors: int | None = None) -> Transaction:
+        """Return a transaction that lets the first ``actors``, or all, schedule ``each`` timers at the next heights."""
         encode = msgspec.msgpack.encode
-        parts = [(bytes(actor), encode([next(heights) for _ in range(each)])) for actor in self.actors]
-        instruction = ExecuteActor(self.actors[0], DISPATCH, encode(parts))
-        return self.sign(0, instruction, cycles=CALL_CYCLES, cells=CALL_CELLS)
+        return self._dispatch((actor, SCHEDULE, encode(list(islice(heights, each)))) for actor in self.actors[:actors])
+
+    def cancel(self, identities: Mapping[Address, list[bytes]]) -> Transaction:
+        """Return a transaction that lets actors cancel timers of theirs."""
+        return self._dispatch((actor, CANCEL, msgspec.msgpack.encode(own)) for actor, own in identities.items())
+
+    def _dispatch(self, calls: Iterable[tuple[Address, str, bytes]]) -> Transaction:
+        payload = msgspec.msgpack.encode([(bytes(actor), handler, payload) for actor, handler, payload in calls])
+        return self.sign(0, ExecuteActor(self.actors[0], DISPATCH, payload), cycles=CALL_CYCLES, cells=CALL_CELLS)
 
     def _timers(self, heights: Iterable[int], owned: dict[Address, int], handler: str, cycles: int) -> Iterator[Timer]:
         for sequence, height in enumerate(heights):
@@ -164,9 +218,17 @@ class World:
                 schedule_block=Height(self.chain.height + 1),
             )
 
-    def _actor(self, address: Address, timers: int) -> Account:
-        octets = self.chain._store.read(account_key(address))
-        account = Account() if octets is None else decode_account(octets)
-        account.code_hash, account.owner = self.code_hash, bytes(self.senders[0])
-        account.timer_nonce = account.timer_count = timers
-        return account
+
+def check_applied(applied: Applied, receipts: int) -> None:
+    """Refuse to time a block that did not do its work."""
+    ran = [receipt.status.value for receipt in applied.block.receipts]
+    if ran != ["ok"] * receipts:
+        raise AssertionError(f"{receipts} executions were to succeed, {ran.count('ok')} of {len(ran)} did")
+
+
+def _batches(timers: Iterator[Timer]) -> Iterator[list[Timer]]:
+    """Yield the timers of one block after another; the first has none if there are none."""
+    batch = list(islice(timers, PLANTED_AT_ONCE))
+    yield batch
+    while batch := list(islice(timers, PLANTED_AT_ONCE)):
+        yield batch

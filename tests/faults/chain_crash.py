@@ -17,6 +17,7 @@ import random
 import signal
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,7 +104,7 @@ class Writer:
         elif chance < 0.12:
             self.branch()
         elif self.chain.height + 1 >= len(self.trunk.blocks):
-            self.reorg(min(REORG_MAX, self.chain.height))
+            self.reorg(self.deepest())
         else:
             self.grow()
 
@@ -126,10 +127,10 @@ class Writer:
     def branch(self) -> None:
         """Take another branch for some blocks, and leave it again."""
         fork = self.chain.height
-        if fork == 0 or fork + 1 >= len(self.trunk.blocks):
+        deepest = self.deepest()
+        if deepest == 0 or fork + 1 >= len(self.trunk.blocks):
             return
-        depth = self.dice.randint(1, min(REORG_MAX, fork))
-        self.reorg(depth)
+        self.reorg(self.dice.randint(1, deepest))
         for _ in range(self.dice.randint(0, BRANCH_MAX)):
             self.tell("branch", self.chain.height + 1)
             # Another time makes it another block, whatever it holds.
@@ -138,6 +139,11 @@ class Writer:
         off_trunk = self.chain.height - fork_height(self.trunk, self.chain)
         if off_trunk:
             self.reorg(off_trunk)
+
+    def deepest(self) -> int:
+        """Return the most blocks to drop: a reorganization after another may have come to the end of the journal."""
+        floor = self.chain.store.floor
+        return min(REORG_MAX, self.chain.height - max(floor, 0))
 
     def reorg(self, depth: int) -> None:
         """Drop blocks."""
@@ -217,6 +223,8 @@ def kill_once(trunk: Trunk, directory: Path, log: Path, dice: random.Random) -> 
             os.close(started)
             os.write(start, b"x")
             Writer(trunk, directory, log, seed).run()
+        except BaseException:
+            traceback.print_exc()
         finally:
             # Only a fault gets here; the parent sees that the child did not wait to be killed.
             os._exit(1)
@@ -274,7 +282,7 @@ def check(trunk: Trunk, directory: Path, log: Path, before: bytes, outcomes: Out
 
 def fork_height(trunk: Trunk, chain: Chain) -> int:
     """Return the last height at which a chain is the trunk."""
-    height = chain.height
+    height = min(chain.height, len(trunk.hashes) - 1)
     while bytes(chain.blocks[height].hash) != trunk.hashes[height]:
         height -= 1
     return height

@@ -39,8 +39,11 @@ TRANSIENT_BYTE: Final = TRANSIENT[0]
 STORAGE_BYTE: Final = STORAGE[0]
 TIMERS_BYTE: Final = TIMERS[0]
 
-_HEIGHT_END: Final = 9
+TIMER_ID_START: Final = 9
+"""Where the id begins in a full timer key, behind namespace and height."""
+
 _ADDRESS_END: Final = 21
+_MAJOR_END: Final = 9
 _NO_MINOR: Final = bytes(32)
 _CODE: Final = b"code:"
 _AFTER_TIMERS: Final = b"u"
@@ -77,12 +80,12 @@ def timer_key(height: int, timer_id: bytes) -> bytes:
 
 def timer_height(key: bytes) -> Height:
     """Return the height in a timer key."""
-    return Height(int.from_bytes(key[1:_HEIGHT_END], "big"))
+    return Height(int.from_bytes(key[1:TIMER_ID_START], "big"))
 
 
 def timer_id(key: bytes) -> Hash32:
     """Return the timer id in a timer key."""
-    return Hash32(key[_HEIGHT_END:])
+    return Hash32(key[TIMER_ID_START:])
 
 
 def timer_range(first: Height, last: Height) -> tuple[bytes, bytes]:
@@ -113,7 +116,7 @@ def mailbox_key(major: int, minor: bytes = _NO_MINOR) -> bytes:
 
 def mailbox_major(key: bytes) -> int:
     """Return the major part of a mailbox or Globalbox key."""
-    return int.from_bytes(key[1:_HEIGHT_END], "big")
+    return int.from_bytes(key[1:_MAJOR_END], "big")
 
 
 def transient_key(kind: bytes, identifier: bytes) -> bytes:

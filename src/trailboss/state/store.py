@@ -10,8 +10,9 @@ from typing import Protocol
 
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
-from trailboss.state.block_store import BEFORE_GENESIS, KEPT_ROOTS, BlockStore, Undo, timer_moves
+from trailboss.state.block_store import BEFORE_GENESIS, KEPT_ROOTS, BlockStore, Undo
 from trailboss.state.commitment import Roots
+from trailboss.state.keys import TIMER_ID_START, TIMERS_BYTE, timer_height
 
 __all__ = ["BEFORE_GENESIS", "KEPT_ROOTS", "KeyValue", "MemoryStore", "Store"]
 
@@ -76,12 +77,13 @@ class Store(KeyValue, Protocol):
 class MemoryStore(BlockStore):
     """A store in memory, with an undo journal of every block that changed something."""
 
-    __slots__ = ("_journal", "_timer_heights", "_values")
+    __slots__ = ("_journal", "_timer_keys", "_values")
 
     def __init__(self) -> None:
         super().__init__()
         self._values: dict[bytes, bytes] = {}
-        self._timer_heights: dict[bytes, Height] = {}
+        # Timer id to full key, the very object that the values have: nothing else would be as small.
+        self._timer_keys: dict[bytes, bytes] = {}
         self._journal: list[Undo] = []
 
     def read(self, key: bytes) -> bytes | None:
@@ -90,7 +92,8 @@ class MemoryStore(BlockStore):
 
     def timer_height(self, identity: bytes) -> Height | None:
         """Return the height at which a committed timer is due, or None if there is none of that id."""
-        return self._timer_heights.get(identity)
+        key = self._timer_keys.get(identity)
+        return None if key is None else timer_height(key)
 
     def _put(self, undo: Undo, changes: Mapping[bytes, bytes | None]) -> None:
         self._journal.append(undo)
@@ -108,13 +111,13 @@ class MemoryStore(BlockStore):
         return iter(sorted(self._values.items()))
 
     def _write(self, changes: Mapping[bytes, bytes | None]) -> None:
+        left = [key for key, value in changes.items() if value is None]
+        for key in left:
+            self._values.pop(key, None)
+            if key[0] == TIMERS_BYTE:
+                self._timer_keys.pop(key[TIMER_ID_START:], None)
         for key, value in changes.items():
-            if value is None:
-                self._values.pop(key, None)
-            else:
+            if value is not None:
+                if key[0] == TIMERS_BYTE and key not in self._values:
+                    self._timer_keys[key[TIMER_ID_START:]] = key
                 self._values[key] = value
-        for identity, height in timer_moves(changes).items():
-            if height is None:
-                self._timer_heights.pop(identity, None)
-            else:
-                self._timer_heights[identity] = height

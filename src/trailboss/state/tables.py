@@ -6,7 +6,9 @@ with LMDB's Python binding, before LMDB sees it.
 Decision: D-48
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -44,6 +46,36 @@ def key_height(key: bytes) -> int:
     return int.from_bytes(key, "big")
 
 
+_SPARE = re.compile(r"(.+ DB): overflow page \d+ header mp_pages (\d+) != OVPAGES\(\d+\)=(\d+)")
+_COUNT = re.compile(r"(.+ DB): walked (\d+) overflow pages, record says (\d+)")
+_UNREACHED = re.compile(r"(\d+) page\(s\) are neither reachable nor in the freeDB -- a leak .*")
+
+
+def unexplained(faults: Sequence[str]) -> list[str]:
+    """Return the faults of a file that LMDB does not cause itself.
+
+    LMDB writes a long record over a longer one of the same transaction into the pages of the longer one, and the pages
+    behind it stay with the record. The walker finds them at three places: the record has spare pages, its table counts
+    them, and nothing reaches them. That is sound if the three agree. Otherwise the spare pages belong to somebody else.
+
+    Args:
+        faults: What the walker says of a file.
+    """
+    spare: Counter[str] = Counter()
+    others, unreached = [], 0
+    for fault in faults:
+        if (found := _SPARE.fullmatch(fault)) and int(found[2]) > int(found[3]):
+            spare[found[1]] += int(found[2]) - int(found[3])
+        elif found := _UNREACHED.fullmatch(fault):
+            unreached = int(found[1])
+        else:
+            others.append(fault)
+    counted = Counter({found[1]: int(found[3]) - int(found[2]) for found in map(_COUNT.fullmatch, others) if found})
+    if not spare or counted != spare or unreached != spare.total():
+        return list(faults)
+    return [fault for fault in others if not _COUNT.fullmatch(fault)]
+
+
 def check_structure(path: Path) -> None:
     """Check that LMDB can be trusted with a file.
 
@@ -53,7 +85,7 @@ def check_structure(path: Path) -> None:
         StorageError: If it is no LMDB file of this machine's kind, or a damaged or truncated one.
     """
     try:
-        faults: list[str] = verify(str(path))  # type: ignore[no-untyped-call]
+        faults = unexplained(verify(str(path)))  # type: ignore[no-untyped-call]
     except (VerifyError, OSError) as error:
         raise StorageError(path, f"not a file of chain tables: {error}", RESTORE) from error
     if faults:

@@ -223,10 +223,9 @@ def kill_once(trunk: Trunk, directory: Path, log: Path, dice: random.Random) -> 
             os.close(started)
             os.write(start, b"x")
             Writer(trunk, directory, log, seed).run()
-        except BaseException:
-            traceback.print_exc()
         finally:
             # Only a fault gets here; the parent sees that the child did not wait to be killed.
+            traceback.print_exc()
             os._exit(1)
     os.close(start)
     os.read(started, 1)

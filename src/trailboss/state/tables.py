@@ -46,9 +46,11 @@ def key_height(key: bytes) -> int:
     return int.from_bytes(key, "big")
 
 
-_SPARE = re.compile(r"(.+ DB): overflow page \d+ header mp_pages (\d+) != OVPAGES\(\d+\)=(\d+)")
-_COUNT = re.compile(r"(.+ DB): walked (\d+) overflow pages, record says (\d+)")
-_UNREACHED = re.compile(r"(\d+) page\(s\) are neither reachable nor in the freeDB -- a leak .*")
+_SPARE = re.compile(
+    r"(?P<table>.+ DB): overflow page \d+ header mp_pages (?P<held>\d+) != OVPAGES\(\d+\)=(?P<needed>\d+)"
+)
+_COUNT = re.compile(r"(?P<table>.+ DB): walked (?P<needed>\d+) overflow pages, record says (?P<held>\d+)")
+_UNREACHED = re.compile(r"(?P<pages>\d+) page\(s\) are neither reachable nor in the freeDB -- a leak .*")
 
 
 def unexplained(faults: Sequence[str]) -> list[str]:
@@ -64,16 +66,20 @@ def unexplained(faults: Sequence[str]) -> list[str]:
     spare: Counter[str] = Counter()
     others, unreached = [], 0
     for fault in faults:
-        if (found := _SPARE.fullmatch(fault)) and int(found[2]) > int(found[3]):
-            spare[found[1]] += int(found[2]) - int(found[3])
+        if (found := _SPARE.fullmatch(fault)) and _surplus(found) > 0:
+            spare[found["table"]] += _surplus(found)
         elif found := _UNREACHED.fullmatch(fault):
-            unreached = int(found[1])
+            unreached = int(found["pages"])
         else:
             others.append(fault)
-    counted = Counter({found[1]: int(found[3]) - int(found[2]) for found in map(_COUNT.fullmatch, others) if found})
+    counted = Counter({found["table"]: _surplus(found) for found in map(_COUNT.fullmatch, others) if found})
     if not spare or counted != spare or unreached != spare.total():
         return list(faults)
     return [fault for fault in others if not _COUNT.fullmatch(fault)]
+
+
+def _surplus(found: re.Match[str]) -> int:
+    return int(found["held"]) - int(found["needed"])
 
 
 def check_structure(path: Path) -> None:

@@ -17,8 +17,9 @@ else `chain` in the present one. Each command opens the chain, does one thing an
 it open. [A chain in a directory](../tutorial/chain-directory.md) shows a session.
 
 What is data goes to stdout, what is progress, a note or an error to stderr. `--json` prints one JSON document instead
-of text: amounts in base units, bytes as `0x` and digits, errors as `{"error": {"what": …, "fix": …}}`. In a terminal,
-ids in tables are cut to the digits that tell them apart; in a pipe and in JSON they are whole.
+of text: amounts in base units, bytes as `0x` and digits, errors as `{"error": {"what": …, "fix": …}}`; only an option
+or an argument that has the wrong form is always told as text. In a terminal, ids in tables are cut to the digits that
+tell them apart; in a pipe and in JSON they are whole.
 
 | exit status | meaning |
 | --- | --- |
@@ -70,7 +71,7 @@ def _command_parts(name: str, command: Any) -> Iterator[str]:
 
 
 def _parameter_parts(name: str, command: Any) -> Iterator[str]:
-    arguments = [_metavar(each) for each in command.params if each.param_type_name == "argument"]
+    arguments = [_argument(each) for each in command.params if each.param_type_name == "argument"]
     listed = [each for each in command.params if each.param_type_name == "argument" or each.name not in COMMON]
     yield f"`{' '.join([name, *arguments])}`\n"
     rows = [(f"`{_written(each)}`", _plain(each.help) + _default(each)) for each in listed if each.help]
@@ -80,9 +81,14 @@ def _parameter_parts(name: str, command: Any) -> Iterator[str]:
 
 def _written(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
-        return _metavar(parameter)
+        return _argument(parameter)
     value = "" if parameter.is_flag else f" {_metavar(parameter)}"
     return f"{'/'.join(parameter.opts)}{value}"
+
+
+def _argument(parameter: Any) -> str:
+    name = _metavar(parameter)
+    return f"{name if parameter.required else f'[{name}]'}{'...' if parameter.nargs < 0 else ''}"
 
 
 def _metavar(parameter: Any) -> str:

@@ -47,6 +47,7 @@ def chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("TRAILBOSS_CHAIN", raising=False)
     monkeypatch.delenv("COWBOY_PRIVATE_KEY", raising=False)
     (tmp_path / "crowd.py").write_text(CROWD)
+    (tmp_path / "echo.py").write_text("def echo(payload):\n    return payload\n")
     assert run("init").exit_code == 0
     return tmp_path / "chain"
 
@@ -116,6 +117,8 @@ def test_command_is_refused_when_a_file_of_the_chain_is_damaged(chain: Path) -> 
         (("call", STRANGER, "x", "0xf"), "payload '0xf' is not hexadecimal"),
         (("timer", "explain", "xyz"), "'xyz' is no timer id"),
         (("timers", "--from-height", "5", "--to-height", "3"), "--to-height 3 lies below --from-height 5"),
+        (("prove", "timers", "5", "3"), "the last height, 3, lies below the first, 5"),
+        (("replay", "--diff", "./chain", "--chain", "chain"), "--diff names"),
         (("mine", "3", "--to", "9"), "both a number of blocks and --to are given"),
         (("reorg", "--depth", "1"), "the chain has 0 blocks after genesis, fewer than 1"),
         (("replay", "--to", "1"), "height 1 lies ahead: the chain is at 0"),
@@ -242,6 +245,63 @@ def test_usage_is_shown_when_command_or_option_is_unknown(chain: Path, arguments
     assert "Usage: " in said
     if "timerss" in arguments:
         assert "Did you mean 'timers', 'timer'?" in said
+
+
+@pytest.mark.parametrize(
+    "arguments", [("events", "--since"), ("timers", "--from-height"), ("timers", "--to-height"), ("mine", "--to")]
+)
+def test_height_is_refused_or_finds_nothing_when_it_has_more_than_64_bits(
+    chain: Path, arguments: tuple[str, ...]
+) -> None:
+    """In words, whatever the number."""
+    result = run(*arguments, 2**64)
+    assert "Traceback" not in result.output
+    assert result.exit_code == (0 if arguments[0] == "events" else 2)
+
+
+def test_status_tells_the_time_when_no_calendar_has_that_year(chain: Path) -> None:
+    """A block may have any timestamp of 64 bits."""
+    with Chain.open(chain) as opened:
+        opened.build(timestamp_ms=2**64 - 1)
+    assert "18,446,744,073,709,551,615 ms since 1970" in run("status").stdout
+    assert failed("mine").startswith("error E1213 invalid_data what timestamp ")
+
+
+def test_payload_is_the_bytes_typed_when_they_are_no_text(chain: Path) -> None:
+    """Bytes of another encoding go through as they are; what a message repeats of them is an escape."""
+    run("deploy", "echo.py")
+    address = json.loads(run("balance", "--json").stdout)[-1]["address"]
+    said = run("call", address, "echo", "\udcff", "--json")
+    assert json.loads(said.stdout)["return_value"] == "0xff"
+    assert "'\\udcff' is not an amount" in failed("send", "1", "\udcff", status=2)
+
+
+@pytest.mark.parametrize(
+    ("environment", "place", "status", "said"),
+    [
+        ({}, "/dev/full", 1, "what  the output: the system refuses: No space left on device"),
+        ({"PYTHONIOENCODING": "iso-8859-1"}, "listed", 0, ""),
+    ],
+)
+def test_program_says_so_when_what_it_prints_goes_nowhere(
+    chain: Path, environment: dict[str, str], place: str, status: int, said: str
+) -> None:
+    """A full disk is an error in words; letters that the terminal lacks are escapes."""
+    run("deploy", HEARTBEAT)
+    command = [sys.executable, "-m", "trailboss", "timers"]
+    with Path(place).open("w") as output:
+        finished = subprocess.run(
+            command,
+            check=False,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | environment | {"COLUMNS": "80"},
+        )
+    assert finished.returncode == status, finished.stderr
+    assert said in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert status or "\\u2026" in Path(place).read_text()
 
 
 def test_mining_stops_between_blocks_when_it_is_interrupted(chain: Path) -> None:

@@ -63,18 +63,23 @@ def export_chain(chain: Chain, path: Path, on_block: OnBlock | None = None) -> E
         on_block: Told of every block above genesis as it is written.
 
     Raises:
-        StorageError: If the file cannot be written; there is none then, or the one that was there.
+        StorageError: If the file cannot be written, or is a directory or a device; there is none then, or the one that
+            was there.
     """
-    partial = path.parent / f"{path.name}.partial"
     with writing(path):
+        # Where a link leads, so that the link stays one.
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            raise StorageError(path, "cannot be written: it is no regular file", "name a file")
+        partial = target.parent / f"{target.name}.partial"
         file = partial.open("wb")
     try:
         _write_chain(FrameWriter(path, file), chain, on_block)
         with writing(path):
             file.flush()
             os.fsync(file.fileno())
-            os.replace(partial, path)
-            _make_durable(path.parent)
+            os.replace(partial, target)
+            _make_durable(target.parent)
     finally:
         # After a failed write, closing fails once more and has nothing to add.
         with suppress(OSError):
@@ -143,7 +148,8 @@ def import_chain(
 
     Args:
         path: Of the export.
-        directory: Where the chain is to live; it appears once it is complete. None for a chain in memory.
+        directory: Where the chain is to live; it appears once it is complete, those above it at once. None for a chain
+            in memory.
         on_block: Told of every block above genesis as it is built.
         engine: What runs its actors; None for the usual one.
 
@@ -156,9 +162,10 @@ def import_chain(
         chain = Chain(genesis, engine)
         _build(path, chain, on_block)
         return chain
-    if directory.exists():
+    if os.path.lexists(directory):
         raise StorageError(directory, "is there already", "import into a directory that does not exist yet")
     with writing(directory):
+        directory.parent.mkdir(parents=True, exist_ok=True)
         temporary = TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent)
     with temporary as outer:
         building = Path(outer, directory.name)

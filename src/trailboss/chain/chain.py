@@ -18,7 +18,7 @@ from trailboss.model.blocks import Block
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import Hash32
-from trailboss.primitives.units import Height
+from trailboss.primitives.units import U64_MAX, Height
 from trailboss.state.disk_store import DEFAULT_SETTINGS, DiskStore, StoreSettings
 from trailboss.state.files import RESTORE
 from trailboss.state.proofs import Proof
@@ -174,7 +174,7 @@ class Chain(StateReader):
             unless_refused: Whether a block of which every transaction is refused is dropped, as if never built.
 
         Raises:
-            Rejection: ``INVALID_DATA`` for a timestamp before the parent's.
+            Rejection: ``INVALID_DATA`` for a timestamp before the parent's, or above 64 bits.
         """
         try:
             applied = apply_block(
@@ -234,6 +234,8 @@ class Chain(StateReader):
         """Build blocks in which nothing happens, and append them in one step."""
         block = seal_idle(self._next_context(None), self.store.state_root)
         blocks = [block]
+        # The block after the last that has a timestamp is refused by itself.
+        count = min(count, 1 + (U64_MAX - block.header.timestamp_ms) // self._interval_ms)
         while len(blocks) < count:
             block = idle_after(block, self._interval_ms)
             blocks.append(block)
@@ -251,6 +253,11 @@ class Chain(StateReader):
             raise Rejection(
                 RejectionReason.INVALID_DATA,
                 f"timestamp {timestamp_ms} ms lies before the parent's {parent.header.timestamp_ms} ms",
+            )
+        if timestamp_ms > U64_MAX:
+            raise Rejection(
+                RejectionReason.INVALID_DATA,
+                f"timestamp {timestamp_ms} ms of block {parent.height + 1} lies above {U64_MAX} ms",
             )
         return BlockContext(
             chain_id=self.genesis.chain_id,

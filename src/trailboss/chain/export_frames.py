@@ -18,6 +18,7 @@ Decision: D-50
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EDQUOT, EFBIG, ENOSPC
 from hashlib import sha256
 from io import SEEK_END
 from pathlib import Path
@@ -34,6 +35,8 @@ FORMAT_VERSION: Final = 1
 _VERSION_WIDTH: Final = 2
 _LENGTH_WIDTH: Final = 4
 _CHECKSUM_WIDTH: Final = 4
+
+_NO_ROOM: Final = (ENOSPC, EDQUOT, EFBIG)
 
 _ANOTHER_COPY: Final = "use another copy of the file, or export the chain again"
 
@@ -107,7 +110,8 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(path, f"cannot be written: {error.strerror}", "make room, or choose another place") from None
+        fix = "make room, or choose another place" if error.errno in _NO_ROOM else "choose another place"
+        raise StorageError(path, f"cannot be written: {error.strerror}", fix) from None
 
 
 class FrameWriter:

@@ -317,6 +317,8 @@ class History(Sequence[Block]):
 
         Complexity: O(records), not blocks.
         """
+        if since > self.height:
+            return iter(())
         return filter(is_eventful, self._shelf.records(max(since, 0)))
 
     def truncate(self, height: int) -> None:

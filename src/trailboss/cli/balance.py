@@ -46,7 +46,7 @@ def balance(
     who: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[WHO]...",
+            metavar="WHO",
             help=f"Accounts: {WHO}; of actors the first digits are enough. [dim]\\[default: all][/dim]",
             autocompletion=complete_account,
         ),

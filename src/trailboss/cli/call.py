@@ -21,7 +21,7 @@ def call(
         str, typer.Argument(metavar="ACTOR", help="Its address, or the first digits of it.", show_default=False)
     ],
     handler: Annotated[str, typer.Argument(metavar="HANDLER", help="Function or method.", show_default=False)],
-    payload: Annotated[str, typer.Argument(metavar="[PAYLOAD]", help=PAYLOAD, show_default=False)] = "",
+    payload: Annotated[str, typer.Argument(metavar="PAYLOAD", help=PAYLOAD, show_default=False)] = "",
     cbor: Annotated[bool, typer.Option("--cbor", help="The payload is JSON; send it as CBOR.")] = False,
     view: Annotated[bool, typer.Option("--view", help="Only ask: no transaction, no fee, no change.")] = False,
     sender: Sender = None,

@@ -88,7 +88,7 @@ def _facts(error: TrailbossError) -> dict[str, object]:
         case ProofError():
             return {
                 "what": str(error),
-                "why": "a proof holds for the one state root that it was made under",
+                "why": "a proof is exact: with one bit changed, or for another state root, it shows nothing",
                 "fix": "take the root from the header of that block, or have the proof made again",
             }
         case _:

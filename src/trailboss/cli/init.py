@@ -19,7 +19,7 @@ from trailboss.params.loader import PRESETS
 def init(
     directory: Annotated[
         Path | None,
-        typer.Argument(metavar="[DIR]", envvar=DIRECTORY_VARIABLE, help="Where. [dim]\\[default: chain][/dim]"),
+        typer.Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="Where. [dim]\\[default: chain][/dim]"),
     ] = None,
     genesis_file: Annotated[
         Path | None, typer.Option("--genesis", metavar="FILE", help="Start from this genesis, a TOML file.")

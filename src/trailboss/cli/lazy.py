@@ -1,7 +1,10 @@
 """Commands that are imported when they run: the help of the whole program loads none of them."""
 
+import sys
 from dataclasses import dataclass
+from errno import EPIPE
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -9,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from trailboss.cli.failures import report
-from trailboss.primitives.errors import TrailbossError
+from trailboss.primitives.errors import StorageError, TrailbossError
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,27 @@ class Program(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error of ours becomes a message and an exit status, never a traceback."""
+        _print_anything()
         try:
             return super().invoke(ctx)
         except TrailbossError as error:
             raise typer.Exit(report(error, as_json=bool(ctx.meta.get(AS_JSON)))) from None
+        except OSError as error:
+            if error.errno == EPIPE:  # whoever reads has read enough
+                raise
+            raise typer.Exit(report(_refusal(error), as_json=bool(ctx.meta.get(AS_JSON)))) from None
+
+
+def _print_anything() -> None:
+    """Have what the terminal's encoding lacks printed as an escape, rather than not at all."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _refusal(error: OSError) -> StorageError:
+    path = "the output" if error.filename is None else str(error.filename)
+    return StorageError(path, f"the system refuses: {error.strerror or error}", "mend that and try again")
 
 
 AS_JSON = "trailboss.as_json"

@@ -16,6 +16,7 @@ from trailboss.cli.options import DIRECTORY, AsJson, Directory
 from trailboss.cli.output import note, print_facts, print_json, progress
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS
+from trailboss.primitives.units import U64_MAX
 
 INTERRUPTED = 130
 """Exit status of a program that Ctrl-C ends."""
@@ -23,9 +24,11 @@ INTERRUPTED = 130
 
 def mine(
     blocks: Annotated[
-        int | None, typer.Argument(metavar="[N]", min=1, help="How many. [dim]\\[default: 1][/dim]")
+        int | None, typer.Argument(metavar="N", min=1, help="How many. [dim]\\[default: 1][/dim]")
     ] = None,
-    to: Annotated[int | None, typer.Option(metavar="HEIGHT", min=1, help="Up to this height instead.")] = None,
+    to: Annotated[
+        int | None, typer.Option(metavar="HEIGHT", min=1, max=U64_MAX, help="Up to this height instead.")
+    ] = None,
     directory: Directory = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:

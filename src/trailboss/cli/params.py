@@ -44,7 +44,7 @@ LONGEST_NUMBER: Final = 15
 def params(
     path: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Only these, as timers or timers.max_ttl_blocks.", show_default=False),
+        typer.Argument(metavar="PATH", help="Only these, as timers or timers.max_ttl_blocks.", show_default=False),
     ] = None,
     directory: Directory = DIRECTORY,
     as_json: AsJson = False,

@@ -73,7 +73,8 @@ def parse_payload(text: str, *, as_cbor: bool = False) -> bytes:
     elif text.startswith(("0x", "0X")):
         octets = parse_hex("payload", text)
     else:
-        octets = text.encode()
+        # Bytes that are no UTF-8 arrive as lone surrogates; they are sent as they were typed.
+        octets = text.encode(errors="surrogateescape")
     return _json_to_cbor(octets) if as_cbor else octets
 
 

@@ -18,6 +18,7 @@ from trailboss.chain.proving import (
     TimersSubject,
     timer_subject,
 )
+from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import find_actor, open_chain, resolve_actor, resolve_timer
 from trailboss.cli.options import DIRECTORY, WHO, AsJson, Directory, complete_account
 from trailboss.cli.output import note, print_facts, print_json
@@ -88,7 +89,9 @@ def timer(
     ],
     height: Annotated[
         int | None,
-        typer.Option(min=0, metavar="H", help="Height it was due at, of a timer that is gone.", show_default=False),
+        typer.Option(
+            min=0, max=U64_MAX, metavar="H", help="Height it was due at, of a timer that is gone.", show_default=False
+        ),
     ] = None,
     out: Out = None,
     directory: Directory = DIRECTORY,
@@ -105,6 +108,8 @@ def timers(
     first: AtHeight, last: AtHeight, out: Out = None, directory: Directory = DIRECTORY, as_json: AsJson = False
 ) -> None:
     """Prove which timers are due from one height to another, and that there are no others."""
+    if last < first:
+        raise Mistake(f"the last height, {last}, lies below the first, {first}", "swap them")
     with open_chain(directory) as chain:
         _prove(chain, TimersSubject(Height(first), Height(last)), out, as_json=as_json)
 

@@ -54,11 +54,10 @@ def _facts(chain: Chain, directory: Path) -> dict[str, str | int | None]:
     cycle, cell = chain.rules().user_basefees()
     totals = struct_dict(chain.totals())
     ended = ", ".join(f"{totals[name]:,} {name}" for name in ("fired", "expired", "unfunded", "cancelled"))
-    when = datetime.fromtimestamp(header.timestamp_ms // MILLISECONDS, UTC)
     return {
         "chain": f"{directory}, {_size(directory):,} bytes",
         "height": chain.height,
-        "time": f"{when:%Y-%m-%d %H:%M:%S} UTC",
+        "time": _when(header.timestamp_ms),
         "block": str(chain.head.hash),
         "state root": str(chain.state_root),
         "genesis": str(chain.blocks[0].hash),
@@ -67,6 +66,14 @@ def _facts(chain: Chain, directory: Path) -> dict[str, str | int | None]:
         "money": f"{format_cby(supply)} CBY at genesis, {format_cby(burned)} burned since",
         "timers": f"{chain.timer_count():,} live; of {totals['scheduled']:,} scheduled {ended}",
     }
+
+
+def _when(timestamp_ms: int) -> str:
+    """Return a point in time as people write it; as a number if it lies in no year that the calendar has."""
+    try:
+        return f"{datetime.fromtimestamp(timestamp_ms // MILLISECONDS, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):
+        return f"{timestamp_ms:,} ms since 1970"
 
 
 def _size(directory: Path) -> int:

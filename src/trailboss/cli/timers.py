@@ -33,9 +33,10 @@ def timers(
     state: Annotated[
         State, typer.Option(help="live is everything that has not ended, due and deferred timers included.")
     ] = "live",
-    from_height: Annotated[int, typer.Option(min=0, metavar="H", help="Due at this height or later.")] = 0,
+    from_height: Annotated[int, typer.Option(min=0, max=U64_MAX, metavar="H", help="Due at this height or later.")] = 0,
     to_height: Annotated[
-        int | None, typer.Option(min=0, metavar="H", help="Due at this height or earlier.", show_default=False)
+        int | None,
+        typer.Option(min=0, max=U64_MAX, metavar="H", help="Due at this height or earlier.", show_default=False),
     ] = None,
     limit: Limit = LIMIT,
     directory: Directory = DIRECTORY,

@@ -50,6 +50,8 @@ def replay(
         if to is not None and to > chain.height:
             raise Mistake(f"height {to} lies ahead: the chain is at {chain.height}", "give a height that it has")
         if diff is not None:
+            if diff.exists() and diff.samefile(directory):
+                raise Mistake(f"--diff names {diff}, the chain itself", "name another chain, or an export")
             _compare(chain, directory, diff, to, as_json=as_json)
             return
         end = chain.height if to is None else to

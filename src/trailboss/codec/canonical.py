@@ -9,7 +9,7 @@ Source: spec/cowboy-facts.md §3 and the public SDK's codec, version 0.1.6.
 
 from collections.abc import Callable, Iterable
 from math import isfinite
-from struct import pack, unpack
+from struct import Struct, pack, unpack
 from typing import Any, Final
 
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
@@ -36,6 +36,8 @@ _SMALL_HEADS: Final = tuple(
     for major in range(_SIMPLE)
 )
 _UNSIGNED_HEADS, _BYTES_HEADS, _TEXT_HEADS = (_SMALL_HEADS[major] for major in (_UNSIGNED, _BYTES, _TEXT))
+_pack_head_2, _pack_head_4, _pack_head_8 = (Struct(layout).pack for layout in (">BH", ">BI", ">BQ"))
+"""Heads whose number has 2, 4 or 8 bytes, from their first byte and the number."""
 
 Canonical = bool | int | float | bytes | str | list["Canonical"] | dict[Any, "Canonical"] | None
 """What decoding answers. Encoding also takes tuples, as lists, and subclasses, as what they extend."""
@@ -128,12 +130,11 @@ def _append(out: bytearray, value: Any, depth: int) -> None:
 def _head(major: int, count: int) -> bytes:
     if count < _SMALL:
         return _SMALL_HEADS[major][count]
-    # The major type and the width of the number stand above the number itself.
     if count < 1 << 16:
-        return ((major << 5 | 25) << 16 | count).to_bytes(3, "big")
+        return _pack_head_2(major << 5 | 25, count)
     if count < 1 << 32:
-        return ((major << 5 | 26) << 32 | count).to_bytes(5, "big")
-    return ((major << 5 | 27) << 64 | count).to_bytes(9, "big")
+        return _pack_head_4(major << 5 | 26, count)
+    return _pack_head_8(major << 5 | 27, count)
 
 
 def _append_bignum(out: bytearray, value: int, depth: int) -> None:

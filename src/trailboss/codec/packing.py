@@ -13,9 +13,5 @@ def _plain(value: object) -> bytes:
     raise NotImplementedError(f"records hold no {type(value).__name__}")
 
 
-_encoder: Final = msgspec.msgpack.Encoder(enc_hook=_plain)
-
-
-def pack(record: object) -> bytes:
-    """Return a record's bytes: minimal integers, text and bytes apart, no maps; equal records are equal bytes."""
-    return _encoder.encode(record)
+pack: Final = msgspec.msgpack.Encoder(enc_hook=_plain).encode
+"""Return a record's bytes: minimal integers, text and bytes apart, no maps; equal records are equal bytes."""

@@ -151,6 +151,7 @@ def _seal(session: BlockSession, transactions: tuple[Transaction, ...], state_ro
 def _sealed(
     context: BlockContext, state_root: bytes, used: tuple[int, int, int], transactions: bytes, receipts: bytes
 ) -> Block:
+    # Plain bytes, for a chain keeps millions of headers and the collector visits every object of a class of ours.
     header = Header(
         version=HEADER_VERSION,
         chain_id=context.chain_id,
@@ -158,9 +159,9 @@ def _sealed(
         parent=context.parent,
         timestamp_ms=context.timestamp_ms,
         proposer=context.proposer,
-        transactions_root=transactions,
-        receipts_root=receipts,
-        state_root=state_root,
+        transactions_root=bytes(transactions),
+        receipts_root=bytes(receipts),
+        state_root=bytes(state_root),
         cycle_basefee=amount_octets(context.rules.cycle_basefee),
         cell_basefee=amount_octets(context.rules.cell_basefee),
         cycles_used=used[0],

@@ -19,24 +19,27 @@ class Ledger:
         burned: Base units burned so far in this block.
     """
 
-    __slots__ = ("_overlay", "burned")
+    __slots__ = ("_read", "_sources", "_write", "burned")
 
     def __init__(self, overlay: Overlay) -> None:
-        self._overlay = overlay
+        self._read, self._write = overlay.read, overlay.write
+        # Text by its hash: whatever is written or taken back, it stays the text of that hash.
+        self._sources: dict[bytes, str] = {}
         self.burned = 0
 
     def find(self, address: bytes) -> Account | None:
         """Return the account, a copy to change and `put` back, or None."""
-        octets = self._overlay.read(account_key(address))
+        octets = self._read(account_key(address))
         return None if octets is None else decode_account(octets)
 
     def account(self, address: bytes) -> Account:
         """Return the account, or an empty one that `put` would create."""
-        return self.find(address) or Account()
+        octets = self._read(account_key(address))
+        return Account() if octets is None else decode_account(octets)
 
     def put(self, address: bytes, account: Account) -> None:
         """Write an account."""
-        self._overlay.write(account_key(address), encode_account(account))
+        self._write(account_key(address), encode_account(account))
 
     def balance(self, address: bytes) -> Amount:
         """Return the balance in base units; 0 for an account that is not there."""
@@ -98,11 +101,14 @@ class Ledger:
         Raises:
             InvariantError: If the state names code that it does not hold.
         """
-        octets = self._overlay.read(code_key(account.code_hash))
-        if octets is None:
-            raise InvariantError(f"the state holds no code {account.code_hash.hex()}")
-        return octets.decode()
+        source = self._sources.get(account.code_hash)
+        if source is None:
+            octets = self._read(code_key(account.code_hash))
+            if octets is None:
+                raise InvariantError(f"the state holds no code {account.code_hash.hex()}")
+            source = self._sources[account.code_hash] = octets.decode()
+        return source
 
     def store_code(self, code_hash: bytes, source: bytes) -> None:
         """Write source text under its hash; the same text is stored once."""
-        self._overlay.write(code_key(code_hash), source)
+        self._write(code_key(code_hash), source)

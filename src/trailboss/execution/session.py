@@ -148,19 +148,19 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     actor: bytes = b""
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(msgspec.Struct):
     """A transaction while it runs.
 
     Attributes:
         session: The block it runs in.
         envelope: What is executed.
         effects: What frames have asked for, in order; cut back when a frame fails.
+        emitted: Events that actors have emitted so far.
     """
 
     session: BlockSession
     envelope: Envelope
-    effects: list[Effect] = field(default_factory=list)
+    effects: list[Effect] = msgspec.field(default_factory=list)
     emitted: int = 0
 
     def mark(self) -> tuple[int, int]:

@@ -13,7 +13,7 @@ import msgspec
 from trailboss.codec.canonical import encode_canonical, fields_encoder
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees.settlement import settle
-from trailboss.model.blocks import Origin, ReceiptRecord, Status
+from trailboss.model.blocks import ReceiptRecord, Status
 from trailboss.model.effects import (
     Effect,
     EventEmitted,
@@ -123,7 +123,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         refund=settlement.refund,
         return_value=run.return_value if run.error is None else b"",
         events=events,
-        timer_id=envelope.timer_id if envelope.origin is Origin.TIMER else b"",
+        timer_id=envelope.timer_id,
         actor=run.actor or envelope.actor,
     )
 

@@ -79,7 +79,7 @@ class ReceiptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return Amount(self.fee_burned + self.tip)
 
 
-class Header(msgspec.Struct, frozen=True, array_like=True):
+class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A block's header. Roots and hashes are 32 bytes, basefees 16 bytes big-endian.
 
     Attributes:

@@ -19,6 +19,7 @@ from trailboss.params.records import (
     check_relations,
 )
 from trailboss.primitives.errors import ConfigurationError
+from trailboss.primitives.units import U64_MAX, Price
 
 PRESETS: Final = ("mainnet", "minimal")
 SUBJECTS: Final = MappingProxyType(
@@ -32,6 +33,10 @@ SUBJECTS: Final = MappingProxyType(
         "governance": GovernanceParams,
     }
 )
+PRICE_MAX: Final = 2**127 - 1
+"""Highest price, base units a unit, so that sums of two still fit 128 bits; other parameters fit 64 bits."""
+HIGHEST: Final = MappingProxyType({"calendar.ring_size": 2**20})
+"""Parameters with a bound of their own: the ring has a slot in memory for each of its heights."""
 MAY_BE_ZERO: Final = frozenset({"costs", "source"})
 """Subjects whose numbers are prices; every other parameter is at least one."""
 
@@ -77,8 +82,11 @@ def _build(preset: str, tables: Mapping[str, Mapping[str, Any]]) -> ChainParams:
         least = 0 if subject in MAY_BE_ZERO else 1
         for field in fields(record):
             value = tables[subject].get(field.name)
-            if type(value) is not int or not least <= value < 2**127:
+            most = HIGHEST.get(f"{subject}.{field.name}", PRICE_MAX if field.type is Price else U64_MAX)
+            if type(value) is not int or value < least:
                 raise ConfigurationError(f"{subject}.{field.name} = {value!r} must be an integer of at least {least}")
+            if value > most:
+                raise ConfigurationError(f"{subject}.{field.name} = {value} must be at most {most}")
         records[subject] = record(**tables[subject])
     params = ChainParams(preset=preset, **records)
     check_relations(params)

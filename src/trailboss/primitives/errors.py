@@ -99,7 +99,9 @@ class RejectionReason(Enum):
         "this chain executes the instructions that timers need; others are refused by name",
         "use one of the supported instructions",
     )
-    INVALID_DATA = _Rule(1213, "invalid_data", "bytes and records have one exact form", "encode it canonically")
+    INVALID_DATA = _Rule(
+        1213, "invalid_data", "what is given must have the form that is asked for", "give it in that form"
+    )
     ACTOR_NOT_FOUND = _Rule(1220, "actor_not_found", "an instruction needs its actor to exist", "deploy it first")
     ACTOR_EXISTS = _Rule(
         1221, "actor_exists", "an address is deployed once", "use another salt, or UpgradeActor to change its code"

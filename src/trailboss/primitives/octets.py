@@ -13,6 +13,7 @@ class _FixedBytes(bytes):
     """Bytes of one exact width; equal to, and hashed like, the plain bytes they hold."""
 
     WIDTH: ClassVar[int]
+    __slots__ = ()
 
     def __new__(cls, value: bytes) -> Self:
         if not isinstance(value, bytes | bytearray | memoryview) or len(value) != cls.WIDTH:

@@ -4,7 +4,7 @@ Decision: D-48
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
@@ -43,7 +43,11 @@ class ChainDirectory:
         with ExitStack() as closing:
             closing.callback(DirectoryLock(path).release)
             files.check_vacant(path)
-            _make(path, genesis, durable=durable, map_size=map_size)
+            try:
+                _make(path, genesis, durable=durable, map_size=map_size)
+            except StorageError:
+                files.remove_unfinished(path)
+                raise
             return cls(path, closing, durable=durable, map_size=map_size)
 
     @classmethod
@@ -90,8 +94,10 @@ class ChainDirectory:
         Raises:
             StorageError: If the disk is full or fails; nothing more can be written then.
         """
-        self._clean = False
         try:
+            if self._clean:
+                files.remove_clean(self.path)
+                self._clean = False
             self.marker = self.tables.write(action)
             self._head.write(_head(self.marker))
         except StorageError as error:
@@ -118,7 +124,9 @@ class ChainDirectory:
         self._refusal = self._refusal or "it is closed"
         with self._closing:
             if changed_in_order:
-                files.write_clean(self.path)
+                # Without it the next opening checks more, and takes longer. Nothing is wrong.
+                with suppress(StorageError):
+                    files.write_clean(self.path)
 
 
 def _head(marker: Marker) -> Head:

@@ -6,7 +6,7 @@ the order of ``keys.KEY_WIDTHS``. A leaf commits to sha256 of its value.
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import Final
 
@@ -24,7 +24,7 @@ LAYOUTS: Final[Mapping[bytes, tree.Layout]] = MappingProxyType(
 )
 EMPTY_ROOTS: Final[Roots] = MappingProxyType(dict.fromkeys(KEY_WIDTHS))
 
-BUILD_BATCH: Final = 65_536
+BUILD_BATCH: Final = 16_384
 """Keys that are brought into the trees at a time, so that building them needs little more memory than they do."""
 
 
@@ -44,16 +44,7 @@ def next_roots(roots: Roots, changes: Mapping[bytes, bytes | None]) -> Roots:
     Raises:
         InvariantError: If a key has no committed namespace, or not its width.
     """
-    leaves: dict[bytes, dict[bytes, bytes | None]] = {namespace: {} for namespace in KEY_WIDTHS}
-    for full_key, value in changes.items():
-        namespace, key = full_key[:1], full_key[1:]
-        if len(key) != KEY_WIDTHS.get(namespace):
-            raise InvariantError(f"state key {full_key.hex()} has no committed namespace, or not its width")
-        leaves[namespace][key] = None if value is None else sha256(value).digest()
-    return {
-        namespace: tree.apply(root, leaves[namespace], LAYOUTS[namespace]) if leaves[namespace] else root
-        for namespace, root in roots.items()
-    }
+    return _apply(roots, changes.items())
 
 
 def build_roots(values: Iterable[tuple[bytes, bytes]]) -> Roots:
@@ -66,6 +57,17 @@ def build_roots(values: Iterable[tuple[bytes, bytes]]) -> Roots:
         InvariantError: If a key has no committed namespace, or not its width.
     """
     remaining, roots = iter(values), EMPTY_ROOTS
-    while batch := dict(islice(remaining, BUILD_BATCH)):
-        roots = next_roots(roots, batch)
+    for first in remaining:
+        roots = _apply(roots, chain((first,), islice(remaining, BUILD_BATCH - 1)))
     return roots
+
+
+def _apply(roots: Roots, changes: Iterable[tuple[bytes, bytes | None]]) -> Roots:
+    """Return the trees with ``changes`` made: full key and value, or None to delete."""
+    leaves: dict[bytes, list[bytes]] = {namespace: [] for namespace in KEY_WIDTHS}
+    for full_key, value in changes:
+        namespace, key = full_key[:1], full_key[1:]
+        if len(key) != KEY_WIDTHS.get(namespace):
+            raise InvariantError(f"state key {full_key.hex()} has no committed namespace, or not its width")
+        leaves[namespace].append(key if value is None else key + sha256(value).digest())
+    return {namespace: tree.apply(root, leaves[namespace], LAYOUTS[namespace]) for namespace, root in roots.items()}

@@ -4,7 +4,8 @@
 lock    the process id of whoever has the chain open; the lock is the kernel's and ends with the process
 head    two slots of 512 bytes, written in turn after every transaction of the tables, never flushed
         slot = transaction(8) ‖ height(8, signed) ‖ state root(32) ‖ sha256 of those
-clean   size(8) ‖ sha256 of the tables' file(32) ‖ sha256 of those, written when the chain is closed
+clean   size(8) ‖ sha256 of the tables' file(32) ‖ sha256 of those, written when the chain is closed and removed
+        before its tables change
 ```
 
 Why a head: LMDB takes the newest of its two meta pages, so one flipped bit there would silently give the block before.
@@ -17,7 +18,7 @@ Decision: D-48
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import file_digest, sha256
 from pathlib import Path
 from struct import Struct
@@ -222,6 +223,20 @@ def write_clean(directory: Path) -> None:
     with explained(directory.joinpath(CLEAN_NAME)):
         content = _CLEAN.pack(tables.stat().st_size, _digest(tables))
         directory.joinpath(CLEAN_NAME).write_bytes(content + sha256(content).digest())
+
+
+def remove_clean(directory: Path) -> None:
+    """Remove what `write_clean` has written: the tables' file is about to change."""
+    path = directory.joinpath(CLEAN_NAME)
+    with explained(path):
+        path.unlink(missing_ok=True)
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Remove what a failed attempt to make a chain has written."""
+    with suppress(OSError):
+        for name in (UNFINISHED_NAME, HEAD_NAME):
+            directory.joinpath(name).unlink(missing_ok=True)
 
 
 def is_clean(directory: Path) -> bool:

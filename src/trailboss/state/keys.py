@@ -39,7 +39,9 @@ TRANSIENT_BYTE: Final = TRANSIENT[0]
 STORAGE_BYTE: Final = STORAGE[0]
 TIMERS_BYTE: Final = TIMERS[0]
 
-TIMER_ID_START: Final = 9
+HEIGHT_WIDTH: Final = 8
+"""Bytes of a height in a key."""
+TIMER_ID_START: Final = 1 + HEIGHT_WIDTH
 """Where the id begins in a full timer key, behind namespace and height."""
 
 _ADDRESS_END: Final = 21

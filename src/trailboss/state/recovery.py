@@ -4,7 +4,6 @@ Decision: D-48
 """
 
 from collections.abc import Iterator
-from itertools import takewhile
 from typing import Final
 
 from trailboss.primitives.errors import InvariantError, StorageError
@@ -20,7 +19,7 @@ from trailboss.state.journal import (
     encode_marker,
     without_checksum,
 )
-from trailboss.state.keys import STORAGE_BYTE, TIMERS, storage_address
+from trailboss.state.keys import STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_address
 from trailboss.state.slots import SlotIndex, decode_slot
 from trailboss.state.tables import (
     BLOCKS,
@@ -137,10 +136,9 @@ def check_rest(tables: Tables) -> None:
     Raises:
         StorageError: If the heights of timers are not those of the table of values, or a record is damaged.
     """
-    # Two sums over the same rows in different order; what one damaged row changes, no other puts right.
-    timers = takewhile(lambda row: row[0].startswith(TIMERS), tables.scan(STATE, TIMERS))
-    expected = sum(int.from_bytes(key.removeprefix(TIMERS), "big") for key, _ in timers)
-    found = sum(int.from_bytes(height + identity, "big") for identity, height in tables.scan(TIMER_HEIGHTS))
+    # Two sums over the same keys in different order; what one damaged row changes, no other puts right.
+    expected = sum(int.from_bytes(key, "big") for key in tables.keys(STATE, TIMERS) if key[0] == TIMERS_BYTE)
+    found = sum(int.from_bytes(TIMERS + height + identity, "big") for identity, height in tables.scan(TIMER_HEIGHTS))
     if expected != found:
         raise StorageError(tables.path, "the table of timer heights does not agree with the timers", RESTORE)
     for table in (JOURNAL, BLOCKS):

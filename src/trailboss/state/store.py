@@ -12,7 +12,7 @@ from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
 from trailboss.state.block_store import BEFORE_GENESIS, KEPT_ROOTS, BlockStore, Undo
 from trailboss.state.commitment import Roots
-from trailboss.state.keys import TIMER_ID_START, TIMERS_BYTE, timer_height
+from trailboss.state.keys import HEIGHT_WIDTH, TIMER_ID_START, TIMERS, TIMERS_BYTE
 
 __all__ = ["BEFORE_GENESIS", "KEPT_ROOTS", "KeyValue", "MemoryStore", "Store"]
 
@@ -75,25 +75,33 @@ class Store(KeyValue, Protocol):
 
 
 class MemoryStore(BlockStore):
-    """A store in memory, with an undo journal of every block that changed something."""
+    """A store in memory, with an undo journal of every block that changed something.
 
-    __slots__ = ("_journal", "_timer_keys", "_values")
+    A timer lies under its id, as the height at which it is due and its record: a second table, from ids to full keys,
+    would cost 130 bytes more.
+    """
+
+    __slots__ = ("_journal", "_timers", "_values")
 
     def __init__(self) -> None:
         super().__init__()
-        self._values: dict[bytes, bytes] = {}
-        # Timer id to full key, the very object that the values have: nothing else would be as small.
-        self._timer_keys: dict[bytes, bytes] = {}
+        self._values: dict[bytes, bytes] = {}  # by full key, all but timers
+        self._timers: dict[bytes, bytes] = {}  # by timer id
         self._journal: list[Undo] = []
 
     def read(self, key: bytes) -> bytes | None:
         """Return the value of a full key, or None if it has none."""
-        return self._values.get(key)
+        if key[0] != TIMERS_BYTE:
+            return self._values.get(key)
+        timer = self._timers.get(key[TIMER_ID_START:])
+        if timer is None or not key.startswith(timer[:HEIGHT_WIDTH], 1):
+            return None
+        return timer[HEIGHT_WIDTH:]
 
     def timer_height(self, identity: bytes) -> Height | None:
         """Return the height at which a committed timer is due, or None if there is none of that id."""
-        key = self._timer_keys.get(identity)
-        return None if key is None else timer_height(key)
+        timer = self._timers.get(identity)
+        return None if timer is None else Height(int.from_bytes(timer[:HEIGHT_WIDTH], "big"))
 
     def _put(self, undo: Undo, changes: Mapping[bytes, bytes | None]) -> None:
         self._journal.append(undo)
@@ -108,16 +116,20 @@ class MemoryStore(BlockStore):
         self._write(undo.values)
 
     def _values_in_order(self) -> Iterator[tuple[bytes, bytes]]:
-        return iter(sorted(self._values.items()))
+        timers = [
+            (TIMERS + timer[:HEIGHT_WIDTH] + identity, timer[HEIGHT_WIDTH:]) for identity, timer in self._timers.items()
+        ]
+        return iter(sorted([*self._values.items(), *timers]))
 
     def _write(self, changes: Mapping[bytes, bytes | None]) -> None:
-        left = [key for key, value in changes.items() if value is None]
-        for key in left:
-            self._values.pop(key, None)
-            if key[0] == TIMERS_BYTE:
-                self._timer_keys.pop(key[TIMER_ID_START:], None)
         for key, value in changes.items():
-            if value is not None:
-                if key[0] == TIMERS_BYTE and key not in self._values:
-                    self._timer_keys[key[TIMER_ID_START:]] = key
-                self._values[key] = value
+            if key[0] != TIMERS_BYTE:
+                if value is None:
+                    self._values.pop(key, None)
+                else:
+                    self._values[key] = value
+            elif value is not None:
+                self._timers[key[TIMER_ID_START:]] = key[1:TIMER_ID_START] + value
+            elif self.read(key) is not None:
+                # Of a timer that moves, the new height may have been written already: that is not the one to delete.
+                del self._timers[key[TIMER_ID_START:]]

@@ -20,7 +20,7 @@ Complexity: ``apply`` is O(changes × depth), and depth is about log16(keys / ca
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from hashlib import sha256
 
 from msgspec import Struct
@@ -86,14 +86,6 @@ class Layout(Struct, frozen=True):
     capacity: int = PAGE_CAPACITY
 
 
-class _Batch(Struct, frozen=True, eq=False):
-    """Changes on their way down the tree: keys ascending, the value digest of each (None deletes)."""
-
-    keys: list[bytes]
-    value_digests: list[bytes | None]
-    layout: Layout
-
-
 def digest(root: Node | None) -> bytes:
     """Return the digest of a tree: 32 zero bytes if it is empty."""
     return EMPTY_DIGEST if root is None else root.digest
@@ -104,19 +96,16 @@ def count(root: Node | None) -> int:
     return 0 if root is None else root.count
 
 
-def apply(root: Node | None, changes: Mapping[bytes, bytes | None], layout: Layout) -> Node | None:
+def apply(root: Node | None, changes: list[bytes], layout: Layout) -> Node | None:
     """Return the tree with ``changes`` made; from an empty one it is built in bulk.
 
     Args:
         root: The tree, None if it is empty; it stays as it is.
-        changes: Value digest by key; None deletes, and deleting an absent key changes nothing. Keys have the width
-            of ``layout``.
+        changes: One for each key: key ‖ value digest to set it, the key alone to delete it; deleting an absent key
+            changes nothing. Keys have the width of ``layout``.
         layout: Form of the tree; the one it was built with.
     """
-    keys = sorted(changes)
-    if not keys:
-        return root
-    return _apply(_Batch(keys, [changes[key] for key in keys], layout), root, 0, len(keys))
+    return _apply(sorted(changes), layout, root, 0, len(changes)) if changes else root
 
 
 def lookup(root: Node | None, key: bytes, layout: Layout) -> bytes | None:
@@ -238,33 +227,30 @@ def _search(entries: bytes, key: bytes, key_width: int, low: int, high: int) -> 
     return low
 
 
-def _apply(batch: _Batch, node: Node | None, start: int, end: int) -> Node | None:
-    """Apply the changes ``start..end`` of a batch to the subtree that all of them belong to."""
-    if node is None:
-        changes = zip(batch.keys[start:end], batch.value_digests[start:end], strict=True)
-        entries = [key + value_digest for key, value_digest in changes if value_digest is not None]
-        return _build(entries, 0, len(entries), batch.layout)
+def _apply(changes: list[bytes], layout: Layout, node: Node | None, start: int, end: int) -> Node | None:
+    """Apply ``changes[start:end]``, which ascend, to the subtree that all of them belong to."""
+    if isinstance(node, Interior):
+        return _apply_to_interior(changes, layout, node, start, end)
     if isinstance(node, Page):
-        return _apply_to_page(batch, node, start, end)
-    return _apply_to_interior(batch, node, start, end)
+        return _apply_to_page(changes, layout, node, start, end)
+    entries = [change for change in changes[start:end] if len(change) > layout.key_width]
+    return _build(entries, 0, len(entries), layout)
 
 
-def _apply_to_page(batch: _Batch, page: Page, start: int, end: int) -> Node | None:
+def _apply_to_page(changes: list[bytes], layout: Layout, page: Page, start: int, end: int) -> Node | None:
     """Merge changes into a page; it becomes a subtree if they overfill it."""
-    layout = batch.layout
     entries, key_width = page.entries, layout.key_width
     entry_width = key_width + DIGEST_WIDTH
     pieces: list[bytes] = []
     copied = index = 0
-    for change in range(start, end):
-        key, value_digest = batch.keys[change], batch.value_digests[change]
+    for change in changes[start:end]:
+        key = change[:key_width]
         index = _search(entries, key, key_width, index, page.count)
         at = index * entry_width
-        if at > copied:
-            pieces.append(entries[copied:at])
-            copied = at
-        if value_digest is not None:
-            pieces.append(key + value_digest)
+        pieces.append(entries[copied:at])
+        copied = at
+        if len(change) > key_width:
+            pieces.append(change)
         if entries.startswith(key, at):
             index += 1
             copied += entry_width
@@ -278,19 +264,18 @@ def _apply_to_page(batch: _Batch, page: Page, start: int, end: int) -> Node | No
     return page if merged == entries else _new_page(merged, entry_width)
 
 
-def _apply_to_interior(batch: _Batch, node: Interior, start: int, end: int) -> Node | None:
+def _apply_to_interior(changes: list[bytes], layout: Layout, node: Interior, start: int, end: int) -> Node | None:
     """Hand changes down to the children of a node, and put what comes back into its canonical form."""
-    keys = batch.keys
-    node = _split_prefix(node, keys[start], keys[end - 1])
+    node = _split_prefix(node, changes[start], changes[end - 1])
     prefix_length, total = node.prefix_length, node.count
     children = list(node.children)
     child_digests = bytearray(node.child_digests)
     changed = False
     at = start
     while at < end:
-        slot, following = _slot_run(keys, at, end, prefix_length)
+        slot, following = _slot_run(changes, at, end, prefix_length)
         old = children[slot]
-        new = _apply(batch, old, at, following)
+        new = _apply(changes, layout, old, at, following)
         at = following
         if new is old:
             continue
@@ -298,10 +283,10 @@ def _apply_to_interior(batch: _Batch, node: Interior, start: int, end: int) -> N
         children[slot] = new
         total += count(new) - count(old)
         child_digests[slot * DIGEST_WIDTH : (slot + 1) * DIGEST_WIDTH] = digest(new)
-    if total <= batch.layout.capacity:
+    if total <= layout.capacity:
         # So few keys leave no child more than a page.
         merged = b"".join([child.entries for child in children if isinstance(child, Page)])
-        return _new_page(merged, batch.layout.key_width + DIGEST_WIDTH) if merged else None
+        return _new_page(merged, layout.key_width + DIGEST_WIDTH) if merged else None
     if children.count(None) == FAN_OUT - 1:
         return next(child for child in children if child is not None)
     if not changed:
@@ -317,9 +302,10 @@ def _split_prefix(node: Interior, first: bytes, last: bytes) -> Interior:
     or drops it again.
     """
     prefix, width = node.prefix, len(node.prefix)
-    shared = min(node.prefix_length, _shared_nibbles(first[:width], prefix), _shared_nibbles(last[:width], prefix))
-    if shared == node.prefix_length:
+    own = prefix_of(first, node.prefix_length)
+    if own == prefix and (first == last or prefix_of(last, node.prefix_length) == prefix):
         return node
+    shared = min(node.prefix_length, _shared_nibbles(first[:width], prefix), _shared_nibbles(last[:width], prefix))
     slot = nibble_at(prefix, shared)
     children: list[Node | None] = [None] * FAN_OUT
     children[slot] = node

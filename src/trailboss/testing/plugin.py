@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
-    config.addinivalue_line(
-        "markers", "trailboss(mechanism=, preset=, params=): how the fixture `chain` is started; see LocalChain"
-    )
+    how = "trailboss(mechanism=, preset=, params=, data_dir=): how the fixture `chain` is started; see LocalChain"
+    config.addinivalue_line("markers", how)
 
 
 @pytest.fixture
 def chain(request: pytest.FixtureRequest) -> "Iterator[LocalChain]":
-    """A fresh local chain; ``@pytest.mark.trailboss(preset="minimal")`` starts it otherwise."""
+    """A fresh local chain; ``@pytest.mark.trailboss(preset="minimal")`` starts it otherwise.
+
+    A relative ``data_dir`` is a directory within the test's ``tmp_path``.
+    """
     from trailboss.testing import LocalChain
 
     options: dict[str, object] = {}
@@ -29,5 +31,8 @@ def chain(request: pytest.FixtureRequest) -> "Iterator[LocalChain]":
         if marker.args:
             pytest.fail(f"@pytest.mark.trailboss takes keywords only, got {marker.args!r}")
         options.update(marker.kwargs)
+    if options.get("data_dir") is not None:
+        # Within the test's own directory: another test, or another worker, has another chain.
+        options["data_dir"] = request.getfixturevalue("tmp_path") / options["data_dir"]
     with LocalChain(**options) as local_chain:  # type: ignore[arg-type]  # LocalChain checks them
         yield local_chain

@@ -29,9 +29,6 @@ class NearTimers:
         """Return how many timers are in memory. Complexity: O(1)."""
         return len(self._entries)
 
-    def __contains__(self, timer_id: bytes) -> bool:
-        return timer_id in self._entries
-
     @property
     def heights(self) -> int:
         """How many heights have a bucket."""
@@ -53,17 +50,23 @@ class NearTimers:
         bucket.add((sequence, timer_id))
         self._entries[timer_id] = (height, sequence)
 
-    def remove(self, timer_id: bytes) -> None:
-        """Take a timer out; the last one of its height takes the bucket with it. Complexity: as `add`."""
-        height, sequence = self._entries.pop(timer_id)
+    def take(self, timer_id: bytes) -> int | None:
+        """Take a timer out and return its height, or None if it is not here. Complexity: as `add`.
+
+        The last timer of its height takes the bucket with it.
+        """
+        entry = self._entries.pop(timer_id, None)
+        if entry is None:
+            return None
+        height, sequence = entry
         bucket = self._bucket(height)
         bucket.remove((sequence, timer_id))
-        if bucket:
-            return
-        if height <= self._now:
-            del self._due[height]
-        else:
-            self._ring.drop(height)
+        if not bucket:
+            if height <= self._now:
+                del self._due[height]
+            else:
+                self._ring.drop(height)
+        return height
 
     def at(self, height: int) -> Iterator[tuple[int, bytes]]:
         """Yield (sequence, timer id) of a height that is due or in the ring, in order. Complexity: O(1) a timer."""

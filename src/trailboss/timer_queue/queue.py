@@ -157,13 +157,13 @@ class TimerQueue:
 
         Complexity: O(log k) for the k timers of its height in memory; one look-up of the source beyond the frontier.
         """
-        height = self.height_of(timer_id)
+        height = self._near.take(timer_id)
         if height is None:
-            return None
-        if timer_id in self._near:
-            self._near.remove(timer_id)
-        elif height == self._far:
-            self._far = None
+            height = self.height_of(timer_id)
+            if height is None:
+                return None
+            if height == self._far:
+                self._far = None
         self._changed[timer_id] = None
         return height
 

@@ -1,5 +1,6 @@
 """Exports: a chain in one file comes back equal, and a file that is not what it was is refused."""
 
+import os
 from pathlib import Path
 from random import Random
 
@@ -257,6 +258,31 @@ def test_export_is_refused_when_the_file_cannot_be_written(tmp_path: Path) -> No
     with pytest.raises(StorageError, match="cannot be written"):
         export_chain(chain, tmp_path / "taken")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_export_is_refused_when_the_name_is_no_files(tmp_path: Path) -> None:
+    """A pipe or a device is not replaced by a file; nor is a link, which goes on leading where it did."""
+    chain = Chain(GENESIS)
+    pipe, link, other = tmp_path / "pipe", tmp_path / "link", tmp_path / "other"
+    os.mkfifo(pipe)
+    link.symlink_to(other)
+    with pytest.raises(StorageError, match="cannot be written: it is no regular file"):
+        export_chain(chain, pipe)
+    assert pipe.is_fifo()
+    for _ in range(2):
+        export_chain(chain, link)
+        assert link.is_symlink()
+        assert check_export(other).height == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "other", "pipe"]
+
+
+def test_import_makes_what_is_above_the_directory_and_follows_no_link(tmp_path: Path, exported: Path) -> None:
+    """As `trailboss init` does; a link that leads nowhere counts as something that is there."""
+    import_chain(exported, tmp_path / "new" / "deeper" / "chain").close()
+    assert Chain.open(tmp_path / "new" / "deeper" / "chain").height == check_export(exported).height
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(StorageError, match="is there already"):
+        import_chain(exported, tmp_path / "link")
 
 
 def test_transactions_stand_in_the_file_as_their_wire_bytes(tmp_path: Path) -> None:

@@ -80,6 +80,20 @@ def test_block_takes_a_timestamp_when_given_one_that_is_not_in_the_past() -> Non
     assert chain.height == 1
 
 
+def test_block_is_refused_when_its_timestamp_has_more_than_64_bits() -> None:
+    """Given, or as the next of many; the chain stands at the last block that has one."""
+    with LocalChain(params={"governance.block_interval_ms": 10}) as local:
+        chain = local.chain
+        with pytest.raises(Rejection, match=f"timestamp {2**64} ms of block 1 lies above"):
+            chain.build(timestamp_ms=2**64)
+        chain.build(timestamp_ms=2**64 - 1 - 35)
+        with pytest.raises(Rejection, match="ms of block 5 lies above") as refusal:
+            list(chain.advance_to(100))
+        assert refusal.value.reason is RejectionReason.INVALID_DATA
+        assert (chain.height, chain.head.header.timestamp_ms) == (4, 2**64 - 1 - 5)
+        chain.check_invariants()
+
+
 def test_advancing_is_refused_when_the_height_lies_behind() -> None:
     """The present height is no way to go, and fine."""
     chain = empty_chain()

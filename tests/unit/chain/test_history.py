@@ -15,12 +15,13 @@ from trailboss.primitives.errors import InvariantError, StorageError
 from trailboss.primitives.octets import Address
 
 INTERVAL_MS = 1_000
+GENESIS = Genesis(chain_id=1, proposer=Address(b"\x09" * 20))
 
 
 @pytest.fixture(scope="module")
 def blocks() -> list[Block]:
     """Return genesis and some idle blocks, each built the long way, from its own transition."""
-    chain = Chain(Genesis(chain_id=1, proposer=Address(b"\x09" * 20)))
+    chain = Chain(GENESIS)
     for _ in range(12):
         chain.build()
     return list(chain.blocks)
@@ -69,6 +70,14 @@ def test_blocks_are_found_by_slice_and_not_beyond_the_ends(blocks: list[Block]) 
     for height in (13, -14):
         with pytest.raises(IndexError, match=f"there is no block {height}: the head is block 12"):
             history[height]
+
+
+def test_nothing_is_found_when_what_is_asked_for_lies_above_the_head(tmp_path: Path) -> None:
+    """However far, in memory and on disk."""
+    with Chain(GENESIS) as in_memory, Chain.create(tmp_path / "chain", GENESIS) as on_disk:
+        for chain in (in_memory, on_disk):
+            assert not list(chain.blocks.eventful(2**64))
+            assert not list(chain.blocks.since(2**64))
 
 
 def test_nothing_changes_when_a_block_does_not_continue_the_head(blocks: list[Block]) -> None:

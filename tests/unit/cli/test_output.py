@@ -4,7 +4,18 @@ import json
 
 import pytest
 
-from trailboss.cli.output import Column, console, plain, print_json, print_pairs, print_table, shortened, words
+from trailboss.cli import output
+from trailboss.cli.output import (
+    Column,
+    console,
+    plain,
+    print_json,
+    print_pairs,
+    print_table,
+    shortened,
+    visible,
+    words,
+)
 from trailboss.primitives.octets import Address, Hash32
 
 IDS = [Hash32(bytes([7, 7, 7, 7, index, 9]) + bytes(26)) for index in range(3)]
@@ -97,3 +108,29 @@ def test_json_has_ids_in_their_own_form_and_bytes_in_hexadecimal(capsys: pytest.
 def test_bytes_are_shown_as_text_only_when_they_are_plain_text(octets: bytes, shown: str) -> None:
     """Control characters never reach a terminal."""
     assert words(octets) == shown
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 100, 140, 200, 1_000])
+def test_table_is_the_same_when_it_is_printed_fast(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe gets the lines that rich makes, whatever the widths, the alignment and the letters."""
+    rows = [*ROWS, (None, "日本", 10**9, "", "x"), (IDS[0], "", 5, "two words", "")]
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_table("title", COLUMNS, rows)
+    lines = printed(capsys)
+    monkeypatch.setattr(output, "_plain_lines", lambda *_: [])
+    print_table("title", COLUMNS, rows)
+    assert lines == printed(capsys)
+
+
+def test_control_characters_are_written_as_escapes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An actor's message cannot clear the screen, turn text around, or stop the program; line ends stay."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert visible("ü ☃\n'\"") == "ü ☃\n'\""
+    assert visible("a\x1b[2J\t\x9b\u202e\udcff") == "a\\x1b[2J\\t\\x9b\\u202e\\udcff"
+    print_pairs(console(), [("what", "\x1b[31mred")])
+    print_table("", (Column("handler"),), [("\x1b[31mred",)])
+    assert printed(capsys) == ["what  \\x1b[31mred", "handler", "\\x1b[31mred"]

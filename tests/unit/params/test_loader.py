@@ -47,6 +47,13 @@ def test_override_replaces_one_value_when_the_path_exists() -> None:
             "unknown parameter 'calendar.ring'; calendar has: epoch_count, epoch_length, ring_size",
         ),
         ("mainnet", {"calendar.ring_size": 0}, "calendar.ring_size = 0 must be an integer of at least 1"),
+        ("mainnet", {"calendar.ring_size": 2**20 + 1}, "calendar.ring_size = 1048577 must be at most 1048576"),
+        (
+            "mainnet",
+            {"timers.lane_cycles_per_block": 2**64},
+            "timers.lane_cycles_per_block = 18446744073709551616 must be at most 18446744073709551615",
+        ),
+        ("mainnet", {"fees.max_basefee": 2**127}, f"fees.max_basefee = {2**127} must be at most {2**127 - 1}"),
         ("mainnet", {"calendar.ring_size": 2.5}, "calendar.ring_size = 2.5 must be an integer of at least 1"),
         ("mainnet", {"costs.frame_base": -1}, "costs.frame_base = -1 must be an integer of at least 0"),
     ],

@@ -9,7 +9,7 @@ import lmdb
 import pytest
 
 from trailboss.primitives.errors import InvariantError, StorageError
-from trailboss.state import keys
+from trailboss.state import chain_directory, files, keys
 from trailboss.state.block_store import Undo
 from trailboss.state.disk_store import DiskStore, StoreSettings
 from trailboss.state.journal import Marker, encode_row, with_checksum
@@ -213,7 +213,7 @@ def test_everything_is_refused_when_the_store_is_closed(store) -> None:
     for use in (lambda: store.commit(1, {}), lambda: store.seal(None), lambda: store.revert(0)):
         with pytest.raises(StorageError, match="the store takes no more blocks: it is closed"):
             use()
-    with pytest.raises(StorageError, match="the tables cannot be used"):
+    with pytest.raises(StorageError, match="the chain is closed"):
         store.read(keys.config_key(b"other"))
 
 
@@ -401,6 +401,16 @@ def test_opening_succeeds_when_head_is_damaged_and_tables_are_as_they_were_close
         (directory / "clean").unlink(missing_ok=True)
 
 
+def test_note_of_the_close_is_gone_when_a_block_is_sealed(store, directory) -> None:
+    """Whoever opens the directory after a kill need not read the file only to see that it has changed."""
+    again = reopened(store)
+    assert (directory / "clean").exists()
+    grow(again, 1)
+    assert not (directory / "clean").exists()
+    again.close()
+    assert (directory / "clean").exists()
+
+
 def test_invariants_are_refuted_when_a_pending_value_is_damaged(store) -> None:
     """What lies in memory is compared with the trees too."""
     grow(store, 2)
@@ -424,3 +434,40 @@ def test_iterate_is_refuted_when_a_value_is_missing(store) -> None:
     store._pending[KEY] = None
     with pytest.raises(InvariantError, match="is in the tree and has no value"):
         list(store.iterate(keys.CONFIGURATIONS))
+
+
+def test_store_closes_in_peace_when_it_cannot_note_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The note only makes the next opening faster, so its failure is no reason to call a good run a bad one."""
+
+    def refuse(directory: Path) -> None:
+        raise StorageError(directory, "the system refuses: no space", "mend that")
+
+    store = DiskStore.create(tmp_path / "chain", b"genesis", durable=False)
+    store.commit(0, {})
+    store.seal((0, b"block"))
+    monkeypatch.setattr(files, "write_clean", refuse)
+    store.close()
+    monkeypatch.undo()
+    with DiskStore.open(tmp_path / "chain", durable=False) as again:
+        assert again.height == 0
+
+
+def test_creation_leaves_nothing_half_done_when_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After making room, the same call makes the chain."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise StorageError(tmp_path, "the system refuses: no space", "mend that")
+
+    monkeypatch.setattr(chain_directory, "initialize", refuse)
+    with pytest.raises(StorageError, match="no space"):
+        DiskStore.create(tmp_path / "chain", b"genesis", durable=False)
+    assert [path.name for path in (tmp_path / "chain").iterdir()] == ["lock"]
+    monkeypatch.undo()
+    DiskStore.create(tmp_path / "chain", b"genesis", durable=False).close()
+
+
+def test_store_is_made_when_the_name_of_its_directory_is_not_utf_8(tmp_path: Path) -> None:
+    """A name is bytes to the system, whatever they say."""
+    directory = tmp_path / os.fsdecode(b"\xff")
+    DiskStore.create(directory, b"genesis", durable=False).close()
+    DiskStore.open(directory, durable=False).close()

@@ -55,6 +55,24 @@ def test_commit_keeps_the_root_when_a_block_has_no_changes() -> None:
     assert (store.height, store.state_root) == (0, root)
 
 
+@pytest.mark.parametrize("first", [3, 9])
+def test_timer_is_found_at_its_new_height_when_a_block_moves_it(first) -> None:
+    """Whichever of its two heights the block names first, the timer keeps one of them, and going back moves it back."""
+    identity = b"\x01" * 32
+    old, new = keys.timer_key(3, identity), keys.timer_key(9, identity)
+    moved = {old: None, new: b"new"} if first == 3 else {new: b"new", old: None}
+    store = MemoryStore()
+    store.commit(0, {old: b"old"})
+    store.commit(1, moved)
+    assert (store.read(old), store.read(new), store.timer_height(identity)) == (None, b"new", 9)
+    store.commit(2, {old: None})
+    assert (store.read(new), store.timer_height(identity)) == (b"new", 9)
+    store.check_invariants()
+    store.revert(0)
+    assert (store.read(old), store.read(new), store.timer_height(identity)) == (b"old", None, 3)
+    store.check_invariants()
+
+
 @pytest.mark.parametrize("height", [-1, 1, 3])
 def test_commit_is_refused_when_the_height_is_not_the_next(height) -> None:
     """Blocks are committed one after the other."""

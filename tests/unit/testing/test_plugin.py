@@ -33,6 +33,26 @@ def test_fixture_gives_a_fresh_chain_when_a_project_asks_for_it(pytester: pytest
     pytester.runpytest_inprocess("--strict-markers").assert_outcomes(passed=3)
 
 
+def test_fixture_gives_a_fresh_chain_when_the_marker_names_a_directory(pytester: pytest.Pytester) -> None:
+    """Each test has its own, below its ``tmp_path``, so tests and workers do not meet."""
+    pytester.makepyfile(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.trailboss(data_dir="kept")
+
+
+        @pytest.mark.parametrize("number", range(2))
+        def test_fresh(chain, tmp_path, number):
+            assert chain.height == 0
+            chain.mine()
+            assert (tmp_path / "kept" / "chain.mdb").exists()
+        """
+    )
+    pytester.runpytest_inprocess().assert_outcomes(passed=2)
+    assert not (pytester.path / "kept").exists()
+
+
 def test_marker_is_refused_when_it_has_positional_arguments(pytester: pytest.Pytester) -> None:
     """A mistake is told in words."""
     pytester.makepyfile(

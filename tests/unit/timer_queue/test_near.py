@@ -61,11 +61,11 @@ def test_bucket_goes_when_its_last_timer_does(now: int) -> None:
     """In the ring and beside it."""
     near = near_with((5, 1), (5, 2), (6, 3))
     near.advance(now)
-    near.remove(b"1")
+    assert (near.take(b"1"), near.take(b"1")) == (5, None)
     assert (list(near.at(5)), near.heights, near.first_height()) == ([(2, b"2")], 2, 5)
-    near.remove(b"2")
+    assert near.take(b"2") == 5
     assert (list(near.at(5)), near.heights, near.first_height()) == ([], 1, 6)
-    assert (b"2" in near, near.entry(b"2"), near.entry(b"3")) == (False, None, (6, 3))
+    assert (near.entry(b"2"), near.entry(b"3")) == (None, (6, 3))
     assert list(near.faults()) == []
 
 

@@ -66,9 +66,9 @@ def test_whole_epoch_is_in_memory_when_it_begins() -> None:
     blocks = blocks_with(*range(40, 64))
     for now in range(1, 40):
         blocks.advance(now)
-    assert [height for height in range(40, 64) if name(height - 40) in blocks.queue._near] == [*range(40, 45)]
+    assert [height for height in range(40, 64) if blocks.queue._near.entry(name(height - 40))] == [*range(40, 45)]
     blocks.advance(40)
-    assert [height for height in range(40, 64) if name(height - 40) in blocks.queue._near] == [*range(40, 49)]
+    assert [height for height in range(40, 64) if blocks.queue._near.entry(name(height - 40))] == [*range(40, 49)]
 
 
 @pytest.mark.spec("F-05")
@@ -226,7 +226,8 @@ def test_height_is_complete_when_the_frontier_lies_inside_it(height: int, monkey
     assert queue._frontier == (height, sorted(name(sequence) for sequence in range(30))[3])
     blocks.place(*[height] * 10)
     near, far = (
-        [sequence for sequence in range(40) if (name(sequence) in queue._near) == side] for side in (True, False)
+        [sequence for sequence in range(40) if bool(queue._near.entry(name(sequence))) == side]
+        for side in (True, False)
     )
     assert len(near) > 3
     assert any(sequence >= 30 for sequence in far)
@@ -332,7 +333,7 @@ def test_queue_is_refused_when_the_ring_is_too_short() -> None:
 
 
 def _lose_near(blocks: Blocks) -> None:
-    blocks.queue._near.remove(name(0))
+    blocks.queue._near.take(name(0))
 
 
 def _lose_committed(blocks: Blocks) -> None:

@@ -13,7 +13,7 @@ from benchmarks.world import World, check_applied
 from trailboss.crypto.digest import domain_digest
 from trailboss.model.transactions import Transaction, Transfer
 from trailboss.primitives.octets import Address
-from trailboss.state.disk_store import DiskStore
+from trailboss.state.disk.store import DiskStore
 
 IDLE = "idle"
 CHANGES = 100

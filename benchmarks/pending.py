@@ -13,7 +13,7 @@ from benchmarks.world import TIMER_PAYLOAD, World, check_applied
 from trailboss.model.timers import timer_id
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.octets import Address
-from trailboss.state.disk_store import DEFAULT_SETTINGS, StoreSettings
+from trailboss.state.disk.store import DEFAULT_SETTINGS, StoreSettings
 from trailboss.state.store import MemoryStore
 
 EPOCH = 3_600

@@ -18,7 +18,7 @@ from trailboss.model.timers import DEFAULT_HANDLER, RECORD_VERSION, Timer, Timer
 from trailboss.model.transactions import ExecuteActor, Instruction, Transaction, sign_transaction
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cycles, Height
-from trailboss.state.disk_store import DEFAULT_SETTINGS, DiskStore, StoreSettings
+from trailboss.state.disk.store import DEFAULT_SETTINGS, DiskStore, StoreSettings
 from trailboss.state.keys import account_key, code_key, timer_key
 from trailboss.vm.engine import Engine, Frame, Outcome
 from trailboss.vm.host import Host

@@ -28,7 +28,7 @@ from tests.model.session import Session
 from trailboss.chain import Chain
 from trailboss.execution.genesis import Genesis
 from trailboss.model.transactions import Transaction
-from trailboss.state.disk_store import StoreSettings
+from trailboss.state.disk.store import StoreSettings
 from trailboss.vm.engine import Engine
 
 SETTINGS: Final = StoreSettings(flush_interval=8, kept_journal=40, map_size=1 << 16)

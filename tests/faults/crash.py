@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from tests.faults.store_writer import GENESIS, SETTINGS, Line, Writer, die_at_line, log_lines, open_or_create, record_of
-from trailboss.state.disk_store import DiskStore
+from trailboss.state.disk.store import DiskStore
 
 RENEWAL = 25
 """Kills after which a directory is thrown away, so that creation is killed as well."""

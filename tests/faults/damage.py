@@ -19,7 +19,7 @@ from typing import NamedTuple
 from tests.faults.store_writer import GENESIS, SETTINGS, random_changes, record_of
 from trailboss.primitives.errors import StorageError
 from trailboss.state import keys
-from trailboss.state.disk_store import DiskStore
+from trailboss.state.disk.store import DiskStore
 
 BLOCKS = 57
 """Blocks of the sample: some flushed, some only in the journal, some pruned."""

@@ -24,10 +24,10 @@ from tests.model import slow_verifier
 from tests.model.states import State, is_true, make_state, random_subject, random_values, related_values
 from trailboss.primitives.errors import ProofError
 from trailboss.primitives.units import U64_MAX
-from trailboss.state.proof_nodes import ShownInterior, ShownNode, ShownPage
-from trailboss.state.proofs import Proof
-from trailboss.state.statements import Statement
-from trailboss.state.subjects import StorageSubject, Subject, TimersSubject, TimerSubject, subject_range
+from trailboss.state.proofs.nodes import ShownInterior, ShownNode, ShownPage
+from trailboss.state.proofs.proof import Proof
+from trailboss.state.proofs.statements import Statement
+from trailboss.state.proofs.subjects import StorageSubject, Subject, TimersSubject, TimerSubject, subject_range
 
 CHUNK = 5_000
 """Cases that share their states: a fresh pair of neighbours and fresh proofs for each chunk."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from trailboss.primitives.octets import Hash32
 from trailboss.state import keys
 from trailboss.state.block_store import BEFORE_GENESIS
-from trailboss.state.disk_store import DiskStore, StoreSettings
+from trailboss.state.disk.store import DiskStore, StoreSettings
 from trailboss.state.slots import encode_slot
 
 GENESIS = b"a chain of random blocks"

@@ -25,7 +25,7 @@ from trailboss.model.events import EventRecord
 from trailboss.model.transactions import Instruction, Transaction, derive_actor_address, sign_transaction
 from trailboss.params import load_params
 from trailboss.primitives.octets import Address
-from trailboss.state.disk_store import StoreSettings
+from trailboss.state.disk.store import StoreSettings
 
 KEYS = {user: bytes([number]) * 32 for number, user in enumerate(USERS, start=1)}
 USER_ADDRESSES = {user: address_of(key) for user, key in KEYS.items()}

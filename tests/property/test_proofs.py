@@ -21,8 +21,8 @@ from tests.model.states import (
 )
 from trailboss.primitives.errors import ProofError
 from trailboss.primitives.units import U64_MAX
-from trailboss.state.proofs import Proof
-from trailboss.state.subjects import AccountSubject, SlotSubject, StorageSubject, TimersSubject, TimerSubject
+from trailboss.state.proofs.proof import Proof
+from trailboss.state.proofs.subjects import AccountSubject, SlotSubject, StorageSubject, TimersSubject, TimerSubject
 
 SEEDS = st.integers(0, 2**32)
 SIZE = st.sampled_from((None, *SIZES))

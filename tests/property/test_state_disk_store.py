@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.property.test_state_store import ACTORS, BLOCKS
 from trailboss.state import keys
-from trailboss.state.disk_store import DiskStore, StoreSettings
+from trailboss.state.disk.store import DiskStore, StoreSettings
 from trailboss.state.slots import decode_slot
 from trailboss.state.store import BEFORE_GENESIS, MemoryStore, Store
 

@@ -19,11 +19,11 @@ from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Height
-from trailboss.state.disk_store import DEFAULT_SETTINGS, DiskStore, StoreSettings
-from trailboss.state.files import RESTORE
-from trailboss.state.proofs import Proof
+from trailboss.state.disk.files import RESTORE
+from trailboss.state.disk.store import DEFAULT_SETTINGS, DiskStore, StoreSettings
+from trailboss.state.proofs.proof import Proof
+from trailboss.state.proofs.subjects import Subject
 from trailboss.state.store import BEFORE_GENESIS, MemoryStore, Store
-from trailboss.state.subjects import Subject
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.timer_queue.source import StoredTimers
 from trailboss.vm.engine import Engine, Outcome

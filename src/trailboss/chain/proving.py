@@ -3,11 +3,10 @@
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
-from trailboss.state import proving
-from trailboss.state.proofs import Proof
-from trailboss.state.statements import Slot, Statement
-from trailboss.state.store import Store
-from trailboss.state.subjects import (
+from trailboss.state.proofs import proving
+from trailboss.state.proofs.proof import Proof
+from trailboss.state.proofs.statements import Slot, Statement
+from trailboss.state.proofs.subjects import (
     AccountSubject,
     SlotSubject,
     StorageSubject,
@@ -15,6 +14,7 @@ from trailboss.state.subjects import (
     TimersSubject,
     TimerSubject,
 )
+from trailboss.state.store import Store
 
 __all__ = [
     "AccountSubject",

@@ -6,7 +6,7 @@ from pathlib import Path
 from trailboss.chain import Chain
 from trailboss.execution.genesis import Genesis
 from trailboss.primitives.errors import ConfigurationError
-from trailboss.state.files import TABLES_NAME
+from trailboss.state.disk.files import TABLES_NAME
 from trailboss.vm.engine import Engine
 
 

@@ -24,7 +24,7 @@ from trailboss.state.digests import (
     nibble_at,
     prefix_of,
 )
-from trailboss.state.subjects import KeyRange
+from trailboss.state.proofs.subjects import KeyRange
 
 _ALL_PRESENT: Final = 2**FAN_OUT - 1
 

@@ -9,14 +9,16 @@ import lmdb
 import pytest
 
 from trailboss.primitives.errors import InvariantError, StorageError
-from trailboss.state import chain_directory, files, keys
+from trailboss.state import keys
 from trailboss.state.block_store import Undo
-from trailboss.state.disk_store import DiskStore, StoreSettings
-from trailboss.state.journal import Marker, encode_row, with_checksum
-from trailboss.state.recovery import load_marker, put_marker
+from trailboss.state.disk import directory as chain_directory
+from trailboss.state.disk import files
+from trailboss.state.disk.journal import Marker, encode_row, with_checksum
+from trailboss.state.disk.recovery import load_marker, put_marker
+from trailboss.state.disk.store import DiskStore, StoreSettings
+from trailboss.state.disk.tables import BLOCKS, JOURNAL, META, NAMES, STATE, TIMER_HEIGHTS, Tables, height_key
 from trailboss.state.slots import encode_slot
 from trailboss.state.store import BEFORE_GENESIS, KEPT_ROOTS, MemoryStore
-from trailboss.state.tables import BLOCKS, JOURNAL, META, NAMES, STATE, TIMER_HEIGHTS, Tables, height_key
 
 ACTOR = b"\x05" * 20
 KEY = keys.config_key(b"counter")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from trailboss.primitives.errors import StorageError
-from trailboss.state import files
-from trailboss.state.files import SLOT_WIDTH, Head, HeadFile
+from trailboss.state.disk import files
+from trailboss.state.disk.files import SLOT_WIDTH, Head, HeadFile
 
 
 def head_of(transaction: int) -> Head:

@@ -7,7 +7,7 @@ import pytest
 from lmdb.verify import verify
 
 from trailboss.primitives.errors import StorageError
-from trailboss.state.tables import check_structure, unexplained
+from trailboss.state.disk.tables import check_structure, unexplained
 
 SPARE = "freeDB DB: overflow page 40 header mp_pages 3 != OVPAGES(4072)=1"
 COUNT = "freeDB DB: walked 81 overflow pages, record says 83"

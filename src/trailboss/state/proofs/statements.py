@@ -15,7 +15,14 @@ from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ProofError
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.state.keys import storage_key, timer_key
-from trailboss.state.subjects import AccountSubject, SlotSubject, StorageSubject, Subject, TimersSubject, TimerSubject
+from trailboss.state.proofs.subjects import (
+    AccountSubject,
+    SlotSubject,
+    StorageSubject,
+    Subject,
+    TimersSubject,
+    TimerSubject,
+)
 
 
 class Slot(msgspec.Struct, frozen=True, array_like=True):

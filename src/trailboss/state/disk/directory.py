@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Self
 
 from trailboss.primitives.errors import StorageError
-from trailboss.state import files
-from trailboss.state.files import DirectoryLock, Head, HeadFile
-from trailboss.state.journal import Marker
-from trailboss.state.recovery import check_rest, initialize, load_genesis, load_marker
-from trailboss.state.tables import Tables, Transaction, check_structure
+from trailboss.state.disk import files
+from trailboss.state.disk.files import DirectoryLock, Head, HeadFile
+from trailboss.state.disk.journal import Marker
+from trailboss.state.disk.recovery import check_rest, initialize, load_genesis, load_marker
+from trailboss.state.disk.tables import Tables, Transaction, check_structure
 
 
 class ChainDirectory:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults import forgeries
-from trailboss.state import proofs
+from trailboss.state.proofs import proof
 
 
 @pytest.mark.slow
@@ -20,7 +20,7 @@ def test_forgeries_prove_nothing_false_when_ten_thousand_are_tried() -> None:
 
 def test_forgeries_are_found_when_the_verifier_does_not_look_at_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search is able to fail."""
-    monkeypatch.setattr(proofs, "_check_values", lambda *_: None)
+    monkeypatch.setattr(proof, "_check_values", lambda *_: None)
     with pytest.raises((AssertionError, ValueError), match=r"FORGED|two verifiers disagree|zip"):
         forgeries.run(2_000, seed=0)
 

@@ -9,9 +9,9 @@ from trailboss.primitives.errors import InvariantError
 from trailboss.state import tree
 from trailboss.state.commitment import Roots
 from trailboss.state.digests import DIGEST_WIDTH, EMPTY_DIGEST, FAN_OUT
-from trailboss.state.proof_nodes import ShownInterior, ShownNode, ShownPage, entries_within, shown_slots
-from trailboss.state.proofs import PROOF_VERSION, Proof
-from trailboss.state.subjects import Subject, subject_range
+from trailboss.state.proofs.nodes import ShownInterior, ShownNode, ShownPage, entries_within, shown_slots
+from trailboss.state.proofs.proof import PROOF_VERSION, Proof
+from trailboss.state.proofs.subjects import Subject, subject_range
 
 
 def prove(roots: Roots, read: Callable[[bytes], bytes | None], subject: Subject) -> Proof:

@@ -17,8 +17,8 @@ import lmdb
 from lmdb.verify import VerifyError, verify
 
 from trailboss.primitives.errors import StorageError
-from trailboss.state.files import RESTORE
-from trailboss.state.journal import DamagedRecord, with_checksum, without_checksum
+from trailboss.state.disk.files import RESTORE
+from trailboss.state.disk.journal import DamagedRecord, with_checksum, without_checksum
 
 META: Final = b"meta"
 STATE: Final = b"state"

@@ -9,8 +9,8 @@ from typing import Final
 from trailboss.primitives.errors import InvariantError, StorageError
 from trailboss.state.block_store import BEFORE_GENESIS
 from trailboss.state.commitment import EMPTY_ROOTS, Roots, build_roots, state_root
-from trailboss.state.files import RESTORE
-from trailboss.state.journal import (
+from trailboss.state.disk.files import RESTORE
+from trailboss.state.disk.journal import (
     DamagedRecord,
     JournalRow,
     Marker,
@@ -19,9 +19,7 @@ from trailboss.state.journal import (
     encode_marker,
     without_checksum,
 )
-from trailboss.state.keys import STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_address
-from trailboss.state.slots import SlotIndex, decode_slot
-from trailboss.state.tables import (
+from trailboss.state.disk.tables import (
     BLOCKS,
     JOURNAL,
     META,
@@ -31,6 +29,8 @@ from trailboss.state.tables import (
     Transaction,
     height_key,
 )
+from trailboss.state.keys import STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_address
+from trailboss.state.slots import SlotIndex, decode_slot
 
 FORMAT: Final = 1
 """Version of the tables; a change of what any of them means raises it."""

@@ -13,10 +13,10 @@ from trailboss.primitives.errors import InvariantError, ProofError, Rejection
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.state import keys
-from trailboss.state.proof_nodes import ShownInterior, ShownPage
-from trailboss.state.proofs import Proof
-from trailboss.state.proving import prove
-from trailboss.state.subjects import (
+from trailboss.state.proofs.nodes import ShownInterior, ShownPage
+from trailboss.state.proofs.proof import Proof
+from trailboss.state.proofs.proving import prove
+from trailboss.state.proofs.subjects import (
     AccountSubject,
     SlotSubject,
     StorageSubject,

@@ -19,18 +19,18 @@ from msgspec import Struct
 from trailboss.primitives.errors import InvariantError, StorageError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Height
-from trailboss.state import files
 from trailboss.state.block_store import BlockStore, Undo, timer_moves
-from trailboss.state.chain_directory import ChainDirectory
 from trailboss.state.commitment import state_root
-from trailboss.state.journal import Marker, decode_row, encode_row
-from trailboss.state.recovery import (
+from trailboss.state.disk import files
+from trailboss.state.disk.directory import ChainDirectory
+from trailboss.state.disk.journal import Marker, decode_row, encode_row
+from trailboss.state.disk.recovery import (
     load_flat,
     load_rows,
     put_marker,
     read_row,
 )
-from trailboss.state.tables import (
+from trailboss.state.disk.tables import (
     BLOCKS,
     JOURNAL,
     STATE,

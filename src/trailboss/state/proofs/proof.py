@@ -25,10 +25,9 @@ from trailboss.primitives.errors import ProofError, Rejection
 from trailboss.primitives.octets import Hash32
 from trailboss.state.digests import DIGEST_WIDTH, STATE_ROOT_TAG
 from trailboss.state.keys import KEY_WIDTHS
-from trailboss.state.proof_nodes import Entry, ShownInterior, ShownNode, ShownPage, fold_nodes
-from trailboss.state.proof_text import from_document, to_document
-from trailboss.state.statements import Statement, decode_records
-from trailboss.state.subjects import (
+from trailboss.state.proofs.nodes import Entry, ShownInterior, ShownNode, ShownPage, fold_nodes
+from trailboss.state.proofs.statements import Statement, decode_records
+from trailboss.state.proofs.subjects import (
     AccountSubject,
     SlotSubject,
     StorageSubject,
@@ -37,6 +36,7 @@ from trailboss.state.subjects import (
     TimerSubject,
     subject_range,
 )
+from trailboss.state.proofs.text import from_document, to_document
 
 PROOF_VERSION: Final = 1
 
@@ -58,7 +58,7 @@ class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
         version: Version of this format.
         subject: What it is about.
         other_digests: Digest of the tree of each namespace but the subject's, 32 bytes each, in the state root's order.
-        nodes: The part of the subject's tree that is shown, parents first; see `trailboss.state.proof_nodes`.
+        nodes: The part of the subject's tree that is shown, parents first; see `trailboss.state.proofs.nodes`.
         values: Value of each entry within the subject's range, ascending by key.
     """
 

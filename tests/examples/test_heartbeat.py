@@ -36,7 +36,7 @@ def test_heartbeat_stops_when_its_purse_cannot_cover_the_next_beat(chain):
 
     life = chain.explain(end.timer_id)
     assert life.state == "unfunded"
-    assert life.steps[-1].story.startswith("removed without running: a fire costs up to 6000000000 base units")
+    assert life.steps[-1].story.startswith("removed without running: a fire costs up to 6 CBY")
 
 
 def test_heartbeat_does_not_beat_when_a_stranger_calls_its_handler(chain):

@@ -5,6 +5,7 @@ import pytest
 from tests.integration.helpers import answers, deploy_puppet, max_cost, perform, schedule, script, step
 from trailboss.model.transactions import CancelTimer, ExtendTimer
 from trailboss.primitives.errors import Rejection
+from trailboss.primitives.units import format_cby
 from trailboss.testing import LocalChain
 
 
@@ -25,9 +26,9 @@ def test_life_tells_who_scheduled_and_what_it_cost_when_the_timer_fired(chain: L
     assert (life.timer_id, life.state, life.outlook) == (timer_id, "fired", "")
     assert stories(chain, timer_id) == [
         f"{scheduled_at}: scheduled by a transaction of {chain.accounts[0].address} for height {height}: calls "
-        f"handle_timer with at most 80000 cycles, paid by {actor.address}, expires after {scheduled_at + 2_592_000}",
-        f"{height}: fired: {receipt.cycles_used} cycles and {receipt.cells_used} cells cost {actor.address} "
-        f"{receipt.fee_paid} base units, {receipt.refund} of the pre-charge returned",
+        f"handle_timer with at most 80,000 cycles, paid by {actor.address}, expires after {scheduled_at + 2_592_000}",
+        f"{height}: fired: {receipt.cycles_used:,} cycles and {receipt.cells_used:,} cells cost {actor.address} "
+        f"{format_cby(receipt.fee_paid)} CBY, {format_cby(receipt.refund)} CBY of the pre-charge returned",
     ]
     assert str(life).startswith(f"timer 0x{timer_id.hex()}: fired\n  block {scheduled_at}: scheduled by")
 
@@ -60,14 +61,14 @@ def test_life_tells_required_and_available_when_the_payer_was_broke(chain: Local
     timer_id = schedule(actor, height, gas_limit=80_000)
     outlook = chain.explain(timer_id).outlook
     assert outlook == (
-        f"removed unfunded at height {height} as things stand: a fire costs up to {max_cost(80_000)}, "
-        f"{actor.address} holds 5"
+        f"removed unfunded at height {height} as things stand: a fire costs up to "
+        f"{format_cby(max_cost(80_000))} CBY, {actor.address} holds 0.000000005 CBY"
     )
     chain.advance_to(height)
     assert chain.explain(timer_id).state == "unfunded"
     assert stories(chain, timer_id)[-1] == (
-        f"{height}: removed without running: a fire costs up to {max_cost(80_000)} base units and its payer "
-        f"{actor.address} held 5"
+        f"{height}: removed without running: a fire costs up to {format_cby(max_cost(80_000))} CBY and "
+        f"its payer {actor.address} held 0.000000005 CBY"
     )
 
 
@@ -113,10 +114,12 @@ def test_life_tells_why_a_timer_waits_when_the_lane_is_full(chain: LocalChain) -
     life = chain.explain(ids[3])
     assert life.state == "live"
     assert life.steps[-1].story == (
-        f"due at {height}, deferred (lane_full): its 550000 cycles did not fit what was left of the block's timer "
+        f"due at {height}, deferred (lane_full): its 550,000 cycles did not fit what was left of the block's timer "
         "lane; it stays due"
     )
-    assert life.outlook.startswith(f"fires at height {height + 1} as things stand: a fire costs up to {max_cost()}")
+    assert life.outlook.startswith(
+        f"fires at height {height + 1} as things stand: a fire costs up to {format_cby(max_cost())} CBY"
+    )
     assert life.outlook.endswith("; it waits because of lane_full")
     chain.mine()
     assert "fired, after 1 deferred blocks: " in stories(chain, ids[3])[-1]

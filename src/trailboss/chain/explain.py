@@ -12,6 +12,7 @@ from trailboss.model.blocks import Block, ReceiptRecord
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import format_cby
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def _story(name: str, facts: dict[str, Any], block: Block, receipt: ReceiptRecor
         case names.TIMER_SCHEDULED:
             return (
                 f"scheduled by {_who(receipt)} for height {facts['height']}: calls {facts['handler']} with at "
-                f"most {facts['gas_limit']} cycles, paid by {Address(facts['fee_payer'])}, expires after "
+                f"most {facts['gas_limit']:,} cycles, paid by {Address(facts['fee_payer'])}, expires after "
                 f"{facts['expires_at']}"
             )
         case names.TIMER_DEFERRED:
@@ -106,14 +107,18 @@ def _story(name: str, facts: dict[str, Any], block: Block, receipt: ReceiptRecor
             return f"extended by governance: may now fire up to height {facts['expires_at']}"
         case names.TIMER_CANCELLED | names.TIMER_CANCELLED_BY_GOVERNANCE:
             by = "governance" if name == names.TIMER_CANCELLED_BY_GOVERNANCE else "its actor"
-            back = f"; its pre-charge of {facts['refund']} returned to the payer" if facts["refund"] else ""
+            back = (
+                f"; its pre-charge of {format_cby(facts['refund'])} CBY returned to the payer"
+                if facts["refund"]
+                else ""
+            )
             return f"cancelled by {by}{back}"
         case names.TIMER_EXPIRED:
             return f"expired: it could fire up to height {facts['expires_at']}, this is {facts['current_height']}"
         case names.TIMER_UNFUNDED:
             return (
-                f"removed without running: a fire costs up to {facts['required']} base units and its payer "
-                f"{Address(facts['fee_payer'])} held {facts['available']}"
+                f"removed without running: a fire costs up to {format_cby(facts['required'])} CBY and its payer "
+                f"{Address(facts['fee_payer'])} held {format_cby(facts['available'])} CBY"
             )
         case names.TIMER_FIRED:
             return _fire(facts, receipt)
@@ -131,7 +136,7 @@ def _who(receipt: ReceiptRecord | None) -> str:
 
 def _deferral(facts: dict[str, Any]) -> str:
     if facts["reason"] == DeferralReason.LANE_FULL:
-        return f"its {facts['gas_limit']} cycles did not fit what was left of the block's timer lane; it stays due"
+        return f"its {facts['gas_limit']:,} cycles did not fit what was left of the block's timer lane; it stays due"
     if facts["reason"] == DeferralReason.UNFUNDED:
         return "its payer could not pay; it stays due"
     return "it is to be removed and the block's clean-up budget was spent; it stays due"
@@ -143,8 +148,9 @@ def _fire(facts: dict[str, Any], receipt: ReceiptRecord | None) -> str:
         how = f"fired and reverted (E{receipt.error.code} {receipt.error.slug}: {receipt.error.what})"
     waited = f", after {facts['blocks_deferred']} deferred blocks" if facts["blocks_deferred"] else ""
     return (
-        f"{how}{waited}: {facts['cycles_used']} cycles and {facts['cells_used']} cells cost "
-        f"{Address(facts['fee_payer'])} {facts['fee_paid']} base units, {facts['refund']} of the pre-charge returned"
+        f"{how}{waited}: {facts['cycles_used']:,} cycles and {facts['cells_used']:,} cells cost "
+        f"{Address(facts['fee_payer'])} {format_cby(facts['fee_paid'])} CBY, {format_cby(facts['refund'])} CBY of the "
+        "pre-charge returned"
     )
 
 
@@ -156,10 +162,11 @@ def _outlook(chain: Chain, timer: Timer) -> str:
     cost = max_cost(timer.gas_limit, rules.timer.max_cells_per_fire, Prices(*rules.timer_basefees()))
     balance = chain.balance(timer.fee_payer)
     payer = Address(timer.fee_payer)
+    money = f"a fire costs up to {format_cby(cost)} CBY, {payer} holds {format_cby(balance)} CBY"
     if balance < cost:
-        return f"removed unfunded at height {when} as things stand: a fire costs up to {cost}, {payer} holds {balance}"
+        return f"removed unfunded at height {when} as things stand: {money}"
     waits = f"; it waits because of {timer.deferred_for}" if timer.deferred_for else ""
-    return f"fires at height {when} as things stand: a fire costs up to {cost}, {payer} holds {balance}{waits}"
+    return f"fires at height {when} as things stand: {money}{waits}"
 
 
 def events_since(chain: Chain, since: int = 0, name: str | None = None) -> Iterator[Event]:

@@ -9,8 +9,8 @@ from trailboss.chain import Chain
 from trailboss.cli.opening import names_by_address, open_chain, resolve_actor
 from trailboss.cli.options import DIRECTORY, WHO, AsJson, Directory, complete_account
 from trailboss.cli.output import Cell, Column, print_json, print_table
-from trailboss.cli.parsing import format_cby
 from trailboss.primitives.octets import Address
+from trailboss.primitives.units import format_cby
 
 COLUMNS = (
     Column("account"),

@@ -8,9 +8,10 @@ import typer
 from trailboss.chain.drafting import draft_deployment
 from trailboss.cli.opening import open_chain, resolve_signer
 from trailboss.cli.options import DIRECTORY, PAYLOAD, AsJson, CellsLimit, CyclesLimit, Directory, Key, Sender
-from trailboss.cli.parsing import format_cby, parse_amount, parse_payload, read_file
+from trailboss.cli.parsing import parse_amount, parse_payload, read_file
 from trailboss.cli.receipts import make_terms, send, show_receipts
 from trailboss.model.transactions import FundActor, Instruction
+from trailboss.primitives.units import format_cby
 
 
 def deploy(

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from trailboss.chain import Event
 from trailboss.cli.output import SHORT_DIGITS, clipped, words
-from trailboss.cli.parsing import format_cby
 from trailboss.model import events as names
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import format_cby
 
 WIDE: Final = 180
 """Columns from which on ids within a text are told in full."""

@@ -10,10 +10,11 @@ from trailboss.chain.development import ACCOUNT_BALANCE, development_genesis
 from trailboss.cli.failures import Mistake
 from trailboss.cli.options import DIRECTORY_VARIABLE, AsJson, default_directory
 from trailboss.cli.output import print_facts, print_json
-from trailboss.cli.parsing import format_cby, parse_overrides, read_file
+from trailboss.cli.parsing import parse_overrides, read_file
 from trailboss.execution.genesis import Genesis, parse_genesis
 from trailboss.mechanisms.registry import MECHANISMS
 from trailboss.params.loader import PRESETS
+from trailboss.primitives.units import format_cby
 
 
 def init(

@@ -9,9 +9,8 @@ from trailboss.cli.failures import Mistake
 from trailboss.codec.canonical import encode_canonical
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Hash32
-from trailboss.primitives.units import BASE_UNITS_PER_CBY
+from trailboss.primitives.units import BASE_UNITS_PER_CBY, CBY_DECIMALS
 
-DECIMALS: Final = 9
 """Digits of CBY behind the point: 10⁹ base units are one."""
 _BASE_UNITS: Final = re.compile(r"\d[\d_]*", re.ASCII)
 _CBY: Final = re.compile(r"(?P<whole>\d[\d_]*)(?:\.(?P<part>\d+))? ?cby", re.ASCII | re.IGNORECASE)
@@ -38,24 +37,12 @@ def parse_amount(text: str) -> int:
             "write base units as a whole number, as 1500000000, or CBY with the unit, as 1.5cby",
         )
     part = match["part"] or ""
-    if len(part) > DECIMALS:
+    if len(part) > CBY_DECIMALS:
         raise Mistake(
             f"{_shown(text)} has {len(part)} decimals",
-            f"one base unit is the least: at most {DECIMALS} decimals of CBY",
+            f"one base unit is the least: at most {CBY_DECIMALS} decimals of CBY",
         )
-    return int(match["whole"]) * BASE_UNITS_PER_CBY + int(part.ljust(DECIMALS, "0"))
-
-
-def format_cby(amount: int) -> str:
-    """Return base units as CBY, exactly, without trailing zeros.
-
-    >>> format_cby(1_234_500_000_000), format_cby(1)
-    ('1,234.5', '0.000000001')
-    """
-    sign = "-" if amount < 0 else ""
-    whole, part = divmod(abs(amount), BASE_UNITS_PER_CBY)
-    decimals = f"{part:0{DECIMALS}}".rstrip("0")
-    return f"{sign}{whole:,}.{decimals}" if decimals else f"{sign}{whole:,}"
+    return int(match["whole"]) * BASE_UNITS_PER_CBY + int(part.ljust(CBY_DECIMALS, "0"))
 
 
 def parse_payload(text: str, *, as_cbor: bool = False) -> bytes:

@@ -10,9 +10,9 @@ from trailboss.cli.event_words import event_words
 from trailboss.cli.failures import FAILED, report_failed
 from trailboss.cli.opening import Signer, names_by_address
 from trailboss.cli.output import Cell, clipped, console, plain, print_json, print_pairs, words
-from trailboss.cli.parsing import format_cby
 from trailboss.model.blocks import Origin
 from trailboss.model.transactions import Instruction
+from trailboss.primitives.units import format_cby
 
 
 def make_terms(cycles_limit: int | None, cells_limit: int | None) -> Terms:

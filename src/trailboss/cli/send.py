@@ -6,9 +6,10 @@ import typer
 
 from trailboss.cli.opening import open_chain, resolve_address, resolve_signer
 from trailboss.cli.options import DIRECTORY, WHO, AsJson, Directory, Key, Sender, complete_account
-from trailboss.cli.parsing import format_cby, parse_amount
+from trailboss.cli.parsing import parse_amount
 from trailboss.cli.receipts import send, show_receipts
 from trailboss.model.transactions import Transfer
+from trailboss.primitives.units import format_cby
 
 
 def send_money(

@@ -9,7 +9,7 @@ from trailboss.chain import Chain
 from trailboss.cli.opening import open_chain
 from trailboss.cli.options import DIRECTORY, AsJson, Directory
 from trailboss.cli.output import print_facts, print_json
-from trailboss.cli.parsing import format_cby
+from trailboss.primitives.units import format_cby
 
 MILLISECONDS = 1_000
 

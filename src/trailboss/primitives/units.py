@@ -28,7 +28,8 @@ U16_MAX: Final = 2**16 - 1
 U32_MAX: Final = 2**32 - 1
 U64_MAX: Final = 2**64 - 1
 U128_MAX: Final = 2**128 - 1
-BASE_UNITS_PER_CBY: Final = 10**9
+CBY_DECIMALS: Final = 9
+BASE_UNITS_PER_CBY: Final = 10**CBY_DECIMALS
 SHOWN_BITS_MAX: Final = 256
 """A wider integer is told by its width: Python refuses to print very large ones, and nobody would read them."""
 
@@ -58,3 +59,15 @@ def check_range(name: str, value: object, maximum: int, minimum: int = 0) -> int
             maximum=str(maximum),
         )
     return value
+
+
+def format_cby(amount: int) -> str:
+    """Return base units as CBY, exactly, without trailing zeros.
+
+    >>> format_cby(1_234_500_000_000), format_cby(1)
+    ('1,234.5', '0.000000001')
+    """
+    sign = "-" if amount < 0 else ""
+    whole, part = divmod(abs(amount), BASE_UNITS_PER_CBY)
+    decimals = f"{part:0{CBY_DECIMALS}}".rstrip("0")
+    return f"{sign}{whole:,}.{decimals}" if decimals else f"{sign}{whole:,}"

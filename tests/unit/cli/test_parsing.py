@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from trailboss.cli import parsing
 from trailboss.cli.failures import Mistake
 from trailboss.codec.canonical import decode_canonical
+from trailboss.primitives.units import format_cby
 
 CBY = 10**9
 
@@ -52,7 +53,7 @@ def test_amount_is_refused_when_it_is_finer_than_a_base_unit() -> None:
 @given(st.integers(min_value=0, max_value=2**130))
 def test_amount_comes_back_when_it_is_formatted_and_read(amount: int) -> None:
     """No unit is lost on the way to people and back."""
-    shown = parsing.format_cby(amount)
+    shown = format_cby(amount)
     assert parsing.parse_amount(shown.replace(",", "") + "cby") == amount
 
 

@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -q
 RECORD := .spec/record.json
 # Other supported Pythons, if the machine has them: the same program must cost the same cycles on each.
 VERSIONS := 3.12 3.13
-MEASURED_WITH := msgspec tiny-keccak coincurve cffi pycparser cryptography cowboy-actor-sdk cbor2 sortedcontainers \
+MEASURED_WITH := lmdb msgspec tiny-keccak coincurve cffi pycparser cryptography cowboy-actor-sdk cbor2 sortedcontainers \
 	typing_extensions
 # The sections whose clauses must all be proven.
 REQUIRED := F,Q,E
@@ -73,7 +73,7 @@ versions: $(READY) ## environments of the other supported Pythons that are insta
 			if $$python -c '' 2>/dev/null; then break; fi; \
 		done; \
 		$$python -c '' 2>/dev/null || { echo "no Python $$version here: its cycle counts are not compared"; continue; }; \
-		test ! -e .venv-$$version/.ready || continue; \
+		if test .venv-$$version/.ready -nt requirements.lock; then continue; fi; \
 		echo "creating .venv-$$version"; \
 		$$python -m venv .venv-$$version; \
 		pins=$$(for name in $(MEASURED_WITH); do grep -i "^$$name==" requirements.lock; done); \

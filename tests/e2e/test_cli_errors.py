@@ -279,7 +279,8 @@ def test_payload_is_the_bytes_typed_when_they_are_no_text(chain: Path) -> None:
 @pytest.mark.parametrize(
     ("environment", "place", "status", "said"),
     [
-        ({}, "/dev/full", 1, "what  the output: the system refuses: No space left on device"),
+        ({"PYTHONUNBUFFERED": "1"}, "/dev/full", 1, "what  the output: the system refuses: No space left on device"),
+        ({"PYTHONUNBUFFERED": ""}, "/dev/full", 1, "what  the output: the system refuses: No space left on device"),
         ({"PYTHONIOENCODING": "iso-8859-1"}, "listed", 0, ""),
     ],
 )

@@ -1,6 +1,8 @@
 """Commands that are imported when they run: the help of the whole program loads none of them."""
 
+import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from errno import EPIPE
 from importlib import import_module
@@ -69,6 +71,7 @@ class Program(TyperGroup):
         except OSError as error:
             if error.errno == EPIPE:  # whoever reads has read enough
                 raise
+            _give_up_output()
             raise typer.Exit(report(_refusal(error), as_json=bool(ctx.meta.get(AS_JSON)))) from None
 
 
@@ -77,6 +80,12 @@ def _print_anything() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _give_up_output() -> None:
+    """Drop what could not be printed, or Python tries again as it ends, and ends with a status of its own."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refusal(error: OSError) -> StorageError:

@@ -1,7 +1,7 @@
 """`LocalChain`: a whole chain behind a handful of plain calls."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -102,7 +102,7 @@ class LocalChain:
         init_handler: str | None = None,
         **options: Any,
     ) -> ActorHandle:
-        """Deploy an actor and fund it, in one block.
+        """Deploy an actor and fund it, in a block of their own, or in the open one.
 
         Args:
             source: A path ending in ``.py``, or source text.
@@ -113,7 +113,7 @@ class LocalChain:
             options: As `send`.
 
         Raises:
-            RevertedError: If the deployment or the funding failed.
+            RevertedError: If the deployment or the funding failed; within `one_block` that is when the block is built.
             ConfigurationError: If the path cannot be read.
         """
         code = self._read_source(source)
@@ -122,13 +122,12 @@ class LocalChain:
         instruction, address = draft_deployment(
             sender.address, code, salt, init_handler=init_handler, init_payload=init_payload
         )
-        with self.one_block():
-            deployed = self.send(instruction, sender=sender, **options)
-            funded = self.send(FundActor(address, value), sender=sender) if value else None
-        for pending in (deployed, funded):
-            if pending is not None and not pending.ok:
-                raise RevertedError(pending.receipt if isinstance(pending, PendingReceipt) else pending)
-        receipt = deployed.receipt if isinstance(deployed, PendingReceipt) else deployed
+        is_open = self._queued is not None
+        with nullcontext() if is_open else self.one_block():
+            deployed = self.send(instruction, sender=sender, **{**options, "check": True})
+            if value:
+                self.send(FundActor(address, value), sender=sender, check=True)
+        receipt = deployed.receipt if isinstance(deployed, PendingReceipt) and not is_open else deployed
         return ActorHandle(self, address, receipt)
 
     def actor(self, address: bytes) -> ActorHandle:

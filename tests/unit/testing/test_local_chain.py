@@ -198,3 +198,18 @@ def test_every_public_name_is_there_when_asked_for() -> None:
     assert all(getattr(testing, name) is not None for name in testing.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'Chain'"):
         _ = testing.Chain
+
+
+def test_actors_are_deployed_when_a_block_is_open(chain: LocalChain) -> None:
+    """Two of the same source in one block are two actors; one that fails raises when the block is built."""
+    source = "def init(payload):\n    if payload:\n        raise ValueError('no')\n"
+    alice = chain.accounts[0]
+    with chain.one_block():
+        first = chain.deploy(source, sender=alice, value=5)
+        second = chain.deploy(source, sender=alice)
+    assert (chain.height, first.receipt.status, second.receipt.status) == (1, "ok", "ok")
+    assert first.address != second.address
+    assert (first.balance, second.balance) == (5, 0)
+    with pytest.raises(RevertedError, match="ValueError"), chain.one_block():
+        chain.deploy(source, sender=alice, init_payload=b"x")
+    assert chain.height == 2

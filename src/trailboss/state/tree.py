@@ -108,19 +108,6 @@ def apply(root: Node | None, changes: list[bytes], layout: Layout) -> Node | Non
     return _apply(sorted(changes), layout, root, 0, len(changes)) if changes else root
 
 
-def lookup(root: Node | None, key: bytes, layout: Layout) -> bytes | None:
-    """Return the value digest of ``key``, or None if the tree does not hold it."""
-    node = root
-    while isinstance(node, Interior):
-        node = node.children[nibble_at(key, node.prefix_length)]
-    if node is None:
-        return None
-    entry_width = layout.key_width + DIGEST_WIDTH
-    at = _search(node.entries, key, layout.key_width, 0, node.count) * entry_width
-    found = node.entries[at : at + entry_width]
-    return found[layout.key_width :] if found.startswith(key) else None
-
-
 def iterate(
     root: Node | None, layout: Layout, lower: bytes = b"", upper: bytes | None = None
 ) -> Iterator[tuple[bytes, bytes]]:

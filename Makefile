@@ -16,7 +16,7 @@ VERSIONS := 3.12 3.13
 MEASURED_WITH := lmdb msgspec tiny-keccak coincurve cffi pycparser cryptography cowboy-actor-sdk cbor2 sortedcontainers \
 	typing_extensions
 # The sections whose clauses must all be proven.
-REQUIRED := F,Q,E
+REQUIRED := F,Q,E,L
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 

@@ -162,7 +162,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "host-calls": calls_page,
     "cli": lambda: MADE + cli_page(),
 }
-SESSIONS: Final = ("docs/tutorial/chain-directory.md",)
+SESSIONS: Final = ("docs/tutorial/activation.md", "docs/tutorial/chain-directory.md")
 """Pages that show sessions of the program."""
 
 

@@ -51,9 +51,10 @@ These calls of the public host have nothing to do with timers. They exist, and r
 EVENTS_INTRO: Final = """
 # Events
 
-Every change of a timer leaves one event. An event of an execution is a part of its receipt; an event of the block
-itself, such as a timer that ended without running, belongs to the block. Both are under the receipts root. The data of
-the protocol's events is canonical CBOR; `chain.events()` shows it as a dict.
+Every change of a timer leaves one event; what becomes of its fees in the timer lane may leave another. An event of an
+execution is a part of its receipt; an event of the block itself, such as a timer that ended without running, belongs to
+the block. Both are under the receipts root. The data of the protocol's events is canonical CBOR; `chain.events()` shows
+it as a dict.
 
 A timer ends with exactly one of these: {endings}.
 
@@ -84,13 +85,24 @@ EVENTS: Final[Mapping[str, EventEntry]] = {
     events.TIMER_SCHEDULED: EventEntry(
         "receipt",
         _ACTOR,
-        "a transaction, fire or message that scheduled the timer has committed",
-        ("timer_id", "height", "handler", "fee_payer", "gas_limit", "expires_at"),
+        "a transaction, fire or message that scheduled the timer has committed; the two fees only if they are fixed "
+        "with it",
+        (
+            "timer_id",
+            "height",
+            "handler",
+            "fee_payer",
+            "gas_limit",
+            "expires_at",
+            "max_fee_per_cycle",
+            "max_priority_fee_per_cycle",
+        ),
     ),
     events.TIMER_FIRED: EventEntry(
         "receipt",
         _ACTOR,
-        "the timer's handler ran, whether it succeeded or reverted; the timer is gone",
+        "the timer's handler ran, whether it succeeded or reverted; the timer is gone. `tip` went to the proposer, "
+        "`lane_burned` is the lane basefee's part of what was burned",
         (
             "timer_id",
             "reverted",
@@ -100,6 +112,8 @@ EVENTS: Final[Mapping[str, EventEntry]] = {
             "fee_paid",
             "refund",
             "blocks_deferred",
+            "tip",
+            "lane_burned",
         ),
     ),
     events.TIMER_EXPIRED: EventEntry(
@@ -174,6 +188,32 @@ EVENTS: Final[Mapping[str, EventEntry]] = {
         "the sender could not pay for the delivery; the message is gone",
         ("sender", "target", "required", "available"),
     ),
+    events.TIMER_PRIORITY_CLAMPED: EventEntry(
+        "receipt",
+        _ACTOR,
+        "the timer was scheduled with a tip above the room that its cap leaves over the lane basefee; it has that room "
+        "instead",
+        ("timer_id", "stated", "clamped"),
+    ),
+    events.TIMER_ARGUMENT_DEPRECATED: EventEntry(
+        "receipt",
+        _ACTOR,
+        "the timer was scheduled with an argument that is withdrawn, and that the lane will refuse: `bid`",
+        ("argument",),
+    ),
+    events.LANE_ACTIVATED: EventEntry(
+        "block", _BASEFEE, "this is the first block under the rules of the timer lane", ("height", "basefee")
+    ),
+    events.AGENT_SET: EventEntry(
+        "receipt", "the actor", "the actor chose its gas bidding agent; empty is none", ("agent",)
+    ),
+    events.AGENT_FALLBACK: EventEntry(
+        "block",
+        _ACTOR,
+        "the timer offers the default agent's fees instead of its own agent's: from now on, or in this block only, if "
+        "the reason is `budget`",
+        ("timer_id", "agent", "reason"),
+    ),
 }
 """Every event of the protocol. A test compares the fields with those of a chain on which each of them happens."""
 
@@ -216,10 +256,20 @@ CALLS: Final[Mapping[str, CallEntry]] = {
         "returned",
     ),
     "schedule_timer": CallEntry(
-        ("timer_schedule",), "a timer's id; cells: its payload, and `costs.timer_index_cells`; fees: see D-08"
+        ("timer_schedule",),
+        "a timer's id; cells: its payload, and `costs.timer_index_cells`; who pays: see D-08; the two fees are for the "
+        "active timer lane alone: see D-16; `bid` is withdrawn: see D-55",
     ),
     "schedule_timer_ex": CallEntry(
         ("timer_schedule",), f"the same with a payer, a gas limit and a TTL; {_OPTIONAL}; six positional: see D-03"
+    ),
+    "set_gas_bidding_agent": CallEntry(
+        ("state_write",), "has another actor, this one or nobody price the timers that it schedules from now on: D-17"
+    ),
+    "timer_lane": CallEntry(
+        ("context_read",),
+        "a dict: whether the timer lane is `active`, its basefee and the median tip, the basefees of a fire, the cap "
+        "of one fire, the tier multipliers",
     ),
     "extend_timer": CallEntry(("timer_extend",), "moves the TTL of an own timer; one that is gone is no error"),
     "cancel_timer": CallEntry(("timer_cancel",), "ends an own timer; one that is gone is no error"),

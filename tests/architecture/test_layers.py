@@ -34,6 +34,7 @@ def test_contracts_hold() -> None:
         ("mechanisms/auction.py", "import trailboss.mechanisms.fifo", "The mechanisms do not know one another"),
         ("vm/costs.py", "import trailboss.state.keys", "Programs and mechanisms see values"),
         ("state/keys.py", "import trailboss.state.slots", "Proofs are verified without a store"),
+        ("sdk.py", "import trailboss.primitives.units", "Imports only point down"),
         ("stray/__init__.py", "", "Imports only point down"),
     ],
 )

@@ -48,6 +48,15 @@ def liquidation_watch(chain, deploy):
     watch.call("open_position", position, sender=chain.accounts[3], check=True)
 
 
+def liquidation_bot(chain, deploy):
+    bot = deploy("liquidation_bot", 1_000 * CBY)
+    loan = {"units": 10, "debt": 1_000, "reward": 100 * CBY}
+    for handler, payload in (("report", b"200"), ("watch", json.dumps(loan).encode())):
+        bot.call(handler, payload, sender=chain.accounts[0], check=True)
+    chain.mine(10)
+    bot.call("report", b"100", sender=chain.accounts[0], check=True)
+
+
 def game_loop(chain, deploy):
     game = deploy("game_loop", 100 * CBY)
     for side in (b"right", b"left", b"right"):
@@ -62,16 +71,20 @@ def retry_backoff(chain, deploy):
 
 LIVES = {
     life.__name__: life
-    for life in (heartbeat, vesting, escrow, subscription, oracle, liquidation_watch, game_loop, retry_backoff)
-}
+    for life in (
+        heartbeat, vesting, escrow, subscription, oracle, liquidation_watch, liquidation_bot, game_loop, retry_backoff,
+    )
+}  # fmt: skip
 """By the name of the file in ``examples/actors``."""
+IN_THE_LANE = ("liquidation_bot",)
+"""Those that live under the timer lane; the others under FIFO."""
 
 
 def measure_lives():
     """Return, by example, origin, status and cycles of everything that ran, and the chain's last root."""
     measured = {}
     for name, life in LIVES.items():
-        with LocalChain() as chain:
+        with LocalChain(mechanism="lane" if name in IN_THE_LANE else "fifo") as chain:
 
             def deploy(file, value, payload=b"", chain=chain):
                 source = (ACTORS / f"{file}.py").read_text(encoding="utf-8")

@@ -12,6 +12,18 @@ from trailboss.vm.native import NativeEngine
 ACTOR = b"\x22" * 20
 OWNER = b"\x33" * 20
 PLENTY = 10**12
+LANE = {
+    "active": True,
+    "basefee_lane_timer": 1_000,
+    "basefee_cycle": 10_000,
+    "basefee_cell": 20_000,
+    "previous_block_p50_priority_tip_per_cycle": 401,
+    "last_block_cycle_usage": 5_000_000,
+    "max_cycles_per_fire": 250_000,
+    "priority_tier_multipliers": {"economy": 8_000, "standard": 10_000, "fast": 15_000, "urgent": 25_000},
+    "priority_tier_unit": 10_000,
+}
+"""The timer lane of a world, unless a test says otherwise."""
 
 
 @dataclass
@@ -28,6 +40,8 @@ class World:
         events: (name, data) emitted.
         messages: (target, payload) sent.
         transfers: (to, amount) moved.
+        agents: Gas bidding agents set, in order.
+        lane: What `timer_lane` answers.
     """
 
     params: ChainParams = field(default_factory=lambda: load_params("mainnet"))
@@ -39,6 +53,8 @@ class World:
     events: list = field(default_factory=list)
     messages: list = field(default_factory=list)
     transfers: list = field(default_factory=list)
+    agents: list = field(default_factory=list)
+    lane: dict = field(default_factory=lambda: dict(LANE))
 
     def __post_init__(self):
         self.engine = self.engine or NativeEngine(self.params)
@@ -107,6 +123,13 @@ class WorldHost:
 
     def cancel_timer(self, timer_id):
         self._check_writable()
+
+    def set_agent(self, agent):
+        self._check_writable()
+        self.world.agents.append(agent)
+
+    def timer_lane(self):
+        return self.world.lane
 
     def emit_event(self, name, octets):
         self.world.events.append((name, octets))

@@ -304,6 +304,8 @@ def test_reverted_fire_is_not_repeated_when_later_blocks_have_room(chain: LocalC
         "fee_paid": receipt.fee_paid,
         "refund": receipt.refund,
         "blocks_deferred": 0,
+        "tip": 0,
+        "lane_burned": 0,
     }
     chain.mine(10)
     assert fired_ids(chain) == [timer_id]

@@ -40,6 +40,8 @@ def test_timer_is_gone_when_its_handler_succeeded(chain: LocalChain) -> None:
         "fee_paid": (receipt.cycles_used + receipt.cells_used) * BASEFEE,
         "refund": max_cost(80_000) - receipt.fee_paid,
         "blocks_deferred": 0,
+        "tip": 0,
+        "lane_burned": 0,
     }
     assert fires(actor) == 1
     assert chain.timers() == []

@@ -92,13 +92,13 @@ def test_record_is_refused_when_its_codec_version_is_unknown(chain: LocalChain) 
     schedule(deploy_puppet(chain), 100)
     (timer,) = chain.chain.timers()
     assert decode_timer(encode_timer(timer)) == timer
-    for other in (replace(timer, version=2), ("another", "layout")):
+    for other in (replace(timer, version=1), ("another", "layout")):
         octets = encode_timer(other) if isinstance(other, Timer) else pack([3, *other])
         with pytest.raises(Rejection) as caught:
             decode_timer(octets)
         assert caught.value.reason is RejectionReason.INVALID_DATA
-        version = 2 if isinstance(other, Timer) else 3
-        assert caught.value.what == f"timer record has codec version {version}; this chain reads version 1"
+        version = 1 if isinstance(other, Timer) else 3
+        assert caught.value.what == f"timer record has codec version {version}; this chain reads version 2"
 
 
 @pytest.mark.spec("F-03")

@@ -12,7 +12,24 @@ SLOTS = {
     b"system:limits:block_cycles_max": ("limits", "block_cycles_max"),
     b"system:limits:block_cells_max": ("limits", "block_cells_max"),
     b"system:limits:messages_delivered_max": ("limits", "messages_delivered_max"),
+    b"system:cip1:activation_height": ("lane", "activation_height"),
+    b"system:cip1:max_cycles_per_fire_auction_phase": ("lane", "max_cycles_per_fire"),
+    b"system:cip1:fairness_window_blocks": ("lane", "fairness_window_blocks"),
+    b"system:cip1:weight_min": ("lane", "weight_min"),
+    b"system:cip1:weight_max": ("lane", "weight_max"),
+    b"system:cip1:priority_tier_multipliers.economy": ("lane", "tier_economy"),
+    b"system:cip1:priority_tier_multipliers.standard": ("lane", "tier_standard"),
+    b"system:cip1:priority_tier_multipliers.fast": ("lane", "tier_fast"),
+    b"system:cip1:priority_tier_multipliers.urgent": ("lane", "tier_urgent"),
+    b"system:cip1:activation_clamps_gas_limit": ("lane", "clamps_gas_limit"),
+    b"system:cip1:lane_basefee_alpha": ("lane", "alpha"),
+    b"system:cip1:lane_basefee_min": ("lane", "basefee_min"),
+    b"system:cip1:gba_max_cycles": ("lane", "gba_cycles_max"),
+    b"system:cip1:gba_cycles_per_block": ("lane", "gba_cycles_per_block"),
 }
+CLAMPS = "clamps_gas_limit"
+NOTICE = 2
+WEIGHT_LIMIT = 2**32
 VALUE_WIDTH = 8
 TIMER_CONFIG = (
     "max_ttl_blocks",
@@ -72,6 +89,8 @@ def govern(interpreter: Interpreter, params: Params, kind: str, args: tuple[Any,
                 raise Refused(1601)
             value = int.from_bytes(octets, "big")
             subject, name = SLOTS[key]
+            if name == "activation_height" and (interpreter.terms.active or value < interpreter.height + NOTICE):
+                raise Refused(1601)
             _check_relations(world, params, subject, {name: value})
             _store(world, params, subject, {name: value}, event="parameter.set", fields={"key": key, "value": value})
 
@@ -89,12 +108,19 @@ def _check_relations(world: World, params: Params, subject: str, values: dict[st
     """Refuse values that do not go with those that are stored, changes of this block included."""
     rules = rules_of(params, world)
     rules[subject].update(values)
-    timers, limits, fees = rules["timers"], rules["limits"], params["fees"]
+    timers, limits, lane, base = rules["timers"], rules["limits"], rules["lane"], rules["costs"]["frame_base"]
+    fees = params["fees"]
     if (
-        min(values.values()) < 1
+        any(value < (name != CLAMPS) for name, value in values.items())
         or timers["lane_cycles_per_block"] < timers["max_cycles_per_fire"]
         or timers["gc_cycles_per_block"] < timers["gc_cycles_per_timer"]
-        or timers["max_cycles_per_fire"] < rules["costs"]["frame_base"]
+        or timers["max_cycles_per_fire"] < base
+        or min(lane["max_cycles_per_fire"], lane["gba_cycles_max"]) < base
+        or timers["lane_cycles_per_block"] < lane["elasticity"]
+        or lane["gba_cycles_per_block"] < lane["gba_cycles_max"]
+        or lane["basefee_max"] < lane["basefee_min"]
+        or not lane["weight_min"] <= lane["weight_max"] <= WEIGHT_LIMIT
+        or lane[CLAMPS] > 1
         or limits["block_cycles_max"] < fees["cycles_target"]
         or limits["block_cells_max"] < fees["cells_target"]
     ):

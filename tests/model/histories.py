@@ -54,6 +54,7 @@ class History(NamedTuple):
     overrides: dict[str, int]
     sources: tuple[str, ...]
     blocks: tuple[tuple[Call, ...] | int, ...]
+    mechanism: str = "fifo"
 
 
 class Dice:
@@ -84,16 +85,16 @@ def histories(draw: Callable[..., Any], blocks_max: int = 14) -> History:
 
 def history(dice: Dice, blocks_max: int = 14) -> History:
     """Throw a history."""
-    sources = tuple(json.dumps(_source(dice)) for _ in ACTORS)
-    blocks: list[tuple[Call, ...] | int] = [_opening()]
+    sources = tuple(json.dumps(random_source(dice)) for _ in ACTORS)
+    blocks: list[tuple[Call, ...] | int] = [opening()]
     for _ in range(dice.integer(blocks_max // 3, blocks_max)):
-        calls = tuple(_call(dice) for _ in range(dice.integer(0, 4)))
+        calls = tuple(random_call(dice) for _ in range(dice.integer(0, 4)))
         blocks.append(dice.pick((1, 2, 3, 5, 8, 25)) if dice.often(25) else calls)
     blocks.append(dice.pick((4, 12)))
-    return History(_overrides(dice), sources, tuple(blocks))
+    return History(small_overrides(dice), sources, tuple(blocks))
 
 
-def _overrides(dice: Dice) -> dict[str, int]:
+def small_overrides(dice: Dice) -> dict[str, int]:
     """Return parameters so small that everything overflows soon."""
     return {
         "fees.cycles_target": dice.pick((150_000, 400_000)),
@@ -115,7 +116,7 @@ def _overrides(dice: Dice) -> dict[str, int]:
     }
 
 
-def _opening() -> tuple[Call, ...]:
+def opening() -> tuple[Call, ...]:
     """Return the first block: all actors are deployed, and most get money."""
     calls = []
     for index in range(len(ACTORS)):
@@ -129,7 +130,8 @@ def _opening() -> tuple[Call, ...]:
 # Scripts
 
 
-def _source(dice: Dice) -> dict[str, list[Any]]:
+def random_source(dice: Dice) -> dict[str, list[Any]]:
+    """Return an actor's handlers."""
     handlers = {name: _operations(dice, 4) for name in ("go", "tick", "spend", "handle_timer", "handle_message")}
     if dice.often(30):
         # Who calls itself keeps its caller, who may then be asked to pay.
@@ -214,7 +216,8 @@ def _schedule(dice: Dice, valid: int) -> list[Any]:
 # Transactions
 
 
-def _call(dice: Dice) -> Call:
+def random_call(dice: Dice) -> Call:
+    """Return a transaction of any kind."""
     kind = dice.integer(0, 32)
     user = dice.pick(USERS) if dice.often(20) else dice.pick(("alice", "bob"))
     actor = dice.pick(NAMES[4:7])

@@ -5,11 +5,23 @@ here, as every engine does; what depends on values, the host charges.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from tests.model.scripts import IDS_SLOT, LOOP_CYCLES, Failed, Returned, enveloped, id_at, with_id
+from tests.model.language import (
+    IDS_SLOT,
+    LOOP_CYCLES,
+    Failed,
+    Returned,
+    answered,
+    asks_facts,
+    enveloped,
+    id_at,
+    priced,
+    told,
+    with_id,
+)
 from tests.model.world import Finder
 from trailboss.model.timers import TimerRequest
 from trailboss.params import CostParams
@@ -143,14 +155,33 @@ class _Run:
             case "self":
                 return self._frame.actor
             case "sender":
-                sender = self._host.context()["sender"]
-                assert isinstance(sender, bytes)
-                return sender
+                return self._sender()
             case "zero":
                 return ZERO_ADDRESS
             case "system":
                 return system_address(9)
         return self._find(who)
+
+    def _sender(self) -> bytes:
+        sender = self._host.context()["sender"]
+        assert isinstance(sender, bytes)
+        return sender
+
+    def _op_answer(self, prices: dict[str, Any]) -> None:
+        raise Returned(answered(prices, self._frame.payload, self._sender()))
+
+    def _op_agent(self, who: str | None) -> None:
+        self._meter.charge_cycles(self._costs.state_write)
+        self._host.set_agent(None if who is None else self._who(who))
+
+    def _lane(self) -> Mapping[str, object]:
+        self._meter.charge_cycles(self._costs.context_read)
+        return self._host.timer_lane()
+
+    def _op_lane(self) -> None:
+        octets = told(self._lane())
+        self._meter.charge_cycles(self._costs.event_emit)
+        self._host.emit_event("note", octets)
 
     def _height(self) -> int:
         self._meter.charge_cycles(self._costs.context_read)
@@ -158,10 +189,12 @@ class _Run:
         assert isinstance(height, int)
         return height
 
-    def _op_schedule(
-        self, delay: int, envelope: list[str], payer: str | None, gas_limit: int | None, life: int | None
-    ) -> None:
+    def _op_schedule(self, delay: int, envelope: list[str], *request: Any) -> None:
+        payer, gas_limit, life, *rest = request
         height = self._height()
+        offer = rest[0] if rest else {}
+        facts = self._lane() if asks_facts(offer) else {}
+        prices = {name: priced(price, facts) for name, price in offer.items()}
         self._meter.charge_cycles(self._costs.timer_schedule)
         request = TimerRequest(
             height=height + delay,
@@ -169,6 +202,9 @@ class _Run:
             fee_payer=None if payer is None else self._who(payer),
             gas_limit=gas_limit,
             expires_at=None if life is None else height + life,
+            max_fee_per_cycle=prices.get("max_fee"),
+            max_priority_fee_per_cycle=prices.get("priority"),
+            has_bid="bid" in prices,
         )
         timer_id = self._host.schedule_timer(request)
         ids = self._ids()

@@ -10,22 +10,25 @@ from typing import Any
 import cbor2
 from msgspec.structs import replace
 
-from tests.model.fifo import Model, Report
+from tests.model.blocks import Examined, Report
 from tests.model.histories import ACTORS, BALANCES, USERS, Call, History
+from tests.model.lane import Lane, Model
+from tests.model.outcomes import Outcomes
 from tests.model.scripted_engine import ScriptedEngine
-from tests.model.world import Event, Receipt, Timer, Tx
+from tests.model.world import ASK, Event, Receipt, Timer, Tx
 from trailboss.chain.chain import Chain
 from trailboss.crypto.digest import keccak256
 from trailboss.crypto.signing import address_of
 from trailboss.execution.genesis import Genesis
 from trailboss.model import transactions as wire
 from trailboss.model.blocks import Block, ReceiptRecord
-from trailboss.model.configs import amount_of
+from trailboss.model.configs import BlockFires, FairnessTotals, JoiningGap, LaneState, amount_of, decode_record
 from trailboss.model.events import EventRecord
+from trailboss.model.timers import ASK_AGENT, NO_FEES
 from trailboss.model.transactions import Instruction, Transaction, derive_actor_address, sign_transaction
-from trailboss.params import load_params
 from trailboss.primitives.octets import Address
 from trailboss.state.disk.store import StoreSettings
+from trailboss.state.keys import config_key
 
 KEYS = {user: bytes([number]) * 32 for number, user in enumerate(USERS, start=1)}
 USER_ADDRESSES = {user: address_of(key) for user, key in KEYS.items()}
@@ -44,27 +47,27 @@ class Session:
     Attributes:
         chain: The chain under test.
         model: The slow model.
-        seen: How often each outcome occurred, by a name.
         hashes: Of the blocks, from the first one.
     """
 
     def __init__(self, history: History, directory: Path | None = None) -> None:
-        params = load_params("minimal", history.overrides)
         self._sources = [source.encode() for source in history.sources]
         self.names = dict(_names(self._sources))
         find = self.names.__getitem__
-        self._engine = ScriptedEngine(params.costs, find)
         self._directory = directory
         accounts = {USER_ADDRESSES[user]: balance for user, balance in BALANCES.items()}
         governor = USER_ADDRESSES["governor"]
         genesis = Genesis(
             chain_id=1,
             preset="minimal",
+            mechanism=history.mechanism,
             proposer=PROPOSER,
             system_deployers=(governor,),
             accounts=accounts,
             overrides=history.overrides,
         )
+        params = genesis.params()
+        self._engine = ScriptedEngine(params.costs, find)
         self.chain = (
             Chain(genesis, self._engine)
             if directory is None
@@ -73,8 +76,13 @@ class Session:
         tables = {subject: table for subject, table in asdict(params).items() if isinstance(table, dict)}
         balances = {bytes(address): balance for address, balance in accounts.items()}
         self.model = Model(tables, balances, {bytes(governor)}, bytes(PROPOSER), find)
-        self.seen: Counter[str] = Counter()
+        self._outcomes = Outcomes()
         self.hashes: list[bytes] = []
+
+    @property
+    def seen(self) -> Counter[str]:
+        """How often each outcome occurred, by a name."""
+        return self._outcomes.seen
 
     def reopen(self) -> None:
         """Close the chain and open it again from its directory."""
@@ -107,12 +115,13 @@ class Session:
 
     def branch(self, blocks: tuple[tuple[Call, ...] | int, ...], *, reopened: bool = False) -> None:
         """Build blocks, and go back to before them; on disk perhaps after a restart."""
-        mark, model, seen, count = self.chain.snapshot(), self.model.copy(), self.seen.copy(), len(self.hashes)
+        mark, model, outcomes, count = self.chain.snapshot(), self.model.copy(), self._outcomes, len(self.hashes)
+        self._outcomes = Outcomes()
         self.play(blocks)
         if reopened:
             self.reopen()
         self.chain.revert(mark)
-        self.model, self.seen = model, seen
+        self.model, self._outcomes = model, outcomes
         del self.hashes[count:]
         self._compare_state()
         self.chain.check_invariants()
@@ -174,10 +183,14 @@ class Session:
         fires = [receipt for receipt in report.receipts if receipt.origin == "timer"]
         _check("use of the block", used, (*model.used, sum(receipt.cycles_used for receipt in fires)))
         _check("events", [_event(event) for event in block.events], report.events)
+        _check("ranked timers", _ranked(block), report.ranked)
+        if block.decisions is not None:
+            shown = {name: getattr(block.decisions, name) for name in report.shown}
+            _check("what is shown of the lane", shown, report.shown)
         self._compare_state()
         chain.check_invariants()
         self.hashes.append(bytes(block.hash))
-        self._count(report)
+        self._outcomes.count(self.model, report)
 
     def _compare_state(self) -> None:
         chain, world = self.chain, self.model.world
@@ -198,46 +211,43 @@ class Session:
         _check("number of timers", ended + len(in_order), totals.scheduled)
         rules = chain.rules()
         _check("basefees", (rules.cycle_basefee, rules.cell_basefee), self.model.basefees)
+        self._compare_lane()
         for name in ACTORS:
             actor = self.names["@" + name]
             slots = {slot: value for (owner, slot), value in world.slots.items() if owner == actor}
             _check(f"storage of {name}", chain.storage(actor), slots)
 
-    def _count(self, report: Report) -> None:
-        for receipt in report.receipts:
-            self.seen[f"{receipt.origin} {receipt.status}"] += 1
-            if receipt.code is not None:
-                self.seen[f"{receipt.origin} reverted {receipt.code}"] += 1
-            for event in receipt.events:
-                self._count_event(event)
-        for event in report.events:
-            self._count_event(event)
-        self._count_waiting(report.events)
-        for _, code in report.refused:
-            self.seen[f"refused {code}"] += 1
-
-    def _count_waiting(self, events: list[Event]) -> None:
-        told = {event.timer_id for event in events if event.name == "timer.deferred"}
-        for timer in self.model.world.timers:
-            if timer.timer_id in told and timer.deferred_since != self.model.height:
-                self.seen["timer.deferred for another reason"] += 1
-            # A due timer that nothing defers was not looked at: the block had examined as many as it may.
-            if timer.height <= self.model.height and not timer.deferred_for:
-                self.seen["due timer not examined"] += 1
-
-    def _count_event(self, event: Event) -> None:
-        self.seen[event.name] += 1
-        if event.name == "timer.cancelled" and event.fields["refund"]:
-            self.seen["timer.cancelled after charge"] += 1
-        if event.name == "timer.deferred":
-            self.seen[f"timer.deferred {event.fields['reason']}"] += 1
-        if (
-            event.name == "TimerCancelledInsufficientFunds"
-            and event.fields["available"] == event.fields["required"] - 1
-        ):
-            self.seen["unfunded by one unit"] += 1
-        if event.name == "timer.fired" and event.fields["blocks_deferred"]:
-            self.seen["timer.fired after deferral"] += 1
+    def _compare_lane(self) -> None:
+        chain, model = self.chain, self.model
+        terms, found = model.next_terms(), chain.rules().lane
+        if chain.height == model.height:  # A run of idle blocks is built at once, and may end before the activation.
+            _check("activity of the lane", found is not None, terms.active)
+        if found is not None and terms.active:
+            lane = (found.basefee, found.previous_tip, found.max_cycles_per_fire)
+            _check("lane", lane, (terms.basefee, terms.previous_tip, terms.cap))
+        octets = chain.store.read(config_key(b"system:lane"))
+        _check("record of the lane", octets is not None, model.lane is not None)
+        if octets is not None:
+            state = decode_record(octets, LaneState)
+            money = (amount_of(state.basefee), amount_of(state.previous_tip), amount_of(state.burned))
+            _check("record of the lane", Lane(*money), model.lane)
+            due = [timer for timer in model.world.timers if timer.height <= model.height]
+            outside = [timer for timer in due if any(_is_within(timer, gap) for gap in state.gaps)]
+            _check("not joined", outside, [timer for timer in due if timer.timer_id not in model.joined])
+            assert model.lane.burned <= model.world.burned
+        fires = model.recent_fires()
+        accounts = [(bytes(address), account) for address, account in chain.accounts()]
+        _check("fires", {address: count.recent_fires for address, count in accounts if count.recent_fires}, fires)
+        agents = {address: account.agent for address, account in model.world.accounts.items() if account.agent}
+        _check("agents", {address: account.agent for address, account in accounts if account.agent}, agents)
+        octets = chain.store.read(config_key(b"system:lane:fairness"))
+        totals = FairnessTotals() if octets is None else decode_record(octets, FairnessTotals)
+        _check("fires of all", totals.counts, tuple(sorted(Counter(fires.values()).items())))
+        _check("blocks of the window", totals.next - totals.first, len(model.window))
+        for number, height in enumerate(sorted(model.window), start=totals.first):
+            octets = chain.store.read(config_key(b"system:lane:fires:" + number.to_bytes(8, "big")))
+            expected = BlockFires(height, tuple(sorted(model.window[height].items())))
+            _check("fires of a block", decode_record(octets or b"", BlockFires), expected)
 
 
 def _check(what: str, found: Any, expected: Any) -> None:
@@ -309,4 +319,20 @@ def _event(event: EventRecord) -> Event:
 
 
 def _timer(timer: Any) -> Timer:
-    return Timer(**{name: getattr(timer, name) for name in Timer._fields})
+    facts = {name: getattr(timer, name) for name in Timer._fields}
+    frozen = timer.frozen_fees()
+    facts["fees"] = frozen or {NO_FEES: (), ASK_AGENT: ASK}[timer.fees]
+    return Timer(**facts)
+
+
+def _is_within(timer: Timer, gap: JoiningGap) -> bool:
+    first = (gap.first_height, gap.first_sequence)
+    return (timer.height, timer.sequence) >= first and timer.height <= gap.last_height
+
+
+def _ranked(block: Block) -> list[Examined]:
+    """Return what the block's record says of the timers that it ranked."""
+    record = block.decisions
+    if record is None or record.mechanism != "lane":
+        return []
+    return [Examined(*(getattr(timer, name) for name in Examined._fields)) for timer in record.examined if timer.rank]

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from trailboss.codec.packing import pack
 from trailboss.model.actors import Account
-from trailboss.model.timers import Timer, decode_timer, encode_timer
+from trailboss.model.timers import RECORD_VERSION, Timer, decode_timer, encode_timer
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.state.commitment import EMPTY_ROOTS, Roots, next_roots, state_root
@@ -86,7 +86,8 @@ def make_state(values: dict[bytes, bytes]) -> State:
 def timer_record(height: int, timer_id: bytes, sequence: int) -> bytes:
     """Return a timer's record."""
     owner = timer_id[:20]
-    return encode_timer(Timer(1, owner, height, timer_id, sequence, "handle_timer", b"", owner, 1000, 0, U64_MAX, 0))
+    fields = (owner, height, timer_id, sequence, "handle_timer", b"", owner, 1000, 0, U64_MAX, 0)
+    return encode_timer(Timer(RECORD_VERSION, *fields))
 
 
 def random_address(rng: random.Random) -> bytes:

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 from tiny_keccak import keccak256 as _keccak
 
 Params = Mapping[str, Mapping[str, int]]
+ASK = "ask"
+"""What a timer offers whose actor has an agent: whatever the agent says."""
+NO_CAP = 2**64
 
 
 def keccak256(octets: bytes) -> bytes:
@@ -25,6 +28,7 @@ class Account(NamedTuple):
     source: bytes | None = None
     owner: bytes = b""
     timer_nonce: int = 0
+    agent: bytes = b""
 
 
 class Timer(NamedTuple):
@@ -40,8 +44,31 @@ class Timer(NamedTuple):
     gas_limit: int
     expires_at: int
     schedule_block: int
-    deferred_since: int = 0
     deferred_for: str = ""
+    fees: Any = ()
+    """What it offers in the lane: nothing of its own, its two frozen fees per cycle, or `ASK`."""
+
+
+class Terms(NamedTuple):
+    """What a block finds of the timer lane. Prices are base units per cycle or cell.
+
+    Attributes:
+        active: Whether the lane's rules hold.
+        basefee: Lane basefee; the cycle basefee as long as the rules do not hold.
+        previous_tip: Median tip of the last block's fires.
+        cap: Cycles of one fire at most, as the lane sees it.
+        cycle_price: What a cycle of a fire costs besides.
+        cell_price: What a cell of a fire costs.
+        last_used: Cycles that the last block used.
+    """
+
+    active: bool
+    basefee: int
+    previous_tip: int
+    cap: int
+    cycle_price: int
+    cell_price: int
+    last_used: int
 
 
 class Message(NamedTuple):

@@ -7,17 +7,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.model.histories import History, histories
+from tests.model.lane_histories import lane_histories
 from tests.model.session import Session
 
 SHARE = settings.default.max_examples * 3 // 10
 """Whole chains are slow examples: a third of what the profile asks for, or a little less."""
 
+HISTORIES = st.one_of(histories(), lane_histories())
+
 PROGRAM = """
 from tests.model.histories import history, seeded
+from tests.model.lane_histories import lane_history
 from tests.model.session import Session
 
-for seed in range(20):
-    random_history = history(seeded(seed))
+for random_history in [made(seeded(seed)) for made in (history, lane_history) for seed in range(10)]:
     session = Session(random_history)
     session.play(random_history.blocks)
     print(session.chain.head.hash, session.chain.state_root)
@@ -25,7 +28,7 @@ for seed in range(20):
 
 
 @pytest.mark.spec("F-80", "F-83")
-@given(histories(), histories(blocks_max=6), st.data())
+@given(HISTORIES, st.one_of(histories(blocks_max=6), lane_histories(blocks_max=6)), st.data())
 @settings(max_examples=SHARE)
 def test_blocks_are_the_same_when_a_branch_was_built_and_dropped(
     trunk: History, branch: History, data: st.DataObject
@@ -41,7 +44,7 @@ def test_blocks_are_the_same_when_a_branch_was_built_and_dropped(
 
 
 @pytest.mark.spec("F-83")
-@given(histories())
+@given(HISTORIES)
 @settings(max_examples=SHARE)
 def test_blocks_are_the_same_when_the_whole_chain_is_replayed(trunk: History) -> None:
     """After going back to genesis, the same transactions give the same blocks."""
@@ -55,7 +58,7 @@ def test_blocks_are_the_same_when_the_whole_chain_is_replayed(trunk: History) ->
 
 
 @pytest.mark.spec("F-80")
-@given(histories(), st.integers(1, 40))
+@given(HISTORIES, st.integers(1, 40))
 @settings(max_examples=SHARE)
 def test_blocks_are_the_same_when_advanced_or_built_one_by_one(start: History, count: int) -> None:
     """`advance_to` builds the blocks that building without transactions would have built."""

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.model.histories import History, histories
+from tests.model.lane_histories import lane_histories
 from tests.model.session import Session
 
 SHARE = settings.default.max_examples * 2 // 10
@@ -15,7 +16,7 @@ SHARE = settings.default.max_examples * 2 // 10
 
 
 @pytest.mark.spec("Q-05", "F-83", "F-80")
-@given(histories(blocks_max=10), histories(blocks_max=6), st.data())
+@given(st.one_of(histories(blocks_max=10), lane_histories(blocks_max=10)), lane_histories(blocks_max=6), st.data())
 @settings(max_examples=SHARE)
 def test_blocks_are_the_same_when_a_chain_on_disk_is_reopened_and_reorganized(
     trunk: History, branch: History, data: st.DataObject

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trailboss.mechanisms.base import LaneContext, Verdict
+from trailboss.fees.settlement import Prices
+from trailboss.mechanisms.base import Decision, DueTimers, LaneContext, Rest, Verdict
 from trailboss.mechanisms.fifo import build_fifo
+from trailboss.model.decisions import Stop
 from trailboss.model.timers import RECORD_VERSION, Timer
 from trailboss.params import load_params
 
@@ -79,20 +81,28 @@ def slow_reading(
     return outcomes
 
 
+def decide(
+    due: list[Timer], balances: dict[bytes, int], numbers: dict[str, int], bound: int, waiting: int = 1_000
+) -> tuple[list[Decision], Rest]:
+    """Return all decisions about due timers, and what is left; those beyond the first ``waiting`` join just now."""
+    fifo = build_fifo(load_params(overrides={"timers.due_examined_max": bound}))
+    lane = numbers["lane_cycles_max"]
+    context = LaneContext(balance_of=balances.__getitem__, lane_cycles_left=lambda: lane, **numbers)
+    selection = fifo.select(DueTimers(iter(due[:waiting]), due[waiting:]), context)
+    return list(selection), selection.rest()
+
+
 @settings(max_examples=300, deadline=None)
 @given(scenes())
 @pytest.mark.spec("F-41", "F-51", "F-52", "F-74", "F-75", "F-76")
 def test_selection_equals_the_slow_reading(scene: tuple[list[Timer], dict[bytes, int], dict[str, int], int]) -> None:
     """Verdicts and reasons agree timer by timer, and so does what is left unexamined."""
     due, balances, numbers, bound = scene
-    fifo = build_fifo(load_params(overrides={"timers.due_examined_max": bound}))
-    selection = fifo.select(iter(due), LaneContext(balance_of=balances.__getitem__, **numbers))
-    told = [
-        (d.timer.timer_id, str(d.verdict), None if d.reason is None else str(d.reason)) for d in selection.decisions
-    ]
+    decisions, rest = decide(due, balances, numbers, bound)
+    told = [(d.timer.timer_id, str(d.verdict), None if d.reason is None else str(d.reason)) for d in decisions]
     assert told == slow_reading(due, balances, numbers, bound)
-    assert len(selection.decisions) == min(len(due), bound)
-    assert selection.exhausted == (len(due) > bound)
+    assert len(decisions) == min(len(due), bound)
+    assert rest == Rest(stopped=Stop.EXAMINED_MAX if len(due) > bound else Stop.NONE_LEFT)
 
 
 @settings(max_examples=300, deadline=None)
@@ -103,9 +113,12 @@ def test_no_budget_is_overdrawn_and_order_is_kept(
 ) -> None:
     """Lane, clean-up budget and balances suffice for what is decided; decisions come in due order."""
     due, balances, numbers, bound = scene
-    fifo = build_fifo(load_params(overrides={"timers.due_examined_max": bound}))
-    selection = fifo.select(iter(due), LaneContext(balance_of=balances.__getitem__, **numbers))
-    decisions = selection.decisions
+    decisions, _ = decide(due, balances, numbers, bound)
+    prices = Prices(numbers["cycle_basefee"], numbers["cell_basefee"])
+    assert all(decision.prices == prices for decision in decisions)
+    assert [(decision.rank, decision.gas_limit) for decision in decisions] == [
+        (number, timer.gas_limit) for number, timer in enumerate(due[: len(decisions)], start=1)
+    ]
     assert [decision.timer for decision in decisions] == due[: len(decisions)]
     fired = [decision for decision in decisions if decision.verdict is Verdict.FIRE]
     ended = [decision for decision in decisions if decision.verdict in (Verdict.EXPIRE, Verdict.UNFUND)]
@@ -117,13 +130,18 @@ def test_no_budget_is_overdrawn_and_order_is_kept(
 
 
 @settings(max_examples=100, deadline=None)
-@given(scenes())
+@given(scenes(), st.integers(0, 40))
 @pytest.mark.spec("F-80", "F-82")
 def test_selection_is_the_same_when_asked_twice(
-    scene: tuple[list[Timer], dict[bytes, int], dict[str, int], int],
+    scene: tuple[list[Timer], dict[bytes, int], dict[str, int], int], waiting: int
 ) -> None:
-    """A mechanism keeps nothing between calls: a rehearsal or a replay sees what the block saw."""
+    """A mechanism keeps nothing between calls: a rehearsal or a replay sees what the block saw.
+
+    Nor does it matter which of the due timers have waited before.
+    """
     due, balances, numbers, bound = scene
     fifo = build_fifo(load_params(overrides={"timers.due_examined_max": bound}))
-    context = LaneContext(balance_of=balances.__getitem__, **numbers)
-    assert fifo.select(due, context) == fifo.select(due, context)
+    lane = numbers["lane_cycles_max"]
+    context = LaneContext(balance_of=balances.__getitem__, lane_cycles_left=lambda: lane, **numbers)
+    first, second = (list(fifo.select(DueTimers(due), context)) for _ in range(2))
+    assert first == second == decide(due, balances, numbers, bound, waiting)[0]

@@ -99,10 +99,19 @@ class QueueHistory(RuleBasedStateMachine):
         self.commit()
         self.queue = TimerQueue(self.calendar, self.source, self.now)
 
+    @rule(blocks=st.integers(-60, 9), choice=st.integers(0, 10**6), step=st.integers(-1, 1))
+    def walk_from_a_place(self, blocks: int, choice: int, step: int) -> None:
+        """Begin behind a timer, one beside it, or a place where there may be none."""
+        places = [(self.now + blocks, self.sequence // 2), *(row[:2] for row in self.due())]
+        height, sequence = places[choice % len(places)]
+        after = (max(height, 0), sequence + step)
+        assert list(self.queue.due(self.now, after)) == [row for row in self.due() if row[:2] > after]
+
     @invariant()
     def everything_agrees(self) -> None:
         assert self.queue.next_due_height() == min((row[0] for row in self.rows.values()), default=None)
         assert list(self.queue.due(self.now)) == self.due()
+        assert self.queue.due_count == len(self.due())
         rows = sorted(self.rows.values())
         for height, _, timer_id in rows:
             assert self.queue.height_of(timer_id) == height

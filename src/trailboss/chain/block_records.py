@@ -1,7 +1,8 @@
 """A block as bytes: everything that a chain remembers of it, to be kept in a store.
 
 A record is a version byte and then positional msgpack: header, transactions as their wire bytes, receipts, the block's
-own events. Amounts are 16 bytes, for msgpack's integers have 64 bits. The hash is not in it: it is the header's.
+own events, and how it chose among its due timers. Amounts are 16 bytes, for msgpack's integers have 64 bits. The hash
+is not in it: it is the header's.
 """
 
 from typing import Final
@@ -11,17 +12,22 @@ import msgspec
 from trailboss.codec.packing import pack
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.model.blocks import Block, Header, Origin, ReceiptRecord, Status, header_hash
-from trailboss.model.configs import amount_octets, amount_of
+from trailboss.model.configs import JoiningGap, amount_octets, amount_of
+from trailboss.model.decisions import DecisionRecord, ExaminedTimer, FeeSource, Stop
 from trailboss.model.events import EventRecord
 from trailboss.primitives.errors import ErrorObject, Fact, Rejection, RejectionReason
-from trailboss.primitives.units import U64_MAX, Cells, Cycles
+from trailboss.primitives.units import U64_MAX, Cells, Cycles, Price
 
-RECORD_VERSION: Final = 1
+RECORD_VERSION: Final = 2
 """First byte of a record."""
 
 _LEAST_INTEGER: Final = -(2**63)
 """Of msgpack; the largest is ``U64_MAX``."""
 _HEXADECIMAL: Final = 16
+
+_DECISION_AMOUNTS: Final = (
+    "cycle_basefee", "cell_basefee", "lane_basefee", "next_lane_basefee", "previous_tip", "lane_burned",
+)  # fmt: skip
 
 _StoredFact = int | bool | bytes | tuple[bytes] | None
 """A fact of an error: text as bytes, and an integer beyond 64 bits as its hexadecimal digits in a tuple."""
@@ -59,6 +65,49 @@ class _StoredReceipt(msgspec.Struct, frozen=True, array_like=True, gc=False):
     actor: bytes
 
 
+class _StoredExamined(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An examined timer with its two prices as bytes."""
+
+    timer_id: bytes
+    actor: bytes
+    rank: int
+    outcome: str
+    reason: str
+    gas_limit: int
+    cycles_used: int
+    tip: bytes
+    weight: int
+    max_fee: bytes
+    fee_source: FeeSource
+
+
+class _StoredDecisions(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A decision record with its prices and its amount as bytes."""
+
+    mechanism: str
+    cycle_basefee: bytes
+    cell_basefee: bytes
+    lane_basefee: bytes
+    next_lane_basefee: bytes
+    previous_tip: bytes
+    median_fires: int
+    lane_cycles_max: int
+    lane_cycles_used: int
+    max_cycles_per_fire: int
+    lane_burned: bytes
+    examined: tuple[_StoredExamined, ...]
+    examined_count: int
+    cut_off: int
+    stopped: Stop
+    smallest_gas: int
+    outranked: int
+    priced_out: int
+    over_cap: int
+    not_joined: int
+    gaps: tuple[JoiningGap, ...]
+    agent_cycles: int
+
+
 class _StoredBlock(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A block with its transactions as wire bytes."""
 
@@ -66,6 +115,7 @@ class _StoredBlock(msgspec.Struct, frozen=True, array_like=True, gc=False):
     transactions: tuple[bytes, ...]
     receipts: tuple[_StoredReceipt, ...]
     events: tuple[EventRecord, ...]
+    decisions: _StoredDecisions | None
 
 
 _decoder: Final = msgspec.msgpack.Decoder(_StoredBlock)
@@ -82,6 +132,7 @@ def encode_block(block: Block) -> bytes:
         tuple(encode_transaction(transaction) for transaction in block.transactions),
         tuple(_stored_receipt(receipt) for receipt in block.receipts),
         block.events,
+        None if block.decisions is None else _stored_decisions(block.decisions),
     )
     return bytes((RECORD_VERSION,)) + pack(stored)
 
@@ -103,6 +154,7 @@ def decode_block(record: bytes) -> Block:
             transactions=tuple(decode_transaction(encoded) for encoded in stored.transactions),
             receipts=tuple(_receipt(item) for item in stored.receipts),
             events=stored.events,
+            decisions=None if stored.decisions is None else _decisions(stored.decisions),
         )
     except (msgspec.DecodeError, ValueError) as error:
         raise _malformed(str(error)) from None
@@ -112,6 +164,52 @@ def decode_block(record: bytes) -> Block:
 
 def _malformed(rule: str) -> Rejection:
     return Rejection(RejectionReason.INVALID_DATA, f"malformed block record: {rule}")
+
+
+def _stored_decisions(record: DecisionRecord) -> _StoredDecisions:
+    values = {name: getattr(record, name) for name in DecisionRecord.__struct_fields__}
+    values |= {name: amount_octets(values[name]) for name in _DECISION_AMOUNTS}
+    values["examined"] = tuple(map(_stored_examined, record.examined))
+    return _StoredDecisions(**values)
+
+
+def _decisions(stored: _StoredDecisions) -> DecisionRecord:
+    values = {name: getattr(stored, name) for name in DecisionRecord.__struct_fields__}
+    values |= {name: amount_of(values[name]) for name in _DECISION_AMOUNTS}
+    values["examined"] = tuple(map(_examined, stored.examined))
+    return DecisionRecord(**values)
+
+
+def _stored_examined(item: ExaminedTimer) -> _StoredExamined:
+    return _StoredExamined(
+        item.timer_id,
+        item.actor,
+        item.rank,
+        item.outcome,
+        item.reason,
+        item.gas_limit,
+        item.cycles_used,
+        amount_octets(item.tip),
+        item.weight,
+        amount_octets(item.max_fee),
+        item.fee_source,
+    )
+
+
+def _examined(stored: _StoredExamined) -> ExaminedTimer:
+    return ExaminedTimer(
+        timer_id=stored.timer_id,
+        actor=stored.actor,
+        rank=stored.rank,
+        outcome=stored.outcome,
+        reason=stored.reason,
+        gas_limit=stored.gas_limit,
+        cycles_used=stored.cycles_used,
+        tip=Price(amount_of(stored.tip)),
+        weight=stored.weight,
+        max_fee=Price(amount_of(stored.max_fee)),
+        fee_source=stored.fee_source,
+    )
 
 
 def _stored_receipt(receipt: ReceiptRecord) -> _StoredReceipt:

@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import Self
 
 from trailboss.chain.history import CHECKPOINT_BLOCKS, DiskShelf, History, MemoryShelf, idle_after
+from trailboss.chain.idleness import idle_until
 from trailboss.chain.proving import prove
 from trailboss.chain.queries import StateReader
 from trailboss.execution.asking import ask
 from trailboss.execution.block import Applied, apply_block, seal_idle
 from trailboss.execution.genesis import Genesis, apply_genesis, check_genesis, decode_genesis, encode_genesis
-from trailboss.execution.mailbox import mailbox_is_empty
 from trailboss.execution.session import BlockContext
-from trailboss.mechanisms.registry import build_mechanism
+from trailboss.mechanisms.base import Mechanism
+from trailboss.mechanisms.registry import Succession
 from trailboss.model.blocks import Block
+from trailboss.model.decisions import DecisionRecord
 from trailboss.model.transactions import Transaction
+from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Height
@@ -54,7 +57,6 @@ class Chain(StateReader):
         genesis: What it started from.
         params: Its parameters before governance.
         engine: What runs its actors.
-        mechanism: What selects its due timers.
         blocks: Its blocks by height, a sequence for reading.
         queue: The calendar queue over its state.
     """
@@ -71,20 +73,23 @@ class Chain(StateReader):
             ConfigurationError: If the genesis cannot be.
             StorageError: If the blocks in the store do not belong to its state.
         """
-        self.params = check_genesis(genesis)
+        params = check_genesis(genesis)
+        store, shelf = (MemoryStore(), MemoryShelf()) if disk is None else (disk, DiskShelf(disk, disk.path))
+        first = apply_genesis(genesis, store) if store.height == BEFORE_GENESIS else None
+        blocks = History(shelf, params.governance.block_interval_ms, first, height=store.height)
+        self._disk = disk
+        self._begin(genesis, params, NativeEngine(params) if engine is None else engine, store, blocks)
+
+    def _begin(self, genesis: Genesis, params: ChainParams, engine: Engine, store: Store, blocks: History) -> None:
         self.genesis = genesis
-        self.engine: Engine = NativeEngine(self.params) if engine is None else engine
-        self.mechanism = build_mechanism(genesis.mechanism, self.params)
+        self.params = params
+        self.engine = engine
+        self.store = store
+        self.blocks = blocks
+        self.queue = TimerQueue(self.params.calendar, StoredTimers(store), now=store.height)
+        self._mechanisms = Succession(genesis.mechanism, self.params)
         self._instance_id = genesis.instance_id()
         self._interval_ms = self.params.governance.block_interval_ms
-        self._disk = disk
-        self.store: Store = MemoryStore() if disk is None else disk
-        shelf = MemoryShelf() if disk is None else DiskShelf(disk, disk.path)
-        if self.store.height == BEFORE_GENESIS:
-            self.blocks = History(shelf, self._interval_ms, apply_genesis(genesis, self.store))
-        else:
-            self.blocks = History(shelf, self._interval_ms, height=self.store.height)
-        self.queue = TimerQueue(self.params.calendar, StoredTimers(self.store), now=self.store.height)
 
     @classmethod
     def create(
@@ -177,13 +182,14 @@ class Chain(StateReader):
             Rejection: ``INVALID_DATA`` for a timestamp before the parent's, or above 64 bits.
         """
         try:
+            context = self._next_context(timestamp_ms)
             applied = apply_block(
-                self._next_context(timestamp_ms),
+                context,
                 transactions,
                 store=self.store,
                 queue=self.queue,
                 engine=self.engine,
-                mechanism=self.mechanism,
+                mechanism=self._mechanisms.at(lane_is_active=context.rules.lane is not None),
             )
         except BaseException:
             # An interrupt from the keyboard, or a broken invariant: what the block has begun is not left half done.
@@ -213,22 +219,12 @@ class Chain(StateReader):
                 current_height=self.height,
             )
         while self.height < height:
-            idle = self._idle_height(height) - self.height
+            idle = idle_until(self, self.mechanism, height) - self.height
             if idle > 0:
                 yield from self._seal_idle(min(idle, CHECKPOINT_BLOCKS))
             else:
                 self.build()
                 yield self.head
-
-    def _idle_height(self, limit: int) -> int:
-        """Return the last height, up to a limit, until which nothing can happen without transactions.
-
-        Nothing happens while no timer is due, no message waits and the basefees rest.
-        """
-        if not (self.rules().basefees_rest() and mailbox_is_empty(self.store.read)):
-            return self.height
-        due = self.queue.next_due_height()
-        return limit if due is None else min(limit, due - 1)
 
     def _seal_idle(self, count: int) -> list[Block]:
         """Build blocks in which nothing happens, and append them in one step."""
@@ -266,6 +262,7 @@ class Chain(StateReader):
             timestamp_ms=timestamp_ms,
             parent=parent.hash,
             proposer=self.genesis.proposer,
+            parent_cycles_used=parent.header.cycles_used,
             rules=self.rules(),
         )
 
@@ -312,6 +309,7 @@ class Chain(StateReader):
         self.store.revert(height)
         self.blocks.truncate(height)
         self.queue.rewind(height)
+        self._mechanisms.rewind()
 
     # Looking
 
@@ -336,6 +334,18 @@ class Chain(StateReader):
             sender=sender,
             meter=meter,
         )
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What selects the due timers of the next block."""
+        return self._mechanisms.at(lane_is_active=self.rules().lane is not None)
+
+    def lane(self, height: int) -> DecisionRecord | None:
+        """Return how the block of a height chose among its due timers; None if it had no choice.
+
+        Decision: D-53
+        """
+        return self.blocks[height].decisions
 
     def prove(self, subject: Subject) -> Proof:
         """Return the proof of what the state after the head holds of a subject; it verifies against ``state_root``.

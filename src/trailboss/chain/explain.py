@@ -2,17 +2,23 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from trailboss.chain.chain import Chain
+from trailboss.chain.outlook import outlook
+from trailboss.chain.stories import story
 from trailboss.chain.views import Event, block_events, event_view
-from trailboss.fees.settlement import Prices, max_cost
+from trailboss.chain.waiting import Wait, Waiter, find_waiting, waiting_words
+from trailboss.execution.agents import BUDGET_SPENT
 from trailboss.model import events as names
 from trailboss.model.blocks import Block, ReceiptRecord
-from trailboss.model.timers import DeferralReason, Timer
+from trailboss.model.events import EventRecord
+from trailboss.model.timers import ASK_AGENT, Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
-from trailboss.primitives.octets import Address, Hash32
-from trailboss.primitives.units import format_cby
+from trailboss.primitives.octets import Hash32
+from trailboss.primitives.units import U64_MAX
+
+LIVE: Final = "live"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,135 +44,137 @@ class TimerLife:
         timer_id: Its id.
         state: ``live``, or how it ended: ``fired``, ``unfunded``, ``expired``, ``cancelled``.
         steps: What happened, oldest first.
+        waited: How often and why it waited in the timer lane, in words; empty if it did not.
+        waits: The blocks behind that, ascending, at most the last 1,000.
         outlook: For a live timer what comes next as things stand, else empty.
     """
 
     timer_id: Hash32
     state: str
     steps: tuple[LifeStep, ...]
+    waited: str
+    waits: tuple[Wait, ...]
     outlook: str
 
     def __str__(self) -> str:
-        lines = [f"timer {self.timer_id}: {self.state}"]
-        lines.extend(f"  block {step.block_height}: {step.story}" for step in self.steps)
+        told = (f"  {label}: {words}" for label, words in self.lines())
+        return "\n".join((f"timer {self.timer_id}: {self.state}", *told))
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what to tell, in order: what to call it, and the words."""
+        found = [(f"block {step.block_height}", step.story) for step in self.steps]
+        if self.waited:
+            # What a timer waited for comes before what ended it.
+            found.insert(len(found) - (self.state != LIVE), ("waited", self.waited))
         if self.outlook:
-            lines.append(f"  next: {self.outlook}")
-        return "\n".join(lines)
+            found.append(("next", self.outlook))
+        return found
 
 
 def explain_timer(chain: Chain, timer_id: bytes) -> TimerLife:
     """Tell a timer's life.
 
-    Complexity: O(blocks that hold something) since it was scheduled for a live timer, since genesis for another.
+    Complexity: O(blocks that hold something) since it was scheduled for a live timer, since genesis for another; and
+    the last 1,000 blocks in which it waited in the timer lane.
 
     Raises:
         Rejection: ``NOT_FOUND`` if no block of this chain ever scheduled it.
     """
     timer = chain.timer(timer_id)
-    start = 0 if timer is None else timer.schedule_block
-    steps: list[LifeStep] = []
-    state = "live"
-    for block in chain.blocks.eventful(start):
-        for record, receipt in _events_about(block, timer_id):
-            event = event_view(record, block.height)
-            steps.append(LifeStep(block.height, event, _story(event.name, event.data, block, receipt)))
-            state = names.TIMER_ENDINGS.get(record.name, state)
-    if not steps:
+    course = _Course(timer_id)
+    for block in chain.blocks.eventful(0 if timer is None else timer.schedule_block):
+        course.follow(block)
+    if not course.steps:
         raise Rejection(
             RejectionReason.NOT_FOUND,
             f"no block of this chain scheduled timer 0x{timer_id.hex()}",
             timer_id=timer_id.hex(),
         )
-    outlook = "" if timer is None else _outlook(chain, timer)
-    return TimerLife(Hash32(timer_id), state, tuple(steps), outlook)
-
-
-def _events_about(block: Block, timer_id: bytes) -> Iterator[tuple[Any, ReceiptRecord | None]]:
-    for receipt in block.receipts:
-        for record in receipt.events:
-            if record.timer_id == timer_id:
-                yield record, receipt
-    for record in block.events:
-        if record.timer_id == timer_id:
-            yield record, None
-
-
-def _story(name: str, facts: dict[str, Any], block: Block, receipt: ReceiptRecord | None) -> str:
-    match name:
-        case names.TIMER_SCHEDULED:
-            return (
-                f"scheduled by {_who(receipt)} for height {facts['height']}: calls {facts['handler']} with at "
-                f"most {facts['gas_limit']:,} cycles, paid by {Address(facts['fee_payer'])}, expires after "
-                f"{facts['expires_at']}"
-            )
-        case names.TIMER_DEFERRED:
-            return f"due at {facts['height']}, deferred ({facts['reason']}): {_deferral(facts)}"
-        case names.TIMER_EXTENDED:
-            return f"extended by its actor: may now fire up to height {facts['expires_at']}"
-        case names.TIMER_EXTENDED_BY_GOVERNANCE:
-            return f"extended by governance: may now fire up to height {facts['expires_at']}"
-        case names.TIMER_CANCELLED | names.TIMER_CANCELLED_BY_GOVERNANCE:
-            by = "governance" if name == names.TIMER_CANCELLED_BY_GOVERNANCE else "its actor"
-            back = (
-                f"; its pre-charge of {format_cby(facts['refund'])} CBY returned to the payer"
-                if facts["refund"]
-                else ""
-            )
-            return f"cancelled by {by}{back}"
-        case names.TIMER_EXPIRED:
-            return f"expired: it could fire up to height {facts['expires_at']}, this is {facts['current_height']}"
-        case names.TIMER_UNFUNDED:
-            return (
-                f"removed without running: a fire costs up to {format_cby(facts['required'])} CBY and its payer "
-                f"{Address(facts['fee_payer'])} held {format_cby(facts['available'])} CBY"
-            )
-        case names.TIMER_FIRED:
-            return _fire(facts, receipt)
-        case _:
-            return f"{name} in block {block.height}"
-
-
-def _who(receipt: ReceiptRecord | None) -> str:
-    if receipt is None:
-        return "the chain"
-    if receipt.timer_id:
-        return f"the fire of timer {Hash32(receipt.timer_id)}"
-    return f"a {receipt.origin.value} of {Address(receipt.sender)}"
-
-
-def _deferral(facts: dict[str, Any]) -> str:
-    if facts["reason"] == DeferralReason.LANE_FULL:
-        return f"its {facts['gas_limit']:,} cycles did not fit what was left of the block's timer lane; it stays due"
-    if facts["reason"] == DeferralReason.UNFUNDED:
-        return "its payer could not pay; it stays due"
-    return "it is to be removed and the block's clean-up budget was spent; it stays due"
-
-
-def _fire(facts: dict[str, Any], receipt: ReceiptRecord | None) -> str:
-    how = "fired"
-    if receipt is not None and receipt.error is not None:
-        how = f"fired and reverted (E{receipt.error.code} {receipt.error.slug}: {receipt.error.what})"
-    waited = f", after {facts['blocks_deferred']} deferred blocks" if facts["blocks_deferred"] else ""
-    return (
-        f"{how}{waited}: {facts['cycles_used']:,} cycles and {facts['cells_used']:,} cells cost "
-        f"{Address(facts['fee_payer'])} {format_cby(facts['fee_paid'])} CBY, {format_cby(facts['refund'])} CBY of the "
-        "pre-charge returned"
+    last = chain.height if course.state == LIVE else course.steps[-1].block_height - 1
+    waiting = find_waiting(chain, course.waiter(timer), last)
+    following = "" if timer is None else outlook(chain, timer)
+    return TimerLife(
+        Hash32(timer_id), course.state, tuple(course.steps), waiting_words(waiting), waiting.waits, following
     )
 
 
-def _outlook(chain: Chain, timer: Timer) -> str:
-    rules = chain.rules()
-    when = max(timer.height, chain.height + 1)
-    if timer.expires_at < when:
-        return f"expires unfired at height {when}: it may fire up to {timer.expires_at} only"
-    cost = max_cost(timer.gas_limit, rules.timer.max_cells_per_fire, Prices(*rules.timer_basefees()))
-    balance = chain.balance(timer.fee_payer)
-    payer = Address(timer.fee_payer)
-    money = f"a fire costs up to {format_cby(cost)} CBY, {payer} holds {format_cby(balance)} CBY"
-    if balance < cost:
-        return f"removed unfunded at height {when} as things stand: {money}"
-    waits = f"; it waits because of {timer.deferred_for}" if timer.deferred_for else ""
-    return f"fires at height {when} as things stand: {money}{waits}"
+class _Course:
+    """A timer's events as they are come upon, and what its waiting follows from.
+
+    Attributes:
+        steps: Its life so far.
+        state: ``live``, or how it ended.
+    """
+
+    def __init__(self, timer_id: bytes) -> None:
+        self.steps: list[LifeStep] = []
+        self.state = LIVE
+        self._timer_id = timer_id
+        self._agents: dict[bytes, bytes] = {}
+        self._scheduled = 0
+        self._asked_until = 0
+        self._expiries: list[tuple[int, int]] = []
+
+    def follow(self, block: Block) -> None:
+        """Take in the events of the next block that holds something."""
+        # The lane begins, and agents are asked, before anything fires, whose events stand in the receipts.
+        for record in block.events:
+            if record.name == names.LANE_ACTIVATED and self.steps and self.state == LIVE:
+                self._add(record, block, None)
+            elif record.name == names.AGENT_FALLBACK:
+                self._hear(record, block, None)
+        for receipt in block.receipts:
+            for record in receipt.events:
+                self._hear(record, block, receipt)
+        for record in block.events:
+            if record.name != names.AGENT_FALLBACK:
+                self._hear(record, block, None)
+
+    def waiter(self, timer: Timer | None) -> Waiter:
+        """Return what its waiting follows from; a live timer's own record knows it best."""
+        facts = self.steps[0].event.data
+        frozen = (facts["max_fee_per_cycle"], facts["max_priority_fee_per_cycle"]) if _is_frozen(facts) else None
+        asked_until = self._asked_until
+        if timer is not None and timer.fees == ASK_AGENT:
+            asked_until = U64_MAX
+        return Waiter(
+            timer_id=self._timer_id,
+            height=facts["height"],
+            sequence=self._scheduled if timer is None else timer.sequence,
+            schedule_block=self.steps[0].block_height,
+            gas_limit=facts["gas_limit"],
+            frozen=frozen,
+            asked_until=asked_until,
+            expiries=tuple(self._expiries),
+        )
+
+    def _hear(self, record: EventRecord, block: Block, receipt: ReceiptRecord | None) -> None:
+        if record.timer_id == self._timer_id:
+            self._add(record, block, receipt)
+        elif record.name == names.TIMER_SCHEDULED and not self.steps:
+            self._scheduled += 1
+        elif record.name == names.AGENT_SET and not self.steps:
+            self._agents[record.emitter] = event_view(record, block.height).data["agent"]
+
+    def _add(self, record: EventRecord, block: Block, receipt: ReceiptRecord | None) -> None:
+        event = event_view(record, block.height)
+        facts = event.data
+        self.steps.append(LifeStep(block.height, event, story(event.name, facts, block, receipt)))
+        self.state = names.TIMER_ENDINGS.get(record.name, self.state)
+        match record.name:
+            case names.TIMER_SCHEDULED:
+                self._expiries.append((block.height, facts["expires_at"]))
+                if self._agents.get(record.emitter) and not _is_frozen(facts):
+                    self._asked_until = U64_MAX
+            case names.TIMER_EXTENDED | names.TIMER_EXTENDED_BY_GOVERNANCE:
+                self._expiries.append((block.height, facts["expires_at"]))
+            case names.AGENT_FALLBACK if facts["reason"] != BUDGET_SPENT:
+                # From this block on it offers what the default agent does.
+                self._asked_until = block.height - 1
+
+
+def _is_frozen(facts: dict[str, Any]) -> bool:
+    return "max_fee_per_cycle" in facts
 
 
 def events_since(chain: Chain, since: int = 0, name: str | None = None) -> Iterator[Event]:

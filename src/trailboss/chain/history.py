@@ -65,6 +65,7 @@ def follows_idly(parent: Block, block: Block, interval_ms: int) -> bool:
         and (header.cycle_basefee, header.cell_basefee) == (before.cycle_basefee, before.cell_basefee)
         and (header.version, header.chain_id, header.proposer) == (before.version, before.chain_id, before.proposer)
         and not is_eventful(block)
+        and block.decisions is None
     )
 
 
@@ -317,9 +318,11 @@ class History(Sequence[Block]):
 
         Complexity: O(records), not blocks.
         """
-        if since > self.height:
-            return iter(())
-        return filter(is_eventful, self._shelf.records(max(since, 0)))
+        return filter(is_eventful, self.records(since))
+
+    def records(self, since: int = 0) -> Iterator[Block]:
+        """Yield the recorded blocks from a height on: all that do not follow idly, and some that do."""
+        return iter(()) if since > self.height else self._shelf.records(max(since, 0))
 
     def truncate(self, height: int) -> None:
         """Forget the blocks above a height. On disk the store goes back first.

@@ -1,8 +1,10 @@
 """Reading a chain's state: accounts, storage, timers, totals, and whether all of it adds up."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, read_rules
+from trailboss.execution.fairness import check_window, read_fires, read_totals
+from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, is_active, read_rules
 from trailboss.model.actors import Account, decode_account
 from trailboss.model.configs import Economy, SchedulerTotals, amount_of, decode_record
 from trailboss.model.timers import Timer, decode_timer
@@ -33,9 +35,15 @@ class StateReader:
 
     def rules(self) -> Rules:
         """Return the rules of the next block."""
-        if self._rules is None or self._rules[0] != self.store.state_root:
-            self._rules = (self.store.state_root, read_rules(self.params, self.store.read))
-        return self._rules[1]
+        height = self.store.height + 1
+        if self._rules is not None and self._rules[0] == self.store.state_root:
+            known = self._rules[1]
+            # Equal states give equal rules, but for the height and for what begins at one.
+            if is_active(known.params, height) == (known.lane is not None):
+                return known if known.height == height else replace(known, height=Height(height))
+        rules = read_rules(self.params, self.store.read, height)
+        self._rules = (self.store.state_root, rules)
+        return rules
 
     def account(self, address: bytes) -> Account | None:
         """Return an account, or None."""
@@ -129,6 +137,7 @@ class StateReader:
         if ended + live != totals.scheduled:
             raise InvariantError(f"{totals.scheduled} timers scheduled, {ended} ended and {live} live")
         self._check_timers()
+        self._check_fairness()
         self.queue.check_invariants()
         self.store.check_invariants()
 
@@ -144,3 +153,9 @@ class StateReader:
                 raise InvariantError(
                     f"actor {address.hex()} counts {account.timer_count} timers and has {counts.get(address, 0)}"
                 )
+
+    def _check_fairness(self) -> None:
+        totals = read_totals(self.store.read)
+        records = [read_fires(self.store.read, number) for number in range(totals.first, totals.next)]
+        counts = {address: account.recent_fires for address, account in self.accounts() if account.recent_fires}
+        check_window(totals, counts, records)

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trailboss.chain.chain import Chain
-from trailboss.chain.views import block_events
+from trailboss.chain.views import FROZEN_FEES, TimerView, block_events, timer_view
 from trailboss.codec.canonical import decode_canonical
 from trailboss.model import events as names
-from trailboss.model.timers import Timer
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
 
 LIVE: Final = "live"
 DUE: Final = "due"
 DEFERRED: Final = "deferred"
+OVER_CAP: Final = "over-cap"
+PRICED_OUT: Final = "priced-out"
 ENDED: Final = ("fired", "expired", "unfunded", "cancelled")
 ALL: Final = "all"
 
@@ -24,7 +25,8 @@ class TimerFilter:
     """Which timers somebody wants to see.
 
     Attributes:
-        state: ``live`` (due and deferred ones too), ``due``, ``deferred``, one of the four ways to end, or ``all``.
+        state: ``live`` (due and deferred ones too), ``due``, ``deferred``, ``over-cap`` or ``priced-out`` (live ones
+            that the active timer lane keeps waiting), one of the four ways to end, or ``all``.
         actor: Whose, if only those.
         payer: Paid by whom, if only those.
         first: Lowest height at which they are, or were, due.
@@ -54,6 +56,12 @@ class TimerEntry:
         tier: ``ring``, ``epoch`` or ``overflow`` while it is live and not due.
         deferred_for: Why it waits.
         ended_at: Height of the block in which it ended.
+        fees: ``frozen``, or ``agent`` or ``default`` for what is known when it is due only; None for an ended one
+            without frozen fees.
+        max_fee_per_cycle: Cap of lane basefee and tip, base units; None unless frozen.
+        max_priority_fee_per_cycle: Cap of the tip, base units; None unless frozen.
+        over_cap: Whether the active timer lane sets it aside for its gas limit.
+        priced_out: Whether its cap lies below the present basefee of the active timer lane.
     """
 
     timer_id: Hash32
@@ -67,6 +75,11 @@ class TimerEntry:
     tier: str | None = None
     deferred_for: str | None = None
     ended_at: int | None = None
+    fees: str | None = None
+    max_fee_per_cycle: int | None = None
+    max_priority_fee_per_cycle: int | None = None
+    over_cap: bool = False
+    priced_out: bool = False
 
 
 def list_timers(chain: Chain, wanted: TimerFilter) -> Iterator[TimerEntry]:
@@ -103,25 +116,36 @@ def _live(chain: Chain, wanted: TimerFilter) -> Iterator[TimerEntry]:
     last = min(wanted.last, chain.height) if wanted.state in (DUE, DEFERRED) else wanted.last
     if wanted.first > last:
         return
+    rules = chain.rules()
     for timer in chain.timers(wanted.first, last):
-        entry = _live_entry(chain, timer)
-        if _passes(entry, wanted) and (wanted.state != DEFERRED or entry.state == DEFERRED):
+        entry = _live_entry(timer_view(timer, chain.tier(timer), rules))
+        if _passes(entry, wanted) and _waits_so(entry, wanted.state):
             yield entry
 
 
-def _live_entry(chain: Chain, timer: Timer) -> TimerEntry:
-    due = timer.height <= chain.height
+def _waits_so(entry: TimerEntry, state: str) -> bool:
+    """Return whether a live timer is in the state asked for, as far as heights have not settled that."""
+    return {DEFERRED: entry.state == DEFERRED, OVER_CAP: entry.over_cap, PRICED_OUT: entry.priced_out}.get(state, True)
+
+
+def _live_entry(view: TimerView) -> TimerEntry:
+    is_due = view.tier == DUE
     return TimerEntry(
-        timer_id=Hash32(timer.timer_id),
-        height=timer.height,
-        state=DEFERRED if timer.deferred_for else DUE if due else LIVE,
-        actor=Address(timer.actor),
-        handler=timer.handler,
-        fee_payer=Address(timer.fee_payer),
-        gas_limit=timer.gas_limit,
-        expires_at=timer.expires_at,
-        tier=None if due else chain.tier(timer),
-        deferred_for=timer.deferred_for or None,
+        timer_id=view.timer_id,
+        height=view.height,
+        state=DEFERRED if view.deferred_for else DUE if is_due else LIVE,
+        actor=view.actor,
+        handler=view.handler,
+        fee_payer=view.fee_payer,
+        gas_limit=view.gas_limit,
+        expires_at=view.expires_at,
+        tier=None if is_due else view.tier,
+        deferred_for=view.deferred_for,
+        fees=view.fees,
+        max_fee_per_cycle=view.max_fee_per_cycle,
+        max_priority_fee_per_cycle=view.max_priority_fee_per_cycle,
+        over_cap=view.over_cap,
+        priced_out=view.priced_out,
     )
 
 
@@ -148,6 +172,9 @@ def _ended_entry(actor: bytes, facts: Any, state: str, height: int) -> TimerEntr
         gas_limit=facts["gas_limit"],
         expires_at=facts["expires_at"],
         ended_at=height,
+        fees=FROZEN_FEES if "max_fee_per_cycle" in facts else None,
+        max_fee_per_cycle=facts.get("max_fee_per_cycle"),
+        max_priority_fee_per_cycle=facts.get("max_priority_fee_per_cycle"),
     )
 
 

@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from trailboss.codec.canonical import decode_canonical
+from trailboss.governance.rules import Rules
 from trailboss.model.blocks import Block, ReceiptRecord
 from trailboss.model.events import EventRecord
-from trailboss.model.timers import Timer
+from trailboss.model.timers import ASK_AGENT, Timer
 from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.primitives.octets import Address, Hash32
+
+FROZEN_FEES: Final = "frozen"
+AGENT_FEES: Final = "agent"
+DEFAULT_FEES: Final = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +123,14 @@ class TimerView:
         schedule_block: Height of the block that scheduled it.
         tier: ``ring``, ``epoch`` or ``overflow``; ``due`` once its height has passed.
         deferrals: Blocks that have deferred it so far.
-        deferred_for: Why it waits, or None.
+        deferred_for: What it was last told to wait for, or None.
         will_expire_unfired: Whether it expires before it is due, unless extended.
+        fees: Where its fees in the timer lane come from: ``frozen`` when it was scheduled, its actor's ``agent``, or
+            the ``default`` of each block. Decision: D-16.
+        max_fee_per_cycle: Cap of lane basefee and tip together, base units; None unless frozen.
+        max_priority_fee_per_cycle: Cap of the tip, base units; None unless frozen.
+        over_cap: Whether the timer lane is active and sets it aside for its gas limit. Decision: D-13.
+        priced_out: Whether the timer lane is active and its cap lies below the present lane basefee. Decision: D-14.
     """
 
     timer_id: Hash32
@@ -137,6 +148,11 @@ class TimerView:
     deferrals: int
     deferred_for: str | None
     will_expire_unfired: bool
+    fees: str = DEFAULT_FEES
+    max_fee_per_cycle: int | None = None
+    max_priority_fee_per_cycle: int | None = None
+    over_cap: bool = False
+    priced_out: bool = False
 
 
 def event_view(event: EventRecord, height: int) -> Event:
@@ -194,8 +210,18 @@ def refusal_view(rejection: Rejection, sender: Address, height: int) -> Receipt:
     )
 
 
-def timer_view(timer: Timer, tier: str, now: int) -> TimerView:
-    """Return one live timer as people see it, after the block ``now``."""
+def timer_view(timer: Timer, tier: str, rules: Rules) -> TimerView:
+    """Return one live timer as people see it.
+
+    Args:
+        timer: Its record.
+        tier: That its height calls for.
+        rules: Those of the next block.
+    """
+    now = rules.height - 1
+    fees = timer.frozen_fees()
+    is_frozen, lane = fees is not None, rules.lane
+    max_fee, max_priority_fee = fees or (None, None)
     return TimerView(
         timer_id=Hash32(timer.timer_id),
         actor=Address(timer.actor),
@@ -209,10 +235,27 @@ def timer_view(timer: Timer, tier: str, now: int) -> TimerView:
         sequence=timer.sequence,
         schedule_block=timer.schedule_block,
         tier="due" if timer.height <= now else tier,
-        deferrals=now - timer.deferred_since + 1 if timer.deferred_since else 0,
+        deferrals=max(0, now - timer.height + 1),
         deferred_for=timer.deferred_for or None,
         will_expire_unfired=timer.expires_at < timer.height,
+        fees=FROZEN_FEES if is_frozen else AGENT_FEES if timer.fees == ASK_AGENT else DEFAULT_FEES,
+        max_fee_per_cycle=max_fee,
+        max_priority_fee_per_cycle=max_priority_fee,
+        over_cap=lane is not None
+        and lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) > lane.max_cycles_per_fire,
+        priced_out=lane is not None and max_fee is not None and max_fee < lane.basefee,
     )
+
+
+def lane_cap(rules: Rules) -> int:
+    """Return the cycles that one fire may use in the timer lane, active or not. Spec: CIP-1v3 §10."""
+    return min(rules.params.lane.max_cycles_per_fire, rules.params.timers.lane_cycles_per_block)
+
+
+def lane_gas_limit(rules: Rules, gas_limit: int, schedule_block: int) -> int:
+    """Return the gas limit that a timer has in the lane: governance may hold older ones to the cap. Decision: D-13."""
+    is_older = schedule_block < rules.params.lane.activation_height
+    return min(gas_limit, lane_cap(rules)) if is_older and rules.params.lane.clamps_gas_limit else gas_limit
 
 
 def block_events(block: Block) -> Iterator[EventRecord]:

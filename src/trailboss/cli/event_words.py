@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from trailboss.chain import Event
 from trailboss.cli.output import SHORT_DIGITS, clipped, words
+from trailboss.governance.rules import GOVERNED
 from trailboss.model import events as names
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
@@ -32,12 +33,14 @@ def _protocol_words(event: Event, facts: Mapping[str, Any], width: int) -> str:
         case names.TIMER_SCHEDULED:
             payer = _payer_words(event, facts, width)
             return (
-                f"for height {facts['height']}, calls {facts['handler']}, at most {facts['gas_limit']:,} cycles{payer}"
+                f"for height {facts['height']}, calls {facts['handler']}, at most {facts['gas_limit']:,} cycles"
+                f"{_offer_words(facts)}{payer}"
             )
         case names.TIMER_FIRED:
             how = "reverted, " if facts["reverted"] else ""
             used = f"{facts['cycles_used']:,} cycles, {facts['cells_used']:,} cells"
-            return f"{how}{used}, {format_cby(facts['fee_paid'])} CBY{_payer_words(event, facts, width)}"
+            tip = f", {format_cby(facts['tip'])} as tip" if facts["tip"] else ""
+            return f"{how}{used}, {format_cby(facts['fee_paid'])} CBY{tip}{_payer_words(event, facts, width)}"
         case names.TIMER_DEFERRED:
             return f"due at {facts['height']}, waits: {facts['reason']}"
         case names.TIMER_UNFUNDED:
@@ -45,9 +48,30 @@ def _protocol_words(event: Event, facts: Mapping[str, Any], width: int) -> str:
             return f"a fire costs up to {needed} CBY, its payer held {held}"
         case names.TIMER_EXPIRED:
             return f"could fire up to {facts['expires_at']}"
+        case names.TIMER_PRIORITY_CLAMPED:
+            return f"priority {facts['stated']:,} a cycle held at {facts['clamped']:,}, all that its max_fee leaves"
+        case names.TIMER_ARGUMENT_DEPRECATED:
+            return f"{facts['argument']} has no effect"
+        case names.PARAMETER_SET:
+            path = ".".join(GOVERNED.get(facts["key"], (words(facts["key"]),)))
+            return f"{path} is {facts['value']:,}"
+        case names.LANE_ACTIVATED:
+            return f"the timer lane begins at height {facts['height']}, lane basefee {facts['basefee']:,}"
+        case names.AGENT_SET:
+            return f"bids through {_value_words(facts['agent'], width)}" if facts["agent"] else "has no agent any more"
+        case names.AGENT_FALLBACK:
+            agent = f", agent {_value_words(facts['agent'], width)}" if facts["agent"] else ""
+            return f"bids as the default agent: {facts['reason']}{agent}"
         case _:
             rest = {name: value for name, value in facts.items() if name != "timer_id"}
             return ", ".join(f"{name} {_value_words(value, width)}" for name, value in rest.items())
+
+
+def _offer_words(facts: Mapping[str, Any]) -> str:
+    """Return the two fees of a timer that carries them. Spec: CIP-1v3 §6."""
+    if "max_fee_per_cycle" not in facts:
+        return ""
+    return f", max fee {facts['max_fee_per_cycle']:,}, tip {facts['max_priority_fee_per_cycle']:,}"
 
 
 def _payer_words(event: Event, facts: Mapping[str, Any], width: int) -> str:

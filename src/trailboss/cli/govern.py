@@ -1,7 +1,8 @@
 """``trailboss govern``: system instructions, from an account that may send them."""
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -10,7 +11,7 @@ from trailboss.chain.development import DEPLOYER
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import Signer, find_actor, find_timer, open_chain, resolve_signer
 from trailboss.cli.options import DIRECTORY, AsJson, Directory, Key, complete_account
-from trailboss.cli.parsing import read_file
+from trailboss.cli.parsing import SHOWN_MAX, parse_number, read_file
 from trailboss.cli.receipts import send, show_receipts
 from trailboss.governance.rules import GOVERNED
 from trailboss.model.configs import amount_of
@@ -41,6 +42,14 @@ TimerId = Annotated[str, typer.Argument(metavar="ID", help="Its id, or the first
 Number = int | None
 PARAMETERS = {".".join(path): key for key, path in GOVERNED.items()}
 """Key of SetGovParam by the path of the parameter that it sets."""
+ACTIVATION: Final = "lane.activation_height"
+SWITCHES: Final = ("lane.clamps_gas_limit",)
+SWITCH_WORDS: Final = {"on": 1, "1": 1, "off": 0, "0": 0}
+WEIGHTS: Final = ("lane.weight_min", "lane.weight_max")
+WEIGHT_UNIT: Final = 10**9
+"""What a weight of 1.0 is. Decision: D-11."""
+MULTIPLIERS: Final = ("lane.tier_economy", "lane.tier_standard", "lane.tier_fast", "lane.tier_urgent")
+_AHEAD: Final = re.compile(r"\+(\d{1,20})", re.ASCII)
 
 
 @govern.command("timer-config")
@@ -65,7 +74,7 @@ def timer_config(
         "max_timers_per_actor": max_timers_per_actor,
         "gc_cycles_per_block": gc_cycles_per_block,
     }
-    signer = _signer(sender, private_key)
+    signer = governing_signer(sender, private_key)
     with open_chain(directory) as chain:
         present = chain.rules().timer
         values = _merged(given, {name: getattr(present, name) for name in given})
@@ -104,7 +113,7 @@ def basefee_config(
         "block_access_target": block_access_target,
         "access_weight_scalar_ppm": access_weight_scalar_ppm,
     }
-    signer = _signer(sender, private_key)
+    signer = governing_signer(sender, private_key)
     with open_chain(directory) as chain:
         config = chain.rules().basefee
         present = (
@@ -134,7 +143,7 @@ def multipliers(
 ) -> None:
     """Set the fee multipliers of the lanes, in parts of 10,000; those not given stay as they are."""
     given = {"user": user, "runner": runner, "timer": timer, "system": system}
-    signer = _signer(sender, private_key)
+    signer = governing_signer(sender, private_key)
     with open_chain(directory) as chain:
         present = chain.rules().multipliers
         values = _merged(given, {name: getattr(present, name) for name in given})
@@ -150,7 +159,7 @@ def cancel_timer(
     as_json: AsJson = False,
 ) -> None:
     """Cancel anybody's timer."""
-    signer = _signer(sender, private_key)
+    signer = governing_signer(sender, private_key)
     with open_chain(directory) as chain:
         _govern(chain, signer, CancelTimer(find_timer(chain, timer_id)), as_json=as_json)
 
@@ -167,7 +176,7 @@ def extend_timer(
     as_json: AsJson = False,
 ) -> None:
     """Move the last height at which anybody's timer may fire."""
-    signer = _signer(sender, private_key)
+    signer = governing_signer(sender, private_key)
     with open_chain(directory) as chain:
         _govern(chain, signer, ExtendTimer(find_timer(chain, timer_id), expires_at), as_json=as_json)
 
@@ -183,7 +192,15 @@ def set_parameter(
             autocompletion=lambda incomplete: [name for name in PARAMETERS if name.startswith(incomplete)],
         ),
     ],
-    value: Annotated[int, typer.Argument(metavar="VALUE", min=0, max=U64_MAX, help="A number.", show_default=False)],
+    value: Annotated[
+        str,
+        typer.Argument(
+            metavar="VALUE",
+            help="A number. Of lane.activation_height also +N, blocks ahead of the present one; of multipliers and "
+            "weights also a decimal number, as 1.5; of a switch on or off.",
+            show_default=False,
+        ),
+    ],
     sender: Governor = None,
     private_key: Key = None,
     directory: Directory = DIRECTORY,
@@ -195,9 +212,10 @@ def set_parameter(
             f"{path!r} is not set by this instruction",
             f"give one of {', '.join(PARAMETERS)}; timer-config, basefee-config and multipliers set others",
         )
-    signer = _signer(sender, private_key)
+    signer = governing_signer(sender, private_key)
     with open_chain(directory) as chain:
-        _govern(chain, signer, SetGovParam(PARAMETERS[path], value.to_bytes(8, "big")), as_json=as_json)
+        number = _setting(chain, path, value)
+        _govern(chain, signer, SetGovParam(PARAMETERS[path], number.to_bytes(8, "big")), as_json=as_json)
 
 
 @govern.command()
@@ -212,12 +230,41 @@ def upgrade(
     as_json: AsJson = False,
 ) -> None:
     """Replace the code of an actor; its storage and its timers stay."""
-    code, signer = read_file(file, "source"), _signer(sender, private_key)
+    code, signer = read_file(file, "source"), governing_signer(sender, private_key)
     with open_chain(directory) as chain:
         _govern(chain, signer, UpgradeActor(find_actor(chain, actor), code), as_json=as_json)
 
 
-def _signer(who: str | None, key: str | None) -> Signer:
+def _setting(chain: Chain, path: str, text: str) -> int:
+    """Return the number that a parameter is to be set to.
+
+    Raises:
+        Mistake: If the text is none, or does not fit 64 bits.
+    """
+    ahead = _AHEAD.fullmatch(text)
+    if path == ACTIVATION and ahead is not None:
+        number = chain.height + int(ahead[1])
+    elif path in SWITCHES:
+        number = _switch(path, text)
+    elif path in WEIGHTS:
+        number = parse_number(path, text, WEIGHT_UNIT)
+    elif path in MULTIPLIERS:
+        number = parse_number(path, text, chain.params.fees.lane_multiplier_unit)
+    else:
+        number = parse_number(path, text)
+    if number > U64_MAX:
+        raise Mistake(f"{path} {number} is too large", f"{U64_MAX} is the most that its 8 bytes hold")
+    return number
+
+
+def _switch(path: str, text: str) -> int:
+    if text.lower() not in SWITCH_WORDS:
+        raise Mistake(f"{path} {text[:SHOWN_MAX]!r} is neither on nor off", "write on or off")
+    return SWITCH_WORDS[text.lower()]
+
+
+def governing_signer(who: str | None, key: str | None) -> Signer:
+    """Return who signs a system instruction: the deployer unless told otherwise."""
     return resolve_signer(DEPLOYER if who is None and key is None else who, key)
 
 

@@ -15,11 +15,23 @@ COMMANDS: Final = (
     Entry("deploy", "deploy:deploy", ACT, "Deploy an actor and fund it, in one block."),
     Entry("call", "call:call", ACT, "Call a handler of an actor, in a block of its own."),
     Entry("send", "send:send_money", ACT, "Move money to an account or an actor, in a block of its own."),
+    Entry("schedule", "schedule:schedule", ACT, "Schedule a timer without an actor of one's own."),
     Entry("mine", "mine:mine", ACT, "Build blocks without transactions; due timers run in them."),
     Entry("govern", "govern:govern", ACT, "Send system instructions, as the deployer."),
+    Entry("activation", "activation:activation", ACT, "Rehearse the activation of the timer lane, and vote for it."),
     Entry("reorg", "reorg:reorg", ACT, "Drop the last blocks: clock, timers, money, everything goes back."),
     Entry("timers", "timers:timers", LOOK, "List timers: live ones by height, ended ones the latest first."),
     Entry("timer", "timers:timer", LOOK, "Look at one timer."),
+    Entry(
+        "block",
+        "block:block",
+        LOOK,
+        "Look at one block: its header, transactions, receipts and events, or how it chose among its due timers.",
+    ),
+    Entry("quote", "quote:quote", LOOK, "Say what a timer scheduled now would cost, and how often one would have run."),
+    Entry(
+        "runway", "runway:runway", LOOK, "Tell how many fires a purse still pays for, and in which block it runs dry."
+    ),
     Entry("balance", "balance:balance", LOOK, "Tell what accounts and actors hold."),
     Entry("events", "events:events", LOOK, "List what happened, oldest first."),
     Entry("params", "params:params", LOOK, "Tell the parameters in force in the next block, and who set them."),

@@ -87,9 +87,10 @@ def _settings(chain: Chain) -> Iterator[Setting]:
             path = f"{subject}.{field.name}"
             before = getattr(getattr(chain.params, subject), field.name)
             value = governed.get(path, getattr(getattr(rules.params, subject), field.name))
-            origin = "genesis" if path in chain.genesis.overrides else "preset"
+            default = getattr(getattr(preset, subject), field.name)
+            origin = "genesis" if path in chain.genesis.overrides or before != default else "preset"
             set_by = origin if value == before else "governance"
-            yield Setting(path, value, getattr(getattr(preset, subject), field.name), set_by)
+            yield Setting(path, value, default, set_by)
     unit = chain.params.fees.lane_multiplier_unit
     for name in LaneMultipliers.__struct_fields__:
         value = getattr(rules.multipliers, name)

@@ -14,6 +14,7 @@ from trailboss.primitives.units import BASE_UNITS_PER_CBY, CBY_DECIMALS
 """Digits of CBY behind the point: 10⁹ base units are one."""
 _BASE_UNITS: Final = re.compile(r"\d[\d_]*", re.ASCII)
 _CBY: Final = re.compile(r"(?P<whole>\d[\d_]*)(?:\.(?P<part>\d+))? ?cby", re.ASCII | re.IGNORECASE)
+_DECIMAL: Final = re.compile(r"(?P<whole>\d+)\.(?P<part>\d+)", re.ASCII)
 _INTEGER: Final = re.compile(r"-?\d[\d_]*", re.ASCII)
 SHOWN_MAX: Final = 60
 """Characters of a wrong value that a message repeats."""
@@ -43,6 +44,35 @@ def parse_amount(text: str) -> int:
             f"one base unit is the least: at most {CBY_DECIMALS} decimals of CBY",
         )
     return int(match["whole"]) * BASE_UNITS_PER_CBY + int(part.ljust(CBY_DECIMALS, "0"))
+
+
+def parse_number(name: str, text: str, unit: int = 1) -> int:
+    """Return a number of parts: digits alone are parts, with a decimal point they are multiples of a unit.
+
+    >>> parse_number("weight", "1_000"), parse_number("weight", "1.5", 10_000)
+    (1000, 15000)
+
+    Args:
+        name: What it is, for the message.
+        text: As typed, not below zero.
+        unit: Parts of 1.0; 1 if only whole numbers make sense.
+
+    Raises:
+        Mistake: For anything else, and for what is no whole number of parts.
+    """
+    # Python reads no integer of thousands of digits, and no parameter has one.
+    is_short = len(text) <= SHOWN_MAX
+    if is_short and _BASE_UNITS.fullmatch(text):
+        return int(text)
+    match = _DECIMAL.fullmatch(text) if is_short and unit > 1 else None
+    if match is None:
+        kinds = "a whole number, as 250_000" if unit == 1 else "a whole number of parts, as 15_000, or a decimal as 1.5"
+        raise Mistake(f"{name} {_shown(text)} is not a number", f"write {kinds}")
+    scale: int = 10 ** len(match["part"])
+    parts, rest = divmod(int(match["whole"] + match["part"]) * unit, scale)
+    if rest:
+        raise Mistake(f"{name} {_shown(text)} is too fine", f"it is kept in parts of 1/{unit:,}")
+    return parts
 
 
 def parse_payload(text: str, *, as_cbor: bool = False) -> bytes:

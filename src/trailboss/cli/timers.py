@@ -13,7 +13,7 @@ from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Directory, Limit
 from trailboss.cli.output import Cell, Column, console, note, print_json, print_pairs, print_table
 from trailboss.primitives.units import U64_MAX
 
-State = Literal["live", "due", "deferred", "fired", "expired", "unfunded", "cancelled", "all"]
+State = Literal["live", "due", "deferred", "over-cap", "priced-out", "fired", "expired", "unfunded", "cancelled", "all"]
 COLUMNS = (
     Column("timer"),
     Column("height", right=True),
@@ -25,13 +25,19 @@ COLUMNS = (
     Column("expires after", right=True, extra=True),
     Column("tier", extra=True),
 )
+FEE_COLUMNS = (Column("max fee", right=True, extra=True), Column("tip", right=True, extra=True))
+"""Besides, once the timer lane is active."""
 
 
 def timers(
     actor: Annotated[str | None, typer.Option(metavar="ACTOR", help="Only this actor's.")] = None,
     payer: Annotated[str | None, typer.Option(metavar="ACTOR", help="Only those that this account pays for.")] = None,
     state: Annotated[
-        State, typer.Option(help="live is everything that has not ended, due and deferred timers included.")
+        State,
+        typer.Option(
+            help="live is everything that has not ended, due and deferred timers included; over-cap and priced-out are "
+            "what the timer lane keeps waiting.",
+        ),
     ] = "live",
     from_height: Annotated[int, typer.Option(min=0, max=U64_MAX, metavar="H", help="Due at this height or later.")] = 0,
     to_height: Annotated[
@@ -66,7 +72,9 @@ def _show(chain: Chain, entries: list[TimerEntry], state: str, *, more: bool, as
         return
     if entries:
         title = f"{'Timers' if state == 'all' else f'{state.capitalize()} timers'} after block {chain.height}"
-        print_table(title, COLUMNS, [_row(entry) for entry in entries])
+        has_lane = chain.rules().lane is not None
+        columns = COLUMNS + FEE_COLUMNS if has_lane else COLUMNS
+        print_table(title, columns, [_row(entry) + (_fees(entry) if has_lane else ()) for entry in entries])
     else:
         note(f"no such timers after block {chain.height}; {chain.timer_count()} are live")
     if more:
@@ -87,6 +95,12 @@ def _row(entry: TimerEntry) -> tuple[Cell, ...]:
         entry.expires_at,
         entry.tier or entry.deferred_for,
     )
+
+
+def _fees(entry: TimerEntry) -> tuple[Cell, ...]:
+    if entry.max_fee_per_cycle is None or entry.max_priority_fee_per_cycle is None:
+        return entry.fees, None
+    return f"{entry.max_fee_per_cycle:,}", f"{entry.max_priority_fee_per_cycle:,}"
 
 
 timer = typer.Typer(no_args_is_help=True, add_completion=False, help="Look at one timer.")
@@ -117,10 +131,7 @@ def explain(
 def _tell(life: TimerLife) -> None:
     printer = console()
     printer.print(f"timer {life.timer_id}: {life.state}", markup=False, soft_wrap=True)
-    pairs = [(f"block {step.block_height}", step.story) for step in life.steps]
-    if life.outlook:
-        pairs.append(("next", life.outlook))
-    print_pairs(printer, pairs, indent="  ")
+    print_pairs(printer, life.lines(), indent="  ")
 
 
 def _document(life: TimerLife) -> dict[str, object]:
@@ -128,4 +139,11 @@ def _document(life: TimerLife) -> dict[str, object]:
         {"block_height": step.block_height, "event": step.event.name, "story": step.story, "data": step.event.data}
         for step in life.steps
     ]
-    return {"timer_id": life.timer_id, "state": life.state, "steps": steps, "outlook": life.outlook or None}
+    return {
+        "timer_id": life.timer_id,
+        "state": life.state,
+        "steps": steps,
+        "waited": life.waited or None,
+        "waits": life.waits,
+        "outlook": life.outlook or None,
+    }

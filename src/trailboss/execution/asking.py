@@ -4,6 +4,7 @@ from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
 from trailboss.fees.settlement import Prices
+from trailboss.mechanisms.base import Memoryless
 from trailboss.model.blocks import Origin
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import Cells, Cycles, Price
@@ -43,7 +44,7 @@ def ask(
         meter: What it may use, and then what it has used.
     """
     overlay = Overlay(store)
-    session = BlockSession(context, overlay, Ledger(overlay), queue, engine)
+    session = BlockSession(context, overlay, Ledger(overlay), queue, engine, Memoryless())
     envelope = Envelope(
         origin=Origin.TRANSACTION,
         origin_hash=ZERO_HASH,

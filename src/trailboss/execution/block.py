@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from trailboss.crypto.digest import merkle_root
 from trailboss.execution.delivery import deliver_timers
 from trailboss.execution.frames import run_handler
+from trailboss.execution.lane import close_market
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.mailbox import MESSAGE_HANDLER, charge_message, take_messages
+from trailboss.execution.recording import finish_record
 from trailboss.execution.session import BlockContext, BlockSession, Scope
 from trailboss.execution.settling import Body, Run, run_envelope
 from trailboss.execution.transaction import apply_transaction
@@ -66,7 +68,7 @@ def apply_block(
         InvariantError: If the chain contradicts itself; it must not go on.
     """
     overlay = Overlay(store)
-    session = BlockSession(context, overlay, Ledger(overlay), queue, engine)
+    session = BlockSession(context, overlay, Ledger(overlay), queue, engine, mechanism)
     # Epoch maintenance reads timers that come near, and writes nothing.
     queue.advance(context.height)
     if mechanism.policy.phase is Phase.BEFORE_TRANSACTIONS:
@@ -76,6 +78,8 @@ def apply_block(
         deliver_timers(session, mechanism)
     _deliver_messages(session)
     _close(session)
+    if session.decisions is not None:
+        session.decisions = finish_record(session, session.decisions)
     state_root = store.commit(context.height, overlay.changes())
     block = _seal(session, accepted, state_root)
     return Applied(block, refused)
@@ -123,6 +127,7 @@ def _close(session: BlockSession) -> None:
         raise InvariantError(f"{len(session.reservations)} reserved timers neither ran nor were cancelled")
     rules, overlay = session.context.rules, session.overlay
     session.write_ends()
+    close_market(session)
     cycle, cell = rules.next_basefees(session.cycles_used, session.cells_used)
     if (cycle, cell) != (rules.cycle_basefee, rules.cell_basefee):
         overlay.write(BASEFEES_KEY, encode_record(Basefees(amount_octets(cycle), amount_octets(cell))))
@@ -145,7 +150,7 @@ def _seal(session: BlockSession, transactions: tuple[Transaction, ...], state_ro
     used = (session.cycles_used, session.cells_used, session.timer_cycles_used)
     hashes = [receipt.origin_hash for receipt in receipts if receipt.origin is Origin.TRANSACTION]
     block = _sealed(session.context, state_root, used, merkle_root(hashes), receipts_root(receipts, events))
-    return replace(block, transactions=transactions, receipts=receipts, events=events)
+    return replace(block, transactions=transactions, receipts=receipts, events=events, decisions=session.decisions)
 
 
 def _sealed(

@@ -6,80 +6,109 @@ how the unfunded are treated; what happens to money, state and events is the sam
 Spec: CIP-5 §5, CIP-5 §6.3, CIP-5 §6.5
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from trailboss.codec.canonical import encode_canonical, fields_encoder
+from trailboss.execution.agents import BUDGET_SPENT, tell_fallback
 from trailboss.execution.frames import run_handler
+from trailboss.execution.joining import join_timers
+from trailboss.execution.lane import open_market
+from trailboss.execution.recording import Recorder
 from trailboss.execution.session import BlockSession, Envelope, Reservation, Scope
 from trailboss.execution.settling import Run, run_envelope
-from trailboss.execution.timers import find_timer, load_timer, remove_timer, write_timer
-from trailboss.fees.settlement import Prices
-from trailboss.mechanisms.base import Charging, Decision, LaneContext, Mechanism, Unfunded, Verdict
+from trailboss.execution.timers import load_timer, remove_timer, write_timer
+from trailboss.mechanisms.base import (
+    Charging,
+    Decision,
+    DueTimers,
+    LaneContext,
+    LaneMarket,
+    LanePolicy,
+    Mechanism,
+    Verdict,
+)
 from trailboss.model.blocks import Origin, ReceiptRecord, Status
+from trailboss.model.decisions import FeeSource
 from trailboss.model.events import TIMER_DEFERRED, TIMER_EXPIRED, TIMER_FIRED, TIMER_UNFUNDED, EventRecord
-from trailboss.model.timers import DeferralReason, Timer, TimerEnd
+from trailboss.model.timers import ASK_AGENT, Timer, TimerEnd
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.vm.meter import Meter
 
 _encode_fired: Final = fields_encoder(
-    "timer_id", "reverted", "cycles_used", "cells_used", "fee_payer", "fee_paid", "refund", "blocks_deferred"
+    "timer_id",
+    "reverted",
+    "cycles_used",
+    "cells_used",
+    "fee_payer",
+    "fee_paid",
+    "refund",
+    "blocks_deferred",
+    "tip",
+    "lane_burned",
 )
 
 
 def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
     """Deliver the block's due timers under a mechanism.
 
-    Spec: CIP-5 §5.1
-    Decision: D-09, D-39
+    Spec: CIP-5 §5.1, CIP-1v3 §3
+    Decision: D-09, D-12, D-39
     """
     # CHECK
-    selection = mechanism.select(_due_timers(session), _lane_context(session))
+    recorder = Recorder()
+    opened = open_market(session)
+    context = _lane_context(session, None if opened is None else opened[0])
+    selection = mechanism.select(_due_timers(session, mechanism.policy), context)
     if mechanism.policy.charging is Charging.ALL_FIRST:
+        decisions = list(selection)
         # CHARGE
-        for decision in selection.decisions:
-            _apply(session, decision)
+        for decision in decisions:
+            _apply(session, decision, recorder)
         # RUN, SETTLE
-        for timer_id in list(session.reservations):
-            _fire(session, timer_id)
+        for decision in decisions:
+            _fire(session, decision, recorder)
     else:
-        for decision in selection.decisions:
-            # CHECK
-            timer = find_timer(session, decision.timer.timer_id)
-            if timer is None:  # A fire before it has cancelled it.
-                continue
-            present = msgspec.structs.replace(decision, timer=timer)
+        # Each decision is asked for only when those before it have been carried out.
+        for decision in selection:
             # CHARGE
-            _apply(session, _rechecked(session, present, mechanism.policy.unfunded))
+            _apply(session, decision, recorder)
             # RUN, SETTLE
-            _fire(session, timer.timer_id)
+            _fire(session, decision, recorder)
+    agent_cycles = 0 if opened is None else opened[1].cycles_used
+    session.decisions = recorder.record(session, mechanism, context, selection.rest(), agent_cycles)
 
 
-def _due_timers(session: BlockSession) -> Iterator[Timer]:
-    """Yield due timers, older heights first, in order of insertion within a height. Spec: CIP-5 §3.2."""
-    for height, _, timer_id in session.queue.due(session.context.height):
-        yield load_timer(session, height, timer_id)
+def _due_timers(session: BlockSession, policy: LanePolicy) -> DueTimers:
+    """Return the due timers, older heights first, in order of insertion within a height. Spec: CIP-5 §3.2."""
+    if policy.joined_max:
+        return join_timers(session, policy.joined_max)
+    due = session.queue.due(session.context.height)
+    return DueTimers(waiting=(load_timer(session, height, timer_id) for height, _, timer_id in due))
 
 
-def _lane_context(session: BlockSession) -> LaneContext:
+def _lane_context(session: BlockSession, market: LaneMarket | None) -> LaneContext:
     rules = session.context.rules
     cycle_basefee, cell_basefee = rules.timer_basefees()
+    lane_cycles_max = rules.params.timers.lane_cycles_per_block
     return LaneContext(
         height=session.context.height,
         cycle_basefee=cycle_basefee,
         cell_basefee=cell_basefee,
         max_cells_per_fire=rules.timer.max_cells_per_fire,
-        lane_cycles_max=rules.params.timers.lane_cycles_per_block,
+        lane_cycles_max=lane_cycles_max,
         gc_cycles_max=rules.timer.gc_cycles_per_block,
         gc_cycles_per_timer=rules.params.timers.gc_cycles_per_timer,
         balance_of=session.ledger.balance,
+        lane_cycles_left=lambda: lane_cycles_max - session.timer_cycles_used,
+        market=market,
     )
 
 
-def _apply(session: BlockSession, decision: Decision) -> None:
+def _apply(session: BlockSession, decision: Decision, recorder: Recorder) -> None:
     """Carry out one decision up to the point where a handler would run. Spec: CIP-5 §5.1, CIP-5 §5.4."""
+    recorder.decided(decision)
     facts: dict[str, object]
     match decision.verdict:
         case Verdict.FIRE:
@@ -98,36 +127,21 @@ def _apply(session: BlockSession, decision: Decision) -> None:
             _defer(session, decision)
 
 
-def _rechecked(session: BlockSession, decision: Decision, unfunded: Unfunded) -> Decision:
-    """Hold a decision to fire against what the fires before it have used and spent. Decision: D-12."""
-    if decision.verdict is not Verdict.FIRE:
-        return decision
-    timer = decision.timer
-    left = session.context.rules.params.timers.lane_cycles_per_block - session.timer_cycles_used
-    available = session.ledger.balance(timer.fee_payer)
-    if timer.gas_limit > left:
-        return msgspec.structs.replace(decision, verdict=Verdict.DEFER, reason=DeferralReason.LANE_FULL)
-    if available >= decision.max_cost:
-        return decision
-    if unfunded is Unfunded.REMOVE:
-        return msgspec.structs.replace(decision, verdict=Verdict.UNFUND, available=available)
-    return msgspec.structs.replace(decision, verdict=Verdict.DEFER, reason=DeferralReason.UNFUNDED)
-
-
 def _reserve(session: BlockSession, decision: Decision) -> None:
     """Take a timer's worst-case cost from its fee payer and the timer from the store. Spec: CIP-5 §6.3."""
     timer = decision.timer
     session.ledger.debit(timer.fee_payer, decision.max_cost)
-    prices = Prices(decision.cycle_price, decision.cell_price)
-    session.reservations[timer.timer_id] = Reservation(timer, decision.max_cost, prices)
+    session.reservations[timer.timer_id] = Reservation(
+        timer, decision.max_cost, decision.prices, decision.gas_limit, decision.agent_cycles
+    )
     remove_timer(session, timer)
-    session.queue.cancel(timer.timer_id)
+    session.take_out(timer.timer_id)
 
 
 def _end(session: BlockSession, timer: Timer, end: TimerEnd, event: str, facts: dict[str, object]) -> None:
     """Remove a timer that does not run, with its one event. Decision: D-27, D-35, D-38."""
     remove_timer(session, timer)
-    session.queue.cancel(timer.timer_id)
+    session.take_out(timer.timer_id)
     session.count_end(end)
     _block_event(session, event, timer, facts)
 
@@ -140,47 +154,52 @@ def _defer(session: BlockSession, decision: Decision) -> None:
     timer, reason = decision.timer, decision.reason
     if timer.deferred_for == reason:
         return
-    since = timer.deferred_since or session.context.height
-    write_timer(session, msgspec.structs.replace(timer, deferred_since=since, deferred_for=str(reason)))
+    told = msgspec.structs.replace(timer, deferred_for=str(reason))
+    write_timer(session, told)
+    session.follower.replace(told)
     facts = {"reason": str(reason), "gas_limit": timer.gas_limit, "height": timer.height}
     _block_event(session, TIMER_DEFERRED, timer, facts)
 
 
-def _fire(session: BlockSession, timer_id: bytes) -> None:
+def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None:
     """Run a reserved timer's handler, unless an earlier one of this block has cancelled it. Spec: CIP-5 §5.2."""
     # CHECK
-    reservation = session.reservations.pop(timer_id, None)
+    reservation = session.reservations.pop(decision.timer.timer_id, None)
     if reservation is None:
         return
     timer = reservation.timer
-    rules = session.context.rules
     envelope = Envelope(
         origin=Origin.TIMER,
         origin_hash=ZERO_HASH,
         sender=timer.actor,
         signer=timer.actor,
         payer=timer.fee_payer,
-        cycles_limit=timer.gas_limit,
-        cells_limit=rules.timer.max_cells_per_fire,
+        cycles_limit=reservation.gas_limit,
+        cells_limit=session.context.rules.timer.max_cells_per_fire,
+        intrinsic_cycles=reservation.used_cycles,
         prices=reservation.prices,
-        timer_id=timer_id,
+        timer_id=timer.timer_id,
         actor=timer.actor,
     )
+    if decision.fee_source is FeeSource.FALLBACK and timer.fees == ASK_AGENT:
+        tell_fallback(session, timer, session.ledger.account(timer.actor).agent, BUDGET_SPENT)
 
     def body(scope: Scope, meter: Meter) -> Run:
         outcome = run_handler(scope, timer.actor, timer.handler, timer.payload, sender=timer.actor, meter=meter)
         return Run(outcome.return_value, outcome.error)
 
     # RUN, SETTLE
+    lane_burned = session.lane_burned
     receipt = run_envelope(session, envelope, reservation.amount, body)
-    session.count_end(TimerEnd.FIRED)
+    session.count_fire(timer.actor, reservation.prices.cycle_tip)
     session.timer_cycles_used += receipt.cycles_used
-    session.receipts.append(msgspec.structs.replace(receipt, events=(*receipt.events, _fired(session, timer, receipt))))
+    recorder.fired(timer.timer_id, decision.rank, receipt.cycles_used)
+    event = _fired(session, timer, receipt, session.lane_burned - lane_burned)
+    session.receipts.append(msgspec.structs.replace(receipt, events=(*receipt.events, event)))
 
 
-def _fired(session: BlockSession, timer: Timer, receipt: ReceiptRecord) -> EventRecord:
+def _fired(session: BlockSession, timer: Timer, receipt: ReceiptRecord, lane_burned: int) -> EventRecord:
     """Return the event of a natural fire, reverted ones included. Decision: D-27."""
-    waited = session.context.height - timer.deferred_since if timer.deferred_since else 0
     facts = _encode_fired(
         timer_id=timer.timer_id,
         reverted=receipt.status is Status.REVERTED,
@@ -189,7 +208,9 @@ def _fired(session: BlockSession, timer: Timer, receipt: ReceiptRecord) -> Event
         fee_payer=timer.fee_payer,
         fee_paid=receipt.fee_paid,
         refund=receipt.refund,
-        blocks_deferred=waited,
+        blocks_deferred=session.context.height - timer.height,
+        tip=receipt.tip,
+        lane_burned=lane_burned,
     )
     return EventRecord(TIMER_FIRED, timer.actor, facts, timer.timer_id)
 

@@ -22,6 +22,7 @@ from typing import Any, Final, TypeVar
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.crypto.digest import domain_digest
 from trailboss.governance.rules import DEPLOYERS_KEY, ECONOMY_KEY
+from trailboss.mechanisms.lane import NAME as LANE
 from trailboss.mechanisms.registry import build_mechanism
 from trailboss.model.actors import Account, encode_account
 from trailboss.model.blocks import HEADER_VERSION, Block, Header, header_hash
@@ -34,6 +35,7 @@ from trailboss.state.keys import account_key
 from trailboss.state.store import Store
 
 Kind = TypeVar("Kind", list[Any], dict[str, Any])
+ACTIVATION: Final = "lane.activation_height"
 KEYS: Final = ("chain_id", "preset", "mechanism", "proposer", "system_deployers", "accounts", "params")
 
 
@@ -61,7 +63,13 @@ class Genesis:
 
     def params(self) -> ChainParams:
         """Return the chain's parameters; see `load_params` for what it refuses."""
-        return load_params(self.preset, self.overrides)
+        overrides = dict(self.overrides)
+        if self.mechanism == LANE and overrides.setdefault(ACTIVATION, 1) != 1:
+            raise ConfigurationError(
+                f"{ACTIVATION} = {overrides[ACTIVATION]} contradicts mechanism {LANE!r}, which is active from block 1; "
+                "start with another mechanism to activate the lane later"
+            )
+        return load_params(self.preset, overrides)
 
     def instance_id(self) -> bytes:
         """Return the digest of all of it, 32 bytes: two chains with one id still differ in this."""

@@ -8,7 +8,7 @@ from trailboss.crypto.digest import domain_digest
 from trailboss.execution import timers
 from trailboss.execution.mailbox import send_message
 from trailboss.execution.session import Scope
-from trailboss.model.effects import EventEmitted
+from trailboss.model.effects import AgentSet, EventEmitted
 from trailboss.model.events import PROTOCOL_TOPICS, EventRecord
 from trailboss.model.timers import TimerRequest
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -100,6 +100,47 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         """Cancel a timer. Spec: CIP-5 §4.1."""
         self._check_writable("cancel_timer")
         timers.cancel_timer(self.scope, timer_id, self.frame.actor)
+
+    def set_agent(self, agent: bytes | None) -> None:
+        """Have another actor, this one itself, or nobody price this actor's timers that are scheduled from now on.
+
+        Spec: CIP-1v3 §7
+        Decision: D-17
+        """
+        # CHECK
+        self._check_writable("set_gas_bidding_agent")
+        ledger = self.scope.session.ledger
+        found = None if agent is None else ledger.find(agent)
+        if agent is not None and (found is None or not found.code_hash):
+            shown = str(Address(agent))
+            raise Rejection(RejectionReason.NOT_FOUND, f"there is no actor at {shown} to price timers", agent=shown)
+        # RUN
+        account = ledger.account(self.frame.actor)
+        account.agent = b"" if agent is None else agent
+        ledger.put(self.frame.actor, account)
+        self.scope.effects.append(AgentSet(self.frame.actor, account.agent))
+
+    def timer_lane(self) -> Mapping[str, object]:
+        """Return the timer lane's prices and limits in this block. Spec: CIP-1v3 §7.2, CIP-1v3 §7.3."""
+        block = self.scope.session.context
+        rules, lane = block.rules, block.rules.params.lane
+        cycle_basefee, cell_basefee = rules.timer_basefees()
+        return {
+            "active": rules.lane is not None,
+            "basefee_lane_timer": rules.lane_basefee(),
+            "basefee_cycle": cycle_basefee,
+            "basefee_cell": cell_basefee,
+            "previous_block_p50_priority_tip_per_cycle": 0 if rules.lane is None else rules.lane.previous_tip,
+            "last_block_cycle_usage": block.parent_cycles_used,
+            "max_cycles_per_fire": timers.gas_limit_max(rules),
+            "priority_tier_multipliers": {
+                "economy": lane.tier_economy,
+                "standard": lane.tier_standard,
+                "fast": lane.tier_fast,
+                "urgent": lane.tier_urgent,
+            },
+            "priority_tier_unit": rules.params.fees.lane_multiplier_unit,
+        }
 
     def emit_event(self, name: str, octets: bytes) -> int:
         """Emit an event; every byte of name and data is a cell. Source: cowboy-facts §2.5."""

@@ -7,8 +7,10 @@ import msgspec
 from trailboss.execution.ledger import Ledger
 from trailboss.fees.settlement import Prices
 from trailboss.governance.rules import SCHEDULER_KEY, Rules
+from trailboss.mechanisms.base import Follower
 from trailboss.model.blocks import Origin, ReceiptRecord
-from trailboss.model.configs import SchedulerTotals, decode_record, encode_record
+from trailboss.model.configs import JoiningGap, SchedulerTotals, decode_record, encode_record
+from trailboss.model.decisions import DecisionRecord
 from trailboss.model.effects import Effect
 from trailboss.model.events import EventRecord
 from trailboss.model.timers import Timer, TimerEnd
@@ -29,6 +31,7 @@ class BlockContext:
         timestamp_ms: Of the block, milliseconds since 1970.
         parent: Hash of the header before.
         proposer: Who gets the tips, 20 bytes.
+        parent_cycles_used: Cycles that the block before has used.
         rules: Everything governed.
     """
 
@@ -38,6 +41,7 @@ class BlockContext:
     timestamp_ms: int
     parent: bytes
     proposer: bytes
+    parent_cycles_used: int
     rules: Rules
 
 
@@ -48,11 +52,15 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
         timer: The timer.
         amount: Base units taken from its fee payer.
         prices: The prices they were taken at.
+        gas_limit: Cycles the fire may use.
+        used_cycles: Cycles that count as used before it runs: those of its agent's question.
     """
 
     timer: Timer
     amount: Amount
     prices: Prices
+    gas_limit: Cycles
+    used_cycles: Cycles
 
 
 @dataclass(slots=True)
@@ -65,11 +73,17 @@ class BlockSession:
         ledger: Accounts over the overlay.
         queue: The calendar queue; it follows what transactions commit.
         engine: What runs actor code.
+        follower: Hears what becomes of due timers: the block's mechanism.
         reservations: Due timers pre-charged and not yet run, by id, in order.
         ends: Timers that the block itself has ended, by path; written to the totals once, when it closes.
         cycles_used: By everything so far.
         cells_used: By everything so far.
         timer_cycles_used: By fires so far.
+        tips: Tip per cycle of each fire, in order.
+        fires: Fires so far by actor.
+        lane_burned: Base units that the lane basefee has burned so far.
+        gaps: Due timers that the block has left out of the lane. Decision: D-51.
+        decisions: How the block chose among its due timers, once it has.
     """
 
     context: BlockContext
@@ -77,6 +91,7 @@ class BlockSession:
     ledger: Ledger
     queue: TimerQueue
     engine: Engine
+    follower: Follower
     receipts: list[ReceiptRecord] = field(default_factory=list)
     events: list[EventRecord] = field(default_factory=list)
     reservations: dict[bytes, Reservation] = field(default_factory=dict)
@@ -84,6 +99,11 @@ class BlockSession:
     cycles_used: int = 0
     cells_used: int = 0
     timer_cycles_used: int = 0
+    tips: list[int] = field(default_factory=list)
+    fires: dict[bytes, int] = field(default_factory=dict)
+    lane_burned: int = 0
+    gaps: tuple[JoiningGap, ...] = ()
+    decisions: DecisionRecord | None = None
 
     def totals(self) -> SchedulerTotals:
         """Return the running totals over all timers, as they stand."""
@@ -106,6 +126,17 @@ class BlockSession:
     def count_end(self, end: TimerEnd) -> None:
         """Count one more timer that the block has ended, outside any transaction."""
         self.ends[end] = self.ends.get(end, 0) + 1
+
+    def count_fire(self, actor: bytes, tip: int) -> None:
+        """Count a fire: one more timer ended, one more fire of its actor, one vote for the median tip."""
+        self.count_end(TimerEnd.FIRED)
+        self.fires[actor] = self.fires.get(actor, 0) + 1
+        self.tips.append(tip)
+
+    def take_out(self, timer_id: bytes) -> None:
+        """Take a timer out of the queue and tell the mechanism that it has left."""
+        self.queue.cancel(timer_id)
+        self.follower.leave(timer_id)
 
     def write_ends(self) -> None:
         """Write what `count_end` has counted to the totals."""

@@ -15,20 +15,26 @@ from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees.settlement import settle
 from trailboss.model.blocks import ReceiptRecord, Status
 from trailboss.model.effects import (
+    AgentSet,
     Effect,
     EventEmitted,
     MessageSent,
     ReservedTimerCancelled,
+    TimerArgumentDeprecated,
     TimerCancelled,
     TimerExtended,
+    TimerPriorityClamped,
     TimerScheduled,
 )
 from trailboss.model.events import (
+    AGENT_SET,
     MESSAGE_SENT,
+    TIMER_ARGUMENT_DEPRECATED,
     TIMER_CANCELLED,
     TIMER_CANCELLED_BY_GOVERNANCE,
     TIMER_EXTENDED,
     TIMER_EXTENDED_BY_GOVERNANCE,
+    TIMER_PRIORITY_CLAMPED,
     TIMER_SCHEDULED,
     EventRecord,
 )
@@ -58,7 +64,9 @@ class Run(msgspec.Struct, frozen=True, gc=False):
 
 Body = Callable[[Scope, Meter], Run]
 
-_encode_scheduled: Final = fields_encoder("timer_id", "height", "handler", "fee_payer", "gas_limit", "expires_at")
+_SCHEDULED: Final = ("timer_id", "height", "handler", "fee_payer", "gas_limit", "expires_at")
+_encode_scheduled: Final = fields_encoder(*_SCHEDULED)
+_encode_priced: Final = fields_encoder(*_SCHEDULED, "max_fee_per_cycle", "max_priority_fee_per_cycle")
 
 
 def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, body: Body) -> ReceiptRecord:
@@ -105,6 +113,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
     session.ledger.credit(envelope.payer, settlement.refund)
     session.ledger.credit(session.context.proposer, settlement.tip)
     session.ledger.burn(settlement.burned)
+    session.lane_burned += settlement.lane_burned
     session.overlay.clear_transient()
     session.cycles_used += cycles
     session.cells_used += cells
@@ -143,7 +152,7 @@ def _commit(session: BlockSession, effect: Effect) -> EventRecord:
             session.queue.place(timer.height, timer.sequence, timer.timer_id)
             return EventRecord(TIMER_SCHEDULED, timer.actor, _scheduled_facts(timer), timer.timer_id)
         case TimerCancelled(timer, by_governance):
-            session.queue.cancel(timer.timer_id)
+            session.take_out(timer.timer_id)
             return _cancelled(session, timer, 0, by_governance=by_governance)
         case ReservedTimerCancelled(timer, by_governance):
             reservation = session.reservations.pop(timer.timer_id, None)
@@ -152,9 +161,18 @@ def _commit(session: BlockSession, effect: Effect) -> EventRecord:
             session.ledger.credit(timer.fee_payer, reservation.amount)
             return _cancelled(session, timer, reservation.amount, by_governance=by_governance)
         case TimerExtended(timer, by_governance):
+            session.follower.replace(timer)
             facts = {"timer_id": timer.timer_id, "expires_at": timer.expires_at}
             name = TIMER_EXTENDED_BY_GOVERNANCE if by_governance else TIMER_EXTENDED
             return _timer_event(name, timer, facts, emitter=_governance(session) if by_governance else None)
+        case TimerPriorityClamped(timer, stated, clamped):
+            return _timer_event(
+                TIMER_PRIORITY_CLAMPED, timer, {"timer_id": timer.timer_id, "stated": stated, "clamped": clamped}
+            )
+        case TimerArgumentDeprecated(timer, argument):
+            return _timer_event(TIMER_ARGUMENT_DEPRECATED, timer, {"argument": argument})
+        case AgentSet(actor, agent):
+            return EventRecord(AGENT_SET, actor, encode_canonical({"agent": agent}))
         case EventEmitted(event):
             return event
         case MessageSent(sender, target, payload):
@@ -162,14 +180,18 @@ def _commit(session: BlockSession, effect: Effect) -> EventRecord:
 
 
 def _scheduled_facts(timer: Timer) -> bytes:
-    return _encode_scheduled(
-        timer_id=timer.timer_id,
-        height=timer.height,
-        handler=timer.handler,
-        fee_payer=timer.fee_payer,
-        gas_limit=timer.gas_limit,
-        expires_at=timer.expires_at,
-    )
+    facts = {
+        "timer_id": timer.timer_id,
+        "height": timer.height,
+        "handler": timer.handler,
+        "fee_payer": timer.fee_payer,
+        "gas_limit": timer.gas_limit,
+        "expires_at": timer.expires_at,
+    }
+    fees = timer.frozen_fees()
+    if fees is None:
+        return _encode_scheduled(**facts)
+    return _encode_priced(**facts, max_fee_per_cycle=fees[0], max_priority_fee_per_cycle=fees[1])
 
 
 def _cancelled(session: BlockSession, timer: Timer, refund: int, *, by_governance: bool) -> EventRecord:

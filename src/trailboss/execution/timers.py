@@ -11,14 +11,25 @@ from typing import Final
 import msgspec
 
 from trailboss.execution.session import BlockSession, Scope
-from trailboss.model.effects import ReservedTimerCancelled, TimerCancelled, TimerExtended, TimerScheduled
+from trailboss.governance.rules import LaneTerms, Rules
+from trailboss.model.effects import (
+    ReservedTimerCancelled,
+    TimerArgumentDeprecated,
+    TimerCancelled,
+    TimerExtended,
+    TimerPriorityClamped,
+    TimerScheduled,
+)
 from trailboss.model.envelopes import route_payload
 from trailboss.model.timers import (
+    ASK_AGENT,
+    NO_FEES,
     RECORD_VERSION,
     Timer,
     TimerRequest,
     decode_timer,
     encode_timer,
+    freeze_fees,
     timer_id,
 )
 from trailboss.primitives.arithmetic import clamp
@@ -30,34 +41,39 @@ from trailboss.vm.meter import Meter
 
 PENDING: Final = b"timer"
 CANCELLED: Final = b"cancelled"
+BID: Final = "bid"
+"""Argument of earlier versions, withdrawn. Spec: CIP-1v3 §6, CIP-1v3 §13.2."""
 
 
 def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Meter) -> bytes:
     """Accept a timer of ``actor`` and return its id.
 
-    Spec: CIP-5 §4.1, CIP-5 §4.2, CIP-5 §6.1
+    Spec: CIP-5 §4.1, CIP-5 §4.2, CIP-5 §6.1, CIP-1v3 §6
 
     Raises:
-        Rejection: If a rule of §4.2 refuses it; nothing has changed but the meter.
+        Rejection: If a rule of those sections refuses it; nothing has changed but the meter.
         OutOfGas: If the payload's cells do not fit the frame.
     """
-    session = scope.session
-    params, config = session.context.rules.params, session.context.rules.timer
+    session, rules = scope.session, scope.session.context.rules
+    params, config = rules.params, rules.timer
     # CHECK
     height, now = request.height, session.context.height
     check_height(height, now)
+    _check_bid(rules, request)
     if len(request.payload) > params.timers.payload_bytes_max:
         raise _too_long("payload", len(request.payload), params.timers.payload_bytes_max)
     payer = actor if request.fee_payer is None else request.fee_payer
     check_fee_payer(payer, actor, scope.envelope.signer, params.governance.reserved_band_max)
-    gas_limit = config.max_cycles_per_fire if request.gas_limit is None else request.gas_limit
-    if not 1 <= gas_limit <= config.max_cycles_per_fire:
-        raise _outside("gas_limit", gas_limit, 1, config.max_cycles_per_fire)
+    most = gas_limit_max(rules)
+    gas_limit = most if request.gas_limit is None else request.gas_limit
+    if not 1 <= gas_limit <= most:
+        raise _outside("gas_limit", gas_limit, 1, most)
     last = min(now + config.max_ttl_blocks, U64_MAX)
     expires_at = last if request.expires_at is None else request.expires_at
     if not now < expires_at <= last:
         raise _outside("expires_at", expires_at, now + 1, last)
     account = session.ledger.account(actor)
+    fees, clamped = _offer(rules, request, has_agent=bool(account.agent))
     if account.timer_count >= config.max_timers_per_actor:
         limit = config.max_timers_per_actor
         raise Rejection(
@@ -87,10 +103,15 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
         access_limit=request.access_limit or 0,
         expires_at=Height(expires_at),
         schedule_block=now,
+        fees=fees,
     )
     write_timer(session, timer)
     session.overlay.write(transient_key(PENDING, identity), height.to_bytes(8, "big"))
     scope.effects.append(TimerScheduled(timer))
+    if request.has_bid:
+        scope.effects.append(TimerArgumentDeprecated(timer, BID))
+    if clamped is not None:
+        scope.effects.append(TimerPriorityClamped(timer, *clamped))
     return identity
 
 
@@ -241,6 +262,74 @@ def check_fee_payer(payer: bytes, actor: bytes, signer: bytes, band: int) -> Non
         return
     raise Rejection(
         RejectionReason.INVALID_INPUT, f"fee_payer {Address(payer)} is refused: {rule}", fee_payer=str(Address(payer))
+    )
+
+
+def gas_limit_max(rules: Rules) -> Cycles:
+    """Return the greatest gas limit that a timer scheduled in this block may have, which is also the default.
+
+    Spec: CIP-5 §6.4, CIP-1v3 §10
+    Decision: D-13
+    """
+    most = rules.timer.max_cycles_per_fire
+    return Cycles(most if rules.lane is None else min(most, rules.lane.max_cycles_per_fire))
+
+
+def _check_bid(rules: Rules, request: TimerRequest) -> None:
+    """Refuse the withdrawn argument, once the time in which it was ignored is over. Spec: CIP-1v3 §13.2."""
+    if request.has_bid and rules.lane is not None:
+        what = f"{BID} is given, which is withdrawn since height {rules.params.lane.activation_height}"
+        raise Rejection(RejectionReason.TIMER_ARGUMENT_DEPRECATED, what, argument=BID)
+
+
+def _offer(rules: Rules, request: TimerRequest, *, has_agent: bool) -> tuple[bytes, tuple[int, int] | None]:
+    """Return what `Timer.fees` will hold and, if the stated priority had to be clamped, what was stated and is kept.
+
+    Spec: CIP-1v3 §6, CIP-1v3 §7.1
+    Decision: D-16
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` for a fee while there is no lane to pay it in, ``TIMER_BELOW_BASEFEE`` for a fee
+            cap below the lane basefee.
+    """
+    is_priced = request.max_fee_per_cycle is not None or request.max_priority_fee_per_cycle is not None
+    if rules.lane is None:
+        if is_priced:
+            raise _lane_inactive(rules, request)
+        return ASK_AGENT if has_agent else NO_FEES, None
+    if has_agent and not is_priced:
+        return ASK_AGENT, None
+    return _freeze(rules.lane, request.max_fee_per_cycle, request.max_priority_fee_per_cycle)
+
+
+def _freeze(lane: LaneTerms, cap: int | None, priority: int | None) -> tuple[bytes, tuple[int, int] | None]:
+    basefee = lane.basefee
+    max_fee = 2 * basefee if cap is None else cap
+    if max_fee < basefee:
+        raise Rejection(
+            RejectionReason.TIMER_BELOW_BASEFEE,
+            f"max_fee_per_cycle is {max_fee}, below the lane basefee of {basefee}",
+            max_fee_per_cycle=str(max_fee),
+            basefee_lane_timer=str(basefee),
+        )
+    room = max_fee - basefee
+    stated = lane.previous_tip if priority is None else priority
+    kept = min(stated, room)
+    # What nobody has stated is lowered without a word.
+    return freeze_fees(max_fee, kept), None if priority is None or kept == stated else (stated, kept)
+
+
+def _lane_inactive(rules: Rules, request: TimerRequest) -> Rejection:
+    name = "max_fee_per_cycle" if request.max_fee_per_cycle is not None else "max_priority_fee_per_cycle"
+    value = getattr(request, name)
+    begins = rules.params.lane.activation_height
+    when = f"it is from height {begins} on" if begins else "no height is set from which it will be"
+    return Rejection(
+        RejectionReason.INVALID_INPUT,
+        f"{name} is {value}, but the timer lane is not active: {when}",
+        field=name,
+        value=str(value),
+        activation_height=begins,
     )
 
 

@@ -16,6 +16,7 @@ class Market:
         max_change_denominator: The fee moves by at most one part in this many.
         minimum: Floor, base units per unit.
         maximum: Ceiling, base units per unit.
+        least_rise: Least step up, base units per unit, so that a small fee is not stuck. Decision: D-15.
     """
 
     target: int
@@ -23,6 +24,7 @@ class Market:
     max_change_denominator: int
     minimum: int
     maximum: int
+    least_rise: int = 0
 
 
 def next_basefee(basefee: Price, used: int, market: Market) -> Price:
@@ -46,5 +48,5 @@ def next_basefee(basefee: Price, used: int, market: Market) -> Price:
     """
     step = basefee * abs(used - market.target) // market.target // market.alpha
     step = min(step, basefee // market.max_change_denominator)
-    moved = basefee + step if used > market.target else basefee - step
+    moved = basefee + max(step, market.least_rise) if used > market.target else basefee - step
     return Price(clamp(moved, market.minimum, market.maximum))

@@ -13,26 +13,30 @@ class Prices(msgspec.Struct, frozen=True, gc=False):
         cell_basefee: Burned per cell.
         cycle_tip: To the proposer per cycle.
         cell_tip: To the proposer per cell.
+        lane_basefee: Burned per cycle besides, and counted apart. Decision: D-14.
     """
 
     cycle_basefee: Price
     cell_basefee: Price
     cycle_tip: Price = Price(0)
     cell_tip: Price = Price(0)
+    lane_basefee: Price = Price(0)
 
 
 class Settlement(msgspec.Struct, frozen=True, gc=False):
     """Where a reservation went: ``burned + tip + refund`` is what was reserved.
 
     Attributes:
-        burned: Basefee part of the actual cost; leaves the supply.
+        burned: Basefee part of the actual cost, the lane's included; leaves the supply.
         tip: Priority part of the actual cost; the proposer's.
         refund: The rest, back to the payer.
+        lane_burned: What of ``burned`` the lane basefee has burned.
     """
 
     burned: Amount
     tip: Amount
     refund: Amount
+    lane_burned: Amount = Amount(0)
 
     @property
     def paid(self) -> Amount:
@@ -45,7 +49,7 @@ def max_cost(cycles: Cycles, cells: Cells, prices: Prices) -> Amount:
 
     Spec: CIP-5 §6.3
     """
-    cycle_price = prices.cycle_basefee + prices.cycle_tip
+    cycle_price = prices.cycle_basefee + prices.lane_basefee + prices.cycle_tip
     cell_price = prices.cell_basefee + prices.cell_tip
     return Amount(cycles * cycle_price + cells * cell_price)
 
@@ -61,9 +65,10 @@ def settle(reserved: Amount, cycles_used: Cycles, cells_used: Cells, prices: Pri
         cells_used: Cells used, within the limit reserved for.
         prices: The prices the reservation was made at.
     """
-    burned = cycles_used * prices.cycle_basefee + cells_used * prices.cell_basefee
+    lane_burned = cycles_used * prices.lane_basefee
+    burned = lane_burned + cycles_used * prices.cycle_basefee + cells_used * prices.cell_basefee
     tip = cycles_used * prices.cycle_tip + cells_used * prices.cell_tip
-    return Settlement(Amount(burned), Amount(tip), Amount(reserved - burned - tip))
+    return Settlement(Amount(burned), Amount(tip), Amount(reserved - burned - tip), Amount(lane_burned))
 
 
 def offered_tip(max_fee: int, max_priority_fee: int, basefee: Price) -> Price:

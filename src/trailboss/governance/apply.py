@@ -12,6 +12,7 @@ from typing import Final
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.governance.rules import (
+    ACTIVATION,
     BASEFEE_CONFIG,
     GOVERNED,
     LANE_MULTIPLIERS,
@@ -36,7 +37,7 @@ from trailboss.model.transactions import (
     UpdateLaneFeeMultipliers,
     UpdateTimerConfig,
 )
-from trailboss.params import ChainParams
+from trailboss.params import ChainParams, parameter_bounds
 from trailboss.params.records import check_relations
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, system_address
@@ -44,6 +45,8 @@ from trailboss.state.overlay import Overlay
 from trailboss.state.slots import encode_slot
 
 VALUE_WIDTH: Final = 8
+ACTIVATION_NOTICE: Final = 2
+"""Blocks between the vote and the activation at least. Decision: D-34."""
 
 
 def check_deployer(rules: Rules, sender: bytes, instruction: str) -> None:
@@ -156,12 +159,39 @@ def set_parameter(overlay: Overlay, rules: Rules, instruction: SetGovParam) -> E
     if len(instruction.value) != VALUE_WIDTH:
         raise _refused(key.decode(), len(instruction.value), f"a value of exactly {VALUE_WIDTH} bytes, big-endian")
     value = int.from_bytes(instruction.value, "big")
-    _check_positive({key.decode(): value})
+    least, most = parameter_bounds(subject, field)
+    if not least <= value <= most:
+        raise _refused(key.decode(), value, f"within {least}..={most}")
+    if key == ACTIVATION:
+        check_activation(rules, value)
     params = with_param(governed_params(rules.params, overlay.read), subject, field, value)
     _check_relations(params, timer_config(rules.params, overlay.read))
     # RUN
     facts: dict[str, object] = {"key": key, "value": value}
     return _store(overlay, rules, key, instruction.value, event=PARAMETER_SET, facts=facts)
+
+
+def check_activation(rules: Rules, height: int) -> None:
+    """Refuse a height that leaves no block to look at it, and any once the lane is active.
+
+    Spec: CIP-1v3 §13.2
+    Decision: D-34
+
+    Args:
+        rules: Of the block that holds the vote.
+        height: First block under the lane's rules.
+
+    Raises:
+        Rejection: ``INVALID_PARAMETER``.
+    """
+    if rules.lane is not None:
+        active_since = rules.params.lane.activation_height
+        raise _refused(ACTIVATION.decode(), height, f"left alone: the lane is active since height {active_since}")
+    least = rules.height + ACTIVATION_NOTICE
+    if height < least:
+        raise _refused(
+            ACTIVATION.decode(), height, f"at least {least}, {ACTIVATION_NOTICE} blocks ahead of height {rules.height}"
+        )
 
 
 def _store(

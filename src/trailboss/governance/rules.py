@@ -13,6 +13,7 @@ from trailboss.model.configs import (
     BasefeeConfig,
     Basefees,
     LaneMultipliers,
+    LaneState,
     Record,
     TimerConfig,
     amount_octets,
@@ -20,8 +21,9 @@ from trailboss.model.configs import (
     decode_record,
 )
 from trailboss.params import ChainParams, FeeParams, TimerParams
+from trailboss.primitives.arithmetic import clamp
 from trailboss.primitives.octets import Address, system_address
-from trailboss.primitives.units import Price
+from trailboss.primitives.units import Cycles, Height, Price
 from trailboss.state.keys import config_key, storage_key
 from trailboss.state.slots import decode_slot
 
@@ -33,10 +35,28 @@ BASEFEES_KEY: Final = config_key(b"system:basefees")
 ECONOMY_KEY: Final = config_key(b"system:economy")
 SCHEDULER_KEY: Final = config_key(b"system:scheduler")
 MAILBOX_KEY: Final = config_key(b"system:mailbox")
+LANE_KEY: Final = config_key(b"system:lane")
+FAIRNESS_KEY: Final = config_key(b"system:lane:fairness")
+
+ACTIVATION: Final = b"system:cip1:activation_height"
 
 GOVERNED: Final = MappingProxyType(
     {
         b"system:cip1:lane_timer_cycles": ("timers", "lane_cycles_per_block"),
+        ACTIVATION: ("lane", "activation_height"),
+        b"system:cip1:activation_clamps_gas_limit": ("lane", "clamps_gas_limit"),
+        b"system:cip1:max_cycles_per_fire_auction_phase": ("lane", "max_cycles_per_fire"),
+        b"system:cip1:lane_basefee_alpha": ("lane", "alpha"),
+        b"system:cip1:lane_basefee_min": ("lane", "basefee_min"),
+        b"system:cip1:gba_max_cycles": ("lane", "gba_cycles_max"),
+        b"system:cip1:gba_cycles_per_block": ("lane", "gba_cycles_per_block"),
+        b"system:cip1:fairness_window_blocks": ("lane", "fairness_window_blocks"),
+        b"system:cip1:weight_min": ("lane", "weight_min"),
+        b"system:cip1:weight_max": ("lane", "weight_max"),
+        b"system:cip1:priority_tier_multipliers.economy": ("lane", "tier_economy"),
+        b"system:cip1:priority_tier_multipliers.standard": ("lane", "tier_standard"),
+        b"system:cip1:priority_tier_multipliers.fast": ("lane", "tier_fast"),
+        b"system:cip1:priority_tier_multipliers.urgent": ("lane", "tier_urgent"),
         b"system:timers:gc_cycles_per_timer": ("timers", "gc_cycles_per_timer"),
         b"system:limits:block_cycles_max": ("limits", "block_cycles_max"),
         b"system:limits:block_cells_max": ("limits", "block_cells_max"),
@@ -48,11 +68,31 @@ GOVERNED: Final = MappingProxyType(
 Read = Callable[[bytes], bytes | None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneTerms:
+    """The timer lane as a block finds it. Spec: CIP-1v3 §5.
+
+    Attributes:
+        basefee: Lane basefee, base units per cycle.
+        previous_tip: Median tip per cycle of the fires of the block before, base units.
+        max_cycles_per_fire: Cap of one fire, within what the lane offers.
+        state: The record that the block before has left.
+        is_new: Whether this is the block of the activation.
+    """
+
+    basefee: Price
+    previous_tip: Price
+    max_cycles_per_fire: Cycles
+    state: LaneState
+    is_new: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Everything governed, as it stands for one whole block.
 
     Attributes:
+        height: The block's.
         params: Parameters with governed values in place.
         timer: TimerConfig.
         basefee: BasefeeConfig.
@@ -60,8 +100,10 @@ class Rules:
         cycle_basefee: Base units per cycle before any multiplier.
         cell_basefee: Base units per cell before any multiplier.
         deployers: Accounts that may send system instructions.
+        lane: The timer lane; None until it is active. Spec: CIP-1v3 §13.2.
     """
 
+    height: Height
     params: ChainParams
     timer: TimerConfig
     basefee: BasefeeConfig
@@ -69,6 +111,7 @@ class Rules:
     cycle_basefee: Price
     cell_basefee: Price
     deployers: frozenset[bytes]
+    lane: LaneTerms | None = None
 
     def user_basefees(self) -> tuple[Price, Price]:
         """Return the basefees of a user transaction, per cycle and per cell. Decision: D-41 (rounds down)."""
@@ -88,8 +131,36 @@ class Rules:
         cell = next_basefee(self.cell_basefee, cells_used, self._market(self.basefee.cells_target))
         return cycle, cell
 
+    def lane_basefee(self) -> Price:
+        """Return the lane basefee, which before the activation equals the cycle basefee. Spec: CIP-1v3 §13.2."""
+        return self.cycle_basefee if self.lane is None else self.lane.basefee
+
+    def next_lane_basefee(self, cycles_used: int) -> Price:
+        """Return the lane basefee of the block after one whose fires used so much.
+
+        Spec: CIP-1v3 §5
+        Decision: D-15
+        """
+        lane = self.params.lane
+        market = Market(
+            target=self.params.timers.lane_cycles_per_block // lane.elasticity,
+            alpha=lane.alpha,
+            max_change_denominator=lane.max_change_denominator,
+            minimum=lane.basefee_min,
+            maximum=lane.basefee_max,
+            least_rise=1,
+        )
+        return next_basefee(self.lane_basefee(), cycles_used, market)
+
     def basefees_rest(self) -> bool:
-        """Return whether a block that uses nothing leaves the basefees as they are."""
+        """Return whether a block that uses nothing leaves all basefees, and the lane's state, as they are."""
+        if self.lane is not None and (
+            self.lane.is_new
+            or self.lane.previous_tip
+            or self.lane.state.gaps  # Maybe left by cancelled timers alone: a block that finds none there closes it.
+            or self.next_lane_basefee(0) != self.lane.basefee
+        ):
+            return False
         return self.next_basefees(0, 0) == (self.cycle_basefee, self.cell_basefee)
 
     def _market(self, target: int) -> Market:
@@ -108,24 +179,48 @@ def system_slot_key(params: ChainParams, name: bytes) -> bytes:
     return storage_key(system_address(params.governance.basefee_actor), name)
 
 
-def read_rules(params: ChainParams, read: Read) -> Rules:
+def is_active(params: ChainParams, height: int) -> bool:
+    """Return whether the timer lane is active in the block of a height. Spec: CIP-1v3 §13.2."""
+    return 1 <= params.lane.activation_height <= height
+
+
+def read_rules(params: ChainParams, read: Read, height: int) -> Rules:
     """Read the rules that the present state puts in force.
 
     Args:
         params: The chain's own parameters, the defaults of what governance has not set.
         read: Value of a full state key, or None.
+        height: Of the block that they are for.
     """
     effective = governed_params(params, read)
     basefees = _stored(read, BASEFEES_KEY, Basefees)
     deployers = read(DEPLOYERS_KEY) or b""
+    cycle_basefee = params.fees.genesis_cycle_basefee if basefees is None else Price(amount_of(basefees.cycle))
     return Rules(
+        height=Height(height),
         params=effective,
         timer=timer_config(params, read),
         basefee=_slot_record(params, read, BASEFEE_CONFIG, BasefeeConfig) or default_basefee_config(params.fees),
         multipliers=_slot_record(params, read, LANE_MULTIPLIERS, LaneMultipliers) or default_multipliers(params.fees),
-        cycle_basefee=params.fees.genesis_cycle_basefee if basefees is None else Price(amount_of(basefees.cycle)),
+        cycle_basefee=cycle_basefee,
         cell_basefee=params.fees.genesis_cell_basefee if basefees is None else Price(amount_of(basefees.cell)),
         deployers=frozenset(deployers[i : i + Address.WIDTH] for i in range(0, len(deployers), Address.WIDTH)),
+        lane=_lane_terms(effective, read, cycle_basefee) if is_active(effective, height) else None,
+    )
+
+
+def _lane_terms(params: ChainParams, read: Read, cycle_basefee: Price) -> LaneTerms:
+    """Return the lane's terms; in the block of the activation it starts at the cycle basefee. Decision: D-15."""
+    lane = params.lane
+    stored = _stored(read, LANE_KEY, LaneState)
+    start = clamp(cycle_basefee, lane.basefee_min, lane.basefee_max)
+    state = LaneState(amount_octets(start)) if stored is None else stored
+    return LaneTerms(
+        basefee=Price(amount_of(state.basefee)),
+        previous_tip=Price(amount_of(state.previous_tip)),
+        max_cycles_per_fire=Cycles(min(lane.max_cycles_per_fire, params.timers.lane_cycles_per_block)),
+        state=state,
+        is_new=stored is None,
     )
 
 

@@ -1,17 +1,20 @@
 """The seam: what a mechanism is given, what it answers, and what may differ between mechanisms beyond order.
 
-A mechanism is a pure function from due timers and a block's prices, budgets and balances to one decision a timer.
-Delivery carries the decisions out; whatever else sets mechanisms apart it reads from the `LanePolicy`, never from a
-mechanism's name.
+A mechanism decides about due timers from a block's prices, budgets and balances, and from nothing else. Delivery
+carries the decisions out; whatever else sets mechanisms apart it reads from the `LanePolicy`, never from a mechanism's
+name. What a mechanism remembers from one block to the next is an index over the waiting timers: it can be built from
+them at any time and never changes a decision.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Protocol
 
 import msgspec
 
+from trailboss.fees.settlement import Prices
+from trailboss.model.decisions import FeeSource, Stop
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.units import Amount, Cells, Cycles, Height, Price
 
@@ -25,22 +28,13 @@ class Phase(Enum):
     """Spec: CIP-1v1 §3."""
 
 
-class Unfunded(Enum):
-    """What becomes of a timer whose payer cannot pay when its turn comes."""
-
-    REMOVE = "remove"
-    """It ends without running. Spec: CIP-5 §5.4."""
-    DEFER = "defer"
-    """It waits for a block in which its payer can pay. Spec: CIP-1v1 §4.1."""
-
-
 class Charging(Enum):
     """When payers are charged, and so what gates the next timer."""
 
     ALL_FIRST = "all_first"
-    """All are classified and pre-charged, then all run; the lane is filled by gas limits. Spec: CIP-5 §5.1."""
+    """All are decided and pre-charged, then all run; the lane is filled by gas limits. Spec: CIP-5 §5.1."""
     IN_TURN = "in_turn"
-    """Each is charged, run and settled before the next is held to what is left of the lane. Spec: CIP-1v3 §3."""
+    """Each is decided, charged, run and settled before the next is; the lane is filled by use. Spec: CIP-1v3 §3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,20 +43,72 @@ class LanePolicy:
 
     Attributes:
         phase: Where in a block timers are delivered.
-        unfunded: What becomes of a timer whose payer cannot pay.
         charging: When payers are charged.
         examined_max: Due timers that one block examines; the rest stay due, in order. Decision: D-39.
+        joined_max: Due timers that join the mechanism's index in one block; 0 for a mechanism without one, which is
+            offered all of them. Decision: D-51.
+        passed_over_max: Timers that one block passes over because they do not fit what is left of the lane; 0 for a
+            mechanism that goes on to the end. Decision: D-54.
+        has_market: Whether the lane has a basefee of its own, tips, and weights. Spec: CIP-1v3 §5, CIP-1v3 §8.
     """
 
     phase: Phase
-    unfunded: Unfunded
     charging: Charging
     examined_max: int
+    joined_max: int = 0
+    passed_over_max: int = 0
+    has_market: bool = False
+
+
+class Bid(msgspec.Struct, frozen=True, gc=False):
+    """What a timer without frozen fees offers in this block.
+
+    Attributes:
+        max_fee: Cap of lane basefee and tip together, base units per cycle.
+        max_priority_fee: Cap of the tip, base units per cycle.
+        source: Whose offer it is.
+        cycles_used: Cycles of the question; they count into the timer's gas if it fires in this block.
+    """
+
+    max_fee: Price
+    max_priority_fee: Price
+    source: FeeSource
+    cycles_used: Cycles = Cycles(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneMarket:
+    """The lane's market in one block. Spec: CIP-1v3 §5, CIP-1v3 §7, CIP-1v3 §8.
+
+    Attributes:
+        basefee: Lane basefee, base units per cycle.
+        previous_tip: Median tip of the block before, base units per cycle.
+        max_cycles_per_fire: Cap of one fire; timers above it are set aside.
+        clamps_before: Timers scheduled before this height are held to the cap instead; 0 for none. Decision: D-13.
+        median_fires: Network median of fires within the window.
+        weight_min: Least W(actor), in parts of 10⁻⁹.
+        weight_max: Greatest W(actor), in parts of 10⁻⁹.
+        fires_of: Actor to its fires within the window.
+        ask: Asks the agent of a timer whose fees are ``ASK_AGENT``; None once the block's budget is spent. It may be
+            called before the first decision is given, and not after.
+        timer_of: Height and id of a joined timer to its present record.
+    """
+
+    basefee: Price
+    previous_tip: Price
+    max_cycles_per_fire: Cycles
+    clamps_before: Height
+    median_fires: int
+    weight_min: int
+    weight_max: int
+    fires_of: Callable[[bytes], int]
+    ask: Callable[[Timer], Bid | None]
+    timer_of: Callable[[int, bytes], Timer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneContext:
-    """What one block's delivery offers. Every number is read once a block.
+    """What one block's delivery offers. Numbers are read once a block; the two callables answer as of now.
 
     Spec: CIP-5 §6.3, CIP-5 §6.5
 
@@ -74,7 +120,9 @@ class LaneContext:
         lane_cycles_max: Cycles of fired handlers in this block.
         gc_cycles_max: Cycles for the removal of expired and unfunded timers, apart from the lane.
         gc_cycles_per_timer: Cycles one removal costs.
-        balance_of: Payer to what it can spend as delivery begins, base units.
+        balance_of: Payer to what it can spend now, base units.
+        lane_cycles_left: Cycles of the lane that no fire has used yet.
+        market: The lane's market, for a mechanism that has one.
     """
 
     height: Height
@@ -85,6 +133,8 @@ class LaneContext:
     gc_cycles_max: Cycles
     gc_cycles_per_timer: Cycles
     balance_of: Callable[[bytes], Amount]
+    lane_cycles_left: Callable[[], int]
+    market: LaneMarket | None = None
 
 
 class Verdict(StrEnum):
@@ -107,12 +157,17 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         timer: The timer.
         verdict: What becomes of it.
         max_cost: Worst-case cost of the fire at this block's prices, base units: the pre-charge of a timer that
-            fires, what an unfunded one would have needed. 0 if expiry was decided before any price.
+            fires, what an unfunded one would have needed. 0 if it was decided before any price.
         available: What the payer could spend when its turn came, earlier pre-charges taken off, base units. 0 if
-            expiry was decided before.
+            it was decided before.
         reason: Why it waits; None unless deferred.
-        cycle_price: Base units per cycle at which it is pre-charged and settled.
-        cell_price: Base units per cell at which it is pre-charged and settled.
+        prices: What it is pre-charged and settled at.
+        gas_limit: Cycles the fire may use.
+        rank: Its place in the order, from 1; 0 if it was decided before any ranking.
+        weight: W(actor) in parts of 10⁻⁹; 0 without a market.
+        max_fee: Cap of lane basefee and tip together; 0 without a market.
+        fee_source: Where its fees come from.
+        agent_cycles: Cycles its agent has used in this block; they count into the fire's gas.
     """
 
     timer: Timer
@@ -120,24 +175,79 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     max_cost: Amount
     available: Amount
     reason: DeferralReason | None
-    cycle_price: Price
-    cell_price: Price
+    prices: Prices
+    gas_limit: Cycles
+    rank: int = 0
+    weight: int = 0
+    max_fee: Price = Price(0)
+    fee_source: FeeSource = FeeSource.NONE
+    agent_cycles: Cycles = Cycles(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """What was not examined, and why.
+
+    Attributes:
+        stopped: Why the walk ended.
+        joined: Timers that the index still holds, examined or not; 0 without an index.
+        outranked: Ranked timers that were not examined; 0 without an index, where all that wait are.
+        priced_out: Timers not ranked because their cap is below the lane basefee.
+        over_cap: Timers not ranked because their gas limit is above the lane's cap.
+        smallest_gas: Smallest gas limit among the ranked timers not examined; 0 if there are none.
+        runners_up: The next in rank, as they would have been decided; they decide nothing.
+    """
+
+    stopped: Stop
+    joined: int = 0
+    outranked: int = 0
+    priced_out: int = 0
+    over_cap: int = 0
+    smallest_gas: int = 0
+    runners_up: tuple[Decision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """What a mechanism answers.
+class DueTimers:
+    """The due timers of a block, older heights first, FIFO within a height.
 
     Attributes:
-        decisions: One for each examined timer, in the order in which they apply.
-        exhausted: Whether due timers remain that were not looked at, for `LanePolicy.examined_max`.
+        waiting: Those that have joined in earlier blocks, or all of them for a mechanism without an index. It may be
+            long; it is read lazily, and by an index that is up to date not at all.
+        joining: Those that join in this block.
     """
 
-    decisions: tuple[Decision, ...]
-    exhausted: bool
+    waiting: Iterable[Timer]
+    joining: Sequence[Timer] = ()
 
 
-class Mechanism(Protocol):
+class Selection(Protocol):
+    """A block's decisions, given one at a time: each is carried out before the next is asked for.
+
+    Under `Charging.ALL_FIRST` all are asked for before any fire.
+    """
+
+    def __iter__(self) -> Iterator[Decision]:
+        """Yield the decisions in the order in which they apply. It can be walked once."""
+
+    def rest(self) -> Rest:
+        """Return what was left, after the walk."""
+
+
+class Follower(Protocol):
+    """Hears what becomes of due timers."""
+
+    def leave(self, timer_id: bytes) -> None:
+        """Hear that a timer has left, for whatever reason; it need not be one that has joined."""
+
+    def replace(self, timer: Timer) -> None:
+        """Hear that a timer's record has changed: expiry, fees, what it waits for; it need not have joined."""
+
+    def recount(self, actor: bytes, fires: int) -> None:
+        """Hear how many fires of an actor the window holds now."""
+
+
+class Mechanism(Follower, Protocol):
     """Decides which due timers run in a block, and in which order."""
 
     @property
@@ -148,11 +258,37 @@ class Mechanism(Protocol):
     def policy(self) -> LanePolicy:
         """What delivery must do differently for it."""
 
-    def select(self, due: Iterable[Timer], context: LaneContext) -> Selection:
-        """Decide about due timers. Changes nothing, and depends on nothing but its arguments and the policy.
+    def select(self, due: DueTimers, context: LaneContext) -> Selection:
+        """Decide about due timers; depends on nothing but its arguments and the policy."""
+
+    def waits_until(self, due: int) -> int | None:
+        """Return the last height up to which due timers only wait, whatever the lane offers.
 
         Args:
-            due: The due timers, older heights first, FIFO within a height. It may be long and is read lazily: at most
-                one timer more than ``policy.examined_max``.
-            context: The block's prices, budgets and balances.
+            due: How many timers are due.
+
+        Returns:
+            A height not below the present one; None if it cannot be told, or one of them may run in the next block.
         """
+
+    def rewind(self) -> None:
+        """Forget what is remembered: the chain has gone back."""
+
+
+class Memoryless:
+    """What a mechanism hears that remembers nothing."""
+
+    def leave(self, timer_id: bytes) -> None:
+        """Nothing to forget."""
+
+    def replace(self, timer: Timer) -> None:
+        """Nothing to change."""
+
+    def recount(self, actor: bytes, fires: int) -> None:
+        """Nothing to count."""
+
+    def waits_until(self, due: int) -> None:
+        """Nothing is remembered, so nothing can be told."""
+
+    def rewind(self) -> None:
+        """Nothing to forget."""

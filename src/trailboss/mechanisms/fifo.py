@@ -1,19 +1,23 @@
 """CIP-5: first come, first served, within two budgets."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
+from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import (
     Charging,
     Decision,
+    DueTimers,
     LaneContext,
     LanePolicy,
+    Memoryless,
     Phase,
-    Selection,
-    Unfunded,
+    Rest,
     Verdict,
 )
+from trailboss.model.decisions import Stop
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.params import ChainParams
 from trailboss.primitives.units import Amount
@@ -22,18 +26,18 @@ NAME: Final = "fifo"
 
 
 @dataclass(frozen=True, slots=True)
-class Fifo:
+class Fifo(Memoryless):
     """The mechanism of CIP-5. Spec: CIP-5 §5. Decision: D-09.
 
     Attributes:
-        policy: After the transactions; all pre-charged before any runs; the unfunded end.
+        policy: After the transactions; all pre-charged before any runs.
         name: Always ``fifo``.
     """
 
     policy: LanePolicy
     name: str = NAME
 
-    def select(self, due: Iterable[Timer], context: LaneContext) -> Selection:
+    def select(self, due: DueTimers, context: LaneContext) -> "FifoSelection":
         """Walk due timers in order and classify each.
 
         Spec: CIP-5 §5.1, CIP-5 §5.4, CIP-5 §6.5
@@ -41,18 +45,10 @@ class Fifo:
         Complexity: O(1) a timer, at most ``policy.examined_max`` timers.
 
         Args:
-            due: The due timers, older heights first, FIFO within a height; read lazily.
+            due: The due timers; read lazily, at most one more than ``policy.examined_max``.
             context: The block's prices, budgets and balances.
         """
-        walk = _Walk(context)
-        decisions: list[Decision] = []
-        exhausted = False
-        for timer in due:
-            if len(decisions) == self.policy.examined_max:
-                exhausted = True
-                break
-            decisions.append(walk.classify(timer))
-        return Selection(tuple(decisions), exhausted)
+        return FifoSelection(chain(due.waiting, due.joining), context, self.policy.examined_max)
 
 
 def build_fifo(params: ChainParams) -> Fifo:
@@ -60,26 +56,46 @@ def build_fifo(params: ChainParams) -> Fifo:
     return Fifo(
         LanePolicy(
             phase=Phase.AFTER_TRANSACTIONS,
-            unfunded=Unfunded.REMOVE,
             charging=Charging.ALL_FIRST,
             examined_max=params.timers.due_examined_max,
         )
     )
 
 
-class _Walk:
+class FifoSelection:
     """One block's walk: what earlier decisions have left of lane, clean-up budget and balances."""
 
-    __slots__ = ("_cells_cost", "_context", "_gc_left", "_lane_left", "_spendable")
+    __slots__ = (
+        "_cells_cost", "_context", "_due", "_examined", "_examined_max", "_gc_left", "_lane_left", "_prices",
+        "_spendable", "_stopped",
+    )  # fmt: skip
 
-    def __init__(self, context: LaneContext) -> None:
+    def __init__(self, due: Iterable[Timer], context: LaneContext, examined_max: int) -> None:
+        self._due = due
         self._context = context
+        self._examined_max = examined_max
+        self._examined = 0
+        self._stopped = Stop.NONE_LEFT
+        self._prices = Prices(context.cycle_basefee, context.cell_basefee)
         self._cells_cost = context.max_cells_per_fire * context.cell_basefee
         self._lane_left: int = context.lane_cycles_max
         self._gc_left: int = context.gc_cycles_max
         self._spendable: dict[bytes, int] = {}
 
-    def classify(self, timer: Timer) -> Decision:
+    def __iter__(self) -> Iterator[Decision]:
+        """Yield a decision for each timer, in due order."""
+        for timer in self._due:
+            if self._examined == self._examined_max:
+                self._stopped = Stop.EXAMINED_MAX
+                return
+            self._examined += 1
+            yield self._classify(timer)
+
+    def rest(self) -> Rest:
+        """Return why the walk ended."""
+        return Rest(stopped=self._stopped)
+
+    def _classify(self, timer: Timer) -> Decision:
         """Decide about the next timer, and reserve what its fate uses up."""
         if self._context.height > timer.expires_at:
             return self._remove(timer, Verdict.EXPIRE, max_cost=0, available=0)
@@ -106,7 +122,5 @@ class _Walk:
     def _decide(
         self, timer: Timer, verdict: Verdict, max_cost: int, available: int, reason: DeferralReason | None = None
     ) -> Decision:
-        context = self._context
-        return Decision(
-            timer, verdict, Amount(max_cost), Amount(available), reason, context.cycle_basefee, context.cell_basefee
-        )
+        amounts = Amount(max_cost), Amount(available)
+        return Decision(timer, verdict, *amounts, reason, self._prices, timer.gas_limit, self._examined)

@@ -1,15 +1,17 @@
-"""The one list of mechanisms."""
+"""The one list of mechanisms, and which of them is in force at a height."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from trailboss.mechanisms import fifo
+from trailboss.mechanisms import fifo, lane
 from trailboss.mechanisms.base import Mechanism
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError
 
-MECHANISMS: Final[Mapping[str, Callable[[ChainParams], Mechanism]]] = MappingProxyType({fifo.NAME: fifo.build_fifo})
+MECHANISMS: Final[Mapping[str, Callable[[ChainParams], Mechanism]]] = MappingProxyType(
+    {fifo.NAME: fifo.build_fifo, lane.NAME: lane.build_lane}
+)
 """Name to factory."""
 
 
@@ -22,3 +24,27 @@ def build_mechanism(name: str, params: ChainParams) -> Mechanism:
     if name not in MECHANISMS:
         raise ConfigurationError(f"unknown mechanism {name!r}; there are: {', '.join(MECHANISMS)}")
     return MECHANISMS[name](params)
+
+
+class Succession:
+    """The mechanisms of one chain: the one it started with, and the lane once that is active.
+
+    Spec: CIP-1v3 §13.2
+    Decision: D-34
+
+    Attributes:
+        first: What the chain started with.
+    """
+
+    def __init__(self, name: str, params: ChainParams) -> None:
+        self.first = build_mechanism(name, params)
+        self._lane = self.first if name == lane.NAME else build_mechanism(lane.NAME, params)
+
+    def at(self, *, lane_is_active: bool) -> Mechanism:
+        """Return the mechanism in force."""
+        return self._lane if lane_is_active else self.first
+
+    def rewind(self) -> None:
+        """Let all of them forget what they remember: the chain has gone back."""
+        self.first.rewind()
+        self._lane.rewind()

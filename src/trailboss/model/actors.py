@@ -7,7 +7,7 @@ import msgspec
 from trailboss.codec.packing import pack
 from trailboss.model.configs import AMOUNT_WIDTH
 
-RECORD_VERSION: Final = 1
+RECORD_VERSION: Final = 2
 
 
 class Account(msgspec.Struct, array_like=True, gc=False):
@@ -21,6 +21,8 @@ class Account(msgspec.Struct, array_like=True, gc=False):
         owner: Deployer of an actor, 20 bytes; empty for a plain account.
         timer_nonce: Accepted schedules of this actor. Decision: D-01.
         timer_count: Live timers of this actor. Spec: CIP-5 §4.2.
+        agent: Actor that prices this actor's timers, its gas bidding agent, 20 bytes; empty for none. Decision: D-17.
+        recent_fires: Fires of this actor's timers within the fairness window. Spec: CIP-1v3 §8.
     """
 
     version: int = RECORD_VERSION
@@ -30,6 +32,8 @@ class Account(msgspec.Struct, array_like=True, gc=False):
     owner: bytes = b""
     timer_nonce: int = 0
     timer_count: int = 0
+    agent: bytes = b""
+    recent_fires: int = 0
 
 
 _decoder: Final = msgspec.msgpack.Decoder(Account)

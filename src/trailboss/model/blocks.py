@@ -9,6 +9,7 @@ import msgspec
 from trailboss.codec.packing import pack
 from trailboss.crypto.digest import domain_digest, merkle_root
 from trailboss.model.configs import amount_octets
+from trailboss.model.decisions import DecisionRecord
 from trailboss.model.events import EventRecord
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import ErrorObject
@@ -125,6 +126,7 @@ class Block:
         transactions: In order; those refused are not in it.
         receipts: One per transaction, then one per fire, then one per message, in the order they ran.
         events: The block's own events: timers that ended or waited without running. Decision: D-38.
+        decisions: How it chose among its due timers; outside consensus, None if it had no choice. Decision: D-53.
     """
 
     header: Header
@@ -132,6 +134,7 @@ class Block:
     transactions: tuple[Transaction, ...] = ()
     receipts: tuple[ReceiptRecord, ...] = ()
     events: tuple[EventRecord, ...] = field(default=())
+    decisions: DecisionRecord | None = None
 
     @property
     def height(self) -> int:

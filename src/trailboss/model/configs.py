@@ -1,6 +1,6 @@
 """Governed configurations as the state holds them, and the chain's own running totals."""
 
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -67,6 +67,51 @@ class SchedulerTotals(msgspec.Struct, array_like=True):
     unfunded: int = 0
     expired: int = 0
     cancelled: int = 0
+
+
+class JoiningGap(NamedTuple):
+    """Due timers that have yet to join the lane: those from a height and sequence on, up to a last height."""
+
+    first_height: int
+    first_sequence: int
+    last_height: int
+
+
+class LaneState(msgspec.Struct, frozen=True, array_like=True):
+    """The timer lane between two blocks. Prices and money are 16 bytes big-endian each. Spec: CIP-1v3 §5.
+
+    Attributes:
+        basefee: Lane basefee of the next block, base units per cycle.
+        previous_tip: Lower median of the tips per cycle that the last block's fires paid; 0 if none fired.
+        burned: Base units that the lane basefee has burned since the activation; part of `Economy.burned`.
+        gaps: Which due timers have yet to join the lane, ascending. Decision: D-51.
+    """
+
+    basefee: bytes
+    previous_tip: bytes = bytes(AMOUNT_WIDTH)
+    burned: bytes = bytes(AMOUNT_WIDTH)
+    gaps: tuple[JoiningGap, ...] = ()
+
+
+class FairnessTotals(msgspec.Struct, frozen=True, array_like=True):
+    """The fairness window, summed up. Spec: CIP-1v3 §8. Decision: D-52.
+
+    Attributes:
+        first: Number of the oldest block record in the window; blocks without a fire have none.
+        next: Number that the next one gets.
+        counts: How many actors have fired so many times within the window, as (fires, actors), ascending by fires.
+    """
+
+    first: int = 0
+    next: int = 0
+    counts: tuple[tuple[int, int], ...] = ()
+
+
+class BlockFires(msgspec.Struct, frozen=True, array_like=True):
+    """The fires of one block of the window: its height, and (actor, fires), ascending by actor."""
+
+    height: int
+    fires: tuple[tuple[bytes, int], ...]
 
 
 class MailboxEnds(msgspec.Struct, frozen=True, array_like=True):

@@ -56,4 +56,45 @@ class MessageSent:
     payload: bytes
 
 
-Effect = TimerScheduled | TimerCancelled | ReservedTimerCancelled | TimerExtended | EventEmitted | MessageSent
+@dataclass(frozen=True, slots=True)
+class TimerPriorityClamped:
+    """A timer's priority was above what its fee cap leaves over the lane basefee. Spec: CIP-1v3 §6.
+
+    Attributes:
+        timer: The timer, already scheduled with the lower one.
+        stated: What its actor gave, base units per cycle.
+        clamped: What it has instead, base units per cycle.
+    """
+
+    timer: Timer
+    stated: int
+    clamped: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimerArgumentDeprecated:
+    """A timer was scheduled with an argument that is withdrawn, and ignored for the time being. Spec: CIP-1v3 §6."""
+
+    timer: Timer
+    argument: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSet:
+    """An actor has chosen its gas bidding agent, 20 bytes, or none, empty. Decision: D-17."""
+
+    actor: bytes
+    agent: bytes
+
+
+Effect = (
+    TimerScheduled
+    | TimerCancelled
+    | ReservedTimerCancelled
+    | TimerExtended
+    | EventEmitted
+    | MessageSent
+    | TimerPriorityClamped
+    | TimerArgumentDeprecated
+    | AgentSet
+)

@@ -21,6 +21,11 @@ ACTOR_DEPLOYED: Final = "actor.deployed"
 ACTOR_UPGRADED: Final = "actor.upgraded"
 MESSAGE_SENT: Final = "message.sent"
 MESSAGE_DROPPED: Final = "message.dropped"
+TIMER_PRIORITY_CLAMPED: Final = "TimerPriorityClampedAtSchedule"
+TIMER_ARGUMENT_DEPRECATED: Final = "timer.argument_deprecated"
+LANE_ACTIVATED: Final = "lane.activated"
+AGENT_SET: Final = "gba.set"
+AGENT_FALLBACK: Final = "gba.fallback"
 
 PROTOCOL_TOPICS: Final = frozenset(
     {
@@ -41,6 +46,11 @@ PROTOCOL_TOPICS: Final = frozenset(
         ACTOR_UPGRADED,
         MESSAGE_SENT,
         MESSAGE_DROPPED,
+        TIMER_PRIORITY_CLAMPED,
+        TIMER_ARGUMENT_DEPRECATED,
+        LANE_ACTIVATED,
+        AGENT_SET,
+        AGENT_FALLBACK,
     }
 )
 """What the chain says itself; an actor that emits one of them is refused, or nobody could believe an event."""

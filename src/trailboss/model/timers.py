@@ -7,11 +7,17 @@ import msgspec
 
 from trailboss.codec.packing import pack
 from trailboss.crypto.digest import keccak256
+from trailboss.model.configs import AMOUNT_WIDTH, amount_octets
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.units import Cycles, Height
 
-RECORD_VERSION: Final = 1
+RECORD_VERSION: Final = 2
 DEFAULT_HANDLER: Final = "handle_timer"
+NO_FEES: Final = b""
+"""Offers what the default agent offers when the timer is due. Decision: D-16."""
+ASK_AGENT: Final = b"\x01"
+"""Offers what its actor's gas bidding agent answers when it is due. Decision: D-16, D-17."""
+FEES_WIDTH: Final = 2 * AMOUNT_WIDTH
 
 
 class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -33,8 +39,8 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
         access_limit: Stored and shown; the seeds have no price for it. 0 is none given.
         expires_at: Last height at which it may fire.
         schedule_block: Height of the block that scheduled it.
-        deferred_since: Height of the block that first deferred it; 0 while none has.
-        deferred_for: Why it waits, a `DeferralReason`; empty while nothing defers it.
+        deferred_for: What it was last told to wait for, a `DeferralReason`; empty while nothing has deferred it.
+        fees: What it offers in the timer lane: `NO_FEES`, `ASK_AGENT`, or its two frozen fees (`freeze_fees`).
     """
 
     version: int
@@ -49,8 +55,14 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
     access_limit: int
     expires_at: Height
     schedule_block: Height
-    deferred_since: Height = Height(0)
     deferred_for: str = ""
+    fees: bytes = b""
+
+    def frozen_fees(self) -> tuple[int, int] | None:
+        """Return max_fee_per_cycle and max_priority_fee_per_cycle; None if they are settled at the fire only."""
+        if len(self.fees) != FEES_WIDTH:
+            return None
+        return int.from_bytes(self.fees[:AMOUNT_WIDTH], "big"), int.from_bytes(self.fees[AMOUNT_WIDTH:], "big")
 
 
 class TimerEnd(StrEnum):
@@ -71,6 +83,14 @@ class DeferralReason(StrEnum):
     """It is to be removed, but the block's clean-up budget is spent. Spec: CIP-5 §8."""
     UNFUNDED = "unfunded"
     """Its payer cannot pay now, under a mechanism that waits for money. Spec: CIP-1 §4."""
+    OVER_CAP = "over_cap"
+    """Its gas limit is above what one fire may use in the lane. Spec: CIP-1v3 §10. Decision: D-13."""
+    PRICED_OUT = "priced_out"
+    """Its max_fee_per_cycle is below the lane basefee. Decision: D-14."""
+    OUTRANKED = "outranked"
+    """Others offered more, and the lane was full before its turn. Spec: CIP-1v3 §3."""
+    NOT_JOINED = "not_joined"
+    """More timers fell due than join the lane in one block. Decision: D-51."""
 
 
 class TimerRequest(msgspec.Struct, frozen=True):
@@ -85,6 +105,9 @@ class TimerRequest(msgspec.Struct, frozen=True):
         gas_limit: Cycles, or None for TimerConfig.max_cycles_per_fire.
         access_limit: Not below 0, or None.
         expires_at: Block height, or None for the present height plus max_ttl_blocks.
+        max_fee_per_cycle: Base units, lane basefee and tip together; None for the default. Spec: CIP-1v3 §6.
+        max_priority_fee_per_cycle: Base units; None for the default. Spec: CIP-1v3 §6.
+        has_bid: Whether the withdrawn argument ``bid`` was given. Spec: CIP-1v3 §6.
     """
 
     height: int
@@ -93,10 +116,18 @@ class TimerRequest(msgspec.Struct, frozen=True):
     gas_limit: int | None = None
     access_limit: int | None = None
     expires_at: int | None = None
+    max_fee_per_cycle: int | None = None
+    max_priority_fee_per_cycle: int | None = None
+    has_bid: bool = False
 
 
 _decoder: Final = msgspec.msgpack.Decoder(Timer)
 _version: Final = msgspec.msgpack.Decoder(list[object])
+
+
+def freeze_fees(max_fee: int, max_priority_fee: int) -> bytes:
+    """Return what `Timer.fees` holds for two fees per cycle, base units, each below 2**128. Decision: D-16."""
+    return amount_octets(max_fee) + amount_octets(max_priority_fee)
 
 
 def encode_timer(timer: Timer) -> bytes:

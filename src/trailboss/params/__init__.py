@@ -3,13 +3,14 @@
 `trailboss.params.loader` reads the presets; nothing else holds a protocol number.
 """
 
-from trailboss.params.loader import load_params
+from trailboss.params.loader import load_params, parameter_bounds
 from trailboss.params.records import (
     CalendarParams,
     ChainParams,
     CostParams,
     FeeParams,
     GovernanceParams,
+    LaneParams,
     LimitParams,
     SourceCostParams,
     TimerParams,
@@ -21,8 +22,10 @@ __all__ = [
     "CostParams",
     "FeeParams",
     "GovernanceParams",
+    "LaneParams",
     "LimitParams",
     "SourceCostParams",
     "TimerParams",
     "load_params",
+    "parameter_bounds",
 ]

@@ -13,6 +13,7 @@ from trailboss.params.records import (
     CostParams,
     FeeParams,
     GovernanceParams,
+    LaneParams,
     LimitParams,
     SourceCostParams,
     TimerParams,
@@ -27,6 +28,7 @@ SUBJECTS: Final = MappingProxyType(
         "fees": FeeParams,
         "limits": LimitParams,
         "timers": TimerParams,
+        "lane": LaneParams,
         "calendar": CalendarParams,
         "costs": CostParams,
         "source": SourceCostParams,
@@ -35,10 +37,12 @@ SUBJECTS: Final = MappingProxyType(
 )
 PRICE_MAX: Final = 2**127 - 1
 """Highest price, base units a unit, so that sums of two still fit 128 bits; other parameters fit 64 bits."""
-HIGHEST: Final = MappingProxyType({"calendar.ring_size": 2**20})
+HIGHEST: Final = MappingProxyType(
+    {"calendar.ring_size": 2**20, "lane.clamps_gas_limit": 1, "lane.weight_max": 2**32, "lane.elasticity": 2**16}
+)
 """Parameters with a bound of their own: the ring has a slot in memory for each of its heights."""
-MAY_BE_ZERO: Final = frozenset({"costs", "source"})
-"""Subjects whose numbers are prices; every other parameter is at least one."""
+MAY_BE_ZERO: Final = frozenset({"costs", "source", "lane.activation_height", "lane.clamps_gas_limit"})
+"""Subjects whose numbers are prices, and the parameters that can be off; every other one is at least one."""
 
 
 def load_params(preset: str = "mainnet", overrides: Mapping[str, int] | None = None) -> ChainParams:
@@ -65,6 +69,13 @@ def load_params(preset: str = "mainnet", overrides: Mapping[str, int] | None = N
     return _build(preset, tables)
 
 
+def parameter_bounds(subject: str, name: str) -> tuple[int, int]:
+    """Return the least and the greatest value of a parameter, whatever the others are."""
+    path = f"{subject}.{name}"
+    kind = {field.name: field.type for field in fields(SUBJECTS[subject])}[name]
+    return 0 if MAY_BE_ZERO & {subject, path} else 1, HIGHEST.get(path, PRICE_MAX if kind is Price else U64_MAX)
+
+
 def _read(preset: str) -> dict[str, dict[str, Any]]:
     text = resources.files("trailboss.params").joinpath("presets", f"{preset}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
@@ -79,14 +90,14 @@ def _suggestion(tables: Mapping[str, Mapping[str, Any]], subject: str) -> str:
 def _build(preset: str, tables: Mapping[str, Mapping[str, Any]]) -> ChainParams:
     records: dict[str, Any] = {}
     for subject, record in SUBJECTS.items():
-        least = 0 if subject in MAY_BE_ZERO else 1
         for field in fields(record):
+            path = f"{subject}.{field.name}"
+            least, most = parameter_bounds(subject, field.name)
             value = tables[subject].get(field.name)
-            most = HIGHEST.get(f"{subject}.{field.name}", PRICE_MAX if field.type is Price else U64_MAX)
             if type(value) is not int or value < least:
-                raise ConfigurationError(f"{subject}.{field.name} = {value!r} must be an integer of at least {least}")
+                raise ConfigurationError(f"{path} = {value!r} must be an integer of at least {least}")
             if value > most:
-                raise ConfigurationError(f"{subject}.{field.name} = {value} must be at most {most}")
+                raise ConfigurationError(f"{path} = {value} must be at most {most}")
         records[subject] = record(**tables[subject])
     params = ChainParams(preset=preset, **records)
     check_relations(params)

@@ -97,6 +97,52 @@ class TimerParams:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LaneParams:
+    """The timer lane of CIP-1 v3: its market, its agents and its fairness. Spec: CIP-1v3."""
+
+    activation_height: int
+    """First block under the lane's rules; 0 is never. Spec: CIP-1v3 §13.2. Decision: D-34."""
+    max_cycles_per_fire: Cycles
+    """Cycles one fire may use in the lane. Spec: CIP-1v3 §10."""
+    clamps_gas_limit: int
+    """1 holds timers from before the activation to that cap, 0 leaves those above it waiting. Decision: D-13."""
+    alpha: int
+    """Divisor of the relative distance from the target: 1 clips as written, 8 scales as EIP-1559. Decision: D-15."""
+    max_change_denominator: int
+    """The lane basefee moves by at most one part in this many a block. Spec: CIP-1v3 §5."""
+    elasticity: int
+    """The lane is this many times the use it aims at. Spec: CIP-1v3 §5."""
+    basefee_min: Price
+    """Floor of the lane basefee, base units per cycle. Decision: D-15."""
+    basefee_max: Price
+    """Ceiling of the lane basefee, base units per cycle; keeps every product within its width."""
+    joined_max: int
+    """Due timers that join the lane in one block; the rest join later. Decision: D-51."""
+    passed_over_max: int
+    """Timers that one block passes over because they do not fit what is left of the lane. Decision: D-54."""
+    gba_cycles_max: Cycles
+    """Cycles of one question to a gas bidding agent. Decision: D-17."""
+    gba_cycles_per_block: Cycles
+    """Cycles of all questions of one block. Decision: D-17."""
+    fairness_window_blocks: int
+    """Blocks whose fires count into W(actor). Spec: CIP-1v3 §8."""
+    window_blocks_left_max: int
+    """Blocks that leave the window in one block at most, so that shortening it is no stall. Decision: D-52."""
+    weight_min: int
+    """Least W(actor), in parts of 10⁻⁹. Spec: CIP-1v3 §8. Decision: D-11."""
+    weight_max: int
+    """Greatest W(actor), in parts of 10⁻⁹. Spec: CIP-1v3 §8. Decision: D-11."""
+    tier_economy: int
+    """Multiplier of PriorityTier.ECONOMY, in parts of `FeeParams.lane_multiplier_unit`. Spec: CIP-1v3 §7.3."""
+    tier_standard: int
+    """Multiplier of PriorityTier.STANDARD, in the same parts. Spec: CIP-1v3 §7.3."""
+    tier_fast: int
+    """Multiplier of PriorityTier.FAST, in the same parts. Spec: CIP-1v3 §7.3."""
+    tier_urgent: int
+    """Multiplier of PriorityTier.URGENT, in the same parts. Spec: CIP-1v3 §7.3."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CalendarParams:
     """Geometry of the three tiers. Spec: CIP-1 §2."""
 
@@ -239,6 +285,7 @@ class ChainParams:
     fees: FeeParams
     limits: LimitParams
     timers: TimerParams
+    lane: LaneParams
     calendar: CalendarParams
     costs: CostParams
     source: SourceCostParams
@@ -254,7 +301,7 @@ def check_relations(params: ChainParams) -> None:
     Raises:
         ConfigurationError: Naming the parameter, its value and the rule.
     """
-    calendar, timers, fees, limits = params.calendar, params.timers, params.fees, params.limits
+    calendar, timers, fees, limits, lane = params.calendar, params.timers, params.fees, params.limits, params.lane
     rules = (
         ("calendar.ring_size", calendar.ring_size, calendar.epoch_length + 1, "calendar.epoch_length + 1"),
         (
@@ -280,6 +327,12 @@ def check_relations(params: ChainParams) -> None:
         ("limits.block_cycles_max", limits.block_cycles_max, fees.cycles_target, "fees.cycles_target"),
         ("limits.block_cells_max", limits.block_cells_max, fees.cells_target, "fees.cells_target"),
         ("timers.max_cycles_per_fire", timers.max_cycles_per_fire, params.costs.frame_base, "costs.frame_base"),
+        ("timers.lane_cycles_per_block", timers.lane_cycles_per_block, lane.elasticity, "lane.elasticity"),
+        ("lane.max_cycles_per_fire", lane.max_cycles_per_fire, params.costs.frame_base, "costs.frame_base"),
+        ("lane.basefee_max", lane.basefee_max, lane.basefee_min, "lane.basefee_min"),
+        ("lane.gba_cycles_max", lane.gba_cycles_max, params.costs.frame_base, "costs.frame_base"),
+        ("lane.gba_cycles_per_block", lane.gba_cycles_per_block, lane.gba_cycles_max, "lane.gba_cycles_max"),
+        ("lane.weight_max", lane.weight_max, lane.weight_min, "lane.weight_min"),
     )
     for path, value, least, rule in rules:
         if value < least:

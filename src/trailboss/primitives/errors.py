@@ -126,6 +126,18 @@ class RejectionReason(Enum):
     UNAUTHORIZED_TIMER = _Rule(
         1503, "unauthorized_timer", "only its owner may cancel or extend a timer", "call it from the owning actor"
     )
+    TIMER_BELOW_BASEFEE = _Rule(
+        1504,
+        "timer_rejected_below_basefee",
+        "a timer's fee cap must cover the lane basefee when it is scheduled",
+        "raise max_fee_per_cycle to the present lane basefee or above, or leave it out",
+    )
+    TIMER_ARGUMENT_DEPRECATED = _Rule(
+        1505,
+        "timer_arg_deprecated",
+        "the lane has no bids: what a timer offers is max_fee_per_cycle and max_priority_fee_per_cycle",
+        "leave the argument out",
+    )
     INVALID_PARAMETER = _Rule(
         1601,
         "invalid_parameter",

@@ -6,13 +6,23 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
+from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
 from trailboss.state.block_store import BEFORE_GENESIS, KEPT_ROOTS, BlockStore, Undo
 from trailboss.state.commitment import Roots
-from trailboss.state.keys import HEIGHT_WIDTH, TIMER_ID_START, TIMERS, TIMERS_BYTE
+from trailboss.state.keys import (
+    HEIGHT_WIDTH,
+    KEY_WIDTHS,
+    STORAGE,
+    TIMER_ID_START,
+    TIMERS,
+    TIMERS_BYTE,
+    storage_address,
+)
+from trailboss.state.slots import decode_slot
 
 __all__ = ["BEFORE_GENESIS", "KEPT_ROOTS", "KeyValue", "MemoryStore", "Store"]
 
@@ -81,13 +91,36 @@ class MemoryStore(BlockStore):
     would cost 130 bytes more.
     """
 
-    __slots__ = ("_journal", "_timers", "_values")
+    __slots__ = ("_first", "_journal", "_timers", "_values")
 
     def __init__(self) -> None:
         super().__init__()
+        self._first = BEFORE_GENESIS
         self._values: dict[bytes, bytes] = {}  # by full key, all but timers
         self._timers: dict[bytes, bytes] = {}  # by timer id
         self._journal: list[Undo] = []
+
+    @classmethod
+    def copy_of(cls, store: Store, changes: Mapping[bytes, bytes | None]) -> Self:
+        """Return a store in memory that stands at the height of another one. It goes no further back than that.
+
+        Args:
+            store: Stays as it is.
+            changes: What the copy holds otherwise: value by full key, None to delete.
+
+        Complexity: O(state); the trees, which never change, are shared.
+        """
+        copy = cls()
+        for namespace in KEY_WIDTHS:
+            copy._write(dict(store.iterate(namespace)))
+        for key, record in store.iterate(STORAGE):
+            copy._slots.add(storage_address(key), decode_slot(record)[0])
+        copy._roots, copy._state_root, copy._height = store.roots, store.state_root, store.height - 1
+        copy.commit(store.height, changes)
+        copy._first = store.height
+        copy._journal.clear()
+        copy._recent.clear()
+        return copy
 
     def read(self, key: bytes) -> bytes | None:
         """Return the value of a full key, or None if it has none."""
@@ -108,6 +141,8 @@ class MemoryStore(BlockStore):
         self._write(changes)
 
     def _undo_above(self, height: int) -> list[Undo]:
+        if height < self._first:
+            raise InvariantError(f"cannot go back to block {height}: this is a copy made after block {self._first}")
         first = bisect_right(self._journal, height, key=lambda undo: undo.height)
         return self._journal[first:][::-1]
 

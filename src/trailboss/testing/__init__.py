@@ -62,6 +62,7 @@ _HOMES: Final = (
     "trailboss.testing.parties",
     "trailboss.model.transactions",
     "trailboss.chain.proving",
+    "trailboss.chain.views",
 )
 
 

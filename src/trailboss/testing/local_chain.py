@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from trailboss.chain import Event, Receipt, Snapshot, TimerLife, TimerView, explain_timer
+from trailboss.chain import Receipt, Snapshot, TimerView
 from trailboss.chain.development import ACCOUNT_NAMES, DEPLOYER, development_account, development_genesis
 from trailboss.chain.drafting import (
     CELLS_LIMIT,
@@ -17,17 +17,18 @@ from trailboss.chain.drafting import (
     draft_deployment,
     draft_transaction,
 )
-from trailboss.chain.explain import events_since
-from trailboss.chain.proving import Proof, Subject, timer_subject
-from trailboss.chain.views import receipt_view, refusal_view, timer_view
+from trailboss.chain.scheduler import TimerOrder, draft_schedule
+from trailboss.chain.views import refusal_view
 from trailboss.crypto.digest import keccak256
-from trailboss.model.blocks import Block
-from trailboss.model.timers import Timer
-from trailboss.model.transactions import FundActor, Instruction, Transaction, Transfer
-from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, TrailbossError
-from trailboss.primitives.octets import Address, Hash32
+from trailboss.governance.apply import ACTIVATION_NOTICE
+from trailboss.governance.rules import ACTIVATION
+from trailboss.model.transactions import FundActor, Instruction, SetGovParam, Transaction, Transfer
+from trailboss.primitives.errors import ConfigurationError, InvariantError, Rejection, RejectionReason, TrailbossError
+from trailboss.primitives.octets import Address
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
+from trailboss.sdk import PriorityTier
 from trailboss.testing.data_dir import open_chain
+from trailboss.testing.local_reader import LocalReader
 from trailboss.testing.parties import ActorHandle, Party, PendingReceipt, RevertedError, TestAccount, address_of_party
 from trailboss.vm.native import NativeEngine
 
@@ -36,7 +37,7 @@ CBY: Final = BASE_UNITS_PER_CBY
 ENGINES: Final = ("native",)
 
 
-class LocalChain:
+class LocalChain(LocalReader):
     """A local chain with real fees and real state roots.
 
     Attributes:
@@ -206,6 +207,61 @@ class LocalChain:
         self._build([(transaction, pending)])
         return pending.receipt
 
+    def schedule(
+        self,
+        height: int,
+        payload: bytes = b"",
+        *,
+        sender: TestAccount | None = None,
+        fee_payer: Party | None = None,
+        gas_limit: int | None = None,
+        expires_at: int | None = None,
+        max_fee_per_cycle: int | None = None,
+        max_priority_fee_per_cycle: int | None = None,
+        priority_tier_hint: PriorityTier | None = None,
+        value: int | None = None,
+    ) -> TimerView:
+        """Schedule a timer without an actor of one's own, in a block of its own.
+
+        It belongs to a stock actor, one a sender, which is deployed when it is first needed. When the timer fires, the
+        actor emits the event ``timer.payload`` with the payload.
+
+        Args:
+            height: Block height at which it fires.
+            payload: At most 4,096 bytes.
+            sender: Who schedules; the first account unless told otherwise.
+            fee_payer: Who pays for the fire: the sender, or None for the stock actor.
+            gas_limit: Cycles that the fire may use; None for the most that it may have.
+            expires_at: Last height at which it may fire; None for the farthest one.
+            max_fee_per_cycle: Cap of lane basefee and tip together, base units; None for the default.
+            max_priority_fee_per_cycle: Tip, base units; None for the default.
+            priority_tier_hint: The tip as a multiple of the last block's, in place of one in base units.
+            value: Base units that the stock actor gets besides; None for 100 CBY when it is deployed, and then none.
+
+        Raises:
+            RevertedError: If the chain refuses the timer, with the reason in its receipt.
+            TrailbossError: If a block is open.
+        """
+        self._check_closed_block("schedule a timer")
+        owner = sender or self.accounts[0]
+        order = TimerOrder(
+            height=height,
+            payload=payload,
+            fee_payer=None if fee_payer is None else address_of_party(fee_payer),
+            gas_limit=gas_limit,
+            expires_at=expires_at,
+            max_fee_per_cycle=max_fee_per_cycle,
+            max_priority_fee_per_cycle=max_priority_fee_per_cycle,
+            priority_tier_hint=None if priority_tier_hint is None else priority_tier_hint.value,
+        )
+        instructions = draft_schedule(self.chain, owner.address, order, value)
+        with self.one_block():
+            sent = [self.send(instruction, sender=owner, check=True) for instruction in instructions]
+        timer = self.chain.timer(sent[-1].return_value)
+        if timer is None:
+            raise InvariantError(f"timer {sent[-1].return_value.hex()} is scheduled and not there")
+        return self._view(timer)
+
     @contextmanager
     def one_block(self) -> Iterator[None]:
         """Gather the transactions sent within and build one block of them at the end.
@@ -226,6 +282,20 @@ class LocalChain:
         """Return the next nonce of an account, transactions waiting in the open block counted."""
         account = self.chain.account(address_of_party(party))
         return (0 if account is None else account.nonce) + self._waiting(address_of_party(party))
+
+    def activate_lane(self, height: int | None = None) -> int:
+        """Have governance activate the timer lane at a height, in a block of its own, and return the height.
+
+        Args:
+            height: First block under the lane's rules; None for the earliest that governance may name, two blocks
+                after the one that this builds.
+
+        Raises:
+            RevertedError: If it is too early, or the lane is active already.
+        """
+        begins = self.height + 1 + ACTIVATION_NOTICE if height is None else height
+        self.system(SetGovParam(ACTIVATION, begins.to_bytes(8, "big")), check=True)
+        return begins
 
     # Time
 
@@ -275,91 +345,7 @@ class LocalChain:
         self._check_closed_block("reorg")
         self.chain.reorg(depth)
 
-    # Looking
-
-    @property
-    def height(self) -> int:
-        """Height of the last block."""
-        return self.chain.height
-
-    @property
-    def state_root(self) -> Hash32:
-        """Root of the state after the last block."""
-        return self.chain.state_root
-
-    @property
-    def burned(self) -> int:
-        """Base units burned since genesis."""
-        return self.chain.economy()[1]
-
-    @property
-    def supply(self) -> int:
-        """Base units that genesis created."""
-        return self.chain.economy()[0]
-
-    def balance(self, party: Party) -> int:
-        """Return a balance in base units."""
-        return self.chain.balance(address_of_party(party))
-
-    def block(self, height: int | None = None) -> Block:
-        """Return a block; the last one if no height is given."""
-        return self.chain.head if height is None else self.chain.blocks[height]
-
-    def receipts(self, since: int = 0, *, origin: str | None = None, actor: Party | None = None) -> list[Receipt]:
-        """Return receipts from block ``since`` on, inclusive, in the order in which they ran.
-
-        Args:
-            since: Height of the first block.
-            origin: ``transaction``, ``timer`` or ``message``, if only those are wanted.
-            actor: The actor that ran, if only its are wanted.
-        """
-        wanted = None if actor is None else address_of_party(actor)
-        views = (
-            receipt_view(item, block.height) for block in self.chain.blocks.eventful(since) for item in block.receipts
-        )
-        return [view for view in views if origin in (None, view.origin) and wanted in (None, view.actor)]
-
-    def events(self, name: str | None = None, since: int = 0) -> list[Event]:
-        """Return events from block ``since`` on, inclusive; with a name only those."""
-        return list(events_since(self.chain, since, name))
-
-    def timers(self, actor: Party | None = None, height: int | None = None) -> list[TimerView]:
-        """Return live timers by height and then order of insertion, of one actor or one height if given."""
-        found = self.chain.timers() if height is None else iter(self.chain.timers_at(height))
-        wanted = None if actor is None else address_of_party(actor)
-        return [self._view(timer) for timer in found if wanted is None or timer.actor == wanted]
-
-    def explain(self, timer_id: bytes) -> TimerLife:
-        """Tell a timer's whole life, and why each decision fell as it did.
-
-        Raises:
-            Rejection: ``NOT_FOUND`` if no block of this chain scheduled it.
-        """
-        return explain_timer(self.chain, timer_id)
-
-    def prove(self, subject: Subject | bytes, *, height: int | None = None) -> Proof:
-        """Prove what the state holds, to somebody who has only `state_root`: ``proof.verify(root)`` needs no chain.
-
-        Args:
-            subject: A timer's id, or an `AccountSubject`, `SlotSubject`, `StorageSubject`, `TimerSubject` or
-                `TimersSubject`: what is not there is proven to be absent, a range to be complete.
-            height: For the id of a timer that is gone: the height that it was due at.
-
-        Raises:
-            Rejection: ``NOT_FOUND`` for an id of no live timer without a height.
-        """
-        if isinstance(subject, bytes):
-            subject = timer_subject(self.chain.store, subject, height)
-        return self.chain.prove(subject)
-
-    def check_invariants(self) -> None:
-        """Check that money and timers add up and that state and queue agree; raises InvariantError if not."""
-        self.chain.check_invariants()
-
     # Beneath
-
-    def _view(self, timer: Timer) -> TimerView:
-        return timer_view(timer, self.chain.tier(timer), self.height)
 
     def _waiting(self, sender: Address) -> int:
         return sum(1 for transaction, _ in self._queued or () if transaction.sender == sender)

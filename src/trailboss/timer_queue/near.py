@@ -17,12 +17,13 @@ class NearTimers:
     beside it for as long as it has timers.
     """
 
-    __slots__ = ("_due", "_entries", "_now", "_ring")
+    __slots__ = ("_due", "_due_count", "_entries", "_now", "_ring")
 
     def __init__(self, calendar: CalendarParams, now: int) -> None:
         self._now = now
         self._ring = Ring(calendar, now)
         self._due = SortedDict()  # height to bucket
+        self._due_count = 0
         self._entries: dict[bytes, tuple[int, int]] = {}  # timer id to height and sequence
 
     def __len__(self) -> int:
@@ -49,6 +50,8 @@ class NearTimers:
                 self._ring.put(height, bucket)
         bucket.add((sequence, timer_id))
         self._entries[timer_id] = (height, sequence)
+        if height <= self._now:
+            self._due_count += 1
 
     def take(self, timer_id: bytes) -> int | None:
         """Take a timer out and return its height, or None if it is not here. Complexity: as `add`.
@@ -61,6 +64,8 @@ class NearTimers:
         height, sequence = entry
         bucket = self._bucket(height)
         bucket.remove((sequence, timer_id))
+        if height <= self._now:
+            self._due_count -= 1
         if not bucket:
             if height <= self._now:
                 del self._due[height]
@@ -72,17 +77,30 @@ class NearTimers:
         """Yield (sequence, timer id) of a height that is due or in the ring, in order. Complexity: O(1) a timer."""
         return iter(self._bucket(height) or ())
 
-    def due(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield (height, sequence, timer id) of what is due, in order. Complexity: O(1) a timer."""
-        for height, bucket in self._due.items():
-            for sequence, timer_id in bucket:
+    @property
+    def due_count(self) -> int:
+        """How many timers are due."""
+        return self._due_count
+
+    def due(self, after: tuple[int, int]) -> Iterator[tuple[int, int, bytes]]:
+        """Yield (height, sequence, timer id) of what is due behind a height and sequence, in order.
+
+        Complexity: O(log n) for the first, O(1) a timer.
+        """
+        for height in self._due.irange(after[0]):
+            least = after[1] + 1 if height == after[0] else 0
+            for sequence, timer_id in self._due[height].irange((least, b"")):
                 yield height, sequence, timer_id
 
-    def first_height(self) -> int | None:
-        """Return the lowest height that has a timer here. Complexity: O(1)."""
-        if self._due:
-            lowest: int = self._due.peekitem(0)[0]
-            return lowest
+    def first_due(self) -> int | None:
+        """Return the lowest height whose timers are due, or None. Complexity: O(1)."""
+        if not self._due:
+            return None
+        lowest: int = self._due.peekitem(0)[0]
+        return lowest
+
+    def first_to_come(self) -> int | None:
+        """Return the lowest height to come that has a timer here, or None. Complexity: O(1)."""
         return self._ring.first_height()
 
     def advance(self, now: int) -> None:
@@ -90,6 +108,7 @@ class NearTimers:
         self._now = now
         for height, bucket in self._ring.take_through(now):
             self._due[height] = bucket
+            self._due_count += len(bucket)
 
     def faults(self) -> Iterator[str]:
         """Yield a reason for each rule that is broken. Complexity: O(ring size + timers)."""
@@ -102,6 +121,9 @@ class NearTimers:
             for sequence, timer_id in bucket:
                 if self._entries.get(timer_id) != (height, sequence):
                     yield f"timer {timer_id.hex()} lies at height {height}, but its entry says otherwise"
+        due = sum(map(len, self._due.values()))
+        if due != self._due_count:
+            yield f"{due} timers are due, but {self._due_count} are counted"
         if held != len(self._entries):
             yield f"the buckets hold {held} timers, but {len(self._entries)} have an entry"
 

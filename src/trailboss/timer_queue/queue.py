@@ -30,6 +30,9 @@ STRETCH_MAX: Final = 16
 NEVER: Final = U64_MAX + 1
 """Above every height."""
 
+START: Final = (0, -1)
+"""Height and sequence before those of every timer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueStatistics:
@@ -196,8 +199,13 @@ class TimerQueue:
             found.update(entry[1:] for entry in chain(self._placed_beyond(), committed) if entry[0] == height)
         return tuple(timer_id for _, timer_id in sorted(found))
 
-    def due(self, now: int) -> Iterator[tuple[int, int, bytes]]:
-        """Walk everything that is due: older heights first, FIFO within a height.
+    @property
+    def due_count(self) -> int:
+        """How many timers are due."""
+        return self._near.due_count
+
+    def due(self, now: int, after: tuple[int, int] = START) -> Iterator[tuple[int, int, bytes]]:
+        """Walk what is due: older heights first, FIFO within a height.
 
         The queue must not change while the walk goes on.
 
@@ -207,6 +215,7 @@ class TimerQueue:
 
         Args:
             now: The present block height; the clock must stand there.
+            after: Height and sequence behind which to begin.
 
         Returns:
             Iterator over (height, sequence, timer id).
@@ -216,15 +225,23 @@ class TimerQueue:
         """
         if now != self._now:
             raise InvariantError(f"timers due at height {now} are asked for, but the clock is at {self._now}")
-        return self._near.due()
+        return self._near.due(after)
 
     def next_due_height(self) -> int | None:
         """Return the lowest height at which anything waits, due or to come; None if nothing does.
 
+        Complexity: as `next_height_to_come`.
+        """
+        first = self._near.first_due()
+        return self.next_height_to_come() if first is None else first
+
+    def next_height_to_come(self) -> int | None:
+        """Return the lowest height above the present one at which anything waits; None if nothing does.
+
         Complexity: O(1); after cancels at the lowest height beyond the frontier, once O(log n + c) for the c timers
             that the block has cancelled.
         """
-        first = self._near.first_height()
+        first = self._near.first_to_come()
         if first is not None:
             return first
         if self._far is None:

@@ -30,36 +30,40 @@ def bind(
     names: tuple[str, ...],
     positional: Sequence[object],
     named: Mapping[str, object],
+    *,
     required: int | None = None,
+    named_only: tuple[str, ...] = (),
 ) -> tuple[object, ...]:
-    """Return one value for each parameter; those not given are None.
+    """Return one value for each parameter, those by name alone last; those not given are None.
 
     Args:
         call: Name of the host call, for the message.
         names: Its parameters, in order.
         positional: Arguments by position.
         named: Arguments by name.
-        required: How many of the parameters must be given; None means all.
+        required: How many of ``names`` must be given; None means all.
+        named_only: Further parameters, by name alone; none must be given.
 
     Raises:
         ArgumentFault: ``TypeError`` if there are too many, too few, unknown ones, or one twice.
     """
     count = len(names)
-    if len(positional) == count and not named:
+    if len(positional) == count and not named and not named_only:
         return tuple(positional)
+    shown_names = (*names, "*", *named_only) if named_only else names
     if len(positional) > count:
-        raise _mismatch(call, names, f"takes {count} arguments, got {len(positional)}")
+        raise _mismatch(call, shown_names, f"takes {count} arguments, got {len(positional)}")
     values = dict(zip(names, positional, strict=False))
     for name, value in named.items():
-        if name not in names:
-            raise _mismatch(call, names, f"has no argument {name!r}")
+        if name not in names and name not in named_only:
+            raise _mismatch(call, shown_names, f"has no argument {name!r}")
         if name in values:
-            raise _mismatch(call, names, f"got {name} twice")
+            raise _mismatch(call, shown_names, f"got {name} twice")
         values[name] = value
     for name in names[: count if required is None else required]:
         if name not in values:
-            raise _mismatch(call, names, f"needs {name}")
-    return tuple(values.get(name) for name in names)
+            raise _mismatch(call, shown_names, f"needs {name}")
+    return tuple(values.get(name) for name in (*names, *named_only))
 
 
 def octets(call: str, name: str, value: object, width: int | None = None) -> bytes:

@@ -49,6 +49,17 @@ class Host(Protocol):
     def cancel_timer(self, timer_id: bytes) -> None:
         """Cancel a timer of the running actor; nothing happens if it is gone."""
 
+    def set_agent(self, agent: bytes | None) -> None:
+        """Have another actor, or nobody, price the running actor's timers; ``NOT_FOUND`` if it has no code."""
+
+    def timer_lane(self) -> Mapping[str, object]:
+        """Return the timer lane's prices and limits in this block, by the public names, as a new dict.
+
+        These are ``active`` (bool), ``basefee_lane_timer``, ``basefee_cycle``, ``basefee_cell``,
+        ``previous_block_p50_priority_tip_per_cycle`` (base units), ``last_block_cycle_usage``,
+        ``max_cycles_per_fire`` (cycles), ``priority_tier_multipliers`` (a dict by tier) and ``priority_tier_unit``.
+        """
+
     def emit_event(self, name: str, octets: bytes) -> int:
         """Emit an event of the running actor and return its number in the transaction, from 1; charges cells."""
 

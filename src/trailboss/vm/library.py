@@ -1,4 +1,4 @@
-"""The modules that guests see: the SDK, instrumented like actor code, and facades of the standard library.
+"""The modules that guests see: the SDKs, instrumented like actor code, and facades of the standard library.
 
 Nothing of the process's own modules is visible. All frames of an engine share one library, so it is in the same state
 before every frame: what the SDK itself rebinds is put back, and what actors try to store into it is refused. Loading
@@ -133,27 +133,17 @@ class Library:
         return end
 
     def _find(self, name: str, *, for_actors: bool) -> ModuleType:
-        if name.partition(".")[0] == SDK:
-            return self._sdk_module(name)
-        if name == HOST:
-            return self._pvm_host
+        if name in self._loaded:
+            return self._loaded[name]
+        if name in sdk_module_names():
+            return self._load(name)
         if not for_actors and name in self._private:
             return self._private[name]
         return self._facade(name, for_actors)
 
-    def _sdk_module(self, name: str) -> ModuleType:
-        module = self._loaded.get(name)
-        if module is None:
-            if name not in sdk_module_names():
-                raise ModuleNotFoundError(f"No module named {name!r} for actors", name=name)
-            module = self._load(name)
-        return module
-
     def _load_sdk(self) -> None:
         """Load every module of the SDK, whichever is asked for, so that all frames find the same ones."""
-        for name in sdk_module_names():
-            self._sdk_module(name)
-        modules = [self._loaded[name] for name in sdk_module_names()]
+        modules = [self._find(name, for_actors=False) for name in sdk_module_names()]
         self._first = find_shared(modules)
         self.shared |= self._first.identities
         for module in modules:

@@ -10,7 +10,7 @@ from trailboss.params import SourceCostParams
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.vm.costs import FunctionNode
 from trailboss.vm.instrument import instrument
-from trailboss.vm.rules import SDK, is_continuation, parse
+from trailboss.vm.rules import is_continuation, is_sdk, parse
 
 RESUME_SUFFIX: Final = "__resume"
 """What the SDK appends to the name of a continuation for the handler that goes on with it."""
@@ -55,7 +55,7 @@ class Program:
         spans: Last line of each function, by its first.
         functions: Module-level functions that can be called, and whether each takes a payload.
         classes: Classes at module level.
-        uses_sdk: Whether it imports the SDK.
+        uses_sdk: Whether it imports the SDK, the public one or our own.
     """
 
     code: CodeType
@@ -103,7 +103,7 @@ def compile_program(source: str, filename: str, prices: SourceCostParams) -> Pro
     spans = {_first_line(node): node.end_lineno or node.lineno for node in _functions(tree)}
     functions = {name: takes for node in _top_functions(tree.body) for name, takes in _callables(node, bound=False)}
     classes = tuple(_plan(node) for node in tree.body if isinstance(node, ast.ClassDef))
-    uses_sdk = any(module.partition(".")[0] == SDK for module in _imported(tree))
+    uses_sdk = any(is_sdk(module) for module in _imported(tree))
     code = compile_tree(instrument(tree, prices, guarded=True), filename)
     return Program(code, filename, tuple(source.splitlines()), spans, functions, classes, uses_sdk)
 

@@ -19,6 +19,10 @@ from trailboss.vm.instrument import PREFIX
 GRAMMAR: Final = (3, 11)
 """The Python whose grammar actors are written in; later syntax is refused on every interpreter."""
 SDK: Final = "cowboy_sdk"
+"""The public SDK."""
+LANE_SDK: Final = "trailboss.sdk"
+"""What actors have of this package: the one module about the timer lane."""
+LANE_PACKAGE: Final = LANE_SDK.partition(".")[0]
 HOST: Final = "pvm_host"
 _NAMES: Final = """id hash open input eval exec compile globals locals vars dir set frozenset breakpoint exit quit
     help aiter anext copyright credits license KeyboardInterrupt SystemExit __import__ __builtins__ __build_class__
@@ -218,6 +222,11 @@ def is_continuation(decorator: ast.expr) -> bool:
     return False
 
 
+def is_sdk(module: str) -> bool:
+    """Whether a module is of those that guests import and that are instrumented like them, and then shared."""
+    return module.partition(".")[0] == SDK or module in (LANE_PACKAGE, LANE_SDK)
+
+
 def _import_faults(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
     if isinstance(node, ast.ImportFrom) and (node.level or node.module is None):
         yield "import", "a relative import: an actor is one module"
@@ -225,8 +234,11 @@ def _import_faults(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str
     modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
     for module in modules:
         root, *rest = module.split(".")
-        of_sdk = root == SDK and not any(part.startswith("_") for part in rest)
-        if not of_sdk and module != HOST and module not in ACTOR_MODULES:
+        if module in (HOST, LANE_SDK) or module in ACTOR_MODULES:
+            continue
+        if root == LANE_PACKAGE:
+            yield "import", f"import of {module}: of {LANE_PACKAGE}, actors have the module {LANE_SDK} alone"
+        elif root != SDK or any(part.startswith("_") for part in rest):
             yield "import", f"import of {module}, which is not available to actors"
 
 

@@ -1,7 +1,7 @@
-"""The public SDK's source, found in the installed distribution without importing it, and instrumented.
+"""The source of the public SDK and of our own, found where it is installed without importing it, and instrumented.
 
-The SDK of a guest is not the SDK of this process: nothing of it runs here but for a frame. Both functions depend on the
-installed distribution alone and keep their answers, because instrumenting takes a second and many chains share it.
+The SDK of a guest is not the SDK of this process: nothing of it runs here but for a frame. Both functions depend on
+what is installed alone and keep their answers, because instrumenting takes a second and many chains share it.
 """
 
 import ast
@@ -19,7 +19,7 @@ from trailboss.params import SourceCostParams
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.vm.instrument import instrument
 from trailboss.vm.program import compile_tree
-from trailboss.vm.rules import GRAMMAR, SDK
+from trailboss.vm.rules import GRAMMAR, LANE_PACKAGE, LANE_SDK, SDK
 
 DEVELOPMENT_ONLY: Final = ("_signature_mock", "delegation", "mock_host", "recipes", "testing")
 """Modules of the SDK for a developer's machine: they read files, or stand for the host."""
@@ -47,13 +47,14 @@ class SdkModule:
 
 @lru_cache(maxsize=1)
 def sdk_module_names() -> tuple[str, ...]:
-    """Return the full names of the modules that guests may import, the package itself first.
+    """Return the full names of the modules that guests may import, a package before its modules.
 
     Raises:
-        ConfigurationError: If the SDK is not installed.
+        ConfigurationError: If the public SDK is not installed.
     """
-    names = sorted(each.name for each in iter_modules(_package().submodule_search_locations))
-    return (SDK, *(f"{SDK}.{name}" for name in names if name not in DEVELOPMENT_ONLY))
+    names = sorted(each.name for each in iter_modules(_package(SDK).submodule_search_locations))
+    public = (f"{SDK}.{name}" for name in names if name not in DEVELOPMENT_ONLY)
+    return (SDK, *public, LANE_PACKAGE, LANE_SDK)
 
 
 @lru_cache(maxsize=MODULES_KEPT)
@@ -67,24 +68,26 @@ def load_sdk_module(name: str, prices: SourceCostParams) -> SdkModule:
     Raises:
         ConfigurationError: If its source is not there.
     """
-    spec = _package()
-    if name != SDK:
-        found = PathFinder.find_spec(name, spec.submodule_search_locations)
-        if found is None:
-            raise ConfigurationError(f"{name} is not part of the installed cowboy-actor-sdk")
-        spec = found
-    source = spec.loader.get_source(name) if isinstance(spec.loader, SourceLoader) else None
-    if source is None:
-        raise ConfigurationError(f"{name} has no source in the installed cowboy-actor-sdk")
-    tree = ast.parse(source, feature_version=GRAMMAR)
+    # The package around our own module is empty to guests: the one of this process is not theirs.
+    tree = ast.parse("" if name == LANE_PACKAGE else _source(name), feature_version=GRAMMAR)
     rebound = tuple(sorted(dict.fromkeys(_globals(tree))))
     return SdkModule(compile_tree(instrument(tree, prices, guarded=False), name), rebound)
 
 
-def _package() -> ModuleSpec:
-    spec = find_spec(SDK)
+def _source(name: str) -> str:
+    package = _package(LANE_PACKAGE if name == LANE_SDK else SDK)
+    # By the path alone: what has imported a module into this process can show no source of it.
+    spec = package if name == SDK else PathFinder.find_spec(name, package.submodule_search_locations)
+    source = spec.loader.get_source(name) if spec is not None and isinstance(spec.loader, SourceLoader) else None
+    if source is None:
+        raise ConfigurationError(f"there is no source of {name} where {package.name} is installed")
+    return source
+
+
+def _package(name: str) -> ModuleSpec:
+    spec = find_spec(name)
     if spec is None or spec.submodule_search_locations is None:
-        raise ConfigurationError(f"{SDK} is not installed; install cowboy-actor-sdk")
+        raise ConfigurationError(f"{name} is not installed as a package; installing trailboss brings it")
     return spec
 
 

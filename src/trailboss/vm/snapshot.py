@@ -6,7 +6,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Final
 
 from trailboss.vm.gauge import identity
-from trailboss.vm.rules import SDK
+from trailboss.vm.rules import is_sdk
 
 ABSENT: Final = object()
 
@@ -80,7 +80,7 @@ def find_shared(modules: Iterable[ModuleType]) -> Shared:
 def _parts(each: object) -> Iterator[object]:
     """Yield what an object holds."""
     match each:
-        case ModuleType() if each.__name__.partition(".")[0] == SDK:
+        case ModuleType() if is_sdk(each.__name__):
             yield from (value for name, value in vars(each).items() if name != "__builtins__")
         case type() if _is_sdk(each):
             yield from vars(each).values()
@@ -102,4 +102,4 @@ def _parts(each: object) -> Iterator[object]:
 
 
 def _is_sdk(each: Callable[..., object]) -> bool:
-    return str(getattr(each, "__module__", "")).partition(".")[0] == SDK
+    return is_sdk(str(getattr(each, "__module__", "")))

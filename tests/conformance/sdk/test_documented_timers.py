@@ -68,14 +68,30 @@ def _deployed(chain: LocalChain, source: str) -> ActorHandle:
     return chain.deploy(source, sender=chain.accounts[0], value=100 * CBY)
 
 
-@pytest.mark.spec("F-10", "F-16", "F-45")
-@pytest.mark.parametrize(
+CLOCKS = pytest.mark.parametrize(
     "example",
     [_literal_block(_module_docstring("timer.py"), "Usage\n-----\n::"), _recipe("timer")],
     ids=["docstring of timer", "recipe timer"],
 )
+
+
+@pytest.mark.spec("F-10", "F-16", "F-45")
+@CLOCKS
 def test_documented_clock_ticks_every_ten_blocks_when_run_unmodified(chain: LocalChain, example: str) -> None:
     """It starts, ticks, schedules itself again, and pays for every fire."""
+    _assert_ticks(chain, example)
+
+
+@pytest.mark.spec("L-14", "L-31", "L-32")
+@pytest.mark.trailboss(mechanism="lane")
+@CLOCKS
+def test_documented_clock_ticks_as_before_when_the_lane_is_active(chain: LocalChain, example: str) -> None:
+    """An actor that knows nothing of the lane's fees goes on; it pays the lane basefee besides, and no tip."""
+    _assert_ticks(chain, example)
+    assert sum(fire.tip for fire in chain.receipts(origin="timer")) == 0
+
+
+def _assert_ticks(chain: LocalChain, example: str) -> None:
     assert "class Clock:" in example
     clock = _deployed(chain, example + BOOTSTRAP)
     chain.advance_to(35)

@@ -9,9 +9,11 @@ from tests.model.histories import history, seeded
 from tests.model.session import Session
 from trailboss.chain.block_records import RECORD_VERSION, decode_block, encode_block
 from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
+from trailboss.model.configs import JoiningGap
+from trailboss.model.decisions import DecisionRecord, ExaminedTimer, FeeSource, Stop
 from trailboss.model.events import EventRecord
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
-from trailboss.primitives.units import U64_MAX, U128_MAX, Amount, Cells, Cycles
+from trailboss.primitives.units import U64_MAX, U128_MAX, Amount, Cells, Cycles, Price
 from trailboss.testing import LocalChain
 
 
@@ -43,9 +45,94 @@ def block_with(**fields: object) -> Block:
     return replace(head, receipts=(receipt,), events=(EventRecord("own", b"\x07" * 20, b"data"),))
 
 
+def examined_timer(**fields: object) -> ExaminedTimer:
+    """Return an examined timer with the largest numbers there are, unless told otherwise."""
+    return ExaminedTimer(
+        **{
+            "timer_id": b"\x05" * 32,
+            "actor": b"\x06" * 20,
+            "rank": U64_MAX,
+            "outcome": "fire",
+            "reason": "",
+            "gas_limit": U64_MAX,
+            "cycles_used": U64_MAX,
+            "tip": Price(U128_MAX),
+            "weight": 2**32,
+            "max_fee": Price(2**127 - 1),
+            "fee_source": FeeSource.FROZEN,
+        }
+        | fields
+    )
+
+
+def decision_record(**fields: object) -> DecisionRecord:
+    """Return a decision record in which no two numbers are equal, and prices are beyond 64 bits."""
+    return DecisionRecord(
+        **{
+            "mechanism": "lane",
+            "cycle_basefee": Price(10**24 + 1),
+            "cell_basefee": Price(10**24 + 2),
+            "lane_basefee": Price(10**24 + 3),
+            "next_lane_basefee": Price(10**24 + 4),
+            "previous_tip": Price(2**127 - 1),
+            "median_fires": 1,
+            "lane_cycles_max": U64_MAX,
+            "lane_cycles_used": 2,
+            "max_cycles_per_fire": 3,
+            "lane_burned": Amount(U128_MAX),
+            "examined": (examined_timer(), examined_timer(rank=0, outcome="defer", reason="over_cap", tip=Price(0))),
+            "examined_count": 4,
+            "cut_off": 5,
+            "stopped": Stop.LANE_FULL,
+            "smallest_gas": 6,
+            "outranked": 7,
+            "priced_out": 8,
+            "over_cap": 9,
+            "not_joined": 10,
+            "gaps": (JoiningGap(11, 12, 13), JoiningGap(14, 0, U64_MAX)),
+            "agent_cycles": 15,
+        }
+        | fields
+    )
+
+
+@pytest.mark.parametrize("stopped", Stop)
+def test_block_comes_back_when_it_has_a_decision_record(stopped: Stop) -> None:
+    """Prices and money beyond 64 bits, every way to stop, examined timers and gaps; what comes back is of its types."""
+    block = replace(block_with(), decisions=decision_record(stopped=stopped))
+    found = decode_block(encode_block(block))
+    assert found == block
+    assert found.decisions is not None
+    assert type(found.decisions.stopped) is Stop
+    assert [type(item) for item in found.decisions.examined] == [ExaminedTimer] * 2
+    assert [type(gap) for gap in found.decisions.gaps] == [JoiningGap] * 2
+    assert [item.effective_priority for item in found.decisions.examined] == [U128_MAX * 2**32, 0]
+
+
+@pytest.mark.parametrize("source", FeeSource)
+@pytest.mark.parametrize("price", [0, 1, U64_MAX, U64_MAX + 1, U128_MAX])
+def test_examined_timer_comes_back_when_its_prices_have_any_size(source: FeeSource, price: int) -> None:
+    """From nothing to the whole of 128 bits, whoever offered it."""
+    item = examined_timer(tip=Price(price), max_fee=Price(U128_MAX - price), fee_source=source)
+    block = replace(block_with(), decisions=decision_record(examined=(item,), gaps=()))
+    found = decode_block(encode_block(block)).decisions
+    assert found is not None
+    assert found.examined == (item,)
+    assert type(found.examined[0].fee_source) is FeeSource
+
+
+def test_decisions_are_beside_the_block_when_its_hash_is_taken() -> None:
+    """The record has them, the header does not: another record, the same hash."""
+    plain = block_with()
+    told = replace(plain, decisions=decision_record())
+    assert encode_block(told) != encode_block(plain)
+    assert decode_block(encode_block(told)).hash == decode_block(encode_block(plain)).hash == plain.hash
+    assert decode_block(encode_block(plain)).decisions is None
+
+
 def test_block_comes_back_when_a_chain_has_built_it() -> None:
     """Every block of random histories, with transactions, fires, messages, reverts and the block's own events."""
-    kinds = set()
+    kinds, choices = set(), set()
     for seed in range(12):
         random_history = history(seeded(seed))
         session = Session(random_history)
@@ -53,7 +140,9 @@ def test_block_comes_back_when_a_chain_has_built_it() -> None:
         for block in session.chain.blocks:
             assert decode_block(encode_block(block)) == block
             kinds |= {(receipt.origin, receipt.status) for receipt in block.receipts}
+            choices |= {item.outcome for item in block.decisions.examined} if block.decisions else {None}
     assert len(kinds) == 6, kinds
+    assert {"fire", "defer", None} <= choices, choices
 
 
 @pytest.mark.parametrize("number", [-(2**63) - 1, -(2**63), -1, U64_MAX, U64_MAX + 1, 10**80, True, None])
@@ -78,8 +167,9 @@ def test_block_comes_back_when_a_program_raised_a_lone_surrogate() -> None:
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        (b"", "it begins with no bytes, and this program reads version 1"),
-        (b"\x02rest", "it begins with version 2, and this program reads version 1"),
+        (b"", "it begins with no bytes, and this program reads version 2"),
+        (b"\x01rest", "it begins with version 1, and this program reads version 2"),
+        (b"\x03rest", "it begins with version 3, and this program reads version 2"),
         (bytes((RECORD_VERSION,)), "truncated"),
         (bytes((RECORD_VERSION, 0x90)), "array"),
         (encode_block(block_with()) + b"\x00", "trailing"),
@@ -104,7 +194,26 @@ def test_record_is_refused_when_a_part_of_it_is_none() -> None:
         ([], [receipt], "can't decode"),
         ([], [["timer", b"", b"", b"", "lost", *receipt[5:]]], "Invalid enum value 'lost'"),
     ):
-        record = bytes((RECORD_VERSION,)) + msgspec.msgpack.encode([header, transactions, receipts, []])
+        record = bytes((RECORD_VERSION,)) + msgspec.msgpack.encode([header, transactions, receipts, [], None])
+        with pytest.raises(Rejection, match="malformed block record") as caught:
+            decode_block(record)
+        assert words in caught.value.what
+
+
+def test_record_is_refused_when_its_decisions_are_none() -> None:
+    """An unknown way to stop, an unknown source of fees, a part too few, a number that is no number."""
+    whole = msgspec.msgpack.decode(encode_block(replace(block_with(), decisions=decision_record()))[1:])
+    decisions = whole[4]
+    stop, source = decisions.index("lane_full"), decisions[11][0].index("frozen")
+    changed = [
+        ([*decisions[:stop], "bored", *decisions[stop + 1 :]], "Invalid enum value 'bored'"),
+        ([*decisions[:11], [[*decisions[11][0][:source], "hearsay"]], *decisions[12:]], "Invalid enum value 'hearsay'"),
+        (decisions[:-1], "Expected `array` of at least length"),
+        ([*decisions[:-1], "many"], "Expected `int`, got `str`"),
+        (7, "Expected `array | null`, got `int`"),
+    ]
+    for part, words in changed:
+        record = bytes((RECORD_VERSION,)) + msgspec.msgpack.encode([*whole[:4], part])
         with pytest.raises(Rejection, match="malformed block record") as caught:
             decode_block(record)
         assert words in caught.value.what
@@ -112,7 +221,8 @@ def test_record_is_refused_when_a_part_of_it_is_none() -> None:
 
 def test_every_cut_or_flipped_record_is_refused_or_a_block() -> None:
     """Nothing but a refusal leaves the decoder, whatever byte is changed or missing."""
-    record = encode_block(block_with(error=ErrorObject(1, "slug", "what", "why", "fix", {"a": U64_MAX + 1})))
+    block = block_with(error=ErrorObject(1, "slug", "what", "why", "fix", {"a": U64_MAX + 1}))
+    record = encode_block(replace(block, decisions=decision_record()))
     variants = [record[:length] for length in range(len(record))]
     variants += [
         record[:at] + bytes((record[at] ^ bit,)) + record[at + 1 :] for at in range(len(record)) for bit in (1, 128)

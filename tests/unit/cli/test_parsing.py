@@ -127,3 +127,28 @@ def test_wrong_value_is_cut_when_it_is_long() -> None:
     with pytest.raises(Mistake) as caught:
         parsing.parse_amount("x" * 10_000)
     assert len(caught.value.what) < 100
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "parts"),
+    [("7", 1, 7), ("1_000", 10_000, 1_000), ("1.5", 10_000, 15_000), ("0.0001", 10_000, 1), ("2.0", 10**9, 2 * 10**9)],
+)
+def test_number_is_exact_when_it_is_whole_or_a_decimal_of_a_unit(text: str, unit: int, parts: int) -> None:
+    """Digits alone are parts; a point makes them multiples of the unit."""
+    assert parsing.parse_number("weight", text, unit) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "what"),
+    [
+        ("-1", 1, "is not a number"),
+        ("1.5", 1, "is not a number"),
+        ("1.", 10, "is not a number"),
+        ("0.01", 10, "fine"),
+        ("9" * 5_000, 1, "is not a number"),
+    ],
+)
+def test_number_is_refused_when_it_has_another_form(text: str, unit: int, what: str) -> None:
+    """Nothing is rounded."""
+    with pytest.raises(Mistake, match=what):
+        parsing.parse_number("weight", text, unit)

@@ -71,7 +71,16 @@ def test_genesis_has_its_defaults_when_only_the_necessary_is_given() -> None:
         ('chain_id = 7\nproposer = "0x12"\n', "genesis proposer: Address must be 40 hexadecimal digits"),
         (HEAD + "preset = 1\n", "genesis preset = 1 must be text"),
         (HEAD + 'preset = "huge"\n', "unknown preset 'huge'; there are: mainnet, minimal"),
-        (HEAD + 'mechanism = "lottery"\n', "unknown mechanism 'lottery'; there are: fifo"),
+        (HEAD + 'mechanism = "lottery"\n', "unknown mechanism 'lottery'; there are: fifo, lane"),
+        (
+            HEAD + 'mechanism = "lane"\n[params]\n"lane.activation_height" = 5\n',
+            "lane.activation_height = 5 contradicts mechanism 'lane', which is active from block 1",
+        ),
+        (
+            HEAD + 'mechanism = "lane"\n[params]\n"lane.activation_height" = 0\n',
+            "lane.activation_height = 0 contradicts mechanism 'lane'",
+        ),
+        (HEAD + '[params]\n"lane.clamps_gas_limit" = 2\n', "lane.clamps_gas_limit = 2 must be at most 1"),
         (HEAD + "system_deployers = 5\n", "genesis system_deployers = 5 must be a list"),
         (HEAD + f'system_deployers = "{ONE}"\n', "must be a list"),
         (HEAD + "system_deployers = [5]\n", "genesis system_deployers = 5 must be text"),
@@ -131,7 +140,29 @@ def test_first_state_holds_accounts_supply_and_deployers_when_applied() -> None:
     block = apply_genesis(genesis, store)
     assert (block.header.height, block.header.parent, block.header.chain_id) == (0, ZERO_HASH, 3)
     assert block.header.state_root == store.state_root
-    assert read_rules(genesis.params(), store.read).deployers == {TWO}
+    assert read_rules(genesis.params(), store.read, 1).deployers == {TWO}
+
+
+@pytest.mark.spec("L-30")
+@pytest.mark.parametrize("overrides", [{}, {"lane.activation_height": 1}])
+def test_lane_is_active_from_block_1_when_the_chain_starts_with_it(overrides: dict[str, int]) -> None:
+    """Whether the height is said besides or not; the genesis itself stays as it was written."""
+    genesis = Genesis(chain_id=3, proposer=PROPOSER, mechanism="lane", overrides=overrides)
+    assert check_genesis(genesis).lane.activation_height == 1
+    assert genesis.overrides == overrides
+    assert decode_genesis(encode_genesis(genesis)) == genesis
+    store = MemoryStore()
+    apply_genesis(genesis, store)
+    assert read_rules(genesis.params(), store.read, 1).lane is not None
+
+
+@pytest.mark.spec("L-30")
+@pytest.mark.parametrize("height", [1, 2, 2**64 - 1])
+def test_lane_follows_at_a_height_when_the_chain_starts_with_another_mechanism(height: int) -> None:
+    """The height is a parameter like any other then; without one the lane never comes."""
+    genesis = Genesis(chain_id=3, proposer=PROPOSER, overrides={"lane.activation_height": height})
+    assert check_genesis(genesis).lane.activation_height == height
+    assert check_genesis(Genesis(chain_id=3, proposer=PROPOSER)).lane.activation_height == 0
 
 
 def test_instance_id_differs_when_anything_about_the_genesis_differs() -> None:
@@ -145,6 +176,8 @@ def test_instance_id_differs_when_anything_about_the_genesis_differs() -> None:
         {"system_deployers": (TWO,)},
         {"accounts": {ONE: 2}},
         {"overrides": {"timers.max_ttl_blocks": 5}},
+        {"mechanism": "lane"},
+        {"overrides": {"lane.activation_height": 1}},
     )
     ids = [Genesis(**{**base, **change}).instance_id() for change in changes]
     assert len(set(ids)) == len(ids)

@@ -10,7 +10,7 @@ from trailboss.governance.apply import (
     update_lane_multipliers,
     update_timer_config,
 )
-from trailboss.governance.rules import DEPLOYERS_KEY, GOVERNED, read_rules
+from trailboss.governance.rules import ACTIVATION, DEPLOYERS_KEY, GOVERNED, Rules, read_rules, with_param
 from trailboss.model.configs import BasefeeConfig, LaneMultipliers, TimerConfig, amount_octets
 from trailboss.model.transactions import (
     SetGovParam,
@@ -21,6 +21,7 @@ from trailboss.model.transactions import (
 from trailboss.params import load_params
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, system_address
+from trailboss.primitives.units import U64_MAX
 from trailboss.state.overlay import Overlay
 from trailboss.state.store import MemoryStore
 
@@ -28,7 +29,20 @@ PARAMS = load_params()
 DEPLOYER = Address(b"\x0d" * 20)
 TIMER_DEFAULTS = (2_592_000, 550_000, 550_000, 1_024, 5_000_000)
 BASEFEE_DEFAULTS = (8, 8, 10_000, 10**24, 10_000_000, 500_000, 0, 0)
+HEIGHT = 100
+"""Of the block whose rules are read."""
 LANE = b"system:cip1:lane_timer_cycles"
+CAP = b"system:cip1:max_cycles_per_fire_auction_phase"
+CLAMPS = b"system:cip1:activation_clamps_gas_limit"
+WINDOW = b"system:cip1:fairness_window_blocks"
+WEIGHT_MIN, WEIGHT_MAX = b"system:cip1:weight_min", b"system:cip1:weight_max"
+ALPHA, FLOOR = b"system:cip1:lane_basefee_alpha", b"system:cip1:lane_basefee_min"
+GBA, GBA_BLOCK = b"system:cip1:gba_max_cycles", b"system:cip1:gba_cycles_per_block"
+TIERS = tuple(
+    b"system:cip1:priority_tier_multipliers." + name for name in (b"economy", b"standard", b"fast", b"urgent")
+)
+SWITCHES = (ACTIVATION, CLAMPS)
+"""Parameters that are off by default, and can be 0."""
 GC_PRICE = b"system:timers:gc_cycles_per_timer"
 
 
@@ -43,13 +57,17 @@ def overlay() -> Overlay:
     return Overlay(store)
 
 
-def in_force(overlay: Overlay):
-    return read_rules(PARAMS, overlay.read)
+def in_force(overlay: Overlay, height: int = HEIGHT) -> Rules:
+    return read_rules(PARAMS, overlay.read, height)
 
 
-def refusal(overlay: Overlay, function, instruction) -> Rejection:
+def govern(overlay: Overlay, key: bytes, value: int, height: int = HEIGHT) -> None:
+    set_parameter(overlay, in_force(overlay, height), SetGovParam(key, number(value)))
+
+
+def refusal(overlay: Overlay, function, instruction, height: int = HEIGHT) -> Rejection:
     """Return what an instruction is refused with; nothing may have been written."""
-    rules, changes = in_force(overlay), overlay.changes()
+    rules, changes = in_force(overlay, height), overlay.changes()
     with pytest.raises(Rejection) as caught:
         function(overlay, rules, instruction)
     assert caught.value.reason is RejectionReason.INVALID_PARAMETER
@@ -188,9 +206,9 @@ def test_lane_multipliers_are_refused_when_one_is_zero(overlay: Overlay, positio
 
 @pytest.mark.parametrize("key", sorted(GOVERNED))
 def test_parameter_is_stored_and_told_when_it_is_sound(overlay: Overlay, key: bytes) -> None:
-    """Twice the default goes with everything else."""
+    """Twice the default goes with everything else; a height far ahead, and a switch turned on, do too."""
     subject, field = GOVERNED[key]
-    value = 2 * getattr(getattr(PARAMS, subject), field)
+    value = {ACTIVATION: 10**6, CLAMPS: 1}.get(key) or 2 * getattr(getattr(PARAMS, subject), field)
     event = set_parameter(overlay, in_force(overlay), SetGovParam(key, number(value)))
     assert (event.name, event.emitter) == ("parameter.set", system_address(9))
     assert decode_canonical(event.data) == {"key": key, "value": value}
@@ -212,11 +230,119 @@ def test_parameter_is_refused_when_its_value_is_not_eight_bytes(overlay: Overlay
     assert refused.what == f"{LANE.decode()} = {width} must be a value of exactly 8 bytes, big-endian"
 
 
-@pytest.mark.parametrize("key", sorted(GOVERNED))
+@pytest.mark.parametrize("key", sorted(GOVERNED.keys() - set(SWITCHES)))
 def test_parameter_is_refused_when_its_value_is_zero(overlay: Overlay, key: bytes) -> None:
-    """None of them can be nothing."""
+    """None of them can be nothing, but for the two that can be off."""
     refused = refusal(overlay, set_parameter, SetGovParam(key, number(0)))
-    assert refused.what == f"{key.decode()} = 0 must be at least 1"
+    assert refused.what.startswith(f"{key.decode()} = 0 must be within 1..=")
+    assert refused.context == {"parameter": key.decode(), "value": "0"}
+
+
+@pytest.mark.spec("L-27")
+@pytest.mark.parametrize(
+    ("key", "edge", "most"), [(CLAMPS, 1, 1), (WEIGHT_MAX, 2**32, 2**32), (GBA_BLOCK, U64_MAX, U64_MAX)]
+)
+def test_parameter_is_refused_when_it_is_above_its_greatest_value(
+    overlay: Overlay, key: bytes, edge: int, most: int
+) -> None:
+    """A switch is 0 or 1, a weight leaves room for the product with a price, others are what 8 bytes hold."""
+    if edge < U64_MAX:
+        refused = refusal(overlay, set_parameter, SetGovParam(key, number(edge + 1)))
+        assert refused.what == f"{key.decode()} = {edge + 1} must be within {0 if key == CLAMPS else 1}..={most}"
+    govern(overlay, key, edge)
+    subject, field = GOVERNED[key]
+    assert getattr(getattr(in_force(overlay).params, subject), field) == edge
+
+
+@pytest.mark.spec("L-27")
+@pytest.mark.parametrize("key", sorted(GOVERNED))
+def test_parameter_changes_nothing_else_when_it_is_set(overlay: Overlay, key: bytes) -> None:
+    """Each key has a parameter of its own, and the parameter follows from the key's value alone."""
+    subject, field = GOVERNED[key]
+    before = in_force(overlay).params
+    value = {ACTIVATION: 10**6, CLAMPS: 1}.get(key) or getattr(getattr(before, subject), field) + 1
+    govern(overlay, key, value)
+    assert in_force(overlay).params == with_param(before, subject, field, value)
+    assert in_force(overlay).params != before
+
+
+@pytest.mark.spec("L-27")
+@pytest.mark.parametrize(
+    ("key", "edge", "beyond", "words"),
+    [
+        (CAP, 10_000, 9_999, "lane.max_cycles_per_fire = 9999 is too small"),
+        (WEIGHT_MIN, 2 * 10**9, 2 * 10**9 + 1, "lane.weight_max = 2000000000 is too small"),
+        (WEIGHT_MAX, 10**9, 10**9 - 1, "lane.weight_max = 999999999 is too small"),
+        (GBA, 10_000, 9_999, "lane.gba_cycles_max = 9999 is too small"),
+        (GBA, 1_000_000, 1_000_001, "lane.gba_cycles_per_block = 1000000 is too small"),
+        (GBA_BLOCK, 50_000, 49_999, "lane.gba_cycles_per_block = 49999 is too small"),
+        (FLOOR, 10**18, None, ""),
+    ],
+)
+def test_lanes_parameter_is_refused_when_it_does_not_go_with_the_others(
+    overlay: Overlay, key: bytes, edge: int, beyond: int | None, words: str
+) -> None:
+    """At the edge it is stored, one unit beyond a relation breaks and the refusal names it."""
+    if beyond is not None:
+        refused = refusal(overlay, set_parameter, SetGovParam(key, number(beyond)))
+        assert refused.what.startswith(words)
+    govern(overlay, key, edge)
+
+
+@pytest.mark.spec("L-27")
+def test_window_may_be_a_single_block(overlay: Overlay) -> None:
+    """One is the least; how long it takes to shrink is not a matter of what may be voted."""
+    govern(overlay, WINDOW, 1)
+    assert in_force(overlay).params.lane.fairness_window_blocks == 1
+    assert in_force(overlay).params.lane.window_blocks_left_max == PARAMS.lane.window_blocks_left_max
+
+
+@pytest.mark.spec("L-30", "L-33")
+@pytest.mark.parametrize("height", [1, HEIGHT, 2**63])
+def test_activation_is_voted_at_least_two_blocks_ahead(overlay: Overlay, height: int) -> None:
+    """The block after the vote still knows nothing of the lane, and everybody can see it come."""
+    for early in (0, 1, height - 1, height, height + 1):
+        refused = refusal(overlay, set_parameter, SetGovParam(ACTIVATION, number(early)), height)
+        assert refused.what == (
+            f"{ACTIVATION.decode()} = {early} must be at least {height + 2}, 2 blocks ahead of height {height}"
+        )
+    govern(overlay, ACTIVATION, height + 2, height)
+    assert in_force(overlay, height + 1).params.lane.activation_height == height + 2
+    assert in_force(overlay, height + 1).lane is None
+    assert in_force(overlay, height + 2).lane is not None
+
+
+@pytest.mark.spec("L-30", "L-33")
+def test_activation_can_be_moved_while_it_lies_ahead(overlay: Overlay) -> None:
+    """Later or nearer, as long as two blocks remain; what was voted last is in force."""
+    for height in (500, 900, 102, 103):
+        govern(overlay, ACTIVATION, height)
+        assert in_force(overlay).params.lane.activation_height == height
+    # In the last block before it, it can still be put off.
+    govern(overlay, ACTIVATION, 104, 102)
+    assert in_force(overlay, 103).lane is None
+    assert in_force(overlay, 104).lane is not None
+
+
+@pytest.mark.spec("L-30", "L-33")
+@pytest.mark.parametrize("value", [0, 1, 110, 111, 10**6])
+def test_activation_is_refused_when_the_lane_is_active(overlay: Overlay, value: int) -> None:
+    """Nothing undoes or repeats it, from the very block of the activation on."""
+    govern(overlay, ACTIVATION, 110)
+    for height in (110, 111, 10**6):
+        refused = refusal(overlay, set_parameter, SetGovParam(ACTIVATION, number(value)), height)
+        assert refused.what == (
+            f"{ACTIVATION.decode()} = {value} must be left alone: the lane is active since height 110"
+        )
+
+
+def test_lane_that_is_active_from_genesis_cannot_be_voted_away(overlay: Overlay) -> None:
+    """A chain that starts with it has it from block 1."""
+    params = load_params(overrides={"lane.activation_height": 1})
+    rules = read_rules(params, overlay.read, 1)
+    assert rules.lane is not None
+    with pytest.raises(Rejection, match="must be left alone: the lane is active since height 1 "):
+        set_parameter(overlay, rules, SetGovParam(ACTIVATION, number(0)))
 
 
 @pytest.mark.spec("F-74", "F-75")

@@ -5,21 +5,26 @@ from dataclasses import replace
 import pytest
 
 from trailboss.governance.rules import (
+    ACTIVATION,
     BASEFEE_CONFIG,
     BASEFEES_KEY,
     DEPLOYERS_KEY,
     GOVERNED,
+    LANE_KEY,
     LANE_MULTIPLIERS,
     TIMER_CONFIG,
     Rules,
     governed_params,
+    is_active,
     read_rules,
     system_slot_key,
 )
 from trailboss.model.configs import (
     BasefeeConfig,
     Basefees,
+    JoiningGap,
     LaneMultipliers,
+    LaneState,
     TimerConfig,
     amount_octets,
     encode_record,
@@ -30,11 +35,13 @@ from trailboss.state.keys import STORAGE
 from trailboss.state.slots import encode_slot
 
 PARAMS = load_params()
+HEIGHT = 100
+"""Of the block that the rules are for."""
 
 
 def rules(state: dict[bytes, bytes] | None = None) -> Rules:
     """Return the rules that a state puts in force."""
-    return read_rules(PARAMS, (state or {}).get)
+    return read_rules(PARAMS, (state or {}).get, HEIGHT)
 
 
 @pytest.mark.spec("F-70")
@@ -49,6 +56,7 @@ def test_rules_are_the_defaults_when_state_holds_nothing() -> None:
     assert (in_force.cycle_basefee, in_force.cell_basefee) == (10_000, 10_000)
     assert in_force.deployers == frozenset()
     assert in_force.params == PARAMS
+    assert (in_force.height, in_force.lane) == (HEIGHT, None)
 
 
 @pytest.mark.spec("F-71")
@@ -101,3 +109,128 @@ def test_parameter_has_its_stored_value_when_governance_has_set_it(name: bytes) 
     changed = governed_params(PARAMS, state.get)
     assert getattr(getattr(changed, subject), field) == 12_345
     assert replace(changed, **{subject: getattr(PARAMS, subject)}) == PARAMS
+
+
+def voted(height: int) -> dict[bytes, bytes]:
+    """Return a state in which governance has voted the activation for a height."""
+    return {system_slot_key(PARAMS, ACTIVATION): encode_slot(ACTIVATION, height.to_bytes(8, "big"))}
+
+
+def basefees(cycle: int) -> dict[bytes, bytes]:
+    return {BASEFEES_KEY: encode_record(Basefees(amount_octets(cycle), amount_octets(10_000)))}
+
+
+@pytest.mark.spec("L-30")
+def test_lane_is_active_from_its_height_on_and_never_without_one() -> None:
+    """Zero is never; one is from the first block on."""
+    for activation, active in ((0, []), (1, [1, 2, 3, 4]), (3, [3, 4]), (9, [])):
+        params = load_params(overrides={"lane.activation_height": activation})
+        assert [height for height in range(1, 5) if is_active(params, height)] == active
+
+
+@pytest.mark.spec("L-30")
+@pytest.mark.parametrize(
+    ("cycle_basefee", "start"), [(10_000, 10_000), (123_456, 123_456), (999, 1_000), (10**24 + 5, 10**24)]
+)
+def test_lane_starts_at_the_cycle_basefee_when_it_is_activated(cycle_basefee: int, start: int) -> None:
+    """Within its own floor and ceiling, no multiplier, no tips yet; before that there is no lane at all."""
+    multipliers = {
+        system_slot_key(PARAMS, LANE_MULTIPLIERS): encode_slot(
+            LANE_MULTIPLIERS, encode_record(LaneMultipliers(10_000, 10_000, 30_000, 10_000))
+        )
+    }
+    state = voted(HEIGHT) | basefees(cycle_basefee) | multipliers
+    lane = rules(state).lane
+    assert lane is not None
+    assert (lane.basefee, lane.previous_tip, lane.is_new) == (start, 0, True)
+    assert lane.state == LaneState(amount_octets(start))
+    assert rules(state).lane_basefee() == start
+    before = read_rules(PARAMS, state.get, HEIGHT - 1)
+    assert before.lane is None
+    assert before.lane_basefee() == cycle_basefee
+
+
+@pytest.mark.spec("L-11", "L-19")
+def test_lane_has_what_the_block_before_left_when_it_is_active() -> None:
+    """Basefee and median tip of its record, whatever the cycle basefee is meanwhile."""
+    left = LaneState(amount_octets(4_321), amount_octets(2**127 - 1), amount_octets(55))
+    state = voted(HEIGHT - 1) | basefees(77_777) | {LANE_KEY: encode_record(left)}
+    lane = rules(state).lane
+    assert lane is not None
+    assert (lane.basefee, lane.previous_tip, lane.is_new, lane.state) == (4_321, 2**127 - 1, False, left)
+    assert rules(state).lane_basefee() == 4_321
+
+
+@pytest.mark.spec("L-05")
+def test_cap_of_a_fire_is_within_what_the_lane_offers() -> None:
+    """250,000 cycles, or the whole lane if that is less."""
+    for overrides, cap in (
+        ({}, 250_000),
+        ({"lane.max_cycles_per_fire": 3_000_000}, 2_000_000),
+        ({"lane.max_cycles_per_fire": 600_000, "timers.lane_cycles_per_block": 600_000}, 600_000),
+        ({"lane.max_cycles_per_fire": 600_001, "timers.lane_cycles_per_block": 600_000}, 600_000),
+    ):
+        lane = read_rules(load_params(overrides={"lane.activation_height": 1} | overrides), {}.get, 1).lane
+        assert lane is not None
+        assert lane.max_cycles_per_fire == cap
+
+
+@pytest.mark.spec("L-11", "L-12")
+@pytest.mark.parametrize(
+    ("alpha", "used", "following"),
+    [
+        (1, 0, 70_000),
+        (1, 875_000, 70_000),
+        (1, 950_000, 76_000),
+        (1, 1_000_000, 80_000),
+        (1, 1_050_000, 84_000),
+        (1, 1_125_000, 90_000),
+        (1, 2_000_000, 90_000),
+        (8, 0, 70_000),
+        (8, 875_000, 78_750),
+        (8, 950_000, 79_500),
+        (8, 1_000_000, 80_000),
+        (8, 1_050_000, 80_500),
+        (8, 1_125_000, 81_250),
+        (8, 2_000_000, 90_000),
+    ],
+)
+def test_lane_basefee_follows_the_use_of_the_lane_under_either_rule(alpha: int, used: int, following: int) -> None:
+    """The target is half of the lane. Clipped, an eighth is reached 12.5 % off; scaled, at an empty or full lane."""
+    params = load_params(overrides={"lane.activation_height": 1, "lane.alpha": alpha})
+    state = {LANE_KEY: encode_record(LaneState(amount_octets(80_000)))}
+    assert read_rules(params, state.get, 5).next_lane_basefee(used) == following
+
+
+@pytest.mark.spec("L-11")
+def test_lane_basefee_keeps_its_own_bounds_and_always_rises_when_busy() -> None:
+    """Its floor and ceiling are not those of the cycle basefee; below 8 an eighth is nothing, and it rises by one."""
+    overrides = {"lane.activation_height": 1, "lane.basefee_min": 2, "lane.basefee_max": 100}
+    params = load_params(overrides=overrides)
+
+    def following(basefee: int, used: int) -> int:
+        return read_rules(
+            params, {LANE_KEY: encode_record(LaneState(amount_octets(basefee)))}.get, 5
+        ).next_lane_basefee(used)
+
+    assert (following(2, 0), following(2, 2_000_000), following(2, 1_000_001)) == (2, 3, 3)
+    assert (following(99, 2_000_000), following(100, 2_000_000)) == (100, 100)
+
+
+def test_basefees_do_not_rest_while_the_lane_has_something_to_write() -> None:
+    """Not in the block of the activation, while its basefee falls, after fires with tips, or while a gap is open."""
+    floor = PARAMS.lane.basefee_min
+
+    def rest(lane: LaneState | None, extra: dict[bytes, bytes] | None = None) -> bool:
+        record = {} if lane is None else {LANE_KEY: encode_record(lane)}
+        return rules(voted(HEIGHT) | record | (extra or {})).basefees_rest()
+
+    assert not rest(None)
+    at_its_floor = load_params(overrides={"lane.activation_height": HEIGHT, "lane.basefee_min": 10_000})
+    assert not read_rules(at_its_floor, {}.get, HEIGHT).basefees_rest()
+    assert read_rules(at_its_floor, {}.get, HEIGHT - 1).basefees_rest()
+    assert not rest(LaneState(amount_octets(floor + 1)))
+    assert not rest(LaneState(amount_octets(floor), amount_octets(1)))
+    assert not rest(LaneState(amount_octets(floor), gaps=(JoiningGap(7, 3, 7),)))
+    assert rest(LaneState(amount_octets(floor), burned=amount_octets(10**30)))
+    assert not rest(LaneState(amount_octets(floor)), basefees(10_001))

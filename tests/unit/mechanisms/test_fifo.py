@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from trailboss.mechanisms.base import Charging, LaneContext, Phase, Selection, Unfunded, Verdict
+from trailboss.fees.settlement import Prices, max_cost
+from trailboss.mechanisms.base import Charging, Decision, DueTimers, LaneContext, Phase, Rest, Verdict
 from trailboss.mechanisms.fifo import build_fifo
+from trailboss.model.decisions import FeeSource, Stop
 from trailboss.model.timers import RECORD_VERSION, DeferralReason, Timer
 from trailboss.params import load_params
 
@@ -23,6 +25,7 @@ CONTEXT = LaneContext(
     gc_cycles_max=400,
     gc_cycles_per_timer=200,
     balance_of={ALICE: 10**9, BOB: 0}.__getitem__,
+    lane_cycles_left=lambda: 1_000,
 )
 BASE = Timer(
     version=RECORD_VERSION,
@@ -53,23 +56,29 @@ def context(**changes: object) -> LaneContext:
     return LaneContext(**(fields | changes))
 
 
-def select(due: list[Timer], examined_max: int = 1_000, **changes: object) -> Selection:
+def walk(due: DueTimers, examined_max: int = 1_000, **changes: object) -> tuple[list[Decision], Rest]:
+    """Return all decisions about due timers, and what is left of them."""
     params = load_params(overrides={"timers.due_examined_max": examined_max})
-    return build_fifo(params).select(iter(due), context(**changes))
+    selection = build_fifo(params).select(due, context(**changes))
+    return list(selection), selection.rest()
 
 
-def verdicts(selection: Selection) -> list[str]:
-    return [str(decision.reason or decision.verdict) for decision in selection.decisions]
+def select(due: list[Timer], **changes: object) -> list[Decision]:
+    return walk(DueTimers(iter(due)), **changes)[0]
+
+
+def verdicts(decisions: list[Decision]) -> list[str]:
+    return [str(decision.reason or decision.verdict) for decision in decisions]
 
 
 @pytest.mark.spec("F-40", "F-43")
 def test_policy_is_that_of_cip_5() -> None:
-    """After the transactions, all pre-charged before any runs, the unfunded removed, the bound from the parameters."""
+    """After the transactions, all pre-charged before any runs, no index, no market, the bound from the parameters."""
     fifo = build_fifo(load_params())
     assert fifo.name == "fifo"
     assert fifo.policy.phase is Phase.AFTER_TRANSACTIONS
     assert fifo.policy.charging is Charging.ALL_FIRST
-    assert fifo.policy.unfunded is Unfunded.REMOVE
+    assert (fifo.policy.joined_max, fifo.policy.has_market) == (0, False)
     assert fifo.policy.examined_max == load_params().timers.due_examined_max == 25_000
 
 
@@ -77,31 +86,50 @@ def test_policy_is_that_of_cip_5() -> None:
 def test_due_timers_are_classified_in_their_order_when_all_kinds_are_mixed() -> None:
     """Expired, unfunded and live timers get their verdicts at their own places."""
     due = timers({}, {"expires_at": 19}, {"fee_payer": BOB}, {}, {"gas_limit": 900}, {})
-    selection = select(due)
-    assert [decision.timer for decision in selection.decisions] == due
-    assert verdicts(selection) == ["fire", "expire", "unfund", "fire", "lane_full", "fire"]
-    assert (len(selection.decisions), selection.exhausted) == (6, False)
+    decisions, rest = walk(DueTimers(iter(due)))
+    assert [decision.timer for decision in decisions] == due
+    assert verdicts(decisions) == ["fire", "expire", "unfund", "fire", "lane_full", "fire"]
+    assert [decision.rank for decision in decisions] == [1, 2, 3, 4, 5, 6]
+    assert rest == Rest(stopped=Stop.NONE_LEFT)
 
 
 def test_selection_is_empty_when_nothing_is_due() -> None:
     """No timers, no decisions."""
-    assert select([]) == Selection((), False)
+    assert walk(DueTimers(())) == ([], Rest(stopped=Stop.NONE_LEFT))
+
+
+@pytest.mark.spec("F-41")
+def test_joining_timers_follow_the_waiting_ones() -> None:
+    """A mechanism without an index makes no difference between them; the bound holds for both together."""
+    due = timers({}, {"gas_limit": 2_000}, {}, {})
+    decisions, rest = walk(DueTimers(iter(due[:2]), due[2:]), examined_max=3)
+    assert [decision.timer for decision in decisions] == due[:3]
+    assert verdicts(decisions) == ["fire", "lane_full", "fire"]
+    assert rest == Rest(stopped=Stop.EXAMINED_MAX)
 
 
 @pytest.mark.spec("F-62", "F-63")
 def test_pre_charge_is_the_worst_case_at_the_lane_prices() -> None:
-    """100 cycles at 7 and 50 cells at 3 are 850; the prices go with the decision."""
-    (decision,) = select(timers({})).decisions
+    """100 cycles at 7 and 50 cells at 3 are 850; the prices go with the decision, without a tip or a lane basefee."""
+    (decision,) = select(timers({}))
     assert (decision.verdict, decision.max_cost) == (Verdict.FIRE, FULL_COST)
-    assert (decision.cycle_price, decision.cell_price) == (7, 3)
+    assert decision.prices == Prices(cycle_basefee=7, cell_basefee=3)
+    assert decision.max_cost == max_cost(decision.gas_limit, CONTEXT.max_cells_per_fire, decision.prices)
     assert (decision.available, decision.reason) == (10**9, None)
+
+
+def test_decision_has_no_market_when_the_mechanism_has_none() -> None:
+    """Its own gas limit, no weight, no fee cap, no agent."""
+    (decision,) = select(timers({"gas_limit": 123}))
+    assert (decision.gas_limit, decision.weight, decision.max_fee) == (123, 0, 0)
+    assert (decision.fee_source, decision.agent_cycles) == (FeeSource.NONE, 0)
 
 
 @pytest.mark.spec("F-52")
 def test_timer_expires_when_its_last_height_has_passed() -> None:
     """It may fire at expires_at itself, and not one block later; no price is looked at then."""
     assert verdicts(select(timers({"expires_at": 20}, {"expires_at": 19}))) == ["fire", "expire"]
-    (decision,) = select(timers({"expires_at": 19, "fee_payer": b"\xff" * 20})).decisions
+    (decision,) = select(timers({"expires_at": 19, "fee_payer": b"\xff" * 20}))
     assert (decision.verdict, decision.max_cost, decision.available) == (Verdict.EXPIRE, 0, 0)
 
 
@@ -109,18 +137,18 @@ def test_timer_expires_when_its_last_height_has_passed() -> None:
 @pytest.mark.parametrize(("balance", "verdict"), [(FULL_COST, "fire"), (FULL_COST - 1, "unfund"), (0, "unfund")])
 def test_timer_is_unfunded_when_its_payer_is_one_unit_short(balance: int, verdict: str) -> None:
     """The exact cost is enough; what was needed and what was there are told."""
-    selection = select(timers({}), balance_of=lambda _: balance)
-    assert verdicts(selection) == [verdict]
-    assert (selection.decisions[0].max_cost, selection.decisions[0].available) == (FULL_COST, balance)
+    decisions = select(timers({}), balance_of=lambda _: balance)
+    assert verdicts(decisions) == [verdict]
+    assert (decisions[0].max_cost, decisions[0].available) == (FULL_COST, balance)
 
 
 @pytest.mark.spec("F-51", "F-63")
 def test_earlier_pre_charges_count_when_timers_share_a_payer() -> None:
     """Two can be paid, the third finds what they left; a payer of its own is not touched by it."""
     balances = {ALICE: 2 * FULL_COST + 5, BOB: FULL_COST}
-    selection = select(timers({}, {}, {}, {"fee_payer": BOB}), balance_of=balances.__getitem__)
-    assert verdicts(selection) == ["fire", "fire", "unfund", "fire"]
-    assert [decision.available for decision in selection.decisions] == [
+    decisions = select(timers({}, {}, {}, {"fee_payer": BOB}), balance_of=balances.__getitem__)
+    assert verdicts(decisions) == ["fire", "fire", "unfund", "fire"]
+    assert [decision.available for decision in decisions] == [
         2 * FULL_COST + 5,
         FULL_COST + 5,
         5,
@@ -140,9 +168,9 @@ def test_deferred_timer_reserves_no_money_when_its_payer_has_little() -> None:
     """It costs its payer nothing in this block: the next timer of the same payer finds the whole balance."""
     due = timers({"gas_limit": 2_000}, {"gas_limit": 1_000})
     balance = 2_000 * 7 + 150
-    selection = select(due, balance_of=lambda _: balance)
-    assert verdicts(selection) == ["lane_full", "fire"]
-    assert selection.decisions[1].available == balance
+    decisions = select(due, balance_of=lambda _: balance)
+    assert verdicts(decisions) == ["lane_full", "fire"]
+    assert decisions[1].available == balance
 
 
 def test_unfunded_timer_ends_when_the_lane_is_full_too() -> None:
@@ -155,8 +183,8 @@ def test_unfunded_timer_ends_when_the_lane_is_full_too() -> None:
 def test_live_timer_fires_when_a_storm_of_expired_ones_precedes_it() -> None:
     """Removals draw on their own budget: a hundred expired timers take nothing of the lane."""
     due = timers(*[{"expires_at": 1}] * 100, {"gas_limit": 1_000})
-    selection = select(due)
-    assert verdicts(selection) == ["expire"] * 2 + ["gc_exhausted"] * 98 + ["fire"]
+    decisions = select(due)
+    assert verdicts(decisions) == ["expire"] * 2 + ["gc_exhausted"] * 98 + ["fire"]
 
 
 @pytest.mark.spec("F-75")
@@ -173,7 +201,7 @@ def test_uncleared_timer_is_still_expired_when_the_next_block_looks() -> None:
     """A block later it has the same verdict, and now the budget."""
     due = timers(*[{"expires_at": 19}] * 3)
     first = select(due)
-    waiting = [decision.timer for decision in first.decisions if decision.verdict is Verdict.DEFER]
+    waiting = [decision.timer for decision in first if decision.verdict is Verdict.DEFER]
     assert verdicts(first) == ["expire", "expire", "gc_exhausted"]
     assert verdicts(select(waiting, height=21)) == ["expire"]
 
@@ -181,7 +209,7 @@ def test_uncleared_timer_is_still_expired_when_the_next_block_looks() -> None:
 @pytest.mark.spec("F-75")
 def test_unfunded_timer_keeps_its_facts_when_its_removal_must_wait() -> None:
     """What was needed and what was there explain the deferral."""
-    (decision,) = select(timers({"fee_payer": BOB}), gc_cycles_max=199).decisions
+    (decision,) = select(timers({"fee_payer": BOB}), gc_cycles_max=199)
     assert (decision.verdict, decision.reason) == (Verdict.DEFER, DeferralReason.GC_EXHAUSTED)
     assert (decision.max_cost, decision.available) == (FULL_COST, 0)
 
@@ -197,11 +225,22 @@ def test_backlog_is_not_walked_when_it_exceeds_the_bound(waiting: int, examined:
             drawn.append(timer)
             yield timer
 
-    fifo = build_fifo(load_params(overrides={"timers.due_examined_max": 10}))
-    selection = fifo.select(backlog(), CONTEXT)
-    assert len(selection.decisions) == examined
-    assert selection.exhausted is (waiting > 10)
+    decisions, rest = walk(DueTimers(backlog()), examined_max=10)
+    assert len(decisions) == examined
+    assert rest.stopped is (Stop.EXAMINED_MAX if waiting > 10 else Stop.NONE_LEFT)
     assert len(drawn) == pulled
+
+
+@pytest.mark.spec("F-80")
+def test_fifo_remembers_nothing_when_it_hears_of_timers() -> None:
+    """Whatever it is told, and whatever it has decided before, a block's decisions follow from its due timers alone."""
+    fifo, due = build_fifo(load_params()), timers({}, {"expires_at": 19}, {})
+    first = list(fifo.select(DueTimers(iter(due)), CONTEXT))
+    fifo.leave(due[0].timer_id)
+    fifo.replace(msgspec.structs.replace(due[1], expires_at=50))
+    fifo.recount(BASE.actor, 7)
+    fifo.rewind()
+    assert list(fifo.select(DueTimers(iter(due)), CONTEXT)) == first
 
 
 def test_balance_is_read_once_when_a_payer_has_many_timers() -> None:

@@ -2,8 +2,10 @@
 
 import pytest
 
+from trailboss.mechanisms import registry
+from trailboss.mechanisms.base import Memoryless
 from trailboss.mechanisms.fifo import Fifo
-from trailboss.mechanisms.registry import MECHANISMS, build_mechanism
+from trailboss.mechanisms.registry import MECHANISMS, Succession, build_mechanism
 from trailboss.params import load_params
 from trailboss.primitives.errors import ConfigurationError
 
@@ -26,3 +28,44 @@ def test_unknown_mechanism_is_refused_when_it_is_asked_for() -> None:
     with pytest.raises(ConfigurationError) as refusal:
         build_mechanism("lottery", load_params())
     assert str(refusal.value) == f"unknown mechanism 'lottery'; there are: {', '.join(MECHANISMS)}"
+
+
+@pytest.mark.spec("L-30")
+def test_lane_succeeds_the_first_mechanism_once_it_is_active() -> None:
+    """Each keeps what it remembers: both are there from the beginning, and the same one answers every time."""
+    mechanisms = Succession("fifo", load_params())
+    before, after = (mechanisms.at(lane_is_active=active) for active in (False, True))
+    assert (before.name, after.name) == ("fifo", "lane")
+    assert before is mechanisms.first
+    assert mechanisms.at(lane_is_active=True) is after
+
+
+@pytest.mark.spec("L-30")
+def test_lane_succeeds_itself_when_the_chain_started_with_it() -> None:
+    """There is one index, and no second one that would not know what has joined."""
+    mechanisms = Succession("lane", load_params())
+    assert mechanisms.first.name == "lane"
+    assert mechanisms.at(lane_is_active=True) is mechanisms.first
+
+
+def test_succession_is_refused_when_its_first_mechanism_is_unknown() -> None:
+    """As the mechanism itself is."""
+    with pytest.raises(ConfigurationError, match="unknown mechanism 'lottery'"):
+        Succession("lottery", load_params())
+
+
+def test_all_mechanisms_forget_when_the_chain_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Going back may cross the activation in either direction."""
+    forgotten: list[str] = []
+
+    class Forgetful(Memoryless):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def rewind(self) -> None:
+            forgotten.append(self.name)
+
+    rows = {"fifo": lambda _: Forgetful("fifo"), "lane": lambda _: Forgetful("lane")}
+    monkeypatch.setattr(registry, "MECHANISMS", rows)
+    Succession("fifo", load_params()).rewind()
+    assert forgotten == ["fifo", "lane"]

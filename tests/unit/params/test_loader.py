@@ -1,9 +1,13 @@
 """Presets, overrides and the relations between parameters."""
 
+from dataclasses import fields
+
 import pytest
 
-from trailboss.params import load_params
+from trailboss.params import load_params, parameter_bounds
+from trailboss.params.loader import PRICE_MAX, SUBJECTS
 from trailboss.primitives.errors import ConfigurationError
+from trailboss.primitives.units import U64_MAX
 
 
 @pytest.mark.spec("F-70", "L-28")
@@ -23,12 +27,40 @@ def test_minimal_differs_in_its_calendar_alone_when_loaded() -> None:
     """Tests on the small preset still prove the defaults."""
     small, large = load_params("minimal"), load_params("mainnet")
     assert (small.calendar.ring_size, small.calendar.epoch_length) == (8, 4)
-    assert (small.timers, small.fees, small.costs, small.limits) == (
+    assert (small.timers, small.fees, small.costs, small.limits, small.lane) == (
         large.timers,
         large.fees,
         large.costs,
         large.limits,
+        large.lane,
     )
+
+
+@pytest.mark.spec("L-05", "L-12", "L-22", "L-23", "L-30")
+def test_mainnet_holds_the_lanes_numbers_of_the_text_when_loaded() -> None:
+    """Cap, target, step, window, bounds of W and tiers; the lane is not active."""
+    lane, unit = load_params().lane, load_params().fees.lane_multiplier_unit
+    assert (lane.max_cycles_per_fire, lane.fairness_window_blocks) == (250_000, 1_000)
+    assert (lane.elasticity, lane.max_change_denominator, lane.alpha) == (2, 8, 1)
+    assert (lane.weight_min, lane.weight_max) == (10**9, 2 * 10**9)
+    tiers = (lane.tier_economy, lane.tier_standard, lane.tier_fast, lane.tier_urgent)
+    assert [tier * 10 // unit for tier in tiers] == [8, 10, 15, 25]
+    assert (lane.activation_height, lane.clamps_gas_limit) == (0, 0)
+
+
+def test_bounds_are_those_that_loading_holds_a_parameter_to() -> None:
+    """For each parameter: at its least and greatest value no bound refuses it, one beyond it does."""
+    off = {"lane.activation_height", "lane.clamps_gas_limit"}
+    for subject, record in SUBJECTS.items():
+        for field in fields(record):
+            path = f"{subject}.{field.name}"
+            least, most = parameter_bounds(subject, field.name)
+            assert least == (0 if subject in ("costs", "source") or path in off else 1), path
+            assert most in (1, 2**16, 2**20, 2**32, U64_MAX, PRICE_MAX), path
+            for value, words in ((least - 1, f"must be an integer of at least {least}"), (most + 1, f"at most {most}")):
+                with pytest.raises(ConfigurationError, match=words) as refusal:
+                    load_params(overrides={path: value})
+                assert str(refusal.value).startswith(f"{path} = {value} must be")
 
 
 def test_override_replaces_one_value_when_the_path_exists() -> None:
@@ -80,3 +112,29 @@ def test_load_refuses_when_a_fire_could_never_fit_the_lane() -> None:
     """A timer with the default gas limit must fit an empty lane."""
     with pytest.raises(ConfigurationError, match="lane_cycles_per_block = 1 is too small"):
         load_params("mainnet", {"timers.lane_cycles_per_block": 1})
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"lane.weight_min": 2 * 10**9 + 1}, "lane.weight_max = 2000000000 is too small"),
+        ({"lane.basefee_min": 10**24 + 1}, f"lane.basefee_max = {10**24} is too small"),
+        ({"lane.gba_cycles_max": 9_999}, "lane.gba_cycles_max = 9999 is too small"),
+        ({"lane.gba_cycles_per_block": 49_999}, "lane.gba_cycles_per_block = 49999 is too small"),
+        ({"lane.max_cycles_per_fire": 9_999}, "lane.max_cycles_per_fire = 9999 is too small"),
+        (
+            {
+                "costs.frame_base": 1,
+                "timers.max_cycles_per_fire": 9,
+                "timers.lane_cycles_per_block": 9,
+                "lane.elasticity": 10,
+            },
+            "timers.lane_cycles_per_block = 9 is too small: it must be at least lane.elasticity = 10",
+        ),
+    ],
+)
+def test_load_refuses_when_the_lanes_numbers_do_not_go_together(overrides: dict[str, int], message: str) -> None:
+    """A question or a fire that could not even begin, bounds that cross, a target of nothing."""
+    with pytest.raises(ConfigurationError) as refusal:
+        load_params(overrides=overrides)
+    assert str(refusal.value).startswith(message)

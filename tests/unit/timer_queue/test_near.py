@@ -8,8 +8,14 @@ from sortedcontainers import SortedList
 
 from trailboss.params import CalendarParams
 from trailboss.timer_queue.near import NearTimers
+from trailboss.timer_queue.queue import START
 
 CALENDAR = CalendarParams(ring_size=8, epoch_length=4, epoch_count=4)
+
+
+def first_height(near: NearTimers) -> int | None:
+    """Return the lowest height that has a timer, due or to come."""
+    return near.first_to_come() if near.first_due() is None else near.first_due()
 
 
 def near_with(*rows: tuple[int, int], now: int = 0) -> NearTimers:
@@ -21,7 +27,7 @@ def near_with(*rows: tuple[int, int], now: int = 0) -> NearTimers:
 
 
 def due_sequences(near: NearTimers) -> list[int]:
-    return [sequence for _, sequence, _ in near.due()]
+    return [sequence for _, sequence, _ in near.due(START)]
 
 
 @pytest.mark.spec("F-05")
@@ -40,10 +46,10 @@ def test_due_heights_are_in_order_when_later_ones_follow() -> None:
     near.advance(4)
     near.add(11, 3, b"3")
     near.advance(11)
-    assert list(near.due()) == [(3, 1, b"1"), (5, 2, b"2"), (11, 3, b"3")]
+    assert list(near.due(START)) == [(3, 1, b"1"), (5, 2, b"2"), (11, 3, b"3")]
     near.add(2, 4, b"4")
     assert due_sequences(near) == [4, 1, 2, 3]
-    assert (near.first_height(), near.heights, len(near)) == (2, 4, 4)
+    assert (first_height(near), near.heights, len(near)) == (2, 4, 4)
 
 
 @pytest.mark.spec("Q-08")
@@ -52,8 +58,55 @@ def test_due_walk_is_lazy_when_the_caller_stops() -> None:
     near = near_with((1, 1), (1, 2), (2, 3))
     near.advance(2)
     near._due[2] = None
-    walk = near.due()
+    walk = near.due(START)
     assert [next(walk), next(walk)] == [(1, 1, b"1"), (1, 2, b"2")]
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (START, [1, 2, 5, 3, 4]),
+        ((0, 99), [1, 2, 5, 3, 4]),
+        ((2, 0), [1, 2, 5, 3, 4]),
+        ((2, 1), [2, 5, 3, 4]),
+        ((2, 2), [5, 3, 4]),
+        ((2, 4), [5, 3, 4]),
+        ((2, 5), [3, 4]),
+        ((3, 0), [3, 4]),
+        ((6, 3), [4]),
+        ((6, 4), []),
+        ((7, -1), []),
+        ((7, 9), []),
+    ],
+)
+def test_due_walk_begins_behind_a_place_when_one_is_given(after: tuple[int, int], expected: list[int]) -> None:
+    """Whether a timer lies at that place, has been taken, or never was there."""
+    near = near_with((2, 1), (2, 2), (6, 3), (6, 4), (2, 5), (8, 6))
+    near.advance(7)
+    assert [sequence for _, sequence, _ in near.due(after)] == expected
+    assert near.due_count == 5
+
+
+def test_due_are_counted_when_timers_come_go_and_fall_due() -> None:
+    """Those of the ring do not count until their height has come."""
+    near = near_with((1, 1), (5, 2), (5, 3), (6, 4), now=0)
+    counts = [near.due_count]
+    near.advance(1)
+    counts.append(near.due_count)
+    near.add(1, 5, b"5")
+    near.add(7, 6, b"6")
+    counts.append(near.due_count)
+    near.advance(5)
+    counts.append(near.due_count)
+    near.take(b"2")
+    near.take(b"2")
+    near.take(b"4")
+    counts.append(near.due_count)
+    for timer_id in (b"1", b"3", b"5"):
+        near.take(timer_id)
+    counts.append(near.due_count)
+    assert counts == [0, 1, 2, 4, 3, 0]
+    assert list(near.faults()) == []
 
 
 @pytest.mark.parametrize("now", [0, 6])
@@ -62,9 +115,9 @@ def test_bucket_goes_when_its_last_timer_does(now: int) -> None:
     near = near_with((5, 1), (5, 2), (6, 3))
     near.advance(now)
     assert (near.take(b"1"), near.take(b"1")) == (5, None)
-    assert (list(near.at(5)), near.heights, near.first_height()) == ([(2, b"2")], 2, 5)
+    assert (list(near.at(5)), near.heights, first_height(near)) == ([(2, b"2")], 2, 5)
     assert near.take(b"2") == 5
-    assert (list(near.at(5)), near.heights, near.first_height()) == ([], 1, 6)
+    assert (list(near.at(5)), near.heights, first_height(near)) == ([], 1, 6)
     assert (near.entry(b"2"), near.entry(b"3")) == (None, (6, 3))
     assert list(near.faults()) == []
 
@@ -85,6 +138,10 @@ def _unmark(near: NearTimers) -> None:
     near._ring._taken = 0
 
 
+def _miscount(near: NearTimers) -> None:
+    near._due_count = 2
+
+
 @pytest.mark.parametrize(
     ("tamper", "faults"),
     [
@@ -98,6 +155,7 @@ def _unmark(near: NearTimers) -> None:
         ),
         (_invent, ["the buckets hold 2 timers, but 3 have an entry"]),
         (_unmark, ["ring slot 5 is taken, but its bit says otherwise"]),
+        (_miscount, ["1 timers are due, but 2 are counted"]),
     ],
 )
 def test_faults_name_what_is_wrong(tamper: Callable[[NearTimers], None], faults: list[str]) -> None:

@@ -44,6 +44,10 @@ ANSWERS = [
     ("pvm_host.schedule_timer(101, b'x')[-1]", 1),
     ("pvm_host.extend_timer(bytes(32), 200)", None),
     ("pvm_host.cancel_timer(bytes(32))", None),
+    ("pvm_host.set_gas_bidding_agent(bytes(20)) or pvm_host.set_gas_bidding_agent(agent=None)", None),
+    ("pvm_host.timer_lane()['basefee_lane_timer']", 1_000),
+    ("pvm_host.timer_lane()['priority_tier_multipliers']['fast']", 15_000),
+    ("pvm_host.timer_lane() is pvm_host.timer_lane()", False),
     ("pvm_host.charge_gas(10)", None),
     ("pvm_host.gas_left() > 10**11", True),
 ]
@@ -75,6 +79,8 @@ PRICES = [
     ("randomness(b'')", "randomness", 1),
     ("context()", "context_read", 1),
     ("gas_left()", "context_read", 1),
+    ("set_gas_bidding_agent(None)", "state_write", 1),
+    ("timer_lane()", "context_read", 1),
 ]
 
 
@@ -129,7 +135,98 @@ def test_schedule_timer_ex_takes_both_public_forms(world):
     ]
 
 
+OFFERS = [
+    ("schedule_timer(101, b'x')", (None, None, None, False)),
+    ("schedule_timer(101, b'x', bytes(20), 5, 700, 40, 2)", (5, 40, 2, False)),
+    ("schedule_timer(101, b'x', max_priority_fee_per_cycle=0)", (None, None, 0, False)),
+    (
+        "schedule_timer(payload=b'x', height=101, max_fee_per_cycle=2**127 - 1, gas_limit=5)",
+        (5, 2**127 - 1, None, False),
+    ),
+    ("schedule_timer(101, b'x', None, None, None, None, None, bid=7)", (None, None, None, True)),
+    ("schedule_timer(101, b'x', bid=None)", (None, None, None, True)),
+    ("schedule_timer_ex(101, b'x', b'', 5, 0, 0, max_fee_per_cycle=40)", (5, 40, None, False)),
+    ("schedule_timer_ex(101, b'x', b'', 0, 0, 0, bid=b'any')", (None, None, None, True)),
+    ("schedule_timer_ex(101, b'x', gas_limit=5, max_priority_fee_per_cycle=2)", (5, None, 2, False)),
+    ("schedule_timer_ex(101, b'x', None, 5, None, bid=None)", (5, None, None, True)),
+]
+
+
+@pytest.mark.spec("L-14", "L-18")
+@pytest.mark.parametrize(("call", "asked"), OFFERS)
+def test_schedule_timer_takes_the_fees_of_the_lane(world, call, asked):
+    """By position where the seed has a position for them, else by name; a bid counts as given whatever it is."""
+    assert ask(world, f"pvm_host.{call} and 1")[0].error is None
+
+    (request,) = world.timers
+    fees = (request.max_fee_per_cycle, request.max_priority_fee_per_cycle)
+    assert (request.gas_limit, *fees, request.has_bid) == asked
+
+
+@pytest.mark.parametrize("name", ["max_fee_per_cycle", "max_priority_fee_per_cycle"])
+@pytest.mark.parametrize("call", ["schedule_timer", "schedule_timer_ex"])
+@pytest.mark.parametrize("value", [-1, 2**127])
+def test_fee_is_refused_when_it_is_outside_its_range(world, call, name, value):
+    """A price has 127 bits, so that no product of it leaves its width."""
+    outcome, _ = ask(world, f"pvm_host.{call}(101, b'x', {name}={value})")
+
+    assert (outcome.error.code, outcome.error.slug) == (1202, "invalid_input")
+    assert outcome.error.what == f"{call}(): {name} is {value}, outside 0..={2**127 - 1}"
+    assert world.timers == []
+
+
+def test_agent_is_refused_in_a_read_only_frame(world):
+    """Asking for prices is reading; choosing who gives them is not."""
+    outcome, _ = ask(world, "pvm_host.timer_lane() and pvm_host.set_gas_bidding_agent(None)", read_only=True)
+
+    assert outcome.error.code == Rejection(RejectionReason.FORBIDDEN, "").error().code
+    assert world.agents == []
+
+
+_TIMER = "height, payload, fee_payer, gas_limit, expires_at"
+_OFFER = "max_fee_per_cycle, max_priority_fee_per_cycle"
+
 FAULTS = [
+    (
+        "pvm_host.schedule_timer(101, b'', None, None, None, None, None, 5)",
+        "TypeError",
+        f"schedule_timer({_TIMER}, {_OFFER}, *, bid) takes 7 arguments, got 8",
+    ),
+    (
+        "pvm_host.schedule_timer_ex(101, b'', None, None, None, None, 5)",
+        "TypeError",
+        f"schedule_timer_ex({_TIMER}, access_limit, *, {_OFFER}, bid) takes 6 arguments, got 7",
+    ),
+    (
+        "pvm_host.schedule_timer_ex(101, b'', b'', 0, 0, 0, gas_limit=5)",
+        "TypeError",
+        f"schedule_timer_ex({_TIMER}, access_limit, *, {_OFFER}, bid) got gas_limit twice",
+    ),
+    (
+        "pvm_host.schedule_timer(101, b'', access_limit=5)",
+        "TypeError",
+        f"schedule_timer({_TIMER}, {_OFFER}, *, bid) has no argument 'access_limit'",
+    ),
+    (
+        "pvm_host.schedule_timer(101, bid=5)",
+        "TypeError",
+        f"schedule_timer({_TIMER}, {_OFFER}, *, bid) needs payload",
+    ),
+    (
+        "pvm_host.schedule_timer(101, b'', max_fee_per_cycle=True)",
+        "TypeError",
+        "schedule_timer(): max_fee_per_cycle must be an integer, got True",
+    ),
+    (
+        "pvm_host.set_gas_bidding_agent('me')",
+        "TypeError",
+        "set_gas_bidding_agent(): agent must be bytes, got 'me'",
+    ),
+    (
+        "pvm_host.set_gas_bidding_agent(b'me')",
+        "HostError",
+        "set_gas_bidding_agent(): agent must be 20 bytes, got 2 bytes",
+    ),
     ("pvm_host.set_state(b'a')", "TypeError", "set_state(key, value) needs value"),
     ("pvm_host.get_state(b'a', b'b')", "TypeError", "get_state(key) takes 1 arguments, got 2"),
     ("pvm_host.get_state(slot=b'a')", "TypeError", "get_state(key) has no argument 'slot'"),
@@ -310,7 +407,7 @@ def test_host_code_is_the_public_number_when_one_fits(reason, code):
 
 def test_every_call_of_the_public_table_is_there():
     """The SDK finds each name it may ask for."""
-    assert len(HOST_CALLS) == 25 + len(UNSUPPORTED)
+    assert len(HOST_CALLS) == 27 + len(UNSUPPORTED)
     assert issubclass(Rejection, Exception)
 
 

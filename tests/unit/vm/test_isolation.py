@@ -12,6 +12,7 @@ from tests.golden.world import World
 
 PREAMBLE = """import json
 import cowboy_sdk
+import trailboss.sdk
 from cowboy_sdk import actor, codec, errors, public, pvm_random, pvm_sys, runtime, timer
 """
 STORES = {
@@ -25,6 +26,12 @@ STORES = {
     "function": "codec.encode.cache = {}",
     "class": "errors.CowboyError.leak = 1",
     "instance": "timer.leak = 1",
+    "our module": "trailboss.sdk.leak = 1",
+    "package of our module": "trailboss.leak = 1",
+    "our function": "trailboss.sdk.gas_bid.leak = 1",
+    "our class": "trailboss.sdk.GasBidContext.leak = 1",
+    "our enumeration": "trailboss.sdk.PriorityTier.leak = 1",
+    "member of our enumeration": "object.__setattr__(trailboss.sdk.PriorityTier.FAST, 'leak', 1)",
     "standard module": "json.leak = 1",
     "standard class": "json.JSONEncoder.leak = 1",
     "standard class by type": "type.__setattr__(json.JSONEncoder, 'leak', 1)",
@@ -55,6 +62,10 @@ WRITER_AND_READER = {
     "random numbers": ("pvm_random.random()", "pvm_random.getstate()[2:] != (0, b'', 0)"),
     "random seed": ("pvm_random.seed(5)", "pvm_random.getstate()[1] != b'N'"),
     "function by a decorator": ("public(codec.encode)", "hasattr(codec.encode, '_call_perm')"),
+    "fields of our dataclass": (
+        "trailboss.sdk.GasBidContext.__dataclass_fields__.clear()",
+        "len(trailboss.sdk.GasBidContext.__dataclass_fields__) < 8",
+    ),
     "handler mode": (
         "cowboy_sdk.handler_mode._set_mode('pure')",
         "cowboy_sdk.handler_mode._get_mode() is not None",
@@ -88,7 +99,13 @@ def outer(p):
     return [inside[0], 1 if ({read}) else 0]
 """
     world.sources[bytes(20)] = source
-    restored = name in ("list", "dict", "context kept by the SDK", "function by a decorator")
+    restored = name in (
+        "list",
+        "dict",
+        "context kept by the SDK",
+        "function by a decorator",
+        "fields of our dataclass",
+    )
 
     assert world.call(source, "write")[0].return_value == b"\x01"
     assert world.call(source, "read")[0].return_value == b"\x00"
@@ -128,6 +145,8 @@ HIDDEN = {
     "sys of the SDK": "from cowboy_sdk.runtime import sys\n    assert sys.modules['os']",
     "import machinery": "from cowboy_sdk import runtime\n    runtime.importlib.import_module('os')",
     "submodule of the process's own SDK": "from cowboy_sdk import testing",
+    "rest of our package": "import trailboss.vm",
+    "name of our package": "from trailboss import __version__",
     "name outside the facade": "from json import decoder",
     "name that evaluates": "from typing import get_type_hints",
     "name that a later Python adds": "from itertools import batched",

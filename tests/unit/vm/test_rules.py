@@ -19,6 +19,10 @@ REFUSED = [
     ("import json\nfrom time import time", 2, 1, "import", "import of time, which is not available to actors"),
     ("import json, random", 1, 1, "import", "import of random, which is not available to actors"),
     ("from cowboy_sdk._compiler import ast", 1, 1, "import", "import of cowboy_sdk._compiler"),
+    ("import trailboss.vm", 1, 1, "import", "of trailboss, actors have the module trailboss.sdk alone"),
+    ("from trailboss import sdk", 1, 1, "import", "of trailboss, actors have the module trailboss.sdk alone"),
+    ("from trailboss.sdk.x import y", 1, 1, "import", "of trailboss, actors have the module trailboss.sdk alone"),
+    ("import trailbosses", 1, 1, "import", "import of trailbosses, which is not available to actors"),
     ("import json.decoder", 1, 1, "import", "import of json.decoder"),
     ("from . import other", 1, 1, "import", "a relative import: an actor is one module"),
     ("x = {1, 2}", 1, 5, "set", "a set has no certain order"),
@@ -72,6 +76,7 @@ def test_source_is_refused_with_its_place_when_it_breaks_a_rule(source, line, co
 ALLOWED = [
     "from cowboy_sdk import actor, timer\nfrom cowboy_sdk.runner import llm\nimport pvm_host",
     "import collections.abc, dataclasses, decimal, enum, functools, hashlib, hmac, itertools, json, math, operator, re",
+    "import trailboss.sdk\nimport trailboss.sdk as lane\nfrom trailboss.sdk import PriorityTier",
     "id = 5\nx = id",
     "def f(input, hash=None):\n    return [input, hash]",
     "class A:\n    def __hash__(self): return 1\n    def __setattr__(self, n, v): object.__setattr__(self, n, v)",

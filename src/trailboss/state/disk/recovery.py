@@ -32,7 +32,7 @@ from trailboss.state.disk.tables import (
 from trailboss.state.keys import STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_address
 from trailboss.state.slots import SlotIndex, decode_slot
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of the tables; a change of what any of them means raises it."""
 
 _FORMAT_KEY: Final = b"format"
@@ -68,7 +68,9 @@ def load_genesis(tables: Tables) -> bytes:
     version = _meta(tables, _FORMAT_KEY)
     if version != str(FORMAT).encode():
         what = f"the tables have format {version.decode('ascii', 'replace')}, and this program reads format {FORMAT}"
-        raise StorageError(tables.path, what, "use the program that wrote it: export the chain there, import it here")
+        raise StorageError(
+            tables.path, what, "open it with the version of trailboss that wrote it; nothing of it has been changed"
+        )
     return _meta(tables, _GENESIS_KEY)
 
 

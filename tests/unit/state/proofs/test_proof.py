@@ -216,18 +216,18 @@ ACCOUNT_KEY, SLOT_KEY, TIMER_KEY = keys.account_key(ADDRESS), keys.storage_key(A
         ),
         (
             ACCOUNT_KEY,
-            b"\x98" + bytes(7) + b"\x91" * 9999,
+            b"\x9a" + pack(Account())[1:] + b"\x91" * 9999,
             f"the value under the key {ACCOUNT_KEY.hex()} is no record: ",
         ),
         (ACCOUNT_KEY, pack(Account()) + b"\0", f"the value under the key {ACCOUNT_KEY.hex()} is no record: "),
-        (ACCOUNT_KEY, pack(Account(version=9)), f"account record {ACCOUNT_KEY.hex()} has version 9, not 1"),
-        (ACCOUNT_KEY, b"\x91\x01", f"the record under the key {ACCOUNT_KEY.hex()} is not in its one encoding"),
+        (ACCOUNT_KEY, pack(Account(version=9)), f"account record {ACCOUNT_KEY.hex()} has version 9, not 2"),
+        (ACCOUNT_KEY, b"\x91\x02", f"the record under the key {ACCOUNT_KEY.hex()} is not in its one encoding"),
         (SLOT_KEY, pack((b"b", b"")), f"the slot named 62 does not belong under the key {SLOT_KEY.hex()}"),
         (SLOT_KEY, b"\x92\xa1\xff\xa0", f"the value under the key {SLOT_KEY.hex()} is no record: "),
         (TIMER_KEY, timer_record(8, ID, 1), f"the timer {ID.hex()} does not belong under the key {TIMER_KEY.hex()}"),
         (TIMER_KEY, timer_record(-7, ID, 1), f"the timer {ID.hex()} does not belong under the key {TIMER_KEY.hex()}"),
-        (TIMER_KEY, TIMER.replace(b"\x01", b"\x02", 1), f"timer record {TIMER_KEY.hex()} has version 2, not 1"),
-        (TIMER_KEY, b"\x9f\x01" + b"\x91" * 9999, f"the value under the key {TIMER_KEY.hex()} is no record: "),
+        (TIMER_KEY, TIMER.replace(b"\x02", b"\x01", 1), f"timer record {TIMER_KEY.hex()} has version 1, not 2"),
+        (TIMER_KEY, b"\x9f" + TIMER[1:] + b"\x91" * 9999, f"the value under the key {TIMER_KEY.hex()} is no record: "),
     ],
 )
 def test_verify_names_the_record_when_the_state_holds_none_of_its_kind(key, value, message) -> None:

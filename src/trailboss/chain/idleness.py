@@ -1,0 +1,42 @@
+"""Until when nothing can happen on a chain, so that its blocks need not be opened."""
+
+from trailboss.chain.queries import StateReader
+from trailboss.execution.fairness import first_to_leave
+from trailboss.execution.mailbox import mailbox_is_empty
+from trailboss.mechanisms.base import Mechanism
+
+
+def idle_until(chain: StateReader, mechanism: Mechanism, limit: int) -> int:
+    """Return the last height, up to a limit, until which nothing can happen without transactions.
+
+    Nothing happens while no timer is due that could run, no message waits, the basefees rest, the lane is not activated
+    and no block leaves its fairness window.
+
+    Args:
+        chain: Its state, rules and queue.
+        mechanism: What selects the due timers of the next block.
+        limit: Not below the present height.
+
+    Returns:
+        A height; the present one or less if the next block is not idle.
+    """
+    rules, height = chain.rules(), chain.store.height
+    if not (rules.basefees_rest() and mailbox_is_empty(chain.store.read)):
+        return height
+    happens = [limit + 1]
+    if chain.queue.due_count:
+        # Timers that no block can run any more, such as those above the lane's cap, wait for their expiry.
+        waits_until = mechanism.waits_until(chain.queue.due_count)
+        if waits_until is None:
+            return height
+        happens.append(waits_until + 1)
+    due = chain.queue.next_height_to_come()
+    if due is not None:
+        happens.append(due)
+    if rules.lane is not None:
+        leaves = first_to_leave(chain.store.read, rules.params.lane.fairness_window_blocks)
+        if leaves is not None:
+            happens.append(leaves)
+    elif rules.params.lane.activation_height:
+        happens.append(rules.params.lane.activation_height)
+    return min(happens) - 1

@@ -1,0 +1,69 @@
+"""What comes next for a live timer, as things stand: prices, its payer's money and, in the lane, what it offers."""
+
+from dataclasses import dataclass
+
+from trailboss.chain.chain import Chain
+from trailboss.chain.views import lane_cap, lane_gas_limit
+from trailboss.fees.settlement import Prices, max_cost
+from trailboss.governance.rules import Rules, is_active
+from trailboss.model.timers import ASK_AGENT, Timer
+from trailboss.primitives.octets import Address
+from trailboss.primitives.units import Cycles, Price, format_cby
+
+
+@dataclass(frozen=True, slots=True)
+class _Money:
+    """What a fire costs at most, and what its payer holds, in base units."""
+
+    cost: int
+    balance: int
+    words: str
+
+
+def outlook(chain: Chain, timer: Timer) -> str:
+    """Return what comes next for a live timer, in words."""
+    rules = chain.rules()
+    when = max(timer.height, chain.height + 1)
+    if timer.expires_at < when:
+        return f"expires unfired at height {when}: it may fire up to {timer.expires_at} only"
+    if is_active(rules.params, when):
+        return _in_lane(chain, rules, timer, when)
+    money = _money(chain, timer, timer.gas_limit, Prices(*rules.timer_basefees()))
+    if money.balance < money.cost:
+        return f"removed unfunded at height {when} as things stand: {money.words}"
+    waits = f"; it waits because of {timer.deferred_for}" if timer.deferred_for else ""
+    return f"fires at height {when} as things stand: {money.words}{waits}"
+
+
+def _in_lane(chain: Chain, rules: Rules, timer: Timer, when: int) -> str:
+    """Return what comes next under the lane, which may begin only later. Spec: CIP-1v3 §3."""
+    cap, gas_limit = lane_cap(rules), lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)
+    basefee, previous_tip = rules.lane_basefee(), 0 if rules.lane is None else rules.lane.previous_tip
+    if gas_limit > cap:
+        return (
+            f"waits until it expires after height {timer.expires_at}: its gas limit of {gas_limit:,} is above the "
+            f"{cap:,} cycles that one fire may use in the timer lane; cancel it and schedule it again with less"
+        )
+    max_fee, priority = timer.frozen_fees() or (2 * basefee, previous_tip)
+    if max_fee < basefee:
+        return (
+            f"priced out as things stand: its max_fee of {max_fee:,} is below the lane basefee of {basefee:,}; it "
+            f"waits for a lower one until it expires after height {timer.expires_at}"
+        )
+    is_asked = timer.fees == ASK_AGENT
+    tip = Price(0 if is_asked else min(priority, max_fee - basefee))
+    cycle_basefee, cell_basefee = rules.timer_basefees()
+    prices = Prices(cycle_basefee, cell_basefee, cycle_tip=tip, lane_basefee=basefee)
+    money = _money(chain, timer, gas_limit, prices, besides=" and the tip" if is_asked else "")
+    if money.balance < money.cost:
+        return f"removed unfunded at its turn, at height {when} or later, as things stand: {money.words}"
+    offer = "what its agent answers" if is_asked else f"a tip of {tip:,} a cycle"
+    price = f"a cycle costs {cycle_basefee:,} + {basefee:,} for the lane + {'the tip' if is_asked else f'{tip:,} tip'}"
+    return f"competes at height {when} with {offer}, as things stand: {price}, {money.words}"
+
+
+def _money(chain: Chain, timer: Timer, gas_limit: int, prices: Prices, besides: str = "") -> _Money:
+    cost = max_cost(Cycles(gas_limit), chain.rules().timer.max_cells_per_fire, prices)
+    balance = chain.balance(timer.fee_payer)
+    holds = f"{Address(timer.fee_payer)} holds {format_cby(balance)} CBY"
+    return _Money(cost, balance, f"a fire costs up to {format_cby(cost)} CBY{besides}, {holds}")

@@ -1,0 +1,63 @@
+"""The last blocks, with what a fire cost in each: what quotes and runways judge by."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from trailboss.chain.chain import Chain
+from trailboss.model.blocks import Block
+from trailboss.model.configs import amount_of
+from trailboss.primitives.errors import Rejection, RejectionReason
+
+BLOCKS: Final = 100
+"""Blocks to judge by, unless told otherwise."""
+BLOCKS_MAX: Final = 10_000
+"""Most blocks to judge by; each is read and held at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentBlock:
+    """One block and its timer prices, the timer lane's multiplier applied. Prices are base units.
+
+    Attributes:
+        block: The block.
+        cycle_basefee: Of a fire, per cycle.
+        lane_basefee: Of a fire, per cycle besides; None under FIFO, which charges none.
+        cell_basefee: Of a fire, per cell.
+    """
+
+    block: Block
+    cycle_basefee: int
+    lane_basefee: int | None
+    cell_basefee: int
+
+
+def recent_blocks(chain: Chain, count: int) -> list[RecentBlock]:
+    """Return the last blocks, oldest first; all but genesis if the chain has fewer.
+
+    A block without a decision record had no timer due and a lane basefee at rest: it has that of the block after it.
+    Its multiplier is taken to be the present one.
+
+    Complexity: O(count).
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` unless the count lies within ``1..=BLOCKS_MAX``.
+    """
+    if not 1 <= count <= BLOCKS_MAX:
+        raise Rejection(RejectionReason.INVALID_INPUT, f"blocks is {count}, outside 1..={BLOCKS_MAX}", field="blocks")
+    rules = chain.rules()
+    begins = None if rules.lane is None else rules.params.lane.activation_height
+    multiplier, unit = rules.multipliers.timer, rules.params.fees.lane_multiplier_unit
+    lane_basefee = rules.lane_basefee()
+    found = []
+    for block in reversed(chain.blocks[max(chain.height + 1 - count, 1) :]):
+        record = block.decisions
+        if record is None:
+            header = block.header
+            cycle_basefee = amount_of(header.cycle_basefee) * multiplier // unit
+            cell_basefee = amount_of(header.cell_basefee) * multiplier // unit
+        else:
+            cycle_basefee, cell_basefee, lane_basefee = record.cycle_basefee, record.cell_basefee, record.lane_basefee
+        is_lane = begins is not None and block.height >= begins
+        found.append(RecentBlock(block, cycle_basefee, lane_basefee if is_lane else None, cell_basefee))
+    found.reverse()
+    return found

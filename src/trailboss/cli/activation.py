@@ -1,0 +1,294 @@
+"""``trailboss activation``: rehearse the activation of the timer lane, vote for it, watch it."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from trailboss.chain import Chain
+from trailboss.chain.rehearsal import (
+    REHEARSED_BLOCKS,
+    ActivationRehearsal,
+    RehearsedTimer,
+    RunTotals,
+    rehearse_activation,
+)
+from trailboss.chain.rehearsal_run import EXPIRED, FIRED, STRANDED, WAITING, Fate, Run
+from trailboss.chain.views import lane_cap, lane_gas_limit
+from trailboss.cli.failures import FAILED
+from trailboss.cli.govern import Governor, governing_signer
+from trailboss.cli.opening import open_chain
+from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Directory, Key, Limit
+from trailboss.cli.output import (
+    Cell,
+    Column,
+    console,
+    note,
+    plain,
+    print_facts,
+    print_json,
+    print_pairs,
+    print_table,
+    progress,
+)
+from trailboss.cli.receipts import send, show_receipts
+from trailboss.governance.rules import ACTIVATION, Rules
+from trailboss.model.configs import amount_of
+from trailboss.model.transactions import SetGovParam
+from trailboss.primitives.units import U64_MAX, format_cby
+
+activation = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Rehearse the activation of the timer lane, and vote for it."
+)
+
+Activation = Annotated[
+    int, typer.Option("--height", metavar="H", min=1, max=U64_MAX, help="First block under the lane's rules.")
+]
+Blocks = Annotated[int, typer.Option(metavar="N", min=0, max=U64_MAX, help="Blocks to rehearse after that one.")]
+COLUMNS = (
+    Column("timer"),
+    Column("due", right=True),
+    Column("gas limit", right=True, extra=True),
+    Column("fires in the lane", least=17),
+    Column("a cycle", right=True, extra=True),
+    Column("CBY", right=True),
+    Column("burned", right=True, extra=True),
+    Column("lane burn", right=True, extra=True),
+    Column("tip", right=True, extra=True),
+    Column("under FIFO", least=13),
+    Column("CBY", right=True),
+)
+TURNS_MAX = 4
+"""Turns of the lane basefee that are told one by one; of more only the highest and the lowest."""
+COUNTED = ("on_time", "late", "stranded", "waiting", "unfunded", "expired", "cancelled")
+OUTCOME_WORDS = ("fire on time", "fire late", "stranded over the cap", "still wait", "unfunded", "expire", "cancelled")
+MONEY = {"paid": "CBY paid", "cycle_burned": "  cycle basefee", "cell_burned": "  cell basefee"}
+MONEY |= {"lane_burned": "  lane basefee", "tips": "  tips"}
+REASON_WORDS = {
+    "over_cap": "over the cap",
+    "priced_out": "priced out",
+    "outranked": "outranked",
+    "lane_full": "lane full",
+    "not_joined": "yet to join",
+    "gc_exhausted": "clean-up budget spent",
+    "agent_offer": "its agent offered too little",
+}
+
+
+@activation.command()
+def rehearse(
+    height: Activation,
+    blocks: Blocks = REHEARSED_BLOCKS,
+    limit: Limit = LIMIT,
+    directory: Directory = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """Play the activation through on a copy of the chain, and tell what becomes of each timer. Nothing changes.
+
+    A second copy goes on under FIFO, for comparison. Both go on without transactions.
+    """
+    with open_chain(directory) as chain:
+        found = _rehearse(chain, height, blocks, quiet=as_json)
+    shown = found.timers[: limit or None]
+    if as_json:
+        print_json(_summary(found) | {"timers": plain(shown), "more": len(shown) < len(found.timers)})
+        return
+    _show_summary(found)
+    if shown:
+        print_table("What becomes of each timer", COLUMNS, [_row(timer) for timer in shown])
+    if any(timer.scheduled_at for timer in shown):
+        note("* scheduled by a fire of the rehearsal")
+    if len(shown) < len(found.timers):
+        note(f"these are the first {len(shown):,} of {len(found.timers):,}; --limit 0 shows all")
+    _show_advice(found)
+
+
+@activation.command()
+def propose(
+    height: Activation,
+    blocks: Blocks = REHEARSED_BLOCKS,
+    sender: Governor = None,
+    private_key: Key = None,
+    directory: Directory = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """Rehearse the activation, then vote for it, as the deployer. Until it begins, another vote can move it."""
+    signer = governing_signer(sender, private_key)
+    with open_chain(directory) as chain:
+        found = _rehearse(chain, height, blocks, quiet=as_json)
+        if not as_json:
+            _show_summary(found)
+            _show_advice(found)
+        [receipt] = send(chain, signer, [SetGovParam(ACTIVATION, height.to_bytes(8, "big"))])
+        if not as_json:
+            show_receipts(chain, {"vote": receipt}, as_json=False)
+            return
+    print_json({"rehearsal": _summary(found), "vote": plain(receipt)})
+    if not receipt.ok:
+        raise typer.Exit(FAILED)
+
+
+@activation.command()
+def status(directory: Directory = DIRECTORY, as_json: AsJson = False) -> None:
+    """Tell whether the timer lane is active, or when it will be, and where it stands."""
+    with open_chain(directory) as chain:
+        rules = chain.rules()
+        document = _status(chain, rules)
+    if as_json:
+        print_json(document)
+    else:
+        print_facts(_status_facts(document))
+
+
+def _rehearse(chain: Chain, height: int, blocks: int, *, quiet: bool) -> ActivationRehearsal:
+    total = 2 * max(0, height + blocks - chain.height)
+    with progress("rehearsing", total, quiet=quiet) as advance:
+        return rehearse_activation(chain, height, blocks, advance)
+
+
+def _summary(found: ActivationRehearsal) -> dict[str, object]:
+    document: dict[str, object] = plain(found)
+    del document["timers"]
+    return document
+
+
+# Words of a rehearsal
+
+
+def _show_summary(found: ActivationRehearsal) -> None:
+    cap = f"at most {found.max_cycles_per_fire:,} cycles a fire"
+    clamped = ", to which it holds older timers" if found.clamps_gas_limit else ""
+    print_facts(
+        {
+            "rehearsed": f"blocks {found.from_height + 1} to {found.last_height}, on two copies of the chain",
+            "the lane": f"from block {found.activation_height} on; {cap}{clamped}",
+            "its basefee": _path(found.basefees),
+            "fired late": _delays(found.lane),
+        }
+    )
+    columns = (Column("timers"), Column("in the lane", right=True), Column("under FIFO", right=True))
+    print_table("Both copies", columns, list(_total_rows(found)))
+
+
+def _total_rows(found: ActivationRehearsal) -> Iterator[tuple[Cell, ...]]:
+    yield "due", f"{found.lane.timers:,}", f"{found.fifo.timers:,}"
+    for name, words in zip(COUNTED, OUTCOME_WORDS, strict=True):
+        pair = getattr(found.lane, name), getattr(found.fifo, name)
+        if any(pair):
+            yield f"  {words}", *(f"{count:,}" for count in pair)
+    for name, words in MONEY.items():
+        pair = getattr(found.lane, name), getattr(found.fifo, name)
+        if any(pair) or name == "paid":
+            yield words, *(format_cby(amount) for amount in pair)
+
+
+def _show_advice(found: ActivationRehearsal) -> None:
+    advice = found.advice or ("No timer would be worse off than under FIFO, but for the lane basefee that it pays.",)
+    print_pairs(console(), [("advice", sentence) for sentence in advice])
+
+
+def _path(basefees: tuple[Run, ...]) -> str:
+    """Return the way of the lane basefee: where it begins, where it turns, and where it rests or ends."""
+    turns = [
+        here
+        for before, here, after in zip(basefees, basefees[1:], basefees[2:], strict=False)
+        if (here[1] > before[1]) != (after[1] > here[1])
+    ]
+    if len(turns) > TURNS_MAX:
+        turns = sorted({max(turns, key=lambda turn: turn[1]), min(turns, key=lambda turn: turn[1])})
+    *points, (last, basefee) = dict.fromkeys((basefees[0], *turns, basefees[-1]))
+    return ", ".join([*(f"{price:,} at {height}" for height, price in points), f"{basefee:,} from {last} on"])
+
+
+def _delays(totals: RunTotals) -> str | None:
+    parts = [f"{count:,} by {label}" for label, count in totals.delays.items() if count and label != "0"]
+    return f"{', '.join(parts)} blocks" if parts else None
+
+
+def _row(timer: RehearsedTimer) -> tuple[Cell, ...]:
+    payment, other = timer.lane.payment, timer.fifo
+    prices: tuple[Cell, ...] = (None,) * 5
+    if payment is not None:
+        burned = payment.cycle_burned + payment.cell_burned
+        parts = (payment.paid, burned, payment.lane_burned, payment.tip)
+        prices = (f"{payment.price_per_cycle:,}", *(format_cby(amount) for amount in parts))
+    paid = None if other is None or other.payment is None else format_cby(other.payment.paid)
+    return (
+        timer.timer_id,
+        timer.height if timer.scheduled_at is None else f"{timer.height}*",
+        f"{timer.gas_limit:,}",
+        _words(timer.lane, timer.expires_at),
+        *prices,
+        None if other is None else _words(other, timer.expires_at).partition(":")[0],
+        paid,
+    )
+
+
+def _words(fate: Fate, expires_at: int) -> str:
+    why = ", ".join(_reason(reason, fate) for reason in fate.waits)
+    because = f": {why}" if why else ""
+    if fate.outcome == STRANDED:
+        return f"stranded until {expires_at}"
+    if fate.outcome == WAITING:
+        return f"still waits{because}"
+    late = f", {fate.delay} late{because}" if fate.delay else ""
+    if fate.outcome == FIRED:
+        return f"at {fate.height}{late}"
+    if fate.outcome == EXPIRED:
+        return f"expires at {fate.height}{because}"
+    missing = f", {format_cby(fate.missing)} CBY short" if fate.missing else ""
+    return f"{fate.outcome} at {fate.height}{missing}"
+
+
+def _reason(reason: str, fate: Fate) -> str:
+    words = REASON_WORDS[reason]
+    if not fate.priced_out or reason != "priced_out":
+        return words
+    runs = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in fate.priced_out)
+    return f"{words} at {runs}"
+
+
+# The lane as it stands
+
+
+def _status(chain: Chain, rules: Rules) -> dict[str, Any]:
+    lane, params, cap = rules.lane, rules.params.lane, lane_cap(rules)
+    gas_limits = (lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) for timer in chain.timers())
+    return {
+        "height": chain.height,
+        "active": lane is not None and not lane.is_new,
+        "activation_height": params.activation_height or None,
+        "lane_basefee": rules.lane_basefee(),
+        "median_tip": 0 if lane is None else lane.previous_tip,
+        "lane_burned": 0 if lane is None else amount_of(lane.state.burned),
+        "lane_cycles_per_block": rules.params.timers.lane_cycles_per_block,
+        "max_cycles_per_fire": cap,
+        "clamps_gas_limit": bool(params.clamps_gas_limit),
+        "timers": {
+            "live": chain.timer_count(),
+            "due": chain.queue.due_count,
+            "over_cap": sum(gas_limit > cap for gas_limit in gas_limits),
+        },
+    }
+
+
+def _status_facts(found: dict[str, Any]) -> dict[str, Cell]:
+    height, timers = found["activation_height"], found["timers"]
+    if found["active"]:
+        lane = f"active since block {height}"
+        price = f"basefee {found['lane_basefee']:,} a cycle, median tip {found['median_tip']:,}"
+    elif height is None:
+        lane, price = "not active, and no height is voted for", None
+    else:
+        ahead = height - found["height"]
+        lane = f"not active; begins with block {height}, {ahead:,} {'block' if ahead == 1 else 'blocks'} ahead"
+        price = None
+    clamped = "; older timers are held to it" if found["clamps_gas_limit"] else ""
+    return {
+        "height": found["height"],
+        "timer lane": lane,
+        "price": price,
+        "burned": f"{format_cby(found['lane_burned'])} CBY by the lane basefee" if found["active"] else None,
+        "room": f"{found['lane_cycles_per_block']:,} cycles a block, {found['max_cycles_per_fire']:,} a fire{clamped}",
+        "timers": f"{timers['live']:,} live, {timers['due']:,} due, {timers['over_cap']:,} over the cap of a fire",
+    }

@@ -1,0 +1,162 @@
+"""The fairness window in state: how often each actor has fired within the last blocks.
+
+Every block with a fire leaves one record of who fired how often. The records of the window are numbered without gaps;
+the oldest goes when its block has left the window. An actor's total is kept with its account, and how many actors have
+each total in one histogram, from which the network median is read.
+
+Spec: CIP-1v3 §8
+Decision: D-52
+"""
+
+from typing import Final
+
+from trailboss.execution.session import BlockSession
+from trailboss.governance.rules import FAIRNESS_KEY, Read
+from trailboss.model.configs import BlockFires, FairnessTotals, decode_record, encode_record
+from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.octets import Address
+from trailboss.state.keys import config_key
+
+_RECORD: Final = b"system:lane:fires:"
+
+
+def fires_key(number: int) -> bytes:
+    """Return the state key of the window's block record of that number."""
+    return config_key(_RECORD + number.to_bytes(8, "big"))
+
+
+def read_totals(read: Read) -> FairnessTotals:
+    """Return the window's sums as the state has them."""
+    octets = read(FAIRNESS_KEY)
+    return FairnessTotals() if octets is None else decode_record(octets, FairnessTotals)
+
+
+def read_fires(read: Read, number: int) -> BlockFires:
+    """Return the window's block record of that number.
+
+    Raises:
+        InvariantError: If the state does not hold it.
+    """
+    octets = read(fires_key(number))
+    if octets is None:
+        raise InvariantError(f"the fairness window lacks its block record {number}")
+    return decode_record(octets, BlockFires)
+
+
+def leave_window(session: BlockSession) -> FairnessTotals:
+    """Let the blocks that are no longer within the window go, and return its sums.
+
+    Complexity: O(1) a fire that leaves, and O(distinct totals) a block; at most ``window_blocks_left_max`` blocks.
+
+    Spec: CIP-1v3 §3 step 10
+    """
+    lane = session.context.rules.params.lane
+    last_outside = session.context.height - lane.fairness_window_blocks
+    totals = read_totals(session.overlay.read)
+    counts = _Histogram(totals)
+    first = totals.first
+    while first < min(totals.next, totals.first + lane.window_blocks_left_max):
+        record = read_fires(session.overlay.read, first)
+        if record.height > last_outside:
+            break
+        for actor, fires in record.fires:
+            _add(session, counts, actor, -fires)
+        session.overlay.delete(fires_key(first))
+        first += 1
+    if first == totals.first:
+        return totals
+    return _write(session, FairnessTotals(first, totals.next, counts.sorted()))
+
+
+def count_fires(session: BlockSession) -> None:
+    """Count the block's fires, after them.
+
+    Complexity: as `leave_window`.
+
+    Spec: CIP-1v3 §3 step 10
+    """
+    if not session.fires:
+        return
+    totals = read_totals(session.overlay.read)
+    counts = _Histogram(totals)
+    for actor, fires in session.fires.items():
+        _add(session, counts, actor, fires)
+    record = BlockFires(session.context.height, tuple(sorted(session.fires.items())))
+    session.overlay.write(fires_key(totals.next), encode_record(record))
+    _write(session, FairnessTotals(totals.first, totals.next + 1, counts.sorted()))
+
+
+def first_to_leave(read: Read, window_blocks: int) -> int | None:
+    """Return the height of the block in which the oldest record leaves the window; None if there is no record."""
+    totals = read_totals(read)
+    if totals.first == totals.next:
+        return None
+    return read_fires(read, totals.first).height + window_blocks
+
+
+class _Histogram:
+    """How many actors have fired how often; actors that have not fired are in no count."""
+
+    __slots__ = ("_actors",)
+
+    def __init__(self, totals: FairnessTotals) -> None:
+        self._actors = dict(totals.counts)
+
+    def move(self, before: int, after: int) -> None:
+        """Count one actor under another number of fires."""
+        if before:
+            self._actors[before] -= 1
+            if not self._actors[before]:
+                del self._actors[before]
+        if after:
+            self._actors[after] = self._actors.get(after, 0) + 1
+
+    def sorted(self) -> tuple[tuple[int, int], ...]:
+        """Return (fires, actors), ascending by fires."""
+        return tuple(sorted(self._actors.items()))
+
+
+def _add(session: BlockSession, counts: _Histogram, actor: bytes, fires: int) -> None:
+    account = session.ledger.account(actor)
+    before, after = account.recent_fires, account.recent_fires + fires
+    if after < 0:
+        raise InvariantError(f"{Address(actor)} has {before} fires in the window, and {-fires} of them leave")
+    account.recent_fires = after
+    session.ledger.put(actor, account)
+    counts.move(before, after)
+    session.follower.recount(actor, after)
+
+
+def _write(session: BlockSession, totals: FairnessTotals) -> FairnessTotals:
+    session.overlay.write(FAIRNESS_KEY, encode_record(totals))
+    return totals
+
+
+def check_window(totals: FairnessTotals, actors: dict[bytes, int], records: list[BlockFires]) -> None:
+    """Check the window's sums against its block records and the accounts, the slow way.
+
+    Args:
+        totals: The sums.
+        actors: Fires by actor, as the accounts have them; those of 0 left out.
+        records: The block records of the window, oldest first.
+
+    Raises:
+        InvariantError: Naming what does not add up.
+    """
+    summed: dict[bytes, int] = {}
+    for record in records:
+        for actor, fires in record.fires:
+            summed[actor] = summed.get(actor, 0) + fires
+    if summed != actors:
+        actor = min(actor for actor in summed.keys() | actors.keys() if summed.get(actor) != actors.get(actor))
+        raise InvariantError(
+            f"{Address(actor)} has {actors.get(actor, 0)} fires in its account and {summed.get(actor, 0)} in the window"
+        )
+    counts: dict[int, int] = {}
+    for fires in actors.values():
+        counts[fires] = counts.get(fires, 0) + 1
+    if tuple(sorted(counts.items())) != totals.counts:
+        raise InvariantError(f"the fairness histogram {totals.counts} is not that of the accounts")
+    heights = [record.height for record in records]
+    if heights != sorted(heights):
+        raise InvariantError("the block records of the fairness window are not in order of height")

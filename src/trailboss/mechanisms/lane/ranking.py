@@ -1,0 +1,120 @@
+"""The order of the lane: effective priority downwards, ties by timer id.
+
+There are two ways to it, with one outcome: `ranked_first` finds the first without looking at the others, `ranked_all`
+sorts all, which costs less a timer if most of them are asked for.
+
+Spec: CIP-1v3 §3
+Decision: D-11, D-30, D-39
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import chain, count
+from typing import NamedTuple
+
+from trailboss.mechanisms.lane.shelf import Group, Node, Shelf
+from trailboss.model.timers import ASK_AGENT
+
+
+class Row(NamedTuple):
+    """A shelf as one block's selection sees it.
+
+    Attributes:
+        shelf: The groups.
+        weight: W(actor) of their actors.
+        tip: Of all of them, where it is the default agent's; None where it follows from each group's caps.
+    """
+
+    shelf: Shelf
+    weight: int
+    tip: int | None
+
+
+class Lineup(NamedTuple):
+    """All timers that may be ranked, in a block.
+
+    Attributes:
+        rows: All shelves; they do not change while the order is asked for.
+        basefee: Lane basefee, base units per cycle.
+        answered: Effective priority of the timers whose agents were asked, negative if they are priced out. They are
+            ranked by that, and not with their groups.
+    """
+
+    rows: list[Row]
+    basefee: int
+    answered: Mapping[bytes, int]
+
+    def groups_of(self, row: Row, groups: Iterable[Group]) -> Iterator[tuple[int, list[bytes]]]:
+        """Yield effective priority and ids of the groups of a row that are not priced out."""
+        weight, fixed, basefee, answered = row.weight, row.tip, self.basefee, self.answered
+        for group in groups:
+            ids = group.ids
+            tip = fixed
+            if tip is None:
+                tip = group.max_priority
+                if group.max_fee - basefee < tip:
+                    tip = group.max_fee - basefee
+                    if tip < 0:
+                        continue
+            elif answered and group.fees == ASK_AGENT:
+                ids = [timer_id for timer_id in ids if timer_id not in answered]
+                if not ids:
+                    continue
+            yield tip * weight, ids
+
+    def singles(self) -> Iterator[tuple[int, list[bytes]]]:
+        """Yield effective priority and id of the timers whose agents were asked."""
+        for timer_id, priority in self.answered.items():
+            if priority >= 0:
+                yield priority, [timer_id]
+
+
+def ranked_all(lineup: Lineup) -> Iterator[bytes]:
+    """Return the ids of all timers that are not priced out, in rank.
+
+    Complexity: O(n) for n timers, and O(n log n) as they are asked for.
+    """
+    found: dict[int, list[bytes]] = {}
+    in_rows = (lineup.groups_of(row, row.shelf.groups()) for row in lineup.rows)
+    for priority, ids in chain(chain.from_iterable(in_rows), lineup.singles()):
+        found.setdefault(priority, []).extend(ids)
+    return chain.from_iterable(sorted(found[priority]) for priority in sorted(found, reverse=True))
+
+
+def ranked_first(lineup: Lineup) -> Iterator[bytes]:
+    """Yield the ids of the timers that are not priced out, in rank, worked out as they are asked for.
+
+    The best of what is in sight is either a timer, and comes next, or a node of a shelf, and is opened.
+
+    Complexity: O(k log n) for the first k timers of n groups, at ``FANOUT`` steps a level of the tree. Nothing depends
+    on the number of timers in a group, and no choice of fees makes it more.
+    """
+    basefee, numbers = lineup.basefee, count()
+    # Effective priority, negated, and id of the best; a number that no two share; what it is of.
+    nodes: list[tuple[int, bytes, int, Node, Row]] = []
+    timers = [(-priority, ids[0], ids, 0) for priority, ids in lineup.singles()]
+    heapify(timers)
+    seen = [(row, [row.shelf.root]) for row in lineup.rows if row.shelf.root is not None]
+    while seen or nodes or timers:
+        for row, children in seen:
+            _, weight, fixed = row
+            for child in children:
+                tip, first = child.best(basefee)
+                if fixed is not None:
+                    tip = fixed
+                if tip >= 0:
+                    heappush(nodes, (-tip * weight, first, next(numbers), child, row))
+        seen = []
+        if nodes and (not timers or nodes[0][:2] <= timers[0][:2]):
+            _, _, _, node, row = heappop(nodes)
+            seen.append((row, node.nodes))
+            for priority, ids in lineup.groups_of(row, node.groups):
+                heappush(timers, (-priority, ids[0], ids, 0))
+        elif timers:
+            priority, timer_id, ids, place = timers[0]
+            place += 1
+            if place < len(ids):
+                heapreplace(timers, (priority, ids[place], ids, place))
+            else:
+                heappop(timers)
+            yield timer_id

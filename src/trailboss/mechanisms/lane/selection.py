@@ -1,0 +1,286 @@
+"""One block's selection in the lane: who ends, who is set aside, who is asked, and then the walk by rank.
+
+Spec: CIP-1v3 §3, CIP-1v3 §9, CIP-1v3 §10
+Decision: D-54
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+import msgspec
+
+from trailboss.fees.settlement import Prices, offered_tip
+from trailboss.mechanisms.base import Bid, Decision, LaneContext, LaneMarket, LanePolicy, Rest, Verdict
+from trailboss.mechanisms.lane.index import Entry, LaneIndex
+from trailboss.mechanisms.lane.ranking import Lineup, Row, ranked_all, ranked_first
+from trailboss.mechanisms.lane.shelf import Group
+from trailboss.mechanisms.lane.weight import weight_of
+from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource, Stop
+from trailboss.model.timers import ASK_AGENT, DeferralReason
+from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.units import Amount, Cycles, Price
+
+SORTED_MAX: Final = 8
+"""Up to so many timers for each that may be asked for, sorting all takes less time than a search for the first."""
+
+FIRE: Final = Verdict.FIRE
+FROZEN: Final = FeeSource.FROZEN
+"""Bound once, as `FIRE` is: looking up a member of an enum takes a third of the time of a decision."""
+NO_TIP: Final = Price(0)
+NO_CYCLES: Final = Cycles(0)
+
+
+class Offer(msgspec.Struct, frozen=True, gc=False):
+    """What a timer offers in this block, and what follows from it.
+
+    Attributes:
+        prices: What a fire is charged at.
+        cycle_price: What it is charged for a cycle in all. Decision: D-14.
+        weight: W(actor).
+        max_fee: Cap of lane basefee and tip together.
+        source: Where the fees come from.
+        agent_cycles: What the question to the agent has used.
+    """
+
+    prices: Prices
+    cycle_price: int
+    weight: int
+    max_fee: Price
+    source: FeeSource
+    agent_cycles: Cycles
+
+
+class LaneSelection:
+    """One block's decisions, each made when the one before has been carried out."""
+
+    __slots__ = (
+        "_answers", "_context", "_deferred", "_gc_left", "_index", "_market", "_offers", "_policy", "_rest", "_weights",
+    )  # fmt: skip
+
+    def __init__(self, index: LaneIndex, context: LaneContext, market: LaneMarket, policy: LanePolicy) -> None:
+        self._index = index
+        self._context = context
+        self._market = market
+        self._policy = policy
+        self._gc_left: int = context.gc_cycles_max
+        self._answers: dict[bytes, Bid] = {}
+        self._offers: dict[Group, Offer] = {}
+        self._weights: dict[int, int] = {}
+        self._deferred: list[bytes] = []
+        self._rest: Rest | None = None
+
+    def __iter__(self) -> Iterator[Decision]:
+        """Return the decisions: of the expired, of those above the cap, and then by rank.
+
+        Complexity: O(log n) a decision of n joined timers, beside what `Ranking` says.
+        """
+        return chain(self._expire(), self._set_aside(), self._walk())
+
+    def rest(self) -> Rest:
+        """Return what was left, after the walk.
+
+        Expired timers that the clean-up budget has not reached count with the others, by their fees.
+
+        Raises:
+            InvariantError: If the walk is not over.
+        """
+        if self._rest is None:
+            raise InvariantError("what a walk leaves is known when it is over")
+        return self._rest
+
+    def _expire(self) -> Iterator[Decision]:
+        """Remove expired timers for as long as the clean-up budget lasts. Spec: CIP-1v3 §9."""
+        for entry in self._index.by_expiry:
+            if entry.expires_at >= self._context.height or not self._can_remove():
+                return
+            yield self._decide_unranked(entry, Verdict.EXPIRE)
+
+    def _set_aside(self) -> Iterator[Decision]:
+        """Tell the owners of timers above the cap, once. Spec: CIP-1v3 §10. Decision: D-13."""
+        told = 0
+        for _, _, timer_id in self._index.untold:
+            if told == self._policy.joined_max:
+                return
+            entry = self._alive(timer_id)
+            if entry is not None:
+                told += 1
+                yield self._decide_unranked(entry, Verdict.DEFER, DeferralReason.OVER_CAP)
+
+    def _ask(self) -> None:
+        """Ask agents until the block's budget is spent: first of the block's own height, then the oldest.
+
+        Spec: CIP-1v3 §7.2
+        Decision: D-17
+        """
+        asking, own = self._index.asking, (self._context.height,)
+        for height, _, timer_id in chain(asking.irange(own), asking.irange(None, own)):
+            if self._alive(timer_id) is None:
+                continue
+            bid = self._market.ask(self._market.timer_of(height, timer_id))
+            if bid is None:
+                return
+            self._answers[timer_id] = bid
+            # One that could not be asked has taken the default agent's fees for good.
+            self._index.replace(self._market.timer_of(height, timer_id))
+
+    def _alive(self, timer_id: bytes) -> Entry | None:
+        """Return a timer of a list in due order; None if it has left, or has expired and waits for its removal."""
+        entry = self._index.entries.get(timer_id)
+        if entry is not None and entry.expires_at < self._context.height:
+            self._index.pass_by(timer_id)
+            return None
+        return entry
+
+    def _walk(self) -> Iterator[Decision]:
+        """Ask agents; take timers by rank while the smallest that waits has room; then see who comes next.
+
+        A timer that has been cancelled meanwhile leaves its rank unused.
+
+        Spec: CIP-1v3 §3, CIP-1v3 §9
+        Decision: D-12, D-39
+        """
+        context, index, answers, offers = self._context, self._index, self._answers, self._offers
+        height, lane_cycles_left, balance_of = context.height, context.lane_cycles_left, context.balance_of
+        timer_of = self._market.timer_of
+        examined_max, passed_over_max = self._policy.examined_max, self._policy.passed_over_max
+        cells_cost = context.max_cells_per_fire * context.cell_basefee
+        self._ask()
+        index.forget_left()
+        entries, gas_limits = index.entries, index.gas_limits
+        stopped: Stop | None = None
+        reason: DeferralReason | None
+        rank = examined = passed_over = 0
+        runners_up: list[Decision] = []
+        for timer_id in self._order():
+            entry = entries.get(timer_id)
+            if entry is None:
+                rank += index.left[timer_id].expires_at >= height
+                continue
+            if entry.expires_at < height:
+                index.pass_by(timer_id)
+                continue
+            rank += 1
+            lane_left, gas_limit = lane_cycles_left(), entry.gas_limit
+            if lane_left < gas_limits.smallest:
+                stopped = stopped or Stop.LANE_FULL
+            elif passed_over == passed_over_max:
+                stopped = stopped or Stop.PASSED_OVER_MAX
+            elif examined == examined_max:
+                stopped = stopped or Stop.EXAMINED_MAX
+            offer = offers.get(entry.group)
+            if offer is None or answers:
+                offer = self._offer(entry.group, answers.get(timer_id))
+            timer = timer_of(entry.height, timer_id)
+            cost = gas_limit * offer.cycle_price + cells_cost
+            available = balance_of(timer.fee_payer)
+            if stopped is not None:
+                verdict, reason = Verdict.DEFER, DeferralReason.OUTRANKED
+            elif available >= cost and gas_limit <= lane_left:
+                verdict, reason = FIRE, None
+            else:
+                verdict, reason = self._refuse(timer_id, has_funds=available >= cost)
+                passed_over += reason is DeferralReason.LANE_FULL
+            decision = Decision(
+                timer, verdict, Amount(cost), available, reason, offer.prices, gas_limit, rank,
+                offer.weight, offer.max_fee, offer.source, offer.agent_cycles,
+            )  # fmt: skip
+            if stopped is None:
+                examined += 1
+                yield decision
+                continue
+            runners_up.append(decision)
+            if len(runners_up) == RUNNERS_UP_MAX:
+                break
+        self._rest = self._count(stopped or Stop.NONE_LEFT, tuple(runners_up))
+
+    def _order(self) -> Iterator[bytes]:
+        """Return the ids of all timers that can pay the lane basefee, in rank. Spec: CIP-1v3 §3."""
+        index, basefee = self._index, self._market.basefee
+        default_tip = offered_tip(2 * basefee, self._market.previous_tip, basefee)
+        rows = [
+            Row(shelf, self._weight(fires), None if is_frozen else default_tip)
+            for (fires, is_frozen), shelf in index.shelves.items()
+        ]
+        answered = {timer_id: self._priority(timer_id) for timer_id in self._answers if timer_id in index.entries}
+        lineup = Lineup(rows, basefee, answered)
+        # How many may be asked for; more, if they use less than their gas limits.
+        room = self._context.lane_cycles_left() // max(1, index.gas_limits.smallest)
+        asked_for = min(room, self._policy.examined_max) + RUNNERS_UP_MAX
+        return ranked_all(lineup) if len(index.entries) <= SORTED_MAX * asked_for else ranked_first(lineup)
+
+    def _priority(self, timer_id: bytes) -> int:
+        """Return the effective priority of a timer whose agent was asked; -1 if it is priced out."""
+        tip = offered_tip(
+            self._answers[timer_id].max_fee, self._answers[timer_id].max_priority_fee, self._market.basefee
+        )
+        return -1 if tip < 0 else tip * self._weight(self._index.fires_of(self._index.entries[timer_id].group.actor))
+
+    def _weight(self, fires: int) -> int:
+        weight = self._weights.get(fires)
+        if weight is None:
+            market = self._market
+            weight = weight_of(fires, market.median_fires, market.weight_min, market.weight_max)
+            self._weights[fires] = weight
+        return weight
+
+    def _refuse(self, timer_id: bytes, *, has_funds: bool) -> tuple[Verdict, DeferralReason | None]:
+        """Decide about a ranked timer that cannot fire: lack of funds counts before lack of room.
+
+        Spec: CIP-1v3 §3, CIP-1v3 §9
+        """
+        if not has_funds and self._can_remove():
+            return Verdict.UNFUND, None
+        self._deferred.append(timer_id)
+        return Verdict.DEFER, DeferralReason.LANE_FULL if has_funds else DeferralReason.GC_EXHAUSTED
+
+    def _offer(self, group: Group, answer: Bid | None) -> Offer:
+        """Work out what the timers of a group offer, or one of them whose agent has answered."""
+        context, market = self._context, self._market
+        basefee, used = market.basefee, NO_CYCLES
+        if answer is not None:
+            max_fee, priority, source, used = answer.max_fee, answer.max_priority_fee, answer.source, answer.cycles_used
+        elif group.is_frozen:
+            max_fee, priority, source = group.max_fee, group.max_priority, FROZEN
+        else:
+            max_fee, priority = Price(2 * basefee), market.previous_tip
+            source = FeeSource.FALLBACK if group.fees == ASK_AGENT else FeeSource.DEFAULT
+        tip = offered_tip(max_fee, priority, basefee)
+        prices = Prices(context.cycle_basefee, context.cell_basefee, tip, NO_TIP, basefee)
+        cycle_price = context.cycle_basefee + basefee + tip
+        offer = Offer(prices, cycle_price, self._weight(self._index.fires_of(group.actor)), max_fee, source, used)
+        if answer is None:
+            self._offers[group] = offer
+        return offer
+
+    def _decide_unranked(self, entry: Entry, verdict: Verdict, reason: DeferralReason | None = None) -> Decision:
+        context = self._context
+        timer = self._market.timer_of(entry.height, entry.timer_id)
+        prices = Prices(context.cycle_basefee, context.cell_basefee, lane_basefee=self._market.basefee)
+        return Decision(timer, verdict, Amount(0), Amount(0), reason, prices, entry.gas_limit)
+
+    def _can_remove(self) -> bool:
+        """Take what one removal costs from the clean-up budget, if it has that much. Decision: D-23."""
+        if self._gc_left < self._context.gc_cycles_per_timer:
+            return False
+        self._gc_left -= self._context.gc_cycles_per_timer
+        return True
+
+    def _count(self, stopped: Stop, runners_up: tuple[Decision, ...]) -> Rest:
+        """Count the others, and why they were not examined."""
+        index, basefee = self._index, self._market.basefee
+        index.forget_left()
+        joined = len(index.entries)
+        priced_out = index.priced_out(basefee) + sum(
+            timer_id in index.entries and bid.max_fee < basefee for timer_id, bid in self._answers.items()
+        )
+        examined = sum(timer_id in index.entries for timer_id in self._deferred)
+        return Rest(
+            stopped=stopped,
+            joined=joined,
+            outranked=joined - index.over_cap - priced_out - examined,
+            priced_out=priced_out,
+            over_cap=index.over_cap,
+            smallest_gas=0 if stopped is Stop.NONE_LEFT else index.gas_limits.smallest,
+            runners_up=runners_up,
+        )

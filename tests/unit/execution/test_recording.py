@@ -1,0 +1,226 @@
+"""The decision record of a block: what became of each timer that was examined, and how many were not."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from trailboss.mechanisms import registry
+from trailboss.mechanisms.base import Charging, Decision, DueTimers, LaneContext, LanePolicy, Phase, Rest, Verdict
+from trailboss.mechanisms.fifo import FifoSelection, build_fifo
+from trailboss.model.decisions import DecisionRecord, FeeSource, Stop
+from trailboss.model.timers import DeferralReason
+from trailboss.params import load_params
+from trailboss.testing import ActorHandle, LocalChain
+
+CBY = 10**9
+BASEFEE = 10_000
+
+ACTOR = """
+def arm(payload):
+    for item in payload.split():
+        label, gas_limit, blocks, alive = item.split(b",")
+        now = pvm_host.block_height()
+        timer_id = pvm_host.schedule_timer_ex(
+            now + int(blocks), label, gas_limit=int(gas_limit), expires_at=now + int(alive)
+        )
+        pvm_host.set_state(label, timer_id)
+
+
+def plan(payload):
+    label, _, victims = payload.partition(b"=")
+    pvm_host.set_state(b"plan:" + label, victims)
+
+
+def handle_timer(label):
+    for victim in (pvm_host.get_state(b"plan:" + label) or b"").split():
+        pvm_host.cancel_timer(pvm_host.get_state(victim))
+"""
+
+
+def start(value: int = 100 * CBY, lane: int = 1_000_000, **options: object) -> ActorHandle:
+    """Return an actor on a chain whose lane has so many cycles."""
+    params = {"timers.lane_cycles_per_block": lane, **options}
+    chain = LocalChain(params=params)
+    return chain.deploy(ACTOR, sender=chain.accounts[0], value=value)
+
+
+def arm(actor: ActorHandle, *timers: str, plans: tuple[bytes, ...] = ()) -> LocalChain:
+    """Schedule timers, each ``label,gas limit,blocks ahead,blocks alive``, and return the chain."""
+    for plan in plans:
+        actor.call("plan", plan, sender=actor.chain.accounts[0], check=True)
+    actor.call("arm", " ".join(timers).encode(), sender=actor.chain.accounts[0], check=True)
+    return actor.chain
+
+
+def recorded(actor: ActorHandle) -> DecisionRecord:
+    """Return the record of the last block; its examined timers must add up to it."""
+    record = actor.chain.lane(actor.chain.height)
+    assert record is not None
+    assert sum(item.cycles_used for item in record.examined) == record.lane_cycles_used
+    fired = [item.rank for item in record.examined if item.outcome == "fire"]
+    assert record.cut_off == max(fired, default=0)
+    return record
+
+
+def outcomes(actor: ActorHandle, record: DecisionRecord) -> list[tuple[bytes, str, str]]:
+    """Return label, outcome and reason of each examined timer."""
+    labels = {actor.storage[key]: key for key in actor.storage if len(key) == 1}
+    return [(labels[item.timer_id], item.outcome, item.reason) for item in record.examined]
+
+
+@pytest.mark.spec("F-41", "L-30")
+def test_record_tells_every_fate_when_a_block_has_all_of_them() -> None:
+    """One fires, one waits, one has expired, one is cancelled by the first: it was pre-charged, and never ran."""
+    actor = start()
+    chain = arm(actor, "a,500000,2,9", "b,400000,2,9", "c,300000,2,9", "d,50000,2,1", "e,60000,2,9", plans=(b"a=b",))
+    chain.mine()
+    chain.mine()
+    record = recorded(actor)
+    assert outcomes(actor, record) == [
+        (b"a", "fire", ""),
+        (b"b", "cancelled", ""),
+        (b"c", "defer", "lane_full"),
+        (b"d", "expire", ""),
+        (b"e", "fire", ""),
+    ]
+    assert [item.rank for item in record.examined] == [1, 2, 3, 4, 5]
+    assert [item.gas_limit for item in record.examined] == [500_000, 400_000, 300_000, 50_000, 60_000]
+    used = [receipt.cycles_used for receipt in chain.receipts(chain.height)]
+    assert [item.cycles_used for item in record.examined] == [used[0], 0, 0, 0, used[1]]
+    assert {(item.actor, item.tip, item.weight, item.max_fee, item.fee_source) for item in record.examined} == {
+        (bytes(actor.address), 0, 0, 0, FeeSource.NONE)
+    }
+    assert (record.mechanism, record.stopped, record.examined_count) == ("fifo", Stop.NONE_LEFT, 5)
+    assert (record.outranked, record.not_joined, record.priced_out, record.over_cap) == (0, 0, 0, 0)
+
+
+@pytest.mark.spec("L-30")
+def test_record_tells_the_blocks_prices_and_limits_when_there_is_no_market() -> None:
+    """The lane basefee shown is the cycle basefee, of this block and of the next; nothing of it is burned."""
+    actor = start()
+    chain = arm(actor, "a,90000,1,9")
+    chain.mine()
+    record = recorded(actor)
+    assert (record.cycle_basefee, record.cell_basefee) == (BASEFEE, BASEFEE)
+    assert (record.lane_basefee, record.next_lane_basefee) == (BASEFEE, BASEFEE)
+    assert (record.previous_tip, record.median_fires, record.lane_burned, record.agent_cycles) == (0, 0, 0, 0)
+    assert (record.lane_cycles_max, record.max_cycles_per_fire) == (1_000_000, 550_000)
+    assert record.lane_cycles_used == chain.block().header.timer_cycles_used > 0
+    assert record.gaps == ()
+
+
+def test_record_shows_an_unfunded_timer_and_why_one_waits_for_the_clean_up() -> None:
+    """The first removal uses up the clean-up budget; the second waits for another one."""
+    actor = start(value=0, **{"timers.gc_cycles_per_block": 300, "timers.gc_cycles_per_timer": 200})
+    chain = arm(actor, "a,90000,1,9", "b,90000,1,9")
+    chain.mine()
+    record = recorded(actor)
+    assert outcomes(actor, record) == [(b"a", "unfund", ""), (b"b", "defer", "gc_exhausted")]
+    assert (record.cut_off, record.lane_cycles_used, record.examined_count) == (0, 0, 2)
+
+
+@pytest.mark.spec("F-74")
+def test_record_counts_those_that_were_not_looked_at_when_the_bound_is_reached() -> None:
+    """Two of five are examined; a deferred one waits too, and is not counted twice."""
+    actor = start(lane=600_000, **{"timers.due_examined_max": 2})
+    chain = arm(actor, *(f"{label},550000,1,9" for label in "abcde"))
+    chain.mine()
+    record = recorded(actor)
+    assert outcomes(actor, record) == [(b"a", "fire", ""), (b"b", "defer", "lane_full")]
+    assert (record.stopped, record.examined_count, record.outranked) == (Stop.EXAMINED_MAX, 2, 3)
+    chain.mine()
+    assert (recorded(actor).stopped, recorded(actor).outranked) == (Stop.EXAMINED_MAX, 2)
+
+
+@pytest.mark.spec("F-74", "F-53")
+@pytest.mark.parametrize(("victims", "outranked"), [(b"b", 3), (b"c", 2), (b"b c d", 1), (b"b c d e", 0)])
+def test_record_counts_only_those_that_still_wait_when_a_fire_cancels_some(victims: bytes, outranked: int) -> None:
+    """A deferred timer, or one that was not looked at, is gone when a fire of the block has cancelled it."""
+    actor = start(lane=600_000, **{"timers.due_examined_max": 2})
+    chain = arm(actor, *(f"{label},550000,1,9" for label in "abcde"), plans=(b"a=" + victims,))
+    chain.mine()
+    record = recorded(actor)
+    assert outcomes(actor, record) == [(b"a", "fire", ""), (b"b", "defer", "lane_full")]
+    assert record.outranked == outranked
+    chain.check_invariants()
+
+
+def test_block_has_no_record_when_nothing_was_due() -> None:
+    """Built or idle, before and after a timer; a block in which one only waits has one."""
+    actor = start(lane=600_000)
+    chain = arm(actor, "a,550000,3,99", "b,550000,3,99", plans=())
+    first = chain.height
+    chain.advance_to(first + 10)
+    found = [chain.lane(height) is not None for height in range(first + 1, first + 11)]
+    assert found == [False, False, True, True] + [False] * 6
+
+
+def test_record_names_a_bounded_number_of_timers_when_more_are_examined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the others it keeps the number, and the cut-off is the last fire's rank all the same."""
+    monkeypatch.setattr("trailboss.execution.recording.ENTRIES_MAX", 3)
+    actor = start()
+    chain = arm(actor, *(f"{label},20000,1,9" for label in "abcde"))
+    chain.mine()
+    record = chain.lane(chain.height)
+    assert record is not None
+    assert outcomes(actor, record) == [(b"a", "fire", ""), (b"b", "fire", ""), (b"c", "fire", "")]
+    assert (record.examined_count, record.cut_off) == (5, 5)
+
+
+class WithRunnersUp(FifoSelection):
+    """FIFO that examines two timers, and names the next three in rank."""
+
+    __slots__ = ("_others",)
+
+    def __iter__(self) -> Iterator[Decision]:
+        decisions = list(super().__iter__())
+        self._others = [
+            msgspec.structs.replace(decision, verdict=Verdict.DEFER, reason=DeferralReason.OUTRANKED)
+            for decision in decisions[2:5]
+        ]
+        yield from decisions[:2]
+
+    def rest(self) -> Rest:
+        return Rest(
+            stopped=Stop.LANE_FULL, joined=3, outranked=3, priced_out=4, over_cap=5, runners_up=tuple(self._others)
+        )
+
+
+class Runners:
+    """The mechanism of `WithRunnersUp`, with an index."""
+
+    name = "runners"
+    policy = LanePolicy(
+        phase=Phase.AFTER_TRANSACTIONS, charging=Charging.ALL_FIRST, examined_max=10, joined_max=7, has_market=False
+    )
+
+    def __init__(self) -> None:
+        self.fifo = build_fifo(load_params())
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.fifo, name)
+
+    def select(self, due: DueTimers, context: LaneContext) -> FifoSelection:
+        return WithRunnersUp([*due.waiting, *due.joining], context, 10)
+
+
+@pytest.mark.parametrize(("most", "named"), [(99, b"abcde"), (4, b"abcd"), (2, b"ab")])
+def test_runners_up_follow_the_decided_when_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, most: int, named: bytes
+) -> None:
+    """They are named after those that were examined, within the same bound, and count for nothing else."""
+    monkeypatch.setattr("trailboss.execution.recording.ENTRIES_MAX", most)
+    monkeypatch.setattr(registry, "MECHANISMS", {**registry.MECHANISMS, "lane": lambda _: Runners()})
+    chain = LocalChain(mechanism="lane")
+    actor = chain.deploy(ACTOR, sender=chain.accounts[0], value=100 * CBY)
+    arm(actor, *(f"{label},20000,1,99" for label in "abcde"))
+    chain.mine()
+    record = chain.lane(chain.height)
+    assert record is not None
+    told = outcomes(actor, record)
+    assert b"".join(label for label, _, _ in told) == named
+    assert [words for _, *words in told] == ([["fire", ""]] * 2 + [["defer", "outranked"]] * 3)[: len(named)]
+    assert (record.examined_count, record.cut_off, record.stopped) == (2, 2, Stop.LANE_FULL)
+    assert (record.outranked, record.priced_out, record.over_cap) == (3, 4, 5)
+    assert len(chain.timers()) == 3

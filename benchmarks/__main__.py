@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks import advance, codec, commit, crowd, disk, frames, lane, queue, scale, transfers
+from benchmarks import advance, codec, commit, crowd, disk, frames, lane, lane_blocks, queue, scale, transfers
 from benchmarks.measure import Report
 from benchmarks.page import store
 from benchmarks.report import document, show
@@ -22,6 +22,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "scale-disk": scale.on_disk,
     "crowd": crowd.run,
     "lane": lane.run,
+    "lane-blocks": lane_blocks.run,
     "advance": advance.run,
     "disk": disk.run,
     "queue": queue.run,

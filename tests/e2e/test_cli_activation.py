@@ -92,6 +92,17 @@ def test_rehearsal_fits_the_terminal_and_shows_the_difference(run: Run, columns:
     assert ("lane burn" in result.stdout) == (columns == 140)
 
 
+def test_rehearsal_tells_reverting_fires_and_where_the_basefee_still_moves(run: Run) -> None:
+    """A fire that reverts says so in its row and in the sums; a basefee that falls in the last block does not rest."""
+    run("init")
+    run("schedule", "--height", 14, "--gas-limit", 1)
+    shown = words(run("activation", "rehearse", "--height", 12, "--blocks", 3))
+    assert "10,000 at 12, 6,700 at 15" in shown
+    assert "and revert 1 1" in shown
+    assert "at 14, reverts" in shown
+    assert "1,000 from 30 on" in words(run("activation", "rehearse", "--height", 12, "--blocks", 30))
+
+
 def test_statuses_tell_where_the_lane_stands(run: Run) -> None:
     """Nothing voted, voted, active."""
     run("init", "--param", "lane.clamps_gas_limit=1")

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.model.histories import history, seeded
+from tests.model.lane_histories import lane_history
 from tests.model.session import Session
 from trailboss.chain import Chain
 from trailboss.execution.genesis import Genesis
@@ -64,8 +65,9 @@ class Trunk:
 
 
 def build_trunk(seed: int) -> Trunk:
-    """Build a trunk in memory, every block compared with the slow model."""
-    random_history = history(seeded(seed), blocks_max=TRUNK_BLOCKS)
+    """Build a trunk in memory, under FIFO or across the activation of the lane, compared with the slow model."""
+    made_by = lane_history if seed % 2 else history
+    random_history = made_by(seeded(seed), blocks_max=TRUNK_BLOCKS)
     session = Session(random_history)
     session.play(random_history.blocks)
     made = list(session.chain.blocks)

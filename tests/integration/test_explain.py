@@ -123,7 +123,7 @@ def test_life_tells_why_a_timer_waits_when_the_lane_is_full(chain: LocalChain) -
     )
     assert life.outlook.endswith("; it waits because of lane_full")
     chain.mine()
-    assert "fired, after 1 deferred blocks: " in stories(chain, ids[3])[-1]
+    assert "fired, after 1 deferred block: " in stories(chain, ids[3])[-1]
 
 
 @pytest.mark.trailboss(params={"timers.gc_cycles_per_block": 200})
@@ -284,6 +284,24 @@ def test_life_tells_what_its_agent_did_when_it_takes_the_default_fees(
     assert life.steps[1].story == f"the default agent's fees from now on: its agent {actor.address} {told}"
     assert life.steps[2].story.startswith("fired")
     assert (life.waited, life.state) == ("", "fired")
+
+
+@pytest.mark.trailboss(mechanism="lane", params=NARROW)
+def test_life_expects_the_default_offer_when_the_actor_has_no_agent_any_more(chain: LocalChain) -> None:
+    """Nobody is asked then, so nobody's answer decides."""
+    alice = chain.accounts[0]
+    actor = chain.deploy(
+        "import pvm_host\n\ndef adopt(payload):\n    pvm_host.set_gas_bidding_agent(payload or None)\n\n"
+        "def plan(payload):\n    return pvm_host.schedule_timer(pvm_host.block_height() + 9, b'')\n\n"
+        "def get_gas_bid(payload):\n    return None\n\ndef handle_timer(payload):\n    pass\n",
+        sender=alice,
+        value=100 * 10**9,
+    )
+    actor.call("adopt", actor.address, sender=alice, check=True)
+    timer_id = actor.call("plan", sender=alice, check=True).return_value
+    assert "with what its agent answers" in chain.explain(timer_id).outlook
+    actor.call("adopt", b"", sender=alice, check=True)
+    assert "with a tip of 0 a cycle" in chain.explain(timer_id).outlook
 
 
 @pytest.mark.trailboss(params=NARROW)

@@ -94,6 +94,28 @@ def test_no_timer_is_stranded_when_governance_clamps_older_ones() -> None:
         assert (rehearsal.lane.stranded, rehearsal.stranded_later, rehearsal.advice) == (0, 0, ())
 
 
+def test_clamped_timer_reverts_when_its_handler_needs_more_than_the_cap() -> None:
+    """A fire that the clamp leaves too few cycles is told as reverted, with advice, and never as no worse than FIFO."""
+    with LocalChain() as chain:
+        actor = worker(chain, [{"height": 30, "then": {"burn": 300_000}}])
+        chain.system(SetGovParam(b"system:cip1:activation_clamps_gas_limit", (1).to_bytes(8, "big")), check=True)
+        rehearsal = chain.rehearse_activation(20, blocks=20)
+        activate(chain, 20)
+        chain.advance_to(40)
+        [receipt] = chain.receipts(origin="timer")
+
+    timer = only(rehearsal)
+    assert receipt.error is not None
+    assert timer.fifo is not None
+    assert (timer.lane.outcome, timer.lane.error, timer.fifo.error) == ("fired", receipt.error.slug, "")
+    assert (rehearsal.lane.on_time, rehearsal.lane.reverted, rehearsal.fifo.reverted) == (1, 1, 0)
+    [advice] = rehearsal.advice
+    assert advice.startswith(
+        "1 timer would fire and revert (out_of_cycles), and does not under FIFO: a fire has at most 250,000"
+    )
+    assert b"fires" not in actor.storage
+
+
 def test_stranded_timer_expires_when_its_time_ends_within_the_rehearsal() -> None:
     """It is told as expired, and why it waited."""
     with LocalChain() as chain:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.mechanisms.lane_checks import check_index
 from tests.unit.mechanisms.lane_worlds import TIMER, WHOLE, Sorted, Terms, World, due
-from trailboss.mechanisms.lane import build_lane, selection, shelf
+from trailboss.mechanisms.lane import build_lane, index, selection, shelf
 from trailboss.model.timers import ASK_AGENT, NO_FEES, Timer, freeze_fees
 from trailboss.params import load_params
 
@@ -21,7 +21,8 @@ BLOCKS = 9
 
 @pytest.fixture(autouse=True)
 def _small_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a dozen groups make a tree of several levels."""
+    """Let a dozen groups make a tree of several levels, and few expired timers a storm."""
+    monkeypatch.setattr(index, "PASSED_MAX", 3)
     monkeypatch.setattr(shelf, "FANOUT", 4)
     monkeypatch.setattr(shelf, "MERGED_MAX", 2)
 

@@ -50,7 +50,8 @@ def _in_lane(chain: Chain, rules: Rules, timer: Timer, when: int) -> str:
             f"priced out as things stand: its max_fee of {max_fee:,} is below the lane basefee of {basefee:,}; it "
             f"waits for a lower one until it expires after height {timer.expires_at}"
         )
-    is_asked = timer.fees == ASK_AGENT
+    account = chain.account(timer.actor)
+    is_asked = timer.fees == ASK_AGENT and account is not None and bool(account.agent)
     tip = Price(0 if is_asked else min(priority, max_fee - basefee))
     cycle_basefee, cell_basefee = rules.timer_basefees()
     prices = Prices(cycle_basefee, cell_basefee, cycle_tip=tip, lane_basefee=basefee)

@@ -7,7 +7,7 @@ Decision: D-13, D-34
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeGuard
 
 from trailboss.chain.chain import Chain
 from trailboss.chain.fork import Fork
@@ -76,6 +76,7 @@ class RunTotals:
         timers: Timers due by its last block, those counted that its own fires have scheduled.
         on_time: Fired in the block of their height.
         late: Fired later.
+        reverted: Of those that fired, how many reverted.
         stranded: Still waiting, with a gas limit above the cap.
         waiting: Still waiting otherwise.
         unfunded: Ended because their payer could not pay.
@@ -93,6 +94,7 @@ class RunTotals:
     timers: int
     on_time: int
     late: int
+    reverted: int
     stranded: int
     waiting: int
     unfunded: int
@@ -193,8 +195,11 @@ def _check(chain: Chain, height: int, blocks: int) -> None:
     is_voted = chain.genesis.mechanism != LANE and height == rules.params.lane.activation_height
     if not (is_voted and height >= rules.height):
         check_activation(rules, height)
-    if blocks < 0 or height + blocks >= U64_MAX:
-        most = U64_MAX - 1 - height
+    if height >= U64_MAX:
+        what = f"cannot rehearse an activation at height {height}: no block comes after it; it must be below {U64_MAX}"
+        raise Rejection(RejectionReason.INVALID_DATA, what, height=height)
+    most = U64_MAX - 1 - height
+    if not 0 <= blocks <= most:
         what = f"cannot rehearse {blocks} blocks after height {height}: it can be 0..={most}"
         raise Rejection(RejectionReason.INVALID_DATA, what, blocks=blocks)
 
@@ -225,10 +230,12 @@ def _rehearsed(run: RehearsalRun, timer: Timer, fate: Fate, without: tuple[Timer
     )
 
 
-def _gravity(timer: RehearsedTimer) -> tuple[bool, int, int, int]:
-    without = timer.fifo
-    is_alike = without is not None and (timer.lane.outcome, timer.lane.height) == (without.outcome, without.height)
-    return is_alike, GRAVITY.index(timer.lane.outcome), -timer.lane.delay, timer.height
+def _gravity(timer: RehearsedTimer) -> tuple[bool, int, bool, int, int]:
+    fate, without = timer.lane, timer.fifo
+    is_alike = without is not None and (
+        (fate.outcome, fate.height, fate.error) == (without.outcome, without.height, without.error)
+    )
+    return is_alike, GRAVITY.index(fate.outcome), not fate.error, -fate.delay, timer.height
 
 
 def _is_over_cap(rules: Rules, timer: Timer) -> bool:
@@ -244,12 +251,13 @@ def _changes(first: int, basefees: Sequence[int]) -> Iterator[Run]:
 
 
 def _totals(fates: Iterable[Fate]) -> RunTotals:
-    outcomes, waited_for = Counter[str](), Counter[str]()
+    outcomes, waited_for, reverted = Counter[str](), Counter[str](), 0
     delays = Counter[str]({"0": 0} | {_delay_label(low): 0 for low, _ in DELAYS})
     paid = Counter[str]()
     for fate in fates:
         outcomes[fate.outcome] += 1
         waited_for.update(dict.fromkeys(fate.waits, 1))
+        reverted += bool(fate.error)
         if fate.payment is not None:
             delays[_delay_label(fate.delay)] += 1
             for part in ("paid", "cycle_burned", "cell_burned", "lane_burned", "tip"):
@@ -258,6 +266,7 @@ def _totals(fates: Iterable[Fate]) -> RunTotals:
         timers=outcomes.total(),
         on_time=delays["0"],
         late=outcomes[FIRED] - delays["0"],
+        reverted=reverted,
         stranded=outcomes[STRANDED],
         waiting=outcomes[WAITING],
         unfunded=outcomes[UNFUNDED],
@@ -292,6 +301,9 @@ def _advice(timers: Sequence[RehearsedTimer], rules: Rules, lane: RunTotals, lat
             f"{_count(lost)} would end unfunded, and {'fires' if len(lost) == 1 else 'fire'} under FIFO: a fire in the "
             f"lane reserves more. Fund the payers; {format_cby(missing)} CBY is the most that one lacks"
         )
+    broken = [timer for timer in timers if timer.lane.error and _fires(timer.fifo) and not timer.fifo.error]
+    if broken:
+        yield _reverting_words(broken, lane_cap(rules))
     priced_out = lane.waited_for.get(DeferralReason.PRICED_OUT, 0)
     if priced_out:
         yield (
@@ -299,9 +311,8 @@ def _advice(timers: Sequence[RehearsedTimer], rules: Rules, lane: RunTotals, lat
             f"{'it offers' if priced_out == 1 else 'they offer'} is below the lane basefee"
         )
     delayed = [
-        timer for timer in timers if _fires(timer.lane) and timer.fifo is not None and _fires(timer.fifo)
-        and timer.lane.delay > timer.fifo.delay
-    ]  # fmt: skip
+        timer for timer in timers if _fires(timer.lane) and _fires(timer.fifo) and timer.lane.delay > timer.fifo.delay
+    ]
     if delayed:
         most = max(timer.lane.delay - timer.fifo.delay for timer in delayed if timer.fifo is not None)
         yield f"{_count(delayed)} would fire later than under FIFO, by up to {_plural(most, 'block')}"
@@ -328,7 +339,16 @@ def _stranded_words(stranded: Sequence[RehearsedTimer], rules: Rules, later: int
     return f"{whose}{more}. Governance can set {CLAMP} = 1; their actors can cancel and schedule them anew"
 
 
-def _fires(fate: Fate | None) -> bool:
+def _reverting_words(broken: Sequence[RehearsedTimer], cap: int) -> str:
+    slugs = sorted({timer.lane.error for timer in broken})
+    verb = "does" if len(broken) == 1 else "do"
+    words = f"{_count(broken)} would fire and revert ({', '.join(slugs)}), and {verb} not under FIFO"
+    if RejectionReason.OUT_OF_CYCLES.slug in slugs:
+        words += f": a fire has at most {cap:,} cycles there, its agent's question counted"
+    return words
+
+
+def _fires(fate: Fate | None) -> TypeGuard[Fate]:
     return fate is not None and fate.outcome == FIRED
 
 

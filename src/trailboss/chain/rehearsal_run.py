@@ -73,6 +73,7 @@ class Fate:
         delay: Blocks, from its height on, in which it was due and did not end.
         payment: What it cost; None unless it fired.
         missing: Base units that its payer lacked; 0 unless it ended unfunded.
+        error: What reverted the fire, as the slug of the error; empty if nothing did.
         waits: Blocks of this run in which it waited, by reason: a `DeferralReason`, or ``agent_offer`` where its
             agent's offer was priced out or outranked and nobody has recorded which.
         priced_out: Those among them in which it was priced out.
@@ -83,6 +84,7 @@ class Fate:
     delay: int
     payment: Payment | None = None
     missing: int = 0
+    error: str = ""
     waits: Mapping[str, int] = field(default_factory=dict)
     priced_out: tuple[Run, ...] = ()
 
@@ -93,8 +95,9 @@ class _End:
 
     outcome: str
     height: int
-    payment: Payment | None
-    missing: int
+    payment: Payment | None = None
+    missing: int = 0
+    error: str = ""
 
 
 class RehearsalRun:
@@ -151,6 +154,7 @@ class RehearsalRun:
             delay=max(0, stop - timer.height),
             payment=end.payment,
             missing=end.missing,
+            error=end.error,
             waits=waits,
             priced_out=_runs(priced_out),
         )
@@ -173,7 +177,8 @@ class RehearsalRun:
             for receipt in block.receipts:
                 if receipt.origin is Origin.TIMER:
                     payment = _payment(receipt, record, in_lane=len(self.basefees) > 0)
-                    self._ends[receipt.timer_id] = _End(FIRED, block.height, payment, 0)
+                    error = "" if receipt.error is None else receipt.error.slug
+                    self._ends[receipt.timer_id] = _End(FIRED, block.height, payment, error=error)
         for event in block_events(block):
             self._watch_event(event, block.height)
 
@@ -190,7 +195,7 @@ class RehearsalRun:
             if event.name == TIMER_UNFUNDED:
                 facts = _facts(event)
                 missing = facts["required"] - facts["available"]
-            self._ends[event.timer_id] = _End(TIMER_ENDINGS[event.name], height, None, missing)
+            self._ends[event.timer_id] = _End(TIMER_ENDINGS[event.name], height, missing=missing)
 
     # Why a timer waited
 

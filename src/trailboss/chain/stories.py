@@ -79,7 +79,8 @@ def _fire(facts: dict[str, Any], block: Block, receipt: ReceiptRecord | None) ->
         how = f"fired and reverted (E{receipt.error.code} {receipt.error.slug}: {receipt.error.what})"
     in_lane = block.decisions is not None and block.decisions.mechanism == LANE
     place = _place(block.decisions, facts["timer_id"]) if in_lane and block.decisions is not None else ""
-    waited = f", after {facts['blocks_deferred']} deferred blocks" if facts["blocks_deferred"] else ""
+    blocks = facts["blocks_deferred"]
+    waited = f", after {blocks:,} deferred block{'' if blocks == 1 else 's'}" if blocks else ""
     parts = ""
     if in_lane:
         burned, tip = format_cby(facts["lane_burned"]), format_cby(facts["tip"])

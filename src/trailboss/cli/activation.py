@@ -60,8 +60,16 @@ COLUMNS = (
 )
 TURNS_MAX = 4
 """Turns of the lane basefee that are told one by one; of more only the highest and the lowest."""
-COUNTED = ("on_time", "late", "stranded", "waiting", "unfunded", "expired", "cancelled")
-OUTCOME_WORDS = ("fire on time", "fire late", "stranded over the cap", "still wait", "unfunded", "expire", "cancelled")
+COUNTED = {
+    "on_time": "fire on time",
+    "late": "fire late",
+    "reverted": "  and revert",
+    "stranded": "stranded over the cap",
+    "waiting": "still wait",
+    "unfunded": "unfunded",
+    "expired": "expire",
+    "cancelled": "cancelled",
+}
 MONEY = {"paid": "CBY paid", "cycle_burned": "  cycle basefee", "cell_burned": "  cell basefee"}
 MONEY |= {"lane_burned": "  lane basefee", "tips": "  tips"}
 REASON_WORDS = {
@@ -162,7 +170,7 @@ def _show_summary(found: ActivationRehearsal) -> None:
         {
             "rehearsed": f"blocks {found.from_height + 1} to {found.last_height}, on two copies of the chain",
             "the lane": f"from block {found.activation_height} on; {cap}{clamped}",
-            "its basefee": _path(found.basefees),
+            "its basefee": _path(found.basefees, found.last_height),
             "fired late": _delays(found.lane),
         }
     )
@@ -172,7 +180,7 @@ def _show_summary(found: ActivationRehearsal) -> None:
 
 def _total_rows(found: ActivationRehearsal) -> Iterator[tuple[Cell, ...]]:
     yield "due", f"{found.lane.timers:,}", f"{found.fifo.timers:,}"
-    for name, words in zip(COUNTED, OUTCOME_WORDS, strict=True):
+    for name, words in COUNTED.items():
         pair = getattr(found.lane, name), getattr(found.fifo, name)
         if any(pair):
             yield f"  {words}", *(f"{count:,}" for count in pair)
@@ -187,8 +195,8 @@ def _show_advice(found: ActivationRehearsal) -> None:
     print_pairs(console(), [("advice", sentence) for sentence in advice])
 
 
-def _path(basefees: tuple[Run, ...]) -> str:
-    """Return the way of the lane basefee: where it begins, where it turns, and where it rests or ends."""
+def _path(basefees: tuple[Run, ...], end: int) -> str:
+    """Return the way of the lane basefee up to a height: where it begins, where it turns, where it rests or ends."""
     turns = [
         here
         for before, here, after in zip(basefees, basefees[1:], basefees[2:], strict=False)
@@ -196,8 +204,11 @@ def _path(basefees: tuple[Run, ...]) -> str:
     ]
     if len(turns) > TURNS_MAX:
         turns = sorted({max(turns, key=lambda turn: turn[1]), min(turns, key=lambda turn: turn[1])})
-    *points, (last, basefee) = dict.fromkeys((basefees[0], *turns, basefees[-1]))
-    return ", ".join([*(f"{price:,} at {height}" for height, price in points), f"{basefee:,} from {last} on"])
+    points = dict.fromkeys((basefees[0], *turns, basefees[-1]))
+    words = [f"{price:,} at {height}" for height, price in points]
+    if basefees[-1][0] < end:
+        words[-1] = f"{basefees[-1][1]:,} from {basefees[-1][0]} on"
+    return ", ".join(words)
 
 
 def _delays(totals: RunTotals) -> str | None:
@@ -233,7 +244,7 @@ def _words(fate: Fate, expires_at: int) -> str:
         return f"still waits{because}"
     late = f", {fate.delay} late{because}" if fate.delay else ""
     if fate.outcome == FIRED:
-        return f"at {fate.height}{late}"
+        return f"at {fate.height}{', reverts' if fate.error else ''}{late}"
     if fate.outcome == EXPIRED:
         return f"expires at {fate.height}{because}"
     missing = f", {format_cby(fate.missing)} CBY short" if fate.missing else ""

@@ -203,7 +203,7 @@ def _show_lane(found: Block, view: LaneView | None, limit: int, *, as_json: bool
     if view is not None:
         print_facts(_lane_facts(view))
     if view is None or not _had_due_timers(found):
-        note(f"no timer was due in block {found.height}")
+        note(f"no timer that could run was due in block {found.height}")
         return
     is_lane, rows = view.mechanism == LANE, (*view.rows, *view.runners_up)
     columns = LANE_COLUMNS if is_lane else FIFO_COLUMNS

@@ -118,7 +118,7 @@ def _backlog(backlog: Backlog, when: str) -> str:
         return timers
     more = "at least " if backlog.counted < backlog.timers else ""
     lanes = f"{backlog.full_blocks:,} full lane{'' if backlog.full_blocks == 1 else 's'}"
-    over = f"; {backlog.over_cap:,} above the cap besides" if backlog.over_cap else ""
+    over = f"; {backlog.over_cap:,} of them above the cap and not counted in" if backlog.over_cap else ""
     return f"{timers}: gas limits {more}{backlog.gas:,}, {more}{lanes}{over}"
 
 

@@ -49,8 +49,6 @@ class Recorder:
         shown = [*self._decisions, *rest.runners_up[: ENTRIES_MAX - len(self._decisions)]]
         examined = tuple(map(self._examined, shown))
         has_index = mechanism.policy.joined_max > 0
-        # A deferred timer may have been cancelled by a fire.
-        still_deferred = sum(session.queue.height_of(timer_id) is not None for timer_id in self._deferred)
         return DecisionRecord(
             mechanism=mechanism.name,
             cycle_basefee=context.cycle_basefee,
@@ -68,13 +66,17 @@ class Recorder:
             cut_off=self._cut_off,
             stopped=rest.stopped,
             smallest_gas=rest.smallest_gas,
-            outranked=rest.outranked if has_index else waiting - still_deferred,
+            outranked=rest.outranked if has_index else waiting - self._still_deferred(session),
             priced_out=rest.priced_out,
             over_cap=rest.over_cap,
             not_joined=waiting - rest.joined if has_index else 0,
             gaps=session.gaps,
             agent_cycles=agent_cycles,
         )
+
+    def _still_deferred(self, session: BlockSession) -> int:
+        """Return how many of those deferred still wait; a fire may have cancelled one."""
+        return sum(session.queue.height_of(timer_id) is not None for timer_id in self._deferred)
 
     def _examined(self, decision: Decision) -> ExaminedTimer:
         timer, prices = decision.timer, decision.prices

@@ -89,8 +89,8 @@ class LaneMarket:
         weight_min: Least W(actor), in parts of 10⁻⁹.
         weight_max: Greatest W(actor), in parts of 10⁻⁹.
         fires_of: Actor to its fires within the window.
-        ask: Asks the agent of a timer whose fees are ``ASK_AGENT``; None once the block's budget is spent. It may be
-            called before the first decision is given, and not after.
+        ask: Asks the agent of a timer whose fees are ``ASK_AGENT``; None once the block's budget is spent. It is
+            called before the first decision about a ranked timer, when the decisions before have been carried out.
         timer_of: Height and id of a joined timer to its present record.
     """
 

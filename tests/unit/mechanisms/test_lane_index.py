@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.mechanisms.lane_checks import check_index, check_node, heights
 from tests.unit.mechanisms.lane_worlds import Terms, World, due, make_timers
+from trailboss.mechanisms.lane import index as indices
 from trailboss.mechanisms.lane import shelf as shelves
 from trailboss.mechanisms.lane.gas_limits import GasLimits
 from trailboss.mechanisms.lane.index import LaneIndex
@@ -26,7 +27,7 @@ def _small_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
 def make_group(dice: Random, *, widest: int = 40) -> Group:
     max_fee, priority = dice.randrange(widest), dice.randrange(widest)
     ids = sorted(dice.randbytes(32) for _ in range(dice.randint(1, 3)))
-    return Group(dice.randbytes(20), freeze_fees(max_fee, priority), False, max_fee, priority, ids, len(ids))
+    return Group(dice.randbytes(20), freeze_fees(max_fee, priority), False, max_fee, priority, 99, ids, len(ids))
 
 
 @pytest.mark.usefixtures("_small_nodes")
@@ -52,7 +53,7 @@ def test_tree_keeps_its_rules_when_groups_come_and_go(seed: int) -> None:
             found = check_node(shelf.root)
             assert {id(group) for group in found} == {id(group) for group in groups}
             assert len(set(heights(shelf.root))) == 1
-            lineup = Lineup([Row(shelf, 3, None)], dice.randrange(45), {})
+            lineup = Lineup([Row(shelf, 3, None)], dice.randrange(45), 50, {})
             assert list(ranked_first(lineup)) == list(ranked_all(lineup))
 
 
@@ -83,14 +84,44 @@ def test_search_opens_few_nodes_when_fees_are_hostile(monkeypatch: pytest.Monkey
         low = number % 2
         fee, priority = (basefee + number % 7, 10**9 + number) if low else (10**12 + number, number % 7)
         actor = number.to_bytes(20, "big")
-        shelf.add(Group(actor, freeze_fees(fee, priority), False, fee, priority, [actor + bytes(12)], 1))
+        shelf.add(Group(actor, freeze_fees(fee, priority), False, fee, priority, 99, [actor + bytes(12)], 1))
     seen = []
     best = shelves.Node.best
     monkeypatch.setattr(shelves.Node, "best", lambda node, fee: seen.append(node) or best(node, fee))
-    ranked = ranked_first(Lineup([Row(shelf, 1, None)], basefee, {}))
+    ranked = ranked_first(Lineup([Row(shelf, 1, None)], basefee, 50, {}))
     first = [next(ranked) for _ in range(10)]
     assert len(seen) < 150
-    assert first == list(ranked_all(Lineup([Row(shelf, 1, None)], basefee, {})))[:10]
+    assert first == list(ranked_all(Lineup([Row(shelf, 1, None)], basefee, 50, {})))[:10]
+
+
+def test_search_leaves_out_what_has_expired_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A storm of 4,096 offers, all expired, and one behind them that is not: few nodes are looked at."""
+    shelf = Shelf()
+    for number in range(4_097):
+        actor, priority = number.to_bytes(20, "big"), number + 1
+        fees, expiry = freeze_fees(10**6, priority), 49 if number else 50
+        shelf.add(Group(actor, fees, False, 10**6, priority, expiry, [actor + bytes(12)], 1))
+    seen = []
+    best = shelves.Node.best
+    monkeypatch.setattr(shelves.Node, "best", lambda node, fee: seen.append(node) or best(node, fee))
+    ranked = list(ranked_first(Lineup([Row(shelf, 1, None)], 10, 50, {})))
+    assert ranked == list(ranked_all(Lineup([Row(shelf, 1, None)], 10, 50, {}))) == [bytes(32)]
+    assert len(seen) <= 4 * shelves.FANOUT
+
+
+@pytest.mark.usefixtures("_small_nodes")
+def test_expired_timers_leave_the_ranking_a_few_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of five that were in the way three are taken out in the next block, and the others when they are met again."""
+    monkeypatch.setattr(indices, "PASSED_MAX", 3)
+    world = World(terms=Terms(cap=LANE_CAP, height=1_001))
+    index = LaneIndex(LANE_CAP, 0)
+    index.join(due(world, make_timers(*[{"fees": freeze_fees(99, 9)}] * 5)).joining, lambda _: 0)
+    for left in (2, 0):
+        for timer_id in world.timers:
+            if timer_id not in index._unranked:
+                index.pass_by(timer_id)
+        check_index(index, world)
+        assert sum(len(group.ids) for shelf in index.shelves.values() for group in shelf.groups()) == left
 
 
 def test_group_is_refused_when_it_is_not_on_its_shelf() -> None:

@@ -9,7 +9,7 @@ Decision: D-39, D-51
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from sortedcontainers import SortedList
@@ -21,6 +21,8 @@ from trailboss.model.timers import ASK_AGENT, FEES_WIDTH, DeferralReason, Timer
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Cycles, Price
 
+PASSED_MAX: Final = 10_000
+"""Expired timers that are taken out of the ranking in one block at most."""
 _group_key = attrgetter("is_over_cap", "fees")
 Place = tuple[int, int, bytes]
 """Height, sequence and id: a place in due order."""
@@ -199,8 +201,12 @@ class LaneIndex:
             self._recounted[actor] = fires
 
     def pass_by(self, timer_id: bytes) -> None:
-        """Hear that an expired timer was in the way of others: it need not be looked at again."""
-        self._passed.add(timer_id)
+        """Hear that an expired timer was in the way of others: it need not be looked at again.
+
+        Of a storm of them some are noted in each block: it is over as soon as the clean-up budget has removed them.
+        """
+        if len(self._passed) < PASSED_MAX:
+            self._passed.add(timer_id)
 
     def settle(self, cap: Cycles, clamps_before: int) -> None:
         """Take all that was heard into the orders.
@@ -298,19 +304,22 @@ class LaneIndex:
         return group
 
     def _put_in(self, entries: Collection[Entry]) -> None:
-        firsts: dict[Group, bytes | None] = {}
+        before: dict[Group, tuple[bytes | None, int]] = {}
         for entry in entries:
             group = entry.group
-            if group not in firsts:
-                firsts[group] = group.ids[0] if group.ids else None
+            if group not in before:
+                before[group] = group.ids[0] if group.ids else None, group.last_expiry
             group.ids.append(entry.timer_id)
             group.held += 1
-        for group, first in firsts.items():
+            group.last_expiry = max(group.last_expiry, entry.expires_at)
+        for group, (first, last_expiry) in before.items():
             group.ids.sort()
-            if first is not None:
-                self._changed(group, first)
-            elif not group.is_over_cap:
+            if group.is_over_cap:
+                continue
+            if first is None:
                 self._shelf(group).add(group)
+            elif (group.ids[0], group.last_expiry) != (first, last_expiry):
+                self._shelf(group).change(group, first)
         inside = [entry for entry in entries if not entry.group.is_over_cap]
         outside = [entry for entry in entries if entry.group.is_over_cap]
         self.by_expiry.update(entries)
@@ -342,13 +351,9 @@ class LaneIndex:
             return
         if group.fees == ASK_AGENT:
             self.asking.remove(entry.place)
-        if group.ids:
-            self._changed(group, first)
-        else:
+        if not group.ids:
             self._from_shelf(group, first)
-
-    def _changed(self, group: Group, first: bytes) -> None:
-        if not group.is_over_cap and group.ids[0] != first:
+        elif group.ids[0] != first:
             self._shelf(group).change(group, first)
 
     def _shelf(self, group: Group) -> Shelf:

@@ -36,18 +36,23 @@ class Lineup(NamedTuple):
     Attributes:
         rows: All shelves; they do not change while the order is asked for.
         basefee: Lane basefee, base units per cycle.
+        height: Of the block. Where all timers of a group or node have expired before it, they are left out; others that
+            have expired are not.
         answered: Effective priority of the timers whose agents were asked, negative if they are priced out. They are
             ranked by that, and not with their groups.
     """
 
     rows: list[Row]
     basefee: int
+    height: int
     answered: Mapping[bytes, int]
 
     def groups_of(self, row: Row, groups: Iterable[Group]) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield effective priority and ids of the groups of a row that are not priced out."""
-        weight, fixed, basefee, answered = row.weight, row.tip, self.basefee, self.answered
+        """Yield effective priority and ids of the groups of a row that are neither priced out nor all expired."""
+        weight, fixed, basefee, height, answered = row.weight, row.tip, self.basefee, self.height, self.answered
         for group in groups:
+            if group.last_expiry < height:
+                continue
             ids = group.ids
             tip = fixed
             if tip is None:
@@ -70,7 +75,7 @@ class Lineup(NamedTuple):
 
 
 def ranked_all(lineup: Lineup) -> Iterator[bytes]:
-    """Return the ids of all timers that are not priced out, in rank.
+    """Return the ids of a lineup's timers, in rank; those priced out are left out.
 
     Complexity: O(n) for n timers, and O(n log n) as they are asked for.
     """
@@ -82,14 +87,14 @@ def ranked_all(lineup: Lineup) -> Iterator[bytes]:
 
 
 def ranked_first(lineup: Lineup) -> Iterator[bytes]:
-    """Yield the ids of the timers that are not priced out, in rank, worked out as they are asked for.
+    """Yield the ids of a lineup's timers, in rank, worked out as they are asked for; those priced out are left out.
 
     The best of what is in sight is either a timer, and comes next, or a node of a shelf, and is opened.
 
     Complexity: O(k log n) for the first k timers of n groups, at ``FANOUT`` steps a level of the tree. Nothing depends
     on the number of timers in a group, and no choice of fees makes it more.
     """
-    basefee, numbers = lineup.basefee, count()
+    basefee, height, numbers = lineup.basefee, lineup.height, count()
     # Effective priority, negated, and id of the best; a number that no two share; what it is of.
     nodes: list[tuple[int, bytes, int, Node, Row]] = []
     timers = [(-priority, ids[0], ids, 0) for priority, ids in lineup.singles()]
@@ -102,7 +107,7 @@ def ranked_first(lineup: Lineup) -> Iterator[bytes]:
                 tip, first = child.best(basefee)
                 if fixed is not None:
                     tip = fixed
-                if tip >= 0:
+                if tip >= 0 and child.last_expiry >= height:
                     heappush(nodes, (-tip * weight, first, next(numbers), child, row))
         seen = []
         if nodes and (not timers or nodes[0][:2] <= timers[0][:2]):

@@ -203,7 +203,7 @@ class LaneSelection:
             for (fires, is_frozen), shelf in index.shelves.items()
         ]
         answered = {timer_id: self._priority(timer_id) for timer_id in self._answers if timer_id in index.entries}
-        lineup = Lineup(rows, basefee, answered)
+        lineup = Lineup(rows, basefee, self._context.height, answered)
         # How many may be asked for; more, if they use less than their gas limits.
         room = self._context.lane_cycles_left() // max(1, index.gas_limits.smallest)
         asked_for = min(room, self._policy.examined_max) + RUNNERS_UP_MAX

@@ -18,7 +18,7 @@ from trailboss.model.timers import FEES_WIDTH
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Price
 
-FANOUT: Final = 24
+FANOUT: Final = 16
 """Most children of a node."""
 MERGED_MAX: Final = FANOUT // 2
 """Two neighbours with no more children than this together become one."""
@@ -36,6 +36,7 @@ class Group(msgspec.Struct, eq=False, gc=False):
         is_over_cap: Whether their gas limits are above the lane's cap; then they are on no shelf.
         max_fee: Cap of lane basefee and tip together; 0 while it is settled at the fire only.
         max_priority: Cap of the tip; 0 likewise.
+        last_expiry: None of them expires after it; perhaps all do before.
         ids: Their ids, ascending.
         held: How many they are; more than there are ids if some are in no order any more.
     """
@@ -45,6 +46,7 @@ class Group(msgspec.Struct, eq=False, gc=False):
     is_over_cap: bool
     max_fee: Price
     max_priority: Price
+    last_expiry: int = 0
     ids: list[bytes] = []
     held: int = 0
 
@@ -66,10 +68,12 @@ class Node:
         start: At or before the places of all groups below, and after those of the node before.
         nodes: Its children; empty at the bottom.
         groups: Its groups; empty above the bottom.
+        last_expiry: No timer below expires after it.
     """
 
-    __slots__ = ("_best_fee", "_best_priority", "_is_stale", "groups", "nodes", "start")
+    __slots__ = ("_best_fee", "_best_priority", "_is_stale", "groups", "last_expiry", "nodes", "start")
 
+    last_expiry: int
     _best_fee: tuple[int, bytes]
     """The highest max_fee, negated, and the first id with it."""
     _best_priority: tuple[int, bytes]
@@ -100,9 +104,10 @@ class Node:
         return (room, first_by_fee) if room < -priority else (-priority, first_by_priority)
 
     def note(self, group: Group) -> None:
-        """Take into account what a group below offers, its first id and its place."""
+        """Take into account what a group below offers, its first id, its last expiry and its place."""
         first = group.ids[0]
         self.start = min(self.start, group.place)
+        self.last_expiry = max(self.last_expiry, group.last_expiry)
         self._best_fee = min(self._best_fee, (-group.max_fee, first))
         self._best_priority = min(self._best_priority, (-group.max_priority, first))
 
@@ -138,6 +143,9 @@ class Node:
         self._best_priority = min(
             [node._best_priority for node in self.nodes]
             or [(-group.max_priority, group.ids[0]) for group in self.groups]
+        )
+        self.last_expiry = max(
+            [node.last_expiry for node in self.nodes] or [group.last_expiry for group in self.groups]
         )
         self._is_stale = False
 
@@ -199,11 +207,19 @@ class Shelf:
         self.root = node if len(node) else None
 
     def change(self, group: Group, first: bytes) -> None:
-        """Hear that a group has another first id; ``first`` was it before. Complexity: O(log n)."""
+        """Hear that a group has another first id or last expiry.
+
+        Complexity: O(log n).
+
+        Args:
+            group: The group.
+            first: The id that was its first when the shelf last heard of it.
+        """
         if self.root is not None:
             path, node = self._descend(self.root, group)
             for each in (*(parent for parent, _ in path), node):
-                each.forget(first)
+                if first != group.ids[0]:
+                    each.forget(first)
                 each.note(group)
 
     def groups(self) -> Iterator[Group]:

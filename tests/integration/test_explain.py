@@ -3,7 +3,7 @@
 import pytest
 
 from tests.integration.helpers import answers, deploy_puppet, max_cost, perform, schedule, script, step
-from trailboss.chain import waiting
+from trailboss.chain.telling import waiting
 from trailboss.model.transactions import CancelTimer, ExtendTimer
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import format_cby

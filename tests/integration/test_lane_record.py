@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.helpers import answers, deploy_puppet, perform, schedule, step
-from trailboss.chain.lane_view import lane_view
+from trailboss.chain.telling.lane_view import lane_view
 from trailboss.mechanisms.lane import selection
 from trailboss.model.decisions import Stop
 from trailboss.testing import LocalChain

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from trailboss.chain.rehearsal import ActivationRehearsal, RehearsedTimer
-from trailboss.chain.rehearsal_run import Fate
+from trailboss.chain.rehearsal.rehearse import ActivationRehearsal, RehearsedTimer
+from trailboss.chain.rehearsal.run import Fate
 from trailboss.primitives.errors import Rejection
 from trailboss.testing import ActorHandle, LocalChain, SetGovParam
 

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from trailboss.chain import Chain
-from trailboss.chain.rehearsal import (
+from trailboss.chain.rehearsal.rehearse import (
     REHEARSED_BLOCKS,
     ActivationRehearsal,
     RehearsedTimer,
     RunTotals,
     rehearse_activation,
 )
-from trailboss.chain.rehearsal_run import EXPIRED, FIRED, STRANDED, WAITING, Fate, Run
+from trailboss.chain.rehearsal.run import EXPIRED, FIRED, STRANDED, WAITING, Fate, Run
 from trailboss.chain.views import lane_cap, lane_gas_limit
 from trailboss.cli.failures import FAILED
 from trailboss.cli.govern import Governor, governing_signer

@@ -8,7 +8,7 @@ import typer
 from msgspec.structs import asdict as struct_dict
 
 from trailboss.chain import Chain, Event, Receipt
-from trailboss.chain.lane_view import LaneRow, LaneView, lane_view
+from trailboss.chain.telling.lane_view import LaneRow, LaneView, lane_view
 from trailboss.chain.views import event_view, receipt_view
 from trailboss.cli.event_words import data_words
 from trailboss.cli.failures import Missing

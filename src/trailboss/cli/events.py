@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from trailboss.chain import Event
-from trailboss.chain.explain import events_since
+from trailboss.chain.telling.explain import events_since
 from trailboss.cli.event_words import data_words
 from trailboss.cli.opening import open_chain, resolve_actor
 from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Directory, Limit

@@ -4,10 +4,10 @@ from typing import Annotated, Final
 
 import typer
 
-from trailboss.chain.chances import Chance
-from trailboss.chain.lane_view import REASONS, decimal_text
-from trailboss.chain.quote import FULL_BLOCKS_MAX, Backlog, Quote, quote_timer
-from trailboss.chain.recent import BLOCKS, BLOCKS_MAX
+from trailboss.chain.forecast.chances import Chance
+from trailboss.chain.forecast.quote import FULL_BLOCKS_MAX, Backlog, Quote, quote_timer
+from trailboss.chain.forecast.recent import BLOCKS, BLOCKS_MAX
+from trailboss.chain.telling.lane_view import REASONS, decimal_text
 from trailboss.cli.opening import find_actor, open_chain
 from trailboss.cli.options import DIRECTORY, AsJson, Directory
 from trailboss.cli.output import Cell, Column, note, plain, print_facts, print_json, print_table

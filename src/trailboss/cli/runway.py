@@ -5,8 +5,8 @@ from typing import Annotated, Final
 
 import typer
 
-from trailboss.chain.recent import BLOCKS, BLOCKS_MAX
-from trailboss.chain.runway import PaidActor, Reach, Runway, runway_of
+from trailboss.chain.forecast.recent import BLOCKS, BLOCKS_MAX
+from trailboss.chain.forecast.runway import PaidActor, Reach, Runway, runway_of
 from trailboss.cli.opening import open_chain, resolve_actor
 from trailboss.cli.options import DIRECTORY, WHO, AsJson, Directory, complete_account
 from trailboss.cli.output import Cell, Column, note, print_facts, print_json, print_table

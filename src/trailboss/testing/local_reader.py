@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from trailboss.chain import Chain, Event, Receipt, TimerLife, TimerView, explain_timer
-from trailboss.chain.explain import events_since
+from trailboss.chain.forecast.quote import WITHIN, Quote, quote_timer
+from trailboss.chain.forecast.recent import BLOCKS
+from trailboss.chain.forecast.runway import Runway, runway_of
 from trailboss.chain.proving import Proof, Subject, timer_subject
-from trailboss.chain.quote import WITHIN, Quote, quote_timer
-from trailboss.chain.recent import BLOCKS
-from trailboss.chain.rehearsal import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
-from trailboss.chain.runway import Runway, runway_of
+from trailboss.chain.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
+from trailboss.chain.telling.explain import events_since
 from trailboss.chain.views import receipt_view, timer_view
 from trailboss.model.blocks import Block
 from trailboss.model.decisions import DecisionRecord

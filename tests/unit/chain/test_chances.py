@@ -6,8 +6,8 @@ from fractions import Fraction
 import msgspec
 import pytest
 
-from trailboss.chain.chances import Offer, chance_within, why_not
-from trailboss.chain.recent import RecentBlock
+from trailboss.chain.forecast.chances import Offer, chance_within, why_not
+from trailboss.chain.forecast.recent import RecentBlock
 from trailboss.model.blocks import Block
 from trailboss.model.configs import JoiningGap
 from trailboss.model.decisions import DecisionRecord, ExaminedTimer, FeeSource, Stop

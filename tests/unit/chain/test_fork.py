@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trailboss.chain import Chain, explain_timer
-from trailboss.chain.fork import Fork
+from trailboss.chain.rehearsal.fork import Fork
 from trailboss.governance.rules import ACTIVATION
 from trailboss.primitives.errors import InvariantError
 from trailboss.testing import LocalChain

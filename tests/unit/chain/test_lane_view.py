@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from trailboss.chain.lane_view import decimal_text, lane_view
+from trailboss.chain.telling.lane_view import decimal_text, lane_view
 from trailboss.model.decisions import DecisionRecord, ExaminedTimer, FeeSource, Stop
 
 RECORD = DecisionRecord(

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.chain.purse import Loop, PurseWalk, walk_purse
+from trailboss.chain.forecast.purse import Loop, PurseWalk, walk_purse
 from trailboss.primitives.units import U64_MAX
 
 

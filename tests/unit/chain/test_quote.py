@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from trailboss.chain import quote as module
-from trailboss.chain.quote import Quote
+from trailboss.chain.forecast import quote as module
+from trailboss.chain.forecast.quote import Quote
 from trailboss.model.blocks import Origin
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.errors import Rejection, RejectionReason

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from trailboss.chain import runway as module
-from trailboss.chain.runway import PaidActor, Reach, Runway
+from trailboss.chain.forecast import runway as module
+from trailboss.chain.forecast.runway import PaidActor, Reach, Runway
 from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.testing import ActorHandle, LocalChain

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trailboss.chain.waiting import AGENT_OFFER, Wait, Waiting, waiting_words
+from trailboss.chain.telling.waiting import AGENT_OFFER, Wait, Waiting, waiting_words
 
 
 def wait(height: int, reason: str, **facts: int | None) -> Wait:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trailboss.chain.chain import Chain
-from trailboss.chain.outlook import outlook
-from trailboss.chain.stories import story
+from trailboss.chain.telling.outlook import outlook
+from trailboss.chain.telling.stories import story
+from trailboss.chain.telling.waiting import Wait, Waiter, find_waiting, waiting_words
 from trailboss.chain.views import Event, block_events, event_view
-from trailboss.chain.waiting import Wait, Waiter, find_waiting, waiting_words
 from trailboss.execution.agents import BUDGET_SPENT
 from trailboss.model import events as names
 from trailboss.model.blocks import Block, ReceiptRecord

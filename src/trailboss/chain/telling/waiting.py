@@ -13,7 +13,7 @@ from itertools import groupby, islice
 from typing import Final
 
 from trailboss.chain.chain import Chain
-from trailboss.chain.lane_view import decimal_text, split_record
+from trailboss.chain.telling.lane_view import decimal_text, split_record
 from trailboss.chain.views import lane_gas_limit
 from trailboss.governance.rules import LaneTerms, Rules
 from trailboss.model.decisions import DecisionRecord

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from trailboss.chain.recent import RecentBlock
+from trailboss.chain.forecast.recent import RecentBlock
 from trailboss.execution.recording import CANCELLED
 from trailboss.fees.settlement import offered_tip
 from trailboss.mechanisms.base import Verdict

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 from trailboss.chain.chain import Chain
-from trailboss.chain.fork import Fork
-from trailboss.chain.rehearsal_run import (
+from trailboss.chain.rehearsal.fork import Fork
+from trailboss.chain.rehearsal.run import (
     CANCELLED,
     EXPIRED,
     FIRED,

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from trailboss.chain.lane_view import decimal_text
+from trailboss.chain.telling.lane_view import decimal_text
 from trailboss.execution.agents import BUDGET_SPENT
 from trailboss.mechanisms.lane import NAME as LANE
 from trailboss.model import events as names

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from trailboss.chain.fork import Fork
-from trailboss.chain.lane_view import split_record
+from trailboss.chain.rehearsal.fork import Fork
+from trailboss.chain.telling.lane_view import split_record
+from trailboss.chain.telling.waiting import AGENT_OFFER
 from trailboss.chain.views import block_events, lane_cap, lane_gas_limit
-from trailboss.chain.waiting import AGENT_OFFER
 from trailboss.codec.canonical import decode_canonical
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.decisions import DecisionRecord

@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Final
 
 from trailboss.chain.chain import Chain
-from trailboss.chain.purse import Loop, walk_purse
-from trailboss.chain.recent import BLOCKS, RecentBlock, recent_blocks
+from trailboss.chain.forecast.purse import Loop, walk_purse
+from trailboss.chain.forecast.recent import BLOCKS, RecentBlock, recent_blocks
 from trailboss.chain.views import lane_cap, lane_gas_limit
 from trailboss.fees.settlement import offered_tip
 from trailboss.governance.rules import Rules, is_active

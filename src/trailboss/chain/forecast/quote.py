@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Final
 
 from trailboss.chain.chain import Chain
-from trailboss.chain.chances import Chance, Offer, chance_within, why_not
-from trailboss.chain.recent import BLOCKS, recent_blocks
+from trailboss.chain.forecast.chances import Chance, Offer, chance_within, why_not
+from trailboss.chain.forecast.recent import BLOCKS, recent_blocks
 from trailboss.chain.views import lane_cap, lane_gas_limit
 from trailboss.execution.fairness import read_totals
 from trailboss.execution.timers import gas_limit_max

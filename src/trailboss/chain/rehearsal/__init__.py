@@ -1,0 +1,1 @@
+"""An activation of the lane, tried on a copy of a chain."""

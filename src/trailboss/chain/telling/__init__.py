@@ -1,0 +1,1 @@
+"""Timers and blocks in words: what happened to them, and why."""

@@ -104,18 +104,22 @@ def test_rehearsal_tells_reverting_fires_and_where_the_basefee_still_moves(run: 
 
 
 def test_statuses_tell_where_the_lane_stands(run: Run) -> None:
-    """Nothing voted, voted, active."""
+    """Nothing voted, voted and withdrawn, voted, active."""
     run("init", "--param", "lane.clamps_gas_limit=1")
     assert "not active, and no height is voted for" in run("activation", "status").stdout
-    proposed = run("activation", "propose", "--height", 5, "--blocks", 3).stdout
+    run("govern", "set", "lane.activation_height", 4)
+    assert "not active; begins with block 4" in run("activation", "status").stdout
+    run("govern", "set", "lane.activation_height", 0)
+    assert "not active, and no height is voted for" in run("activation", "status").stdout
+    proposed = run("activation", "propose", "--height", 7, "--blocks", 3).stdout
     assert "parameter.set" in proposed
     assert "advice  No timer would be worse off than under FIFO" in proposed
-    assert "not active; begins with block 5, 4 blocks ahead" in run("activation", "status").stdout
-    run("mine", "--to", 4)
-    assert "begins with block 5, 1 block ahead" in run("activation", "status").stdout
+    assert "not active; begins with block 7, 4 blocks ahead" in run("activation", "status").stdout
+    run("mine", "--to", 6)
+    assert "begins with block 7, 1 block ahead" in run("activation", "status").stdout
     run("mine")
     shown = words(run("activation", "status"))
-    assert "active since block 5" in shown
+    assert "active since block 7" in shown
     assert "basefee 8,750 a cycle, median tip 0" in shown
     assert "older timers are held to it" in shown
 

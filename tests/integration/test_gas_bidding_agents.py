@@ -2,6 +2,8 @@
 
 import pytest
 
+from trailboss.execution import agents
+from trailboss.model.decisions import AgentFailure
 from trailboss.testing import ActorHandle, LocalChain
 
 CBY = 10**9
@@ -139,6 +141,68 @@ def test_agent_changes_nothing_and_delays_nobody_when_it_fails(mode: str, reason
     chain.check_invariants()
 
 
+WORDS = [
+    ("raises", 64, "E1210 pvm_error: ValueError: no bid today"),
+    ("garbage", 64, "its answer is no bid: 0xffff"),
+    ("garbage", 2, "its answer is no bid: 0xff"),
+]
+
+
+@pytest.mark.spec("L-21")
+def test_roots_are_the_same_when_the_words_of_a_failure_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stand in the decision record alone: another wording, and every hash stays."""
+    heads: dict[str, set[bytes]] = {}
+    for mode, shown, words in WORDS:
+        monkeypatch.setattr(agents, "SHOWN", shown)
+        with LocalChain(mechanism="lane") as chain:
+            actor = actor_with_agent(chain, mode)
+            timer = actor.call("arm", b"1", sender=chain.accounts[0], check=True).events[0].timer_id
+            chain.mine(2)
+            assert chain.lane(chain.height).agent_failures == (AgentFailure(timer, words),)
+            heads.setdefault(mode, set()).add(chain.block().hash)
+    assert {mode: len(hashes) for mode, hashes in heads.items()} == {"raises": 1, "garbage": 1}
+
+
+CLASS = "X" * 50_000
+BOASTER = f"""
+class {CLASS}(Exception):
+    pass
+
+
+def init(payload):
+    pvm_host.set_gas_bidding_agent(pvm_host.self_address())
+    pvm_host.schedule_timer(int(payload), b"", gas_limit=100_000)
+
+
+def get_gas_bid(payload):
+    if pvm_host.get_state(b"answers"):
+        return b"y" * 50_000
+    raise {CLASS}
+
+
+def answer(payload):
+    pvm_host.set_state(b"answers", b"1")
+
+
+def handle_timer(payload):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [(False, ("E1210 pvm_error: " + CLASS)[:1_024]), (True, "its answer is no bid: 0x" + "79" * 32)],
+)
+def test_words_of_a_failure_are_bounded_when_the_agent_makes_them_long(answers: bool, words: str) -> None:
+    """Nobody pays for the decision record, so nobody fills it: 1,024 characters a question, 64 digits of an answer."""
+    with LocalChain(mechanism="lane") as chain:
+        actor = chain.deploy(BOASTER, sender=chain.accounts[0], value=1_000 * CBY, init_payload=b"5")
+        if answers:
+            actor.call("answer", sender=chain.accounts[0], check=True)
+        chain.advance_to(5)
+        assert [failure.what for failure in chain.lane(5).agent_failures] == [words]
+
+
 LOOPER = """
 def init(payload):
     pvm_host.set_gas_bidding_agent(pvm_host.self_address())
@@ -181,4 +245,5 @@ def test_questions_stay_within_the_budget_when_hundreds_of_agents_loop() -> None
     assert sorted(fire.cycles_used > 50_000 for fire in fires) == [False] * 280 + [True] * 20
     reasons = [event.data["reason"] for event in chain.events("gba.fallback")]
     assert (reasons.count("out_of_cycles"), reasons.count("budget")) == (20, 280)
+    assert len(record.agent_failures) == 20
     chain.check_invariants()

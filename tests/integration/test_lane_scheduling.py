@@ -214,6 +214,31 @@ def test_bid_and_fees_change_sides_when_the_lane_is_activated(chain: LocalChain)
     assert accepted.ok
 
 
+@pytest.mark.spec("L-30", "L-33")
+def test_fifo_goes_on_past_the_height_when_the_vote_is_withdrawn(chain: LocalChain) -> None:
+    """In the last block before it, by 0: no event, no lane basefee, a bid is ignored; and another vote can come."""
+    actor = deploy(chain)
+    height = activate(chain)
+    chain.advance_to(height - 2)
+    chain.system(SetGovParam(b"system:cip1:activation_height", bytes(8)), check=True)
+    assert chain.height == height - 1
+    assert call(actor, "bid").ok
+    words = "the timer lane is not active: no height is set from which it will be"
+    assert_refused(call(actor, "cap", b"0"), 1202, "invalid_input", words)
+    chain.mine(5)
+    [fire] = chain.events("timer.fired")
+    assert (fire.block_height > height, fire.data["lane_burned"]) == (True, 0)
+    assert {record.mechanism for record in map(chain.lane, range(1, chain.height + 1)) if record} == {"fifo"}
+    assert chain.events("lane.activated") == []
+
+    later = activate(chain)
+    chain.advance_to(later)
+    assert [event.block_height for event in chain.events("lane.activated")] == [later]
+    refused = chain.system(SetGovParam(b"system:cip1:activation_height", bytes(8)))
+    words = f"the lane is active from height {later} on, and this is block {later + 1}"
+    assert_refused(refused, 1601, "invalid_parameter", words)
+
+
 def test_fee_is_refused_with_the_height_when_the_activation_is_ahead(chain: LocalChain) -> None:
     """Who asks too early is told from when on; an unknown height is told as well."""
     actor = deploy(chain)

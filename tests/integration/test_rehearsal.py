@@ -324,21 +324,24 @@ def test_activation_that_is_voted_can_be_rehearsed_until_it_begins() -> None:
         assert rehearsal.lane.lane_burned > 0
         assert rehearsal.fifo.lane_burned == 0
         chain.mine()
-        with pytest.raises(Rejection, match="the lane is active since height 10"):
+        with pytest.raises(Rejection, match="the lane is active from height 10 on, and this is block 11"):
             chain.rehearse_activation(20)
 
 
 def test_rehearsal_is_refused_when_its_heights_cannot_be() -> None:
-    """As governance refuses: two blocks ahead of the next one at least; and no further than heights go."""
+    """As governance refuses: two blocks ahead of the next one; and for a day at most, as far as heights go."""
     with LocalChain() as chain:
         with pytest.raises(Rejection, match="= 2 must be at least 3, 2 blocks ahead of height 1"):
             chain.rehearse_activation(2)
         with pytest.raises(Rejection, match="cannot rehearse -1 blocks after height 3"):
             chain.rehearse_activation(3, blocks=-1)
-        with pytest.raises(Rejection, match="cannot rehearse 18446744073709551615 blocks"):
-            chain.rehearse_activation(3, blocks=2**64 - 1)
+        for blocks in (100_001, 2**64 - 1):
+            with pytest.raises(Rejection, match=rf"cannot rehearse {blocks} blocks .* it can be 0\.\.=100000"):
+                chain.rehearse_activation(3, blocks=blocks)
+        with pytest.raises(Rejection, match=r"cannot rehearse 8 blocks .* it can be 0\.\.=7"):
+            chain.rehearse_activation(2**64 - 9, blocks=8)
     for height in (1, 10):
-        with LocalChain(mechanism="lane") as chain, pytest.raises(Rejection, match="active since height 1"):
+        with LocalChain(mechanism="lane") as chain, pytest.raises(Rejection, match="active from height 1 on"):
             chain.rehearse_activation(height)
 
 

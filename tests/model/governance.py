@@ -28,6 +28,7 @@ SLOTS = {
     b"system:cip1:gba_cycles_per_block": ("lane", "gba_cycles_per_block"),
 }
 CLAMPS = "clamps_gas_limit"
+MAY_BE_OFF = (CLAMPS, "activation_height")
 NOTICE = 2
 WEIGHT_LIMIT = 2**32
 VALUE_WIDTH = 8
@@ -89,7 +90,7 @@ def govern(interpreter: Interpreter, params: Params, kind: str, args: tuple[Any,
                 raise Refused(1601)
             value = int.from_bytes(octets, "big")
             subject, name = SLOTS[key]
-            if name == "activation_height" and (interpreter.terms.active or value < interpreter.height + NOTICE):
+            if name == "activation_height" and (interpreter.terms.active or 0 < value < interpreter.height + NOTICE):
                 raise Refused(1601)
             _check_relations(world, params, subject, {name: value})
             _store(world, params, subject, {name: value}, event="parameter.set", fields={"key": key, "value": value})
@@ -111,7 +112,7 @@ def _check_relations(world: World, params: Params, subject: str, values: dict[st
     timers, limits, lane, base = rules["timers"], rules["limits"], rules["lane"], rules["costs"]["frame_base"]
     fees = params["fees"]
     if (
-        any(value < (name != CLAMPS) for name, value in values.items())
+        any(value < (name not in MAY_BE_OFF) for name, value in values.items())
         or timers["lane_cycles_per_block"] < timers["max_cycles_per_fire"]
         or timers["gc_cycles_per_block"] < timers["gc_cycles_per_timer"]
         or timers["max_cycles_per_fire"] < base

@@ -254,7 +254,7 @@ class Model(AskingBlocks):
             outcome, reason, receipt = self._examine(present[0], each, lane_cycles - used)
             if receipt is not None:
                 receipts.append(receipt)
-                tips.append(each.tip)
+                tips += [each.tip] * self._counts(receipt)
                 used += receipt.cycles_used
             cycles = 0 if receipt is None else receipt.cycles_used
             self.ranked.append(self._examined(rank, each, outcome, reason, cycles))
@@ -271,9 +271,13 @@ class Model(AskingBlocks):
         facts = (self._gas(timer), cycles, each.tip, each.weight, offer.max_fee, offer.source)
         return Examined(timer.timer_id, rank, outcome, reason, *facts)
 
+    def _counts(self, receipt: Receipt) -> bool:
+        """Return whether a fire has a vote and a place in the window: it has used a frame at least. Decision: D-29."""
+        return receipt.cycles_used >= self.rules["costs"]["frame_base"]
+
     def _close(self, receipts: list[Receipt], tips: list[int]) -> None:
         """Count the fires and leave the lane to the next block. Spec: CIP-1v3 §3, §5, §7.1."""
-        for receipt in receipts:
+        for receipt in filter(self._counts, receipts):
             of_block = self.window.setdefault(self.height, {})
             of_block[receipt.sender] = of_block.get(receipt.sender, 0) + 1
         used = sum(receipt.cycles_used for receipt in receipts)

@@ -125,7 +125,7 @@ def _offered(dice: Dice) -> list[Any]:
     """Return an operation that schedules a timer for the lane."""
     delay = dice.pick((2, 2, 3, 1, 3, 2, 5))
     envelope = ["cbor", dice.pick(("tick", "spend", "purge", "tick")), ""]
-    gas_limit = dice.pick((25_000, 20_000, 34_000, None, 15_000, 12_000))
+    gas_limit = dice.pick((25_000, 20_000, 34_000, None, 15_000, 12_000, 9_999))
     life = min(12, delay + dice.integer(0, 5)) if dice.often(40) else None
     payer = dice.pick((None, None, None, "@alice", "@bob", "sender"))
     return ["schedule", delay, envelope, payer, gas_limit, life, {} if dice.often(40) else _offer(dice)]

@@ -153,11 +153,13 @@ class TimerScripts:
             raise Refused(1202)
         if terms.active and "bid" in offer:
             raise Refused(1505)
+        # A fire of the lane has a vote and a place in the window, and costs a frame at least.
+        least = self.costs["frame_base"] if terms.active else 1
         fits = (
             len(payload) <= self.timers["payload_bytes_max"],
             payer in (frame.actor, frame.signer),
             not 0 <= int.from_bytes(payer, "big") <= self.band,
-            0 < gas_limit <= min(self.timers["max_cycles_per_fire"], terms.cap),
+            least <= gas_limit <= min(self.timers["max_cycles_per_fire"], terms.cap),
             self.height < expires_at <= self.height + self.timers["max_ttl_blocks"],
         )
         if not all(fits):

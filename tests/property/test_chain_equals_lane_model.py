@@ -135,6 +135,7 @@ BENT_RULES: dict[str, tuple[Any, str, Any]] = {
     "a small lane basefee is stuck": (lane, "LEAST_RISE", 0),
     "agents have no budget": (Model, "_budget", lambda _: 10**12),
     "a malformed answer offers nothing": (Model, "_read_answer", _read_anyhow),
+    "fires of less than a frame have votes": (Model, "_counts", lambda *_: True),
     "the oldest join first": (Model, "_joining_order", lambda _, timer: (timer.height, timer.sequence)),
 }
 

@@ -131,6 +131,61 @@ def test_live_timers_run_in_time_when_a_storm_of_expired_ones_is_due() -> None:
     assert {event.data["blocks_deferred"] for event in chain.events("timer.fired")} == {0}
 
 
+VOTER = """
+def vote(payload):
+    height, votes, gas_limit, tip = (int(part) for part in payload.split())
+    for number in range(votes):
+        pvm_host.schedule_timer(height, b"%d" % number, gas_limit=gas_limit, max_fee_per_cycle=10**9,
+                                max_priority_fee_per_cycle=tip)
+
+
+def handle_timer(payload):
+    pass
+"""
+FRAME = 10_000
+BOUGHT_TIP = 5 * 10**8
+
+
+@pytest.mark.spec("L-19")
+@pytest.mark.parametrize(("votes", "median"), [(4, 1_000), (5, BOUGHT_TIP)])
+def test_votes_on_the_median_tip_cost_what_they_say(votes: int, median: int) -> None:
+    """Five of a block's eight fires set the median tip, four do not; each pays a frame at the tip it votes for.
+
+    The smallest fire there is uses 10,000 cycles, so a majority of eight at a tip T costs at least 50,000 · T and the
+    basefees: 25,000 CBY at 5 · 10⁸, for the default tip of one block.
+    """
+    chain = lane_chain()
+    height = chain.height + 20
+    for number in range(4):
+        start(chain, player(chain, number), 2, tip=1_000, first=height)
+    voter = chain.deploy(VOTER, sender=chain.accounts[0], value=50_000 * CBY)
+    voter.call("vote", b"%d %d %d %d" % (height, votes, FRAME, BOUGHT_TIP), sender=chain.accounts[0], check=True)
+    chain.advance_to(height + 1)
+    fires = chain.receipts(height, origin="timer")[:8]
+    assert {fire.block_height for fire in fires} == {height}
+    bought = [fire for fire in fires if fire.actor == voter.address]
+    assert [fire.cycles_used for fire in bought] == [FRAME] * votes
+    record = chain.chain.lane(height)
+    assert (record.examined_count, record.cut_off) == (8, 8)
+    paid = sum(fire.fee_paid for fire in bought)
+    assert paid == votes * FRAME * (BOUGHT_TIP + record.cycle_basefee + record.lane_basefee)
+    assert paid >= votes * 5_000 * CBY
+    assert chain.chain.lane(height + 1).previous_tip == median
+
+
+@pytest.mark.spec("L-19", "L-24")
+@pytest.mark.parametrize("gas_limit", [1, FRAME - 1])
+def test_no_vote_is_had_for_less_than_a_frame(gas_limit: int) -> None:
+    """Five fires of one cycle each would set the median tip to 5 · 10⁸ for 2.5 CBY, and make their actor a busy one."""
+    chain = lane_chain()
+    voter = chain.deploy(VOTER, sender=chain.accounts[0], value=50_000 * CBY)
+    plan = b"%d 5 %d %d" % (chain.height + 20, gas_limit, BOUGHT_TIP)
+    receipt = voter.call("vote", plan, sender=chain.accounts[0])
+    assert receipt.error.slug == "invalid_input"
+    assert receipt.error.what == f"gas_limit is {gas_limit}, outside 10000..=100000"
+    assert chain.timers() == []
+
+
 STORM = """
 def brew(payload):
     now = pvm_host.block_height()

@@ -13,7 +13,7 @@ from trailboss.codec.packing import pack
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.model.blocks import Block, Header, Origin, ReceiptRecord, Status, header_hash
 from trailboss.model.configs import JoiningGap, amount_octets, amount_of
-from trailboss.model.decisions import DecisionRecord, ExaminedTimer, FeeSource, Stop
+from trailboss.model.decisions import AgentFailure, DecisionRecord, ExaminedTimer, FeeSource, Stop
 from trailboss.model.events import EventRecord
 from trailboss.primitives.errors import ErrorObject, Fact, Rejection, RejectionReason
 from trailboss.primitives.units import U64_MAX, Cells, Cycles, Price
@@ -106,6 +106,7 @@ class _StoredDecisions(msgspec.Struct, frozen=True, array_like=True, gc=False):
     not_joined: int
     gaps: tuple[JoiningGap, ...]
     agent_cycles: int
+    agent_failures: tuple[tuple[bytes, bytes], ...]
 
 
 class _StoredBlock(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -170,6 +171,8 @@ def _stored_decisions(record: DecisionRecord) -> _StoredDecisions:
     values = {name: getattr(record, name) for name in DecisionRecord.__struct_fields__}
     values |= {name: amount_octets(values[name]) for name in _DECISION_AMOUNTS}
     values["examined"] = tuple(map(_stored_examined, record.examined))
+    # What a program raises may hold lone surrogates, which msgpack's text cannot.
+    values["agent_failures"] = tuple((item.timer_id, _text_octets(item.what)) for item in record.agent_failures)
     return _StoredDecisions(**values)
 
 
@@ -177,6 +180,7 @@ def _decisions(stored: _StoredDecisions) -> DecisionRecord:
     values = {name: getattr(stored, name) for name in DecisionRecord.__struct_fields__}
     values |= {name: amount_of(values[name]) for name in _DECISION_AMOUNTS}
     values["examined"] = tuple(map(_examined, stored.examined))
+    values["agent_failures"] = tuple(AgentFailure(item, _text(what)) for item, what in stored.agent_failures)
     return DecisionRecord(**values)
 
 

@@ -8,6 +8,7 @@ import typer
 from trailboss.chain import Chain
 from trailboss.chain.rehearsal.rehearse import (
     REHEARSED_BLOCKS,
+    REHEARSED_MAX,
     ActivationRehearsal,
     RehearsedTimer,
     RunTotals,
@@ -44,7 +45,7 @@ activation = typer.Typer(
 Activation = Annotated[
     int, typer.Option("--height", metavar="H", min=1, max=U64_MAX, help="First block under the lane's rules.")
 ]
-Blocks = Annotated[int, typer.Option(metavar="N", min=0, max=U64_MAX, help="Blocks to rehearse after that one.")]
+Blocks = Annotated[int, typer.Option(metavar="N", min=0, max=REHEARSED_MAX, help="Blocks to rehearse after that one.")]
 COLUMNS = (
     Column("timer"),
     Column("due", right=True),
@@ -120,7 +121,7 @@ def propose(
     directory: Directory = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Rehearse the activation, then vote for it, as the deployer. Until it begins, another vote can move it."""
+    """Rehearse the activation, then vote for it, as the deployer. Until it begins, a vote can move or withdraw it."""
     signer = governing_signer(sender, private_key)
     with open_chain(directory) as chain:
         found = _rehearse(chain, height, blocks, quiet=as_json)

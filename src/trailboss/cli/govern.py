@@ -196,8 +196,8 @@ def set_parameter(
         str,
         typer.Argument(
             metavar="VALUE",
-            help="A number. Of lane.activation_height also +N, blocks ahead of the present one; of multipliers and "
-            "weights also a decimal number, as 1.5; of a switch on or off.",
+            help="A number. Of lane.activation_height also +N, blocks ahead of the present one, and 0, which withdraws "
+            "a vote still ahead; of multipliers and weights also a decimal number, as 1.5; of a switch on or off.",
             show_default=False,
         ),
     ],

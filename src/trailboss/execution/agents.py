@@ -19,7 +19,7 @@ from trailboss.fees.settlement import Prices
 from trailboss.governance.rules import LaneTerms
 from trailboss.mechanisms.base import Bid
 from trailboss.model.blocks import Origin
-from trailboss.model.decisions import FeeSource
+from trailboss.model.decisions import AgentFailure, FeeSource
 from trailboss.model.events import AGENT_FALLBACK, EventRecord
 from trailboss.model.timers import NO_FEES, Timer
 from trailboss.params.loader import PRICE_MAX
@@ -27,13 +27,16 @@ from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import Cells, Cycles, Price
 from trailboss.vm.engine import Outcome
-from trailboss.vm.failures import exhaustion
+from trailboss.vm.failures import MESSAGE_CHARACTERS_MAX, exhaustion
 from trailboss.vm.meter import Meter, OutOfGas
 
 HANDLER: Final = "get_gas_bid"
 """What an agent defines. Decision: D-17."""
 BUDGET_SPENT: Final = "budget"
 """Reason of a fallback: the questions of the block's older timers have used what there is for questions."""
+
+SHOWN: Final = 64
+"""Digits of an answer that is no bid, as far as they are shown."""
 
 _REQUIRED: Final = frozenset({"max_fee_per_cycle", "max_priority_fee_per_cycle"})
 _OPTIONAL: Final = frozenset({"max_fee_per_cell", "max_priority_fee_per_cell"})
@@ -44,14 +47,16 @@ class AgentDesk:
 
     Attributes:
         cycles_used: By all questions so far.
+        failures: Those that gave no bid so far.
     """
 
-    __slots__ = ("_session", "_terms", "cycles_used")
+    __slots__ = ("_session", "_terms", "cycles_used", "failures")
 
     def __init__(self, session: BlockSession, terms: LaneTerms) -> None:
         self._session = session
         self._terms = terms
         self.cycles_used = 0
+        self.failures: list[AgentFailure] = []
 
     def ask(self, timer: Timer) -> Bid | None:
         """Ask the agent of a timer's actor what the timer offers in this block.
@@ -95,11 +100,19 @@ class AgentDesk:
         scope.revert(mark)
         exhausted = exhaustion(meter)
         if exhausted is not None:
-            return exhausted.slug
+            return self._failed(timer, exhausted.slug, exhausted.what)
         if outcome.error is not None:
-            return "failed"
+            return self._failed(timer, "failed", f"E{outcome.error.code} {outcome.error.slug}: {outcome.error.what}")
         cell_basefee = session.context.rules.timer_basefees()[1]
-        return read_bid(outcome.return_value, cell_basefee) or "malformed"
+        bid = read_bid(outcome.return_value, cell_basefee)
+        if bid is None:
+            return self._failed(timer, "malformed", f"its answer is no bid: 0x{outcome.return_value.hex():.{SHOWN}}")
+        return bid
+
+    def _failed(self, timer: Timer, reason: str, what: str) -> str:
+        # An exception's class may have a name as long as a source, and the words are in no cell that is paid for.
+        self.failures.append(AgentFailure(timer.timer_id, what[:MESSAGE_CHARACTERS_MAX]))
+        return reason
 
     def _context(self, timer: Timer) -> dict[str, int]:
         """Return what an agent is told. Spec: CIP-1v3 §7.2."""

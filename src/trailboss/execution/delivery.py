@@ -76,8 +76,8 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
             _apply(session, decision, recorder)
             # RUN, SETTLE
             _fire(session, decision, recorder)
-    agent_cycles = 0 if opened is None else opened[1].cycles_used
-    session.decisions = recorder.record(session, mechanism, context, selection.rest(), agent_cycles)
+    desk = None if opened is None else opened[1]
+    session.decisions = recorder.record(session, mechanism, context, selection.rest(), desk)
 
 
 def _due_timers(session: BlockSession, policy: LanePolicy) -> DueTimers:
@@ -191,7 +191,9 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
     # RUN, SETTLE
     lane_burned = session.lane_burned
     receipt = run_envelope(session, envelope, reservation.amount, body)
-    session.count_fire(timer.actor, reservation.prices.cycle_tip)
+    session.count_end(TimerEnd.FIRED)
+    if receipt.cycles_used >= session.context.rules.params.costs.frame_base:
+        session.count_fire(timer.actor, reservation.prices.cycle_tip)
     session.timer_cycles_used += receipt.cycles_used
     recorder.fired(timer.timer_id, decision.rank, receipt.cycles_used)
     event = _fired(session, timer, receipt, session.lane_burned - lane_burned)

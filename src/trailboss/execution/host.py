@@ -132,7 +132,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
             "basefee_cell": cell_basefee,
             "previous_block_p50_priority_tip_per_cycle": 0 if rules.lane is None else rules.lane.previous_tip,
             "last_block_cycle_usage": block.parent_cycles_used,
-            "max_cycles_per_fire": timers.gas_limit_max(rules),
+            "max_cycles_per_fire": timers.gas_limit_bounds(rules)[1],
             "priority_tier_multipliers": {
                 "economy": lane.tier_economy,
                 "standard": lane.tier_standard,

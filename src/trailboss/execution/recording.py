@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from trailboss.execution.agents import AgentDesk
 from trailboss.execution.session import BlockSession
 from trailboss.mechanisms.base import Decision, LaneContext, Mechanism, Rest, Verdict
 from trailboss.model.decisions import ENTRIES_MAX, DecisionRecord, ExaminedTimer
@@ -42,7 +43,7 @@ class Recorder:
         self._cut_off = max(self._cut_off, rank)
 
     def record(
-        self, session: BlockSession, mechanism: Mechanism, context: LaneContext, rest: Rest, agent_cycles: int
+        self, session: BlockSession, mechanism: Mechanism, context: LaneContext, rest: Rest, desk: AgentDesk | None
     ) -> DecisionRecord:
         """Return the record; `finish_record` adds what the block's close finds."""
         rules, market, waiting = session.context.rules, context.market, session.queue.due_count
@@ -71,7 +72,8 @@ class Recorder:
             over_cap=rest.over_cap,
             not_joined=waiting - rest.joined if has_index else 0,
             gaps=session.gaps,
-            agent_cycles=agent_cycles,
+            agent_cycles=0 if desk is None else desk.cycles_used,
+            agent_failures=() if desk is None else tuple(desk.failures),
         )
 
     def _still_deferred(self, session: BlockSession) -> int:

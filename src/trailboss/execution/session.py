@@ -128,8 +128,7 @@ class BlockSession:
         self.ends[end] = self.ends.get(end, 0) + 1
 
     def count_fire(self, actor: bytes, tip: int) -> None:
-        """Count a fire: one more timer ended, one more fire of its actor, one vote for the median tip."""
-        self.count_end(TimerEnd.FIRED)
+        """Count a fire that used a frame at least: for its actor, and as a vote for the median tip. Decision: D-29."""
         self.fires[actor] = self.fires.get(actor, 0) + 1
         self.tips.append(tip)
 

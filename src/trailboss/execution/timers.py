@@ -64,10 +64,10 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
         raise _too_long("payload", len(request.payload), params.timers.payload_bytes_max)
     payer = actor if request.fee_payer is None else request.fee_payer
     check_fee_payer(payer, actor, scope.envelope.signer, params.governance.reserved_band_max)
-    most = gas_limit_max(rules)
+    least, most = gas_limit_bounds(rules)
     gas_limit = most if request.gas_limit is None else request.gas_limit
-    if not 1 <= gas_limit <= most:
-        raise _outside("gas_limit", gas_limit, 1, most)
+    if not least <= gas_limit <= most:
+        raise _outside("gas_limit", gas_limit, least, most)
     last = min(now + config.max_ttl_blocks, U64_MAX)
     expires_at = last if request.expires_at is None else request.expires_at
     if not now < expires_at <= last:
@@ -265,14 +265,19 @@ def check_fee_payer(payer: bytes, actor: bytes, signer: bytes, band: int) -> Non
     )
 
 
-def gas_limit_max(rules: Rules) -> Cycles:
-    """Return the greatest gas limit that a timer scheduled in this block may have, which is also the default.
+def gas_limit_bounds(rules: Rules) -> tuple[Cycles, Cycles]:
+    """Return the least and the greatest gas limit of a timer scheduled in this block; the greatest is the default.
+
+    In the lane every fire has one vote on the median tip and counts once for its actor, so none may be had for less
+    than a frame costs.
 
     Spec: CIP-5 §6.4, CIP-1v3 §10
-    Decision: D-13
+    Decision: D-13, D-29
     """
     most = rules.timer.max_cycles_per_fire
-    return Cycles(most if rules.lane is None else min(most, rules.lane.max_cycles_per_fire))
+    if rules.lane is None:
+        return Cycles(1), most
+    return Cycles(max(1, rules.params.costs.frame_base)), Cycles(min(most, rules.lane.max_cycles_per_fire))
 
 
 def _check_bid(rules: Rules, request: TimerRequest) -> None:

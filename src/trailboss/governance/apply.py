@@ -162,7 +162,8 @@ def set_parameter(overlay: Overlay, rules: Rules, instruction: SetGovParam) -> E
     least, most = parameter_bounds(subject, field)
     if not least <= value <= most:
         raise _refused(key.decode(), value, f"within {least}..={most}")
-    if key == ACTIVATION:
+    # 0 withdraws a vote that is still ahead.
+    if key == ACTIVATION and (value or rules.lane is not None):
         check_activation(rules, value)
     params = with_param(governed_params(rules.params, overlay.read), subject, field, value)
     _check_relations(params, timer_config(rules.params, overlay.read))
@@ -185,12 +186,15 @@ def check_activation(rules: Rules, height: int) -> None:
         Rejection: ``INVALID_PARAMETER``.
     """
     if rules.lane is not None:
-        active_since = rules.params.lane.activation_height
-        raise _refused(ACTIVATION.decode(), height, f"left alone: the lane is active since height {active_since}")
+        begun = rules.params.lane.activation_height
+        rule = f"left alone: the lane is active from height {begun} on, and this is block {rules.height}"
+        raise _refused(ACTIVATION.decode(), height, rule)
     least = rules.height + ACTIVATION_NOTICE
     if height < least:
         raise _refused(
-            ACTIVATION.decode(), height, f"at least {least}, {ACTIVATION_NOTICE} blocks ahead of height {rules.height}"
+            ACTIVATION.decode(),
+            height,
+            f"at least {least}, {ACTIVATION_NOTICE} blocks ahead of height {rules.height}",
         )
 
 

@@ -84,6 +84,13 @@ class ExaminedTimer(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return self.tip * self.weight
 
 
+class AgentFailure(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Why a gas bidding agent gave no bid: the timer, 32 bytes, and the words of what went wrong."""
+
+    timer_id: bytes
+    what: str
+
+
 class DecisionRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """How one block chose among its due timers. Prices are base units per cycle or cell.
 
@@ -111,6 +118,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         not_joined: Due timers that have yet to join the lane.
         gaps: Where in the due order those are; empty under a mechanism that is offered all.
         agent_cycles: Cycles that gas bidding agents used.
+        agent_failures: What went wrong with those that gave no bid; their number is bounded as the questions are.
     """
 
     mechanism: str
@@ -135,6 +143,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     not_joined: int
     gaps: tuple[JoiningGap, ...]
     agent_cycles: int
+    agent_failures: tuple[AgentFailure, ...] = ()
 
     def has_joined(self, height: int, sequence: int) -> bool:
         """Return whether a timer that is due in this block had joined the lane. Decision: D-51."""

@@ -10,7 +10,7 @@ from tests.model.session import Session
 from trailboss.chain.block_records import RECORD_VERSION, decode_block, encode_block
 from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
 from trailboss.model.configs import JoiningGap
-from trailboss.model.decisions import DecisionRecord, ExaminedTimer, FeeSource, Stop
+from trailboss.model.decisions import AgentFailure, DecisionRecord, ExaminedTimer, FeeSource, Stop
 from trailboss.model.events import EventRecord
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.units import U64_MAX, U128_MAX, Amount, Cells, Cycles, Price
@@ -91,6 +91,7 @@ def decision_record(**fields: object) -> DecisionRecord:
             "not_joined": 10,
             "gaps": (JoiningGap(11, 12, 13), JoiningGap(14, 0, U64_MAX)),
             "agent_cycles": 15,
+            "agent_failures": (AgentFailure(b"\x08" * 32, "what it says"), AgentFailure(b"\x09" * 32, "")),
         }
         | fields
     )
@@ -106,6 +107,7 @@ def test_block_comes_back_when_it_has_a_decision_record(stopped: Stop) -> None:
     assert type(found.decisions.stopped) is Stop
     assert [type(item) for item in found.decisions.examined] == [ExaminedTimer] * 2
     assert [type(gap) for gap in found.decisions.gaps] == [JoiningGap] * 2
+    assert [type(failure) for failure in found.decisions.agent_failures] == [AgentFailure] * 2
     assert [item.effective_priority for item in found.decisions.examined] == [U128_MAX * 2**32, 0]
 
 
@@ -119,6 +121,16 @@ def test_examined_timer_comes_back_when_its_prices_have_any_size(source: FeeSour
     assert found is not None
     assert found.examined == (item,)
     assert type(found.examined[0].fee_source) is FeeSource
+
+
+@pytest.mark.parametrize("what", ["\ud800 what \udfff", "\udcff", "\x00\n\u202e", "\U0010ffff" * 1_024, ""])
+def test_agent_failure_comes_back_when_its_words_are_odd(what: str) -> None:
+    """They are what a program raised: lone surrogates, control characters, four bytes each, nothing."""
+    failures = (AgentFailure(bytes(32), what), AgentFailure(b"\xff" * 32, what))
+    block = replace(block_with(), decisions=decision_record(agent_failures=failures))
+    found = decode_block(encode_block(block)).decisions
+    assert found is not None
+    assert found.agent_failures == failures
 
 
 def test_decisions_are_beside_the_block_when_its_hash_is_taken() -> None:
@@ -209,7 +221,10 @@ def test_record_is_refused_when_its_decisions_are_none() -> None:
         ([*decisions[:stop], "bored", *decisions[stop + 1 :]], "Invalid enum value 'bored'"),
         ([*decisions[:11], [[*decisions[11][0][:source], "hearsay"]], *decisions[12:]], "Invalid enum value 'hearsay'"),
         (decisions[:-1], "Expected `array` of at least length"),
-        ([*decisions[:-1], "many"], "Expected `int`, got `str`"),
+        ([*decisions[:-2], "many", decisions[-1]], "Expected `int`, got `str`"),
+        ([*decisions[:-1], "many"], "Expected `array`, got `str`"),
+        ([*decisions[:-1], [[bytes(32)]]], "Expected `array` of length 2"),
+        ([*decisions[:-1], [[bytes(32), b"\xff"]]], "can't decode"),
         (7, "Expected `array | null`, got `int`"),
     ]
     for part, words in changed:

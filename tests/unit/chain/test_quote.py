@@ -12,6 +12,8 @@ from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.testing import ActorHandle, LocalChain, SetGovParam
 
 CBY = 10**9
+FRAME = 10_000
+"""Least gas limit in the lane."""
 SMALL = {"timers.max_cycles_per_fire": 20_000, "timers.lane_cycles_per_block": 40_000, "lane.elasticity": 1}
 """A lane with room for two gas limits of 20,000, whose price rests at the floor even when it is full."""
 
@@ -116,7 +118,7 @@ def test_cap_is_covered_without_end_when_the_price_cannot_rise() -> None:
     """Between a floor and a ceiling of 1,000 a full lane changes nothing."""
     fixed = {"lane.basefee_max": 1_000, "lane.basefee_min": 1_000}
     with LocalChain(mechanism="lane", params=fixed) as chain:
-        assert chain.quote(5, 1).full_blocks_covered == module.FULL_BLOCKS_MAX
+        assert chain.quote(5, FRAME).full_blocks_covered == module.FULL_BLOCKS_MAX
 
 
 @pytest.mark.spec("L-02")
@@ -230,9 +232,9 @@ def test_quote_knows_of_the_activation_when_it_lies_before_the_due_height() -> N
         with pytest.raises(Rejection, match="250000 at height 50: the lane is active from height 50"):
             chain.quote(50, 250_001)
         chain.mine(29)
-        assert chain.quote(60, 1).chances[0].of == 0
+        assert chain.quote(60, FRAME).chances[0].of == 0
         chain.mine(1)
-        assert counts(chain.quote(60, 1))[0] == (1, 1, 1)
+        assert counts(chain.quote(60, FRAME))[0] == (1, 1, 1)
     with activating(50, clamps=1) as chain:
         clamped = chain.quote(50, 550_000)
         assert (clamped.gas_limit, clamped.charged_cycles) == (550_000, 250_000)
@@ -242,17 +244,18 @@ def test_quote_knows_of_the_activation_when_it_lies_before_the_due_height() -> N
 @pytest.mark.parametrize(
     ("arguments", "options", "what"),
     [
-        ((31, 1), {}, "height is 31, it must be above 31"),
-        ((0, 1), {}, "height is 0, it must be above 31"),
-        ((31 + 2_592_001, 1), {}, "or the timer expires before it is due"),
-        ((2**200, 1), {}, "height is an integer of 201 bits"),
-        ((40, 0), {}, r"gas_limit is 0, it must be within 1\.\.=250000"),
-        ((40, 250_001), {}, r"gas_limit is 250001, it must be within 1\.\.=250000"),
-        ((40, 1, -1), {}, "tip is -1"),
-        ((40, 1, 2**127), {}, "tip is an integer of 128 bits"),
-        ((40, 1), {"within": (5, 0)}, "within is 0, it must be at least 1 block"),
-        ((40, 1), {"blocks": 0}, r"blocks is 0, outside 1\.\.=10000"),
-        ((40, 1), {"blocks": 10_001}, r"blocks is 10001, outside 1\.\.=10000"),
+        ((31, FRAME), {}, "height is 31, it must be above 31"),
+        ((0, FRAME), {}, "height is 0, it must be above 31"),
+        ((31 + 2_592_001, FRAME), {}, "or the timer expires before it is due"),
+        ((2**200, FRAME), {}, "height is an integer of 201 bits"),
+        ((40, 0), {}, r"gas_limit is 0, it must be within 10000\.\.=250000"),
+        ((40, FRAME - 1), {}, r"gas_limit is 9999, it must be within 10000\.\.=250000"),
+        ((40, 250_001), {}, r"gas_limit is 250001, it must be within 10000\.\.=250000"),
+        ((40, FRAME, -1), {}, "tip is -1"),
+        ((40, FRAME, 2**127), {}, "tip is an integer of 128 bits"),
+        ((40, FRAME), {"within": (5, 0)}, "within is 0, it must be at least 1 block"),
+        ((40, FRAME), {"blocks": 0}, r"blocks is 0, outside 1\.\.=10000"),
+        ((40, FRAME), {"blocks": 10_001}, r"blocks is 10001, outside 1\.\.=10000"),
     ],
 )
 def test_nonsense_is_refused_when_a_quote_is_asked_for(
@@ -266,10 +269,23 @@ def test_nonsense_is_refused_when_a_quote_is_asked_for(
         assert caught.value.reason is RejectionReason.INVALID_INPUT
 
 
+def test_gas_limit_of_one_cycle_is_quoted_until_the_lane_is_active() -> None:
+    """The bounds are those of the block that would schedule the timer, also for a height behind the activation."""
+    with activating(50) as chain:
+        assert [chain.quote(height, 1).charged_cycles for height in (49, 60)] == [1, 1]
+        with pytest.raises(Rejection, match=r"gas_limit is 0, it must be within 1\.\.=550000"):
+            chain.quote(60, 0)
+        chain.advance_to(48)
+        assert chain.quote(60, 1).mechanism == "lane"
+        chain.advance_to(49)
+        with pytest.raises(Rejection, match=r"gas_limit is 1, it must be within 10000\.\.=250000"):
+            chain.quote(60, 1)
+
+
 def test_tip_is_refused_when_there_is_no_lane_to_pay_it_in() -> None:
     """As scheduling refuses it."""
     with activating(50) as chain, pytest.raises(Rejection, match="none while the timer lane is not active"):
-        chain.quote(60, 1, 5)
+        chain.quote(60, FRAME, 5)
 
 
 def test_actor_is_refused_when_nobody_deployed_it() -> None:
@@ -277,7 +293,7 @@ def test_actor_is_refused_when_nobody_deployed_it() -> None:
     with LocalChain(mechanism="lane") as chain:
         for address in (bytes(20), chain.accounts[0]):
             with pytest.raises(Rejection) as caught:
-                chain.quote(5, 1, actor=address)
+                chain.quote(5, FRAME, actor=address)
             assert caught.value.reason is RejectionReason.ACTOR_NOT_FOUND
 
 
@@ -297,8 +313,8 @@ def test_note_names_the_agent_when_the_actor_has_one() -> None:
     """Unless a tip is stated: then the fees are frozen and nobody is asked."""
     chain, probe = crowded("lane", "9000,1,15000,-", 1)
     probe.call("price", sender=chain.accounts[1], check=True)
-    assert str(probe.address) in chain.quote(chain.height + 3, 1, actor=probe).notes[0]
-    assert chain.quote(chain.height + 3, 1, 5, actor=probe).notes == ()
+    assert str(probe.address) in chain.quote(chain.height + 3, FRAME, actor=probe).notes[0]
+    assert chain.quote(chain.height + 3, FRAME, 5, actor=probe).notes == ()
 
 
 def test_backlog_tells_what_waits_when_some_of_it_never_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,14 +324,14 @@ def test_backlog_tells_what_waits_when_some_of_it_never_runs(monkeypatch: pytest
     crowd.call("start", b"80,1,550000,- 80,1,200000,- 90,1,50000,-", sender=chain.accounts[0], check=True)
     start = chain.height
     chain.advance_to(70)
-    ahead = chain.quote(start + 85, 1).ahead
+    ahead = chain.quote(start + 85, FRAME).ahead
     assert (ahead.timers, ahead.counted, ahead.over_cap, ahead.gas, ahead.full_blocks) == (2, 2, 1, 200_000, 1)
     chain.advance_to(start + 85)
-    quote = chain.quote(start + 90, 1)
+    quote = chain.quote(start + 90, FRAME)
     assert (quote.waiting.timers, quote.waiting.over_cap, quote.waiting.gas) == (1, 1, 0)
     assert (quote.ahead.timers, quote.ahead.over_cap, quote.ahead.gas) == (2, 1, 50_000)
     monkeypatch.setattr(module, "QUEUED_MAX", 1)
-    bounded = chain.quote(start + 90, 1).ahead
+    bounded = chain.quote(start + 90, FRAME).ahead
     assert (bounded.timers, bounded.counted, bounded.over_cap, bounded.gas) == (2, 1, 1, 0)
 
 
@@ -347,5 +363,5 @@ def test_governed_activation_is_seen_when_it_is_voted() -> None:
     with LocalChain() as chain:
         value = (40).to_bytes(8, "big")
         chain.system(SetGovParam(b"system:cip1:activation_height", value), check=True)
-        assert chain.quote(39, 1).mechanism == "fifo"
-        assert chain.quote(40, 1).mechanism == "lane"
+        assert chain.quote(39, FRAME).mechanism == "fifo"
+        assert chain.quote(40, FRAME).mechanism == "lane"

@@ -34,6 +34,7 @@ HEIGHT = 100
 BASEFEE = 1_000
 MEDIAN = 300
 CAP = 250_000
+FRAME = 10_000
 GENESIS_BASEFEE = 10_000
 CODE = b"\x01" * 32
 
@@ -240,24 +241,32 @@ def test_bid_is_refused_when_the_lane_is_active(active: int) -> None:
 
 
 GAS_LIMITS = [
-    # Cap of the lane, lane itself, TimerConfig: the least of them holds.
-    (1, {}, CAP),
-    (0, {}, 550_000),
-    (HEIGHT + 1, {}, 550_000),
-    (1, {"timers__max_cycles_per_fire": 200_000}, 200_000),
-    (1, {"lane__max_cycles_per_fire": 3_000_000, "timers__max_cycles_per_fire": 2_000_000}, 2_000_000),
+    # At least a frame, once a fire has a vote. At most the least of the lane's cap, the lane itself, and TimerConfig.
+    (1, {}, FRAME, CAP),
+    (HEIGHT, {}, FRAME, CAP),
+    (0, {}, 1, 550_000),
+    (HEIGHT + 1, {}, 1, 550_000),
+    (1, {"timers__max_cycles_per_fire": 200_000}, FRAME, 200_000),
+    (1, {"lane__max_cycles_per_fire": 3_000_000, "timers__max_cycles_per_fire": 2_000_000}, FRAME, 2_000_000),
+    (1, {"lane__max_cycles_per_fire": FRAME}, FRAME, FRAME),
+    (1, {"costs__frame_base": 123}, 123, CAP),
+    (1, {"costs__frame_base": 0}, 1, CAP),
 ]
 
 
-@pytest.mark.spec("L-05", "L-30")
-@pytest.mark.parametrize(("active", "overrides", "most"), GAS_LIMITS)
-def test_gas_limit_is_bounded_by_the_cap_when_the_lane_is_active(active: int, overrides: dict, most: int) -> None:
-    """The bound is the default, is accepted when stated, and one cycle more is refused."""
+@pytest.mark.spec("L-05", "L-19", "L-30")
+@pytest.mark.parametrize(("active", "overrides", "least", "most"), GAS_LIMITS)
+def test_gas_limit_is_bounded_by_frame_and_cap_when_the_lane_is_active(
+    active: int, overrides: dict, least: int, most: int
+) -> None:
+    """The upper bound is the default, both are accepted when stated, and one cycle beyond either is refused."""
     assert scheduled(scope(active, **overrides)).gas_limit == most
-    assert scheduled(scope(active, **overrides), gas_limit=most).gas_limit == most
-    refused = refusal(scope(active, **overrides), gas_limit=most + 1)
-    assert refused.reason.slug == "invalid_input"
-    assert refused.what == f"gas_limit is {most + 1}, outside 1..={most}"
+    for gas_limit in (least, most):
+        assert scheduled(scope(active, **overrides), gas_limit=gas_limit).gas_limit == gas_limit
+    for gas_limit in (least - 1, most + 1):
+        refused = refusal(scope(active, **overrides), gas_limit=gas_limit)
+        assert refused.reason.slug == "invalid_input"
+        assert refused.what == f"gas_limit is {gas_limit}, outside {least}..={most}"
 
 
 ORDER = [

@@ -301,7 +301,7 @@ def test_window_may_be_a_single_block(overlay: Overlay) -> None:
 @pytest.mark.parametrize("height", [1, HEIGHT, 2**63])
 def test_activation_is_voted_at_least_two_blocks_ahead(overlay: Overlay, height: int) -> None:
     """The block after the vote still knows nothing of the lane, and everybody can see it come."""
-    for early in (0, 1, height - 1, height, height + 1):
+    for early in {1, height - 1, height, height + 1} - {0}:
         refused = refusal(overlay, set_parameter, SetGovParam(ACTIVATION, number(early)), height)
         assert refused.what == (
             f"{ACTIVATION.decode()} = {early} must be at least {height + 2}, 2 blocks ahead of height {height}"
@@ -325,6 +325,22 @@ def test_activation_can_be_moved_while_it_lies_ahead(overlay: Overlay) -> None:
 
 
 @pytest.mark.spec("L-30", "L-33")
+@pytest.mark.parametrize("height", [HEIGHT, 108, 109])
+def test_activation_is_withdrawn_by_zero_while_it_lies_ahead(overlay: Overlay, height: int) -> None:
+    """Up to the last block before it. No height is left, and another can be voted."""
+    govern(overlay, ACTIVATION, 110)
+    event = set_parameter(overlay, in_force(overlay, height), SetGovParam(ACTIVATION, number(0)))
+    assert decode_canonical(event.data) == {"key": ACTIVATION, "value": 0}
+    for later in (height + 1, 110, 111, 10**6):
+        rules = in_force(overlay, later)
+        assert (rules.params.lane.activation_height, rules.lane) == (0, None)
+    govern(overlay, ACTIVATION, 0, height)
+    govern(overlay, ACTIVATION, 120, 118)
+    assert in_force(overlay, 119).lane is None
+    assert in_force(overlay, 120).lane is not None
+
+
+@pytest.mark.spec("L-30", "L-33")
 @pytest.mark.parametrize("value", [0, 1, 110, 111, 10**6])
 def test_activation_is_refused_when_the_lane_is_active(overlay: Overlay, value: int) -> None:
     """Nothing undoes or repeats it, from the very block of the activation on."""
@@ -332,7 +348,8 @@ def test_activation_is_refused_when_the_lane_is_active(overlay: Overlay, value: 
     for height in (110, 111, 10**6):
         refused = refusal(overlay, set_parameter, SetGovParam(ACTIVATION, number(value)), height)
         assert refused.what == (
-            f"{ACTIVATION.decode()} = {value} must be left alone: the lane is active since height 110"
+            f"{ACTIVATION.decode()} = {value} must be left alone: the lane is active from height 110 on, "
+            f"and this is block {height}"
         )
 
 
@@ -341,7 +358,7 @@ def test_lane_that_is_active_from_genesis_cannot_be_voted_away(overlay: Overlay)
     params = load_params(overrides={"lane.activation_height": 1})
     rules = read_rules(params, overlay.read, 1)
     assert rules.lane is not None
-    with pytest.raises(Rejection, match="must be left alone: the lane is active since height 1 "):
+    with pytest.raises(Rejection, match="the lane is active from height 1 on, and this is block 1 "):
         set_parameter(overlay, rules, SetGovParam(ACTIVATION, number(0)))
 
 

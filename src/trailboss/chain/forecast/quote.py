@@ -10,7 +10,7 @@ from trailboss.chain.forecast.chances import Chance, Offer, chance_within, why_n
 from trailboss.chain.forecast.recent import BLOCKS, recent_blocks
 from trailboss.chain.views import lane_cap, lane_gas_limit
 from trailboss.execution.fairness import read_totals
-from trailboss.execution.timers import gas_limit_max
+from trailboss.execution.timers import gas_limit_bounds
 from trailboss.fees.settlement import Prices, max_cost, offered_tip
 from trailboss.governance.rules import LaneTerms, Rules, is_active
 from trailboss.mechanisms.lane.weight import lower_median, weight_of
@@ -216,9 +216,9 @@ def _check_height(rules: Rules, height: int) -> None:
 
 
 def _check_gas_limit(rules: Rules, gas_limit: int, *, height: int, in_lane: bool) -> None:
-    most = gas_limit_max(rules)
-    if not 1 <= gas_limit <= most:
-        raise _refused("gas_limit", gas_limit, f"within 1..={most}, the most that a timer of now may have")
+    least, most = gas_limit_bounds(rules)
+    if not least <= gas_limit <= most:
+        raise _refused("gas_limit", gas_limit, f"within {least}..={most}, what a timer of now may have")
     cap = lane_cap(rules)
     if in_lane and lane_gas_limit(rules, gas_limit, rules.height) > cap:
         begins = rules.params.lane.activation_height

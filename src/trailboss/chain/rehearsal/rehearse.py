@@ -34,6 +34,8 @@ from trailboss.primitives.units import U64_MAX, format_cby
 
 REHEARSED_BLOCKS: Final = 100
 """Blocks after the activation, unless told otherwise."""
+REHEARSED_MAX: Final = 100_000
+"""Most blocks after the activation; a day of them."""
 DELAYS: Final = ((1, 1), (2, 10), (11, 100), (101, U64_MAX))
 """Delays, in blocks, that are counted together."""
 CLAMP: Final = "system:cip1:activation_clamps_gas_limit"
@@ -159,7 +161,7 @@ def rehearse_activation(
 
     Raises:
         Rejection: ``INVALID_PARAMETER`` for a height that governance would refuse; ``INVALID_DATA`` for a number of
-            blocks below 0, or so many that heights run out.
+            blocks below 0 or above ``REHEARSED_MAX``, or so many that heights run out.
     """
     # CHECK
     _check(chain, height, blocks)
@@ -198,7 +200,7 @@ def _check(chain: Chain, height: int, blocks: int) -> None:
     if height >= U64_MAX:
         what = f"cannot rehearse an activation at height {height}: no block comes after it; it must be below {U64_MAX}"
         raise Rejection(RejectionReason.INVALID_DATA, what, height=height)
-    most = U64_MAX - 1 - height
+    most = min(REHEARSED_MAX, U64_MAX - 1 - height)
     if not 0 <= blocks <= most:
         what = f"cannot rehearse {blocks} blocks after height {height}: it can be 0..={most}"
         raise Rejection(RejectionReason.INVALID_DATA, what, blocks=blocks)

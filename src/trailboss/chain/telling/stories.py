@@ -65,7 +65,7 @@ def story(name: str, facts: dict[str, Any], block: Block, receipt: ReceiptRecord
         case names.TIMER_FIRED:
             return _fire(facts, block, receipt)
         case names.AGENT_FALLBACK:
-            return _fallback(facts)
+            return _fallback(facts, block)
         case names.LANE_ACTIVATED:
             return f"the timer lane begins: from {facts['height']} on it competes there once it is due"
         case _:
@@ -115,12 +115,14 @@ def _cancellation(name: str, facts: dict[str, Any]) -> str:
     return f"cancelled by {by}{back}"
 
 
-def _fallback(facts: dict[str, Any]) -> str:
+def _fallback(facts: dict[str, Any], block: Block) -> str:
     if facts["reason"] == BUDGET_SPENT:
         return "the default agent's fees in this block: the block's budget for questions was spent before its own agent"
     who = f"its agent {Address(facts['agent'])}" if facts["agent"] else "its actor"
     what = FALLBACKS.get(facts["reason"], f"ended with {facts['reason']}")
-    return f"the default agent's fees from now on: {who} {what}"
+    failures = () if block.decisions is None else block.decisions.agent_failures
+    why = next((f" ({failure.what})" for failure in failures if failure.timer_id == facts["timer_id"]), "")
+    return f"the default agent's fees from now on: {who} {what}{why}"
 
 
 def _who(receipt: ReceiptRecord | None) -> str:

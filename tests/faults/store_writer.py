@@ -130,7 +130,15 @@ def die_at_line(number: int) -> None:
 
 
 def log_lines(log: Path) -> Iterator[Line]:
-    """Yield every line of a log."""
-    for line in log.read_text(encoding="ascii").splitlines():
+    """Yield every line of a log, after cutting off a last one without an end.
+
+    A kill can tear a write where it crosses a page. What was to be noted is then as good as not noted: the line before
+    it is the `try` of the same step, or the step has not begun.
+    """
+    text = log.read_text(encoding="ascii")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        log.write_text(whole, encoding="ascii")
+    for line in whole.splitlines():
         word, height, root, recorded = line.split()
         yield Line(word, int(height), root, recorded == "1")

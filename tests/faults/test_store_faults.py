@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.store_writer import log_lines
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -23,3 +25,11 @@ def test_store_holds_what_was_sealed_when_it_is_killed_or_damaged(program, last_
     )
     assert finished.returncode == 0, finished.stderr
     assert last_words in finished.stdout
+
+
+def test_log_is_cut_at_its_last_whole_line_when_a_kill_has_torn_it(tmp_path: Path) -> None:
+    """What the next writer notes must not stand behind a fragment."""
+    log = tmp_path / "log"
+    log.write_text("try 7 ab 1\ndone 7 ab 1\ntry 8 a", encoding="ascii")
+    assert [(line.word, line.height) for line in log_lines(log)] == [("try", 7), ("done", 7)]
+    assert log.read_text(encoding="ascii") == "try 7 ab 1\ndone 7 ab 1\n"

@@ -223,7 +223,8 @@ def _lane_facts(view: LaneView) -> dict[str, Cell]:
             f"{view.lane_basefee:,} a cycle, next {view.next_lane_basefee:,}; it burned {format_cby(view.lane_burned)} "
             "CBY"
         )
-        facts["medians"] = f"tip {view.previous_tip:,} in the block before, {view.median_fires:,} fires in the window"
+        fires = "1 fire" if view.median_fires == 1 else f"{view.median_fires:,} fires"
+        facts["medians"] = f"tip {view.previous_tip:,} in the block before, {fires} in the window"
     facts["agents"] = f"{view.agent_cycles:,} cycles" if view.agent_cycles else None
     named = "" if len(view.rows) == view.examined else f", of which the first {len(view.rows):,} are named"
     cut_off = "" if view.cut_off is None else f", cut-off at rank {view.cut_off:,}"

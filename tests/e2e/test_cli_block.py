@@ -1,19 +1,16 @@
 """Looking at blocks, and at the timer lane in them, typed as a person types it."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
+from tests.e2e.conftest import Ask, Run
 from tests.integration.helpers import answers, deploy_puppet, perform, schedule, step
 from trailboss.cli.main import app
 from trailboss.testing import LocalChain
 
-Run = Callable[..., Result]
-Ask = Callable[..., Any]
 NARROW = {
     "timers.lane_cycles_per_block": 100_000,
     "timers.max_cycles_per_fire": 100_000,
@@ -44,22 +41,10 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(directory: Path) -> Run:
-    """Return a function that runs a command on that chain, 80 columns wide, and expects an exit status."""
-
-    def run_command(*arguments: object, status: int = 0, columns: int = 80) -> Result:
-        environment = {"COLUMNS": str(columns), "TRAILBOSS_CHAIN": str(directory)}
-        result = CliRunner().invoke(app, [str(each) for each in arguments], env=environment)
-        assert result.exit_code == status, result.output
-        return result
-
-    return run_command
-
-
-@pytest.fixture
-def ask(run: Run) -> Ask:
-    """Return a function that runs a command with ``--json`` and returns the document on stdout."""
-    return lambda *arguments: json.loads(run(*arguments, "--json").stdout)
+def run(run: Run, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs a command on that chain."""
+    monkeypatch.setenv("TRAILBOSS_CHAIN", str(directory))
+    return run
 
 
 @pytest.mark.parametrize("columns", [80, 140])

@@ -4,19 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from trailboss.cli.main import COMMANDS, app
+from tests.e2e.conftest import Ask, Run
+from trailboss.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 HEARTBEAT = str(ROOT / "examples/actors/heartbeat.py")
-Run = Callable[..., Result]
-Ask = Callable[..., Any]
 
 POST = """
 import pvm_host
@@ -40,32 +36,10 @@ def handle_timer(payload):
 """
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs a command in a folder of its own, 80 columns wide, and expects an exit status."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TRAILBOSS_CHAIN", raising=False)
-    monkeypatch.delenv("COWBOY_PRIVATE_KEY", raising=False)
+@pytest.fixture(autouse=True)
+def post(tmp_path: Path) -> None:
+    """Have the post's source lie where the commands run."""
     (tmp_path / "post.py").write_text(POST)
-
-    def run_command(*arguments: object, status: int = 0, **environment: str) -> Result:
-        result = CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "80", **environment})
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-        assert result.exit_code == status, result.output
-        assert "Traceback" not in result.output
-        return result
-
-    return run_command
-
-
-@pytest.fixture
-def ask(run: Run) -> Ask:
-    """Return a function that runs a command with ``--json`` and returns the document on stdout."""
-
-    def ask_command(*arguments: object, status: int = 0) -> Any:
-        return json.loads(run(*arguments, "--json", status=status).stdout)
-
-    return ask_command
 
 
 @pytest.fixture

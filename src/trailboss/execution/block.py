@@ -12,7 +12,6 @@ from trailboss.execution.frames import run_handler
 from trailboss.execution.lane import close_market
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.mailbox import MESSAGE_HANDLER, charge_message, take_messages
-from trailboss.execution.recording import finish_record
 from trailboss.execution.session import BlockContext, BlockSession, Scope
 from trailboss.execution.settling import Body, Run, run_envelope
 from trailboss.execution.transaction import apply_transaction
@@ -78,8 +77,6 @@ def apply_block(
         deliver_timers(session, mechanism)
     _deliver_messages(session)
     _close(session)
-    if session.decisions is not None:
-        session.decisions = finish_record(session, session.decisions)
     state_root = store.commit(context.height, overlay.changes())
     block = _seal(session, accepted, state_root)
     return Applied(block, refused)

@@ -18,6 +18,7 @@ from trailboss.execution.timers import load_timer
 from trailboss.mechanisms.base import DueTimers
 from trailboss.model.configs import JoiningGap
 from trailboss.model.timers import Timer
+from trailboss.primitives.errors import InvariantError
 
 Entry = tuple[int, int, bytes]
 
@@ -30,10 +31,13 @@ def join_timers(session: BlockSession, most: int) -> DueTimers:
     Args:
         session: The block; what it leaves out is noted there.
         most: Timers that join at most.
+
+    Raises:
+        InvariantError: If the lane is not active: no state says who has joined.
     """
     lane, height = session.context.rules.lane, session.context.height
     if lane is None:
-        return DueTimers(waiting=())
+        raise InvariantError(f"timers are to join the lane in block {height}, in which it is not active")
     # At the activation everything that is due already is left out, and joins like the rest.
     before = (JoiningGap(0, 0, height - 1),) if lane.is_new else lane.state.gaps
     joining: list[Entry] = []

@@ -5,8 +5,6 @@ Decision: D-53
 
 from typing import Final
 
-import msgspec
-
 from trailboss.execution.agents import AgentDesk
 from trailboss.execution.session import BlockSession
 from trailboss.mechanisms.base import Decision, LaneContext, Mechanism, Rest, Verdict
@@ -44,8 +42,10 @@ class Recorder:
 
     def record(
         self, session: BlockSession, mechanism: Mechanism, context: LaneContext, rest: Rest, desk: AgentDesk | None
-    ) -> DecisionRecord:
-        """Return the record; `finish_record` adds what the block's close finds."""
+    ) -> DecisionRecord | None:
+        """Return the record, after the deliveries; None if nothing was decided, could have been, or moved."""
+        if not self._is_needed(session, rest):
+            return None
         rules, market, waiting = session.context.rules, context.market, session.queue.due_count
         shown = [*self._decisions, *rest.runners_up[: ENTRIES_MAX - len(self._decisions)]]
         examined = tuple(map(self._examined, shown))
@@ -55,7 +55,7 @@ class Recorder:
             cycle_basefee=context.cycle_basefee,
             cell_basefee=context.cell_basefee,
             lane_basefee=rules.lane_basefee(),
-            next_lane_basefee=rules.lane_basefee(),
+            next_lane_basefee=_next_basefee(session),
             previous_tip=Price(0) if market is None else market.previous_tip,
             median_fires=0 if market is None else market.median_fires,
             lane_cycles_max=context.lane_cycles_max,
@@ -75,6 +75,13 @@ class Recorder:
             agent_cycles=0 if desk is None else desk.cycles_used,
             agent_failures=() if desk is None else tuple(desk.failures),
         )
+
+    def _is_needed(self, session: BlockSession, rest: Rest) -> bool:
+        # Timers above the cap only wait: with nothing else due there is no choice, and the block may be idle.
+        if self._count or session.queue.due_count > rest.over_cap:
+            return True
+        lane = session.context.rules.lane
+        return lane is not None and (lane.is_new or lane.previous_tip > 0 or _next_basefee(session) != lane.basefee)
 
     def _still_deferred(self, session: BlockSession) -> int:
         """Return how many of those deferred still wait; a fire may have cancelled one."""
@@ -99,13 +106,7 @@ class Recorder:
         )
 
 
-def finish_record(session: BlockSession, record: DecisionRecord) -> DecisionRecord | None:
-    """Return a record with what the block's close has found; None if nothing was decided, could have been, or moved."""
+def _next_basefee(session: BlockSession) -> Price:
+    """Return the lane basefee of the next block; before the activation it is the cycle basefee."""
     rules = session.context.rules
-    # Timers above the cap only wait: with nothing else due there is no choice, and the block may be idle.
-    waited = record.examined_count or session.queue.due_count > record.over_cap
-    if rules.lane is None:
-        return msgspec.structs.replace(record, next_lane_basefee=rules.cycle_basefee) if waited else None
-    following = rules.next_lane_basefee(session.timer_cycles_used)
-    moved = rules.lane.is_new or rules.lane.previous_tip or following != rules.lane.basefee
-    return msgspec.structs.replace(record, next_lane_basefee=following) if waited or moved else None
+    return rules.cycle_basefee if rules.lane is None else rules.next_lane_basefee(session.timer_cycles_used)

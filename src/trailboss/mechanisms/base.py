@@ -49,7 +49,6 @@ class LanePolicy:
             offered all of them. Decision: D-51.
         passed_over_max: Timers that one block passes over because they do not fit what is left of the lane; 0 for a
             mechanism that goes on to the end. Decision: D-54.
-        has_market: Whether the lane has a basefee of its own, tips, and weights. Spec: CIP-1v3 §5, CIP-1v3 §8.
     """
 
     phase: Phase
@@ -57,7 +56,6 @@ class LanePolicy:
     examined_max: int
     joined_max: int = 0
     passed_over_max: int = 0
-    has_market: bool = False
 
 
 class Bid(msgspec.Struct, frozen=True, gc=False):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from trailboss.execution.joining import join_timers
 from trailboss.model.configs import JoiningGap
+from trailboss.primitives.errors import InvariantError
 
 Row = tuple[int, int, bytes]
 
@@ -133,13 +134,6 @@ def test_gap_begins_at_the_next_that_is_left_when_its_first_are_cancelled() -> N
     assert heights.gaps == ()
 
 
-def test_nobody_waits_or_joins_when_the_lane_is_not_active() -> None:
-    """A mechanism without an index is offered all of them instead."""
-    context = SimpleNamespace(height=9, rules=SimpleNamespace(lane=None))
-    timers = join_timers(SimpleNamespace(context=context), 5)
-    assert (list(timers.waiting), list(timers.joining)) == ([], [])
-
-
 STEPS = st.lists(
     st.tuples(
         st.lists(st.tuples(st.integers(1, 5), st.integers(1, 6)), max_size=3),
@@ -178,3 +172,11 @@ def test_who_has_joined_is_what_a_plain_list_says(before: Any, after: Any, most:
         for ahead, count in placed:
             heights.place(now + ahead, count)
         heights.cancel(*(sequence for sequence in cancelled if sequence < len(heights.rows)))
+
+
+def test_joining_is_refused_when_the_lane_is_not_active() -> None:
+    """A mechanism with an index would otherwise be offered nobody, without a word."""
+    context = SimpleNamespace(height=7, rules=SimpleNamespace(lane=None))
+    session: Any = SimpleNamespace(context=context)
+    with pytest.raises(InvariantError, match=r"^timers are to join the lane in block 7, in which it is not active$"):
+        join_timers(session, 3)

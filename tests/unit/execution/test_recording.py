@@ -191,9 +191,7 @@ class Runners:
     """The mechanism of `WithRunnersUp`, with an index."""
 
     name = "runners"
-    policy = LanePolicy(
-        phase=Phase.AFTER_TRANSACTIONS, charging=Charging.ALL_FIRST, examined_max=10, joined_max=7, has_market=False
-    )
+    policy = LanePolicy(phase=Phase.AFTER_TRANSACTIONS, charging=Charging.ALL_FIRST, examined_max=10, joined_max=7)
 
     def __init__(self) -> None:
         self.fifo = build_fifo(load_params())

@@ -78,7 +78,7 @@ def test_policy_is_that_of_cip_5() -> None:
     assert fifo.name == "fifo"
     assert fifo.policy.phase is Phase.AFTER_TRANSACTIONS
     assert fifo.policy.charging is Charging.ALL_FIRST
-    assert (fifo.policy.joined_max, fifo.policy.has_market) == (0, False)
+    assert (fifo.policy.joined_max, fifo.policy.passed_over_max) == (0, 0)
     assert fifo.policy.examined_max == load_params().timers.due_examined_max == 25_000
 
 

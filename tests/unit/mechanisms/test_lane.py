@@ -69,7 +69,7 @@ def test_policy_settles_each_timer_before_the_next() -> None:
     """After the transactions, in turn, with a market; the bounds are the chain's parameters."""
     lane = build_lane(load_params())
     assert (lane.name, lane.policy.phase, lane.policy.charging) == ("lane", Phase.AFTER_TRANSACTIONS, Charging.IN_TURN)
-    assert (lane.policy.examined_max, lane.policy.joined_max, lane.policy.has_market) == (25_000, 10_000, True)
+    assert (lane.policy.examined_max, lane.policy.joined_max, lane.policy.passed_over_max) == (25_000, 10_000, 256)
 
 
 def test_selection_is_refused_when_there_is_no_market() -> None:

@@ -92,6 +92,5 @@ def build_lane(params: ChainParams) -> Lane:
             examined_max=params.timers.due_examined_max,
             joined_max=params.lane.joined_max,
             passed_over_max=params.lane.passed_over_max,
-            has_market=True,
         )
     )

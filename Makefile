@@ -14,9 +14,9 @@ RECORD := .spec/record.json
 # Other supported Pythons, if the machine has them: the same program must cost the same cycles on each.
 VERSIONS := 3.12 3.13
 MEASURED_WITH := lmdb msgspec tiny-keccak coincurve cffi pycparser cryptography cowboy-actor-sdk cbor2 sortedcontainers \
-	typing_extensions
+	pyroaring typing_extensions
 # The sections whose clauses must all be proven.
-REQUIRED := F,Q,E,L
+REQUIRED := F,Q,E,L,A,G
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 
@@ -64,7 +64,7 @@ docs: $(READY) ## the site, into site/
 bench: $(READY) ## the benchmarks, ratios in one run
 	$(BIN)/python -m benchmarks
 
-reference: $(READY) ## the generated pages and the README's demo, anew
+reference: $(READY) ## the generated pages, the pictures and the README's demo, anew
 	$(BIN)/python -m tools.reference
 
 versions: $(READY) ## environments of the other supported Pythons that are installed, to compare cycle counts

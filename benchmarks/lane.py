@@ -11,7 +11,8 @@ from itertools import count, repeat
 import msgspec
 
 from benchmarks.measure import Case, Figure, Report, measure, timed
-from trailboss.mechanisms.base import DueTimers, LaneContext, LaneMarket
+from trailboss.mechanisms.base import DueTimers
+from trailboss.mechanisms.context import LaneContext, LaneMarket
 from trailboss.mechanisms.lane import Lane, build_lane
 from trailboss.model.timers import DEFAULT_HANDLER, NO_FEES, RECORD_VERSION, Timer, freeze_fees
 from trailboss.params import load_params

@@ -108,15 +108,13 @@ def _session(world: World, overlay: Overlay, height: int) -> BlockSession:
 
 
 def _count(world: World) -> float:
-    session = _session(world, Overlay(world.chain.store), 1)
-    session.fires = dict.fromkeys(map(bytes, world.actors), 1)
-    return timed(lambda: count_fires(session)) / FAIRNESS_FIRES
+    session, fires = _session(world, Overlay(world.chain.store), 1), dict.fromkeys(map(bytes, world.actors), 1)
+    return timed(lambda: count_fires(session, fires)) / FAIRNESS_FIRES
 
 
 def _leave(world: World) -> float:
     overlay = Overlay(world.chain.store)
     session = _session(world, overlay, 1)
-    session.fires = dict.fromkeys(map(bytes, world.actors), 1)
-    count_fires(session)
+    count_fires(session, dict.fromkeys(map(bytes, world.actors), 1))
     later = _session(world, overlay, 1 + WINDOW)
     return timed(lambda: leave_window(later)) / FAIRNESS_FIRES

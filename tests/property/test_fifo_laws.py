@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trailboss.fees.settlement import Prices
-from trailboss.mechanisms.base import Decision, DueTimers, LaneContext, Rest, Verdict
+from trailboss.mechanisms.base import Decision, DueTimers, Rest, Verdict
+from trailboss.mechanisms.context import LaneContext
 from trailboss.mechanisms.fifo import build_fifo
 from trailboss.model.decisions import Stop
 from trailboss.model.timers import RECORD_VERSION, Timer

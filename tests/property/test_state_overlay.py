@@ -82,6 +82,16 @@ class OverlayMachine(RuleBasedStateMachine):
         assert [(name, encode_slot(name, value)) for name, value in rows] == there[:limit]
 
     @invariant()
+    def changed_slots_are_those_that_differ(self) -> None:
+        for mark, before in [(0, self.committed), *self.marks]:
+            differing = [
+                (actor, name)
+                for actor, name in sorted(self.names)
+                if self.contents.get(keys.storage_key(actor, name)) != before.get(keys.storage_key(actor, name))
+            ]
+            assert self.overlay.changed_slots(mark) == differing
+
+    @invariant()
     def reads_and_changes_agree(self) -> None:
         touched = self.contents.keys() | self.committed.keys()
         assert all(self.overlay.read(key) == self.contents.get(key) for key in touched)

@@ -255,6 +255,8 @@ class Chain(StateReader):
                 RejectionReason.INVALID_DATA,
                 f"timestamp {timestamp_ms} ms of block {parent.height + 1} lies above {U64_MAX} ms",
             )
+        rules = self.rules()
+        mechanism = self._mechanisms.at(lane_is_active=rules.lane is not None)
         return BlockContext(
             chain_id=self.genesis.chain_id,
             chain_instance_id=self._instance_id,
@@ -263,7 +265,10 @@ class Chain(StateReader):
             parent=parent.hash,
             proposer=self.genesis.proposer,
             parent_cycles_used=parent.header.cycles_used,
-            rules=self.rules(),
+            rules=rules,
+            parent_state_root=parent.header.state_root,
+            mechanism=mechanism.name,
+            calls=mechanism.policy.calls,
         )
 
     # Going back

@@ -2,7 +2,10 @@
 
 from trailboss.chain.queries import StateReader
 from trailboss.execution.fairness import first_to_leave
+from trailboss.execution.globalbox.market import globalbox_rests
+from trailboss.execution.globalbox.records import first_to_collect
 from trailboss.execution.mailbox import mailbox_is_empty
+from trailboss.governance.rules import next_change
 from trailboss.mechanisms.base import Mechanism
 
 
@@ -10,7 +13,7 @@ def idle_until(chain: StateReader, mechanism: Mechanism, limit: int) -> int:
     """Return the last height, up to a limit, until which nothing can happen without transactions.
 
     Nothing happens while no timer is due that could run, no message waits, the basefees rest, the lane is not activated
-    and no block leaves its fairness window.
+    and no block leaves its fairness window, and while Globalbox has nothing queued, carried, to collect or to change.
 
     Args:
         chain: Its state, rules and queue.
@@ -22,6 +25,8 @@ def idle_until(chain: StateReader, mechanism: Mechanism, limit: int) -> int:
     """
     rules, height = chain.rules(), chain.store.height
     if not (rules.basefees_rest() and mailbox_is_empty(chain.store.read)):
+        return height
+    if rules.globalbox is not None and not globalbox_rests(rules, chain.store.read):
         return height
     happens = [limit + 1]
     if chain.queue.due_count:
@@ -39,4 +44,8 @@ def idle_until(chain: StateReader, mechanism: Mechanism, limit: int) -> int:
             happens.append(leaves)
     elif rules.params.lane.activation_height:
         happens.append(rules.params.lane.activation_height)
+    if rules.globalbox is not None:
+        collected = first_to_collect(chain.store.read, rules.params.globalbox.ended_kept_blocks)
+        changes = next_change(chain.params, chain.store.read, height)
+        happens += [each for each in (collected, changes) if each is not None]
     return min(happens) - 1

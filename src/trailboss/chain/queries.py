@@ -1,16 +1,26 @@
 """Reading a chain's state: accounts, storage, timers, totals, and whether all of it adds up."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
+from trailboss.chain.auction_views import AuctionView, auction_view
+from trailboss.chain.globalbox_views import EndedView, FireView, MailboxView, ended_view, mailbox_views, queue_views
+from trailboss.execution.auction.invariants import check_standings
+from trailboss.execution.auction.standings import find_actor, read_epoch
 from trailboss.execution.fairness import check_window, read_fires, read_totals
-from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, is_active, read_rules
+from trailboss.execution.globalbox.invariants import check_globalbox
+from trailboss.execution.globalbox.records import find_ended, mailbox_entries
+from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, is_active, next_change, read_rules
 from trailboss.model.actors import Account, decode_account
+from trailboss.model.auction import AuctionActor
 from trailboss.model.configs import Economy, SchedulerTotals, amount_of, decode_record
+from trailboss.model.globalbox import GlobalboxState
 from trailboss.model.timers import Timer, decode_timer
 from trailboss.params import ChainParams
-from trailboss.primitives.errors import InvariantError
-from trailboss.primitives.octets import Hash32
+from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
+from trailboss.primitives.octets import Hash32, system_address
 from trailboss.primitives.units import U64_MAX, Height
 from trailboss.state.keys import ACCOUNTS, STORAGE, TIMERS, account_key, storage_range, timer_key, timer_range
 from trailboss.state.slots import decode_slot
@@ -31,18 +41,19 @@ class StateReader:
     params: ChainParams
     store: Store
     queue: TimerQueue
-    _rules: tuple[Hash32, Rules] | None = None
+    _rules: tuple[Hash32, Rules, int] | None = None
+    """The state root that they were read from, the rules, and the first height at which they are others."""
 
     def rules(self) -> Rules:
         """Return the rules of the next block."""
         height = self.store.height + 1
         if self._rules is not None and self._rules[0] == self.store.state_root:
-            known = self._rules[1]
+            _, known, changes = self._rules
             # Equal states give equal rules, but for the height and for what begins at one.
-            if is_active(known.params, height) == (known.lane is not None):
+            if known.height <= height < changes and is_active(known.params, height) == (known.lane is not None):
                 return known if known.height == height else replace(known, height=Height(height))
         rules = read_rules(self.params, self.store.read, height)
-        self._rules = (self.store.state_root, rules)
+        self._rules = (self.store.state_root, rules, next_change(self.params, self.store.read, height) or U64_MAX)
         return rules
 
     def account(self, address: bytes) -> Account | None:
@@ -94,6 +105,69 @@ class StateReader:
         """Return how many timers are live. Complexity: O(1)."""
         return self.store.count(TIMERS)
 
+    def mailbox(self, target: bytes | None = None) -> list[MailboxView]:
+        """Return the entries that wait in the mailbox, in the order in which they will run.
+
+        Spec: CIP-5old §9
+        Complexity: O(entries).
+
+        Args:
+            target: Only those whose handler this actor runs; None for all.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if the chain has no Globalbox.
+        """
+        self._globalbox()
+        return list(mailbox_views(mailbox_entries(self.store.read), target))
+
+    def globalbox(self, limit: int | None = None) -> list[FireView]:
+        """Return the queued fires in their order, from the head of the queue.
+
+        Spec: CIP-5old §8.2
+        Complexity: O(live timers) if any fire is queued: the state keeps fires with their timers.
+
+        Args:
+            limit: Most fires to return; None for all.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if the chain has no Globalbox.
+        """
+        return queue_views(self.timers(), self._globalbox(), self.rules(), limit)
+
+    def ended_timer(self, timer_id: bytes) -> EndedView | None:
+        """Return what is remembered of a timer of Globalbox that has ended, or None. Decision: D-64."""
+        found = find_ended(self.store.read, timer_id)
+        return None if found is None else ended_view(found, self.rules().params.globalbox.ended_kept_blocks)
+
+    def auction(self) -> AuctionView:
+        """Return the auction's epoch and the weights of its actors.
+
+        Spec: CIP-1v1 §3
+        Complexity: O(accounts).
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if the chain has no auction.
+        """
+        rules = self.rules()
+        if rules.auction is None:
+            raise Rejection(RejectionReason.NOT_FOUND, "this chain has no auction: another mechanism was chosen for it")
+        sums = read_epoch(self.store.read, rules.height // rules.params.calendar.epoch_length)
+        return auction_view(rules, rules.auction, sums, self._auction_actors())
+
+    def _auction_actors(self) -> Iterator[tuple[bytes, AuctionActor]]:
+        for address, _ in self.accounts():
+            found = find_actor(self.store.read, address)
+            if found is not None:
+                yield address, found
+
+    def _globalbox(self) -> GlobalboxState:
+        state = self.rules().globalbox
+        if state is None:
+            raise Rejection(
+                RejectionReason.NOT_FOUND, "this chain has no Globalbox: another mechanism was chosen for it"
+            )
+        return state
+
     def tier(self, timer: Timer) -> str:
         """Return the tier that a live timer's height calls for now."""
         return tier_of(timer.height, self.store.height, self.params.calendar).value
@@ -118,6 +192,11 @@ class StateReader:
         octets = self.store.read(SCHEDULER_KEY)
         return SchedulerTotals() if octets is None else decode_record(octets, SchedulerTotals)
 
+    def fire_count(self) -> int:
+        """Return how many fires have run, those of state watches included, which end no timer. Complexity: O(1)."""
+        box = self.rules().globalbox
+        return self.totals().fired if box is None else box.first
+
     def check_invariants(self) -> None:
         """Check money, timers, queue and store against one another, the slow way.
 
@@ -138,6 +217,7 @@ class StateReader:
             raise InvariantError(f"{totals.scheduled} timers scheduled, {ended} ended and {live} live")
         self._check_timers()
         self._check_fairness()
+        self._check_mechanism()
         self.queue.check_invariants()
         self.store.check_invariants()
 
@@ -153,6 +233,18 @@ class StateReader:
                 raise InvariantError(
                     f"actor {address.hex()} counts {account.timer_count} timers and has {counts.get(address, 0)}"
                 )
+
+    def _check_mechanism(self) -> None:
+        """Check what the state keeps for the chain's mechanism."""
+        rules = self.rules()
+        if rules.auction is not None:
+            due, gaps = self.timers(last=self.store.height), rules.gaps or ()
+            joined = (timer for timer in due if not any(gap.holds(timer.height, timer.sequence) for gap in gaps))
+            waiting = Counter(timer.actor for timer in joined)
+            check_standings(dict(self._auction_actors()), waiting, partial(read_epoch, self.store.read))
+        if rules.globalbox is not None:
+            escrow = self.balance(system_address(self.params.governance.escrow_actor))
+            check_globalbox(self.store, self.timers(), (address for address, _ in self.accounts()), escrow)
 
     def _check_fairness(self) -> None:
         totals = read_totals(self.store.read)

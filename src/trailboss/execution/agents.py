@@ -1,27 +1,28 @@
-"""Gas bidding agents: contracts that an actor has price its timers, asked read-only at the end of a block.
+"""Gas bidding agents: contracts that price timers, asked read-only, in the timer lane and in the auction.
 
-An agent that fails, or answers what is no bid, changes nothing and delays nobody: the timer takes the default agent's
-fees and is not asked about again, so that no failing agent holds the head of the line.
+An agent that fails, or answers what is no bid, changes nothing and delays nobody: the timer takes the market's default
+fees, so that no failing agent holds the head of the line. What sets one market's questions apart from another's is
+given as `Questions`.
 
-Spec: CIP-1v3 §7
-Decision: D-16, D-17
+Spec: CIP-1v3 §7, CIP-1v1 §4.2
+Decision: D-16, D-17, D-57
 """
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
-
-import msgspec
 
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.frames import run_handler
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.execution.timers import write_timer
 from trailboss.fees.settlement import Prices
-from trailboss.governance.rules import LaneTerms
-from trailboss.mechanisms.base import Bid
+from trailboss.mechanisms.context import Bid
 from trailboss.model.blocks import Origin
-from trailboss.model.decisions import AgentFailure, FeeSource
+from trailboss.model.decisions import AgentBid, AgentFailure, FeeSource
 from trailboss.model.events import AGENT_FALLBACK, EventRecord
-from trailboss.model.timers import NO_FEES, Timer
+from trailboss.model.terms import AuctionTerms
+from trailboss.model.timers import Timer
 from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import ZERO_HASH
@@ -38,8 +39,26 @@ BUDGET_SPENT: Final = "budget"
 SHOWN: Final = 64
 """Digits of an answer that is no bid, as far as they are shown."""
 
-_REQUIRED: Final = frozenset({"max_fee_per_cycle", "max_priority_fee_per_cycle"})
-_OPTIONAL: Final = frozenset({"max_fee_per_cell", "max_priority_fee_per_cell"})
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """What sets one market's questions apart.
+
+    Attributes:
+        cycles_max: Cycles of one question.
+        cycles_per_block: Cycles of all questions of one block.
+        facts: What agents are told beside what the agents of every market are.
+        tip: What an answer calls the tip: its keys are this with ``_per_cycle`` and ``_per_cell``.
+        default_fees: Cap and tip per cycle, base units, of a timer whose agent gives no bid.
+        answered: A timer and its bid to the record that the question leaves; the same one if it leaves no trace.
+    """
+
+    cycles_max: Cycles
+    cycles_per_block: Cycles
+    facts: Mapping[str, int]
+    tip: str
+    default_fees: tuple[Price, Price]
+    answered: Callable[[Timer, Bid], Timer]
 
 
 class AgentDesk:
@@ -47,34 +66,38 @@ class AgentDesk:
 
     Attributes:
         cycles_used: By all questions so far.
+        bids: Those that were given so far, in order.
         failures: Those that gave no bid so far.
     """
 
-    __slots__ = ("_session", "_terms", "cycles_used", "failures")
+    __slots__ = ("_questions", "_session", "bids", "cycles_used", "failures")
 
-    def __init__(self, session: BlockSession, terms: LaneTerms) -> None:
+    def __init__(self, session: BlockSession, questions: Questions) -> None:
         self._session = session
-        self._terms = terms
+        self._questions = questions
         self.cycles_used = 0
+        self.bids: list[AgentBid] = []
         self.failures: list[AgentFailure] = []
 
     def ask(self, timer: Timer) -> Bid | None:
-        """Ask the agent of a timer's actor what the timer offers in this block.
+        """Ask a timer's agent what the timer offers in this block.
 
-        Spec: CIP-1v3 §7.2
-        Decision: D-17
+        The mechanism that asks reads the record again; nobody else is told that it has changed.
+
+        Spec: CIP-1v3 §7.2, CIP-1v1 §3
+        Decision: D-17, D-57
 
         Returns:
-            The agent's bid; the default agent's, as a fallback, if there is no agent any more or it fails; None if the
+            The agent's bid; the default one, as a fallback, if there is no agent any more or it fails; None if the
             budget has no room for another question.
         """
         # CHECK
-        session, lane = self._session, self._session.context.rules.params.lane
-        if lane.gba_cycles_per_block - self.cycles_used < lane.gba_cycles_max:
+        session, questions = self._session, self._questions
+        if questions.cycles_per_block - self.cycles_used < questions.cycles_max:
             return None
-        agent = session.ledger.account(timer.actor).agent
+        agent = agent_of(session, timer)
         # CHARGE
-        meter = Meter(lane.gba_cycles_max, session.context.rules.timer.max_cells_per_fire)
+        meter = Meter(questions.cycles_max, session.context.rules.timer.max_cells_per_fire)
         # RUN
         answer = "no_agent" if not agent else self._question(timer, agent, meter)
         # SETTLE
@@ -82,10 +105,15 @@ class AgentDesk:
         used = Cycles(max(base, min(meter.cycles_used, meter.cycles_limit)))
         self.cycles_used += used
         if isinstance(answer, tuple):
-            return Bid(Price(answer[0]), Price(answer[1]), FeeSource.AGENT, used)
-        write_timer(session, msgspec.structs.replace(timer, fees=NO_FEES))
-        tell_fallback(session, timer, agent, answer)
-        return Bid(Price(2 * self._terms.basefee), self._terms.previous_tip, FeeSource.FALLBACK, used)
+            bid = Bid(Price(answer[0]), Price(answer[1]), FeeSource.AGENT, used)
+            self.bids.append(AgentBid(timer.timer_id, bid.max_fee, bid.max_priority_fee))
+        else:
+            bid = Bid(*questions.default_fees, FeeSource.FALLBACK, used)
+            tell_fallback(session, timer, answer)
+        asked = questions.answered(timer, bid)
+        if asked is not timer:
+            write_timer(session, asked)
+        return bid
 
     def _question(self, timer: Timer, agent: bytes, meter: Meter) -> tuple[int, int] | str:
         """Run the agent, take back whatever it has done, and return its two fees, or why there are none."""
@@ -104,7 +132,7 @@ class AgentDesk:
         if outcome.error is not None:
             return self._failed(timer, "failed", f"E{outcome.error.code} {outcome.error.slug}: {outcome.error.what}")
         cell_basefee = session.context.rules.timer_basefees()[1]
-        bid = read_bid(outcome.return_value, cell_basefee)
+        bid = read_bid(outcome.return_value, cell_basefee, self._questions.tip)
         if bid is None:
             return self._failed(timer, "malformed", f"its answer is no bid: 0x{outcome.return_value.hex():.{SHOWN}}")
         return bid
@@ -115,7 +143,7 @@ class AgentDesk:
         return reason
 
     def _context(self, timer: Timer) -> dict[str, int]:
-        """Return what an agent is told. Spec: CIP-1v3 §7.2."""
+        """Return what an agent is told. Spec: CIP-1v3 §7.2, CIP-1v1 §4.2."""
         session = self._session
         cycle_basefee, cell_basefee = session.context.rules.timer_basefees()
         return {
@@ -123,38 +151,54 @@ class AgentDesk:
             "current_block_height": session.context.height,
             "basefee_cycle": cycle_basefee,
             "basefee_cell": cell_basefee,
-            "basefee_lane_timer": self._terms.basefee,
             "last_block_cycle_usage": session.context.parent_cycles_used,
-            "previous_block_p50_priority_tip_per_cycle": self._terms.previous_tip,
             "owner_actor_balance": session.ledger.balance(timer.actor),
+            **self._questions.facts,
         }
 
 
-def read_bid(answer: bytes, cell_basefee: int) -> tuple[int, int] | None:
-    """Return max_fee_per_cycle and max_priority_fee_per_cycle of an agent's answer; None if it is no bid.
+def read_bid(answer: bytes, cell_basefee: int, tip: str) -> tuple[int, int] | None:
+    """Return cap and tip per cycle of an agent's answer; None if it is no bid.
 
     Timers are bound by cycles: their cells pay the basefee and no tip, and an answer cannot say otherwise.
 
-    Spec: CIP-1v3 §7.1
-    Decision: D-17
+    Spec: CIP-1v3 §7.1, CIP-1v1 §4.2
+    Decision: D-17, D-57
+
+    Args:
+        answer: What the handler returned.
+        cell_basefee: Base units per cell.
+        tip: What the answer calls the tip; the cap is ``max_fee`` in every market.
     """
     try:
         fees: Any = decode_canonical(answer)
     except Rejection:
         return None
-    if not isinstance(fees, dict) or not _REQUIRED <= fees.keys() <= _REQUIRED | _OPTIONAL:
+    required = {"max_fee_per_cycle", f"{tip}_per_cycle"}
+    allowed = required | {"max_fee_per_cell", f"{tip}_per_cell"}
+    if not isinstance(fees, dict) or not required <= fees.keys() <= allowed:
         return None
     if any(type(fee) is not int or not 0 <= fee <= PRICE_MAX for fee in fees.values()):
         return None
-    if fees.get("max_fee_per_cell", cell_basefee) < cell_basefee or fees.get("max_priority_fee_per_cell", 0):
+    if fees.get("max_fee_per_cell", cell_basefee) < cell_basefee or fees.get(f"{tip}_per_cell", 0):
         return None
-    max_fee, max_priority_fee = fees["max_fee_per_cycle"], fees["max_priority_fee_per_cycle"]
-    return None if max_priority_fee > max_fee else (max_fee, max_priority_fee)
+    cap, offered = fees["max_fee_per_cycle"], fees[f"{tip}_per_cycle"]
+    return None if offered > cap else (cap, offered)
 
 
-def tell_fallback(session: BlockSession, timer: Timer, agent: bytes, reason: str) -> None:
-    """Say that a timer takes the default agent's fees although its actor has one of its own."""
-    facts = {"timer_id": timer.timer_id, "agent": agent, "reason": reason}
+def agent_of(session: BlockSession, timer: Timer) -> bytes:
+    """Return the agent that prices a timer, 20 bytes: its own or else its actor's; empty if there is none.
+
+    Spec: CIP-1v3 §7, CIP-1v1 §4.2
+    """
+    if isinstance(timer.terms, AuctionTerms):
+        return timer.terms.agent
+    return session.ledger.account(timer.actor).agent
+
+
+def tell_fallback(session: BlockSession, timer: Timer, reason: str) -> None:
+    """Say that a timer takes default fees although it has an agent."""
+    facts = {"timer_id": timer.timer_id, "agent": agent_of(session, timer), "reason": reason}
     session.events.append(EventRecord(AGENT_FALLBACK, timer.actor, encode_canonical(facts), timer.timer_id))
 
 

@@ -5,15 +5,17 @@ Spec: CIP-1 §3, CIP-5 §5.1
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from trailboss.crypto.digest import merkle_root
 from trailboss.execution.delivery import deliver_timers
 from trailboss.execution.frames import run_handler
-from trailboss.execution.lane import close_market
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.mailbox import MESSAGE_HANDLER, charge_message, take_messages
+from trailboss.execution.markets import close_markets
 from trailboss.execution.session import BlockContext, BlockSession, Scope
 from trailboss.execution.settling import Body, Run, run_envelope
+from trailboss.execution.timers import committed_timers
 from trailboss.execution.transaction import apply_transaction
 from trailboss.governance.rules import BASEFEES_KEY, ECONOMY_KEY
 from trailboss.mechanisms.base import Mechanism, Phase
@@ -70,6 +72,7 @@ def apply_block(
     session = BlockSession(context, overlay, Ledger(overlay), queue, engine, mechanism)
     # Epoch maintenance reads timers that come near, and writes nothing.
     queue.advance(context.height)
+    mechanism.begin(partial(committed_timers, store))
     if mechanism.policy.phase is Phase.BEFORE_TRANSACTIONS:
         deliver_timers(session, mechanism)
     accepted, refused = _apply_transactions(session, transactions)
@@ -124,7 +127,7 @@ def _close(session: BlockSession) -> None:
         raise InvariantError(f"{len(session.reservations)} reserved timers neither ran nor were cancelled")
     rules, overlay = session.context.rules, session.overlay
     session.write_ends()
-    close_market(session)
+    close_markets(session)
     cycle, cell = rules.next_basefees(session.cycles_used, session.cells_used)
     if (cycle, cell) != (rules.cycle_basefee, rules.cell_basefee):
         overlay.write(BASEFEES_KEY, encode_record(Basefees(amount_octets(cycle), amount_octets(cell))))

@@ -12,26 +12,32 @@ import msgspec
 
 from trailboss.codec.canonical import encode_canonical, fields_encoder
 from trailboss.execution.agents import BUDGET_SPENT, tell_fallback
+from trailboss.execution.auction.lateness import charge_penalty, tell_late
 from trailboss.execution.frames import run_handler
+from trailboss.execution.globalbox.fires import (
+    enqueue_fire,
+    fire_receipt,
+    materialize_fire,
+    take_entry,
+)
 from trailboss.execution.joining import join_timers
-from trailboss.execution.lane import open_market
+from trailboss.execution.markets import Markets, open_markets
 from trailboss.execution.recording import Recorder
 from trailboss.execution.session import BlockSession, Envelope, Reservation, Scope
 from trailboss.execution.settling import Run, run_envelope
 from trailboss.execution.timers import load_timer, remove_timer, write_timer
-from trailboss.mechanisms.base import (
-    Charging,
-    Decision,
-    DueTimers,
-    LaneContext,
-    LaneMarket,
-    LanePolicy,
-    Mechanism,
-    Verdict,
-)
+from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, Mechanism, Verdict
+from trailboss.mechanisms.context import LaneContext
 from trailboss.model.blocks import Origin, ReceiptRecord, Status
 from trailboss.model.decisions import FeeSource
-from trailboss.model.events import TIMER_DEFERRED, TIMER_EXPIRED, TIMER_FIRED, TIMER_UNFUNDED, EventRecord
+from trailboss.model.events import (
+    TIMER_CANCELLED_BY_DELAY,
+    TIMER_DEFERRED,
+    TIMER_EXPIRED,
+    TIMER_FIRED,
+    TIMER_UNFUNDED,
+    EventRecord,
+)
 from trailboss.model.timers import ASK_AGENT, Timer, TimerEnd
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.vm.meter import Meter
@@ -58,8 +64,8 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
     """
     # CHECK
     recorder = Recorder()
-    opened = open_market(session)
-    context = _lane_context(session, None if opened is None else opened[0])
+    markets = open_markets(session)
+    context = _lane_context(session, markets)
     selection = mechanism.select(_due_timers(session, mechanism.policy), context)
     if mechanism.policy.charging is Charging.ALL_FIRST:
         decisions = list(selection)
@@ -76,8 +82,9 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
             _apply(session, decision, recorder)
             # RUN, SETTLE
             _fire(session, decision, recorder)
-    desk = None if opened is None else opened[1]
-    session.decisions = recorder.record(session, mechanism, context, selection.rest(), desk)
+    rest = selection.rest()
+    session.carried_hits = rest.carried
+    session.decisions = recorder.record(session, mechanism, context, rest, markets.desk)
 
 
 def _due_timers(session: BlockSession, policy: LanePolicy) -> DueTimers:
@@ -88,10 +95,10 @@ def _due_timers(session: BlockSession, policy: LanePolicy) -> DueTimers:
     return DueTimers(waiting=(load_timer(session, height, timer_id) for height, _, timer_id in due))
 
 
-def _lane_context(session: BlockSession, market: LaneMarket | None) -> LaneContext:
+def _lane_context(session: BlockSession, markets: Markets) -> LaneContext:
     rules = session.context.rules
     cycle_basefee, cell_basefee = rules.timer_basefees()
-    lane_cycles_max = rules.params.timers.lane_cycles_per_block
+    lane_cycles_max = rules.timer_cycles_max()
     return LaneContext(
         height=session.context.height,
         cycle_basefee=cycle_basefee,
@@ -102,7 +109,9 @@ def _lane_context(session: BlockSession, market: LaneMarket | None) -> LaneConte
         gc_cycles_per_timer=rules.params.timers.gc_cycles_per_timer,
         balance_of=session.ledger.balance,
         lane_cycles_left=lambda: lane_cycles_max - session.timer_cycles_used,
-        market=market,
+        market=markets.lane,
+        auction=markets.auction,
+        globalbox=markets.globalbox,
     )
 
 
@@ -125,23 +134,39 @@ def _apply(session: BlockSession, decision: Decision, recorder: Recorder) -> Non
             _end(session, decision.timer, TimerEnd.UNFUNDED, TIMER_UNFUNDED, facts)
         case Verdict.DEFER:
             _defer(session, decision)
+        case Verdict.DELAY:
+            tell_late(session, decision.timer)
+        case Verdict.CANCEL:
+            facts = {"refund": 0, "penalty": charge_penalty(session, decision.timer)}
+            _end(session, decision.timer, TimerEnd.CANCELLED, TIMER_CANCELLED_BY_DELAY, facts)
+        case Verdict.ENQUEUE:
+            enqueue_fire(session, decision)
+        case Verdict.MATERIALIZE:
+            materialize_fire(session, decision)
 
 
 def _reserve(session: BlockSession, decision: Decision) -> None:
-    """Take a timer's worst-case cost from its fee payer and the timer from the store. Spec: CIP-5 §6.3."""
-    timer = decision.timer
-    session.ledger.debit(timer.fee_payer, decision.max_cost)
+    """Take a timer's worst-case cost from its fee payer and the timer from the store. Spec: CIP-5 §6.3.
+
+    An entry of the mailbox has been paid for when it was materialized. Decision: D-63.
+    """
+    timer, entry = decision.timer, decision.entry
+    cells_limit = session.context.rules.timer.max_cells_per_fire if entry is None else entry.cells_limit
     session.reservations[timer.timer_id] = Reservation(
-        timer, decision.max_cost, decision.prices, decision.gas_limit, decision.agent_cycles
+        timer, decision.max_cost, decision.prices, decision.gas_limit, decision.agent_cycles, cells_limit
     )
-    remove_timer(session, timer)
-    session.take_out(timer.timer_id)
+    if entry is None:
+        session.ledger.debit(timer.fee_payer, decision.max_cost)
+        remove_timer(session, timer, TimerEnd.FIRED)
+        session.take_out(timer)
+    else:
+        take_entry(session, entry)
 
 
 def _end(session: BlockSession, timer: Timer, end: TimerEnd, event: str, facts: dict[str, object]) -> None:
     """Remove a timer that does not run, with its one event. Decision: D-27, D-35, D-38."""
-    remove_timer(session, timer)
-    session.take_out(timer.timer_id)
+    remove_timer(session, timer, end)
+    session.take_out(timer)
     session.count_end(end)
     _block_event(session, event, timer, facts)
 
@@ -175,29 +200,31 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
         signer=timer.actor,
         payer=timer.fee_payer,
         cycles_limit=reservation.gas_limit,
-        cells_limit=session.context.rules.timer.max_cells_per_fire,
+        cells_limit=reservation.cells_limit,
         intrinsic_cycles=reservation.used_cycles,
         prices=reservation.prices,
         timer_id=timer.timer_id,
-        actor=timer.actor,
+        actor=timer.target,
     )
     if decision.fee_source is FeeSource.FALLBACK and timer.fees == ASK_AGENT:
-        tell_fallback(session, timer, session.ledger.account(timer.actor).agent, BUDGET_SPENT)
+        tell_fallback(session, timer, BUDGET_SPENT)
 
     def body(scope: Scope, meter: Meter) -> Run:
-        outcome = run_handler(scope, timer.actor, timer.handler, timer.payload, sender=timer.actor, meter=meter)
+        outcome = run_handler(scope, timer.target, timer.handler, timer.payload, sender=timer.actor, meter=meter)
         return Run(outcome.return_value, outcome.error)
 
     # RUN, SETTLE
     lane_burned = session.lane_burned
     receipt = run_envelope(session, envelope, reservation.amount, body)
-    session.count_end(TimerEnd.FIRED)
-    if receipt.cycles_used >= session.context.rules.params.costs.frame_base:
-        session.count_fire(timer.actor, reservation.prices.cycle_tip)
-    session.timer_cycles_used += receipt.cycles_used
-    recorder.fired(timer.timer_id, decision.rank, receipt.cycles_used)
-    event = _fired(session, timer, receipt, session.lane_burned - lane_burned)
-    session.receipts.append(msgspec.structs.replace(receipt, events=(*receipt.events, event)))
+    session.count_fire(timer.actor, reservation.prices.cycle_tip, receipt.cycles_used)
+    recorder.fired(decision, receipt.cycles_used)
+    events = [*receipt.events]
+    if decision.entry is not None:
+        events.append(fire_receipt(decision.entry, receipt))
+    if decision.entry is None or decision.entry.is_last:
+        session.count_end(TimerEnd.FIRED)
+        events.append(_fired(session, timer, receipt, session.lane_burned - lane_burned))
+    session.receipts.append(msgspec.structs.replace(receipt, events=tuple(events)))
 
 
 def _fired(session: BlockSession, timer: Timer, receipt: ReceiptRecord, lane_burned: int) -> EventRecord:

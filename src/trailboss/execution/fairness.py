@@ -8,6 +8,7 @@ Spec: CIP-1v3 §8
 Decision: D-52
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from trailboss.execution.session import BlockSession
@@ -68,20 +69,20 @@ def leave_window(session: BlockSession) -> FairnessTotals:
     return _write(session, FairnessTotals(first, totals.next, counts.sorted()))
 
 
-def count_fires(session: BlockSession) -> None:
-    """Count the block's fires, after them.
+def count_fires(session: BlockSession, fires: Mapping[bytes, int]) -> None:
+    """Count the block's fires by actor, after them.
 
     Complexity: as `leave_window`.
 
     Spec: CIP-1v3 §3 step 10
     """
-    if not session.fires:
+    if not fires:
         return
     totals = read_totals(session.overlay.read)
     counts = _Histogram(totals)
-    for actor, fires in session.fires.items():
-        _add(session, counts, actor, fires)
-    record = BlockFires(session.context.height, tuple(sorted(session.fires.items())))
+    for actor, count in fires.items():
+        _add(session, counts, actor, count)
+    record = BlockFires(session.context.height, tuple(sorted(fires.items())))
     session.overlay.write(fires_key(totals.next), encode_record(record))
     _write(session, FairnessTotals(totals.first, totals.next + 1, counts.sorted()))
 

@@ -6,10 +6,15 @@ import msgspec
 
 from trailboss.crypto.digest import domain_digest
 from trailboss.execution import timers
+from trailboss.execution.auction.timers import set_timeout
+from trailboss.execution.globalbox import timers as globalbox_timers
 from trailboss.execution.mailbox import send_message
 from trailboss.execution.session import Scope
+from trailboss.execution.timer_checks import check_agent, gas_limit_bounds
+from trailboss.model import calls
 from trailboss.model.effects import AgentSet, EventEmitted
 from trailboss.model.events import PROTOCOL_TOPICS, EventRecord
+from trailboss.model.requests import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.timers import TimerRequest
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
@@ -86,20 +91,52 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         self.meter.charge_cells(sum(len(slot) + len(content) for slot, content in rows))
         return rows
 
-    def schedule_timer(self, request: TimerRequest) -> bytes:
+    def has_call(self, form: str) -> bool:
+        """Return whether the chain's mechanism has a call about timers. Decision: D-56."""
+        return calls.is_had(form, self.scope.session.context.calls)
+
+    def schedule_timer(self, request: TimerRequest, form: str = calls.SCHEDULE) -> bytes:
         """Accept a timer. Spec: CIP-5 §4.1."""
-        self._check_writable("schedule_timer")
+        self._check_writable(calls.name_of(form))
+        self._check_call(form)
         return timers.schedule_timer(self.scope, self.frame.actor, request, self.meter)
 
     def extend_timer(self, timer_id: bytes, expires_at: int) -> None:
         """Move a timer's last height. Spec: CIP-5 §4.1."""
         self._check_writable("extend_timer")
+        self._check_call(calls.EXTEND)
         timers.extend_timer(self.scope, timer_id, expires_at, self.frame.actor)
 
     def cancel_timer(self, timer_id: bytes) -> None:
         """Cancel a timer. Spec: CIP-5 §4.1."""
         self._check_writable("cancel_timer")
+        self._check_call(calls.CANCEL)
         timers.cancel_timer(self.scope, timer_id, self.frame.actor)
+
+    def set_auction_timer(self, request: AuctionRequest) -> bytes:
+        """Accept a timer of the auction. Spec: CIP-1v1 §3."""
+        self._check_writable("set_timeout")
+        self._check_call(calls.SET_TIMEOUT_AUCTION)
+        return set_timeout(self.scope, self.frame.actor, request, self.meter)
+
+    def set_globalbox_timer(self, request: GlobalboxRequest) -> bytes:
+        """Accept a timer or a state watch of Globalbox. Spec: CIP-5old §6.1."""
+        is_watch = request.watch_keys is not None
+        self._check_writable("set_state_watch" if is_watch else "set_timeout")
+        self._check_call(calls.SET_STATE_WATCH if is_watch else calls.SET_TIMEOUT_GLOBALBOX)
+        return globalbox_timers.set_timer(self.scope, self.frame.actor, request, self.meter)
+
+    def update_timer(self, update: GlobalboxUpdate) -> bool:
+        """Change a timer of Globalbox. Spec: CIP-5old §6.2."""
+        self._check_writable("update_timer")
+        self._check_call(calls.UPDATE)
+        return globalbox_timers.update_timer(self.scope, self.frame.actor, update, self.meter)
+
+    def cancel_globalbox_timer(self, target: bytes, timer_id: bytes) -> bool:
+        """Cancel a timer of Globalbox. Spec: CIP-5old §6.1."""
+        self._check_writable("cancel_timer")
+        self._check_call(calls.CANCEL_GLOBALBOX)
+        return globalbox_timers.cancel_timer(self.scope, target, timer_id, self.frame.actor)
 
     def set_agent(self, agent: bytes | None) -> None:
         """Have another actor, this one itself, or nobody price this actor's timers that are scheduled from now on.
@@ -109,11 +146,10 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         """
         # CHECK
         self._check_writable("set_gas_bidding_agent")
+        self._check_call(calls.SET_AGENT)
         ledger = self.scope.session.ledger
-        found = None if agent is None else ledger.find(agent)
-        if agent is not None and (found is None or not found.code_hash):
-            shown = str(Address(agent))
-            raise Rejection(RejectionReason.NOT_FOUND, f"there is no actor at {shown} to price timers", agent=shown)
+        if agent is not None:
+            check_agent(ledger, agent)
         # RUN
         account = ledger.account(self.frame.actor)
         account.agent = b"" if agent is None else agent
@@ -132,7 +168,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
             "basefee_cell": cell_basefee,
             "previous_block_p50_priority_tip_per_cycle": 0 if rules.lane is None else rules.lane.previous_tip,
             "last_block_cycle_usage": block.parent_cycles_used,
-            "max_cycles_per_fire": timers.gas_limit_bounds(rules)[1],
+            "max_cycles_per_fire": gas_limit_bounds(rules)[1],
             "priority_tier_multipliers": {
                 "economy": lane.tier_economy,
                 "standard": lane.tier_standard,
@@ -192,6 +228,11 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
             raise Rejection(
                 RejectionReason.FORBIDDEN, f"{call} in a read-only frame of {Address(self.frame.actor)}", call=call
             )
+
+    def _check_call(self, form: str) -> None:
+        """Refuse a call that the chain's mechanism does not have. Decision: D-56."""
+        block = self.scope.session.context
+        calls.check_call(form, block.calls, block.mechanism)
 
 
 def _check_size(name: str, size: int, limit: int, least: int = 1) -> None:

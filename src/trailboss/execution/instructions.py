@@ -4,10 +4,11 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
 from trailboss.execution import timers
 from trailboss.execution.frames import CREATION_HANDLERS, run_handler
-from trailboss.execution.session import Scope
+from trailboss.execution.session import BlockContext, Scope
 from trailboss.execution.settling import Run
 from trailboss.governance import apply as governance
 from trailboss.model.actors import Account
+from trailboss.model.calls import EXTEND
 from trailboss.model.events import ACTOR_DEPLOYED, ACTOR_UPGRADED, EventRecord
 from trailboss.model.transactions import (
     CancelTimer,
@@ -89,6 +90,7 @@ def _govern(scope: Scope, instruction: Instruction) -> Run:
             timers.cancel_timer(scope, timer_id, None)
             return Run()
         case ExtendTimer(timer_id, new_expires_at):
+            _check_extends(scope.session.context)
             timers.extend_timer(scope, timer_id, new_expires_at, None)
             return Run()
         case UpdateTimerConfig():
@@ -104,6 +106,17 @@ def _govern(scope: Scope, instruction: Instruction) -> Run:
                 RejectionReason.UNSUPPORTED_INSTRUCTION, f"{instruction.name} is not executed by this chain"
             )
     return Run(events=(event,))
+
+
+def _check_extends(context: BlockContext) -> None:
+    """Refuse to extend timers under a mechanism whose timers have no last height that could be moved."""
+    if EXTEND not in context.calls:
+        why = "never expire" if context.rules.auction is not None else "keep the expiry they are set with"
+        raise Rejection(
+            RejectionReason.UNSUPPORTED_INSTRUCTION,
+            f"{ExtendTimer.name} is not executed under mechanism {context.mechanism}, whose timers {why}",
+            mechanism=context.mechanism,
+        )
 
 
 def _transfer(scope: Scope, to: bytes, amount: int) -> Run:

@@ -1,4 +1,4 @@
-"""Joining the lane: how many due timers a block lets in, and which.
+"""Joining: how many due timers a block lets into the index of its mechanism, and which.
 
 A height can hold any number of timers, and a block must not do the work of all of them. So a block lets in a bounded
 number: first those that are due at its own height, then the oldest of those that earlier blocks have left out. Who
@@ -15,10 +15,10 @@ from itertools import islice, takewhile
 
 from trailboss.execution.session import BlockSession
 from trailboss.execution.timers import load_timer
+from trailboss.governance.rules import JOINING_KEY
 from trailboss.mechanisms.base import DueTimers
-from trailboss.model.configs import JoiningGap
+from trailboss.model.configs import JoiningGap, JoiningGaps, encode_record
 from trailboss.model.timers import Timer
-from trailboss.primitives.errors import InvariantError
 
 Entry = tuple[int, int, bytes]
 
@@ -29,17 +29,12 @@ def join_timers(session: BlockSession, most: int) -> DueTimers:
     Complexity: O(log n) for each gap that is looked at, and O(1) a timer that joins.
 
     Args:
-        session: The block; what it leaves out is noted there.
+        session: The block; what it leaves out is noted there, and in the state.
         most: Timers that join at most.
-
-    Raises:
-        InvariantError: If the lane is not active: no state says who has joined.
     """
-    lane, height = session.context.rules.lane, session.context.height
-    if lane is None:
-        raise InvariantError(f"timers are to join the lane in block {height}, in which it is not active")
-    # At the activation everything that is due already is left out, and joins like the rest.
-    before = (JoiningGap(0, 0, height - 1),) if lane.is_new else lane.state.gaps
+    known, height = session.context.rules.gaps, session.context.height
+    # In the first block everything that is due already, as at the activation of the lane, is left out and joins later.
+    before = (JoiningGap(0, 0, height - 1),) if known is None else known
     joining: list[Entry] = []
     after: list[JoiningGap] = []
     for gap in (JoiningGap(height, 0, height), *before):
@@ -53,9 +48,16 @@ def join_timers(session: BlockSession, most: int) -> DueTimers:
         if len(found) > room:
             after.append(JoiningGap(*found[room][:2], gap.last_height))
     session.gaps = tuple(sorted(after))
-    return DueTimers(
-        waiting=_load(session, _outside(session, before)),
-        joining=list(_load(session, iter(joining))),
+    if session.gaps != known:
+        session.overlay.write(JOINING_KEY, encode_record(JoiningGaps(session.gaps)))
+    session.joining = list(_load(session, iter(joining)))
+    return DueTimers(waiting=_load(session, _outside(session, before)), joining=session.joining)
+
+
+def has_joined(session: BlockSession, timer: Timer) -> bool:
+    """Return whether a timer is among those that have joined, once the block has let timers join."""
+    return timer.height <= session.context.height and not any(
+        gap.holds(timer.height, timer.sequence) for gap in session.gaps
     )
 
 

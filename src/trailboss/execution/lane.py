@@ -3,37 +3,44 @@
 Spec: CIP-1v3 §3, CIP-1v3 §5, CIP-1v3 §13.2
 """
 
+from collections import Counter
 from functools import partial
+from typing import Final
+
+import msgspec
 
 from trailboss.codec.canonical import encode_canonical
-from trailboss.execution.agents import AgentDesk
+from trailboss.execution.agents import AgentDesk, Questions
 from trailboss.execution.fairness import count_fires, leave_window
 from trailboss.execution.session import BlockSession
 from trailboss.execution.timers import load_timer
-from trailboss.governance.rules import LANE_KEY
-from trailboss.mechanisms.base import LaneMarket
+from trailboss.governance.rules import LANE_KEY, LaneTerms
+from trailboss.mechanisms.context import Bid, LaneMarket
 from trailboss.mechanisms.lane.weight import lower_median
 from trailboss.model.configs import LaneState, amount_octets, amount_of, encode_record
+from trailboss.model.decisions import FeeSource
 from trailboss.model.events import LANE_ACTIVATED, EventRecord
+from trailboss.model.timers import NO_FEES, Timer
+from trailboss.params import LaneParams
 from trailboss.primitives.octets import system_address
-from trailboss.primitives.units import Height
+from trailboss.primitives.units import Height, Price
+
+TIP: Final = "max_priority_fee"
+"""What an agent's answer calls the tip. Spec: CIP-1v3 §7.1."""
 
 
-def open_market(session: BlockSession) -> tuple[LaneMarket, AgentDesk] | None:
-    """Open the lane's market: blocks leave the window, the median is read. None while the lane is not active.
+def open_market(session: BlockSession, terms: LaneTerms) -> tuple[LaneMarket, AgentDesk]:
+    """Open the lane's market: blocks leave the window, the median is read.
 
     Spec: CIP-1v3 §3 steps 5, 6 and 10
     """
-    rules = session.context.rules
-    terms, lane = rules.lane, rules.params.lane
-    if terms is None:
-        return None
+    rules, lane = session.context.rules, session.context.rules.params.lane
     if terms.is_new:
         facts = {"height": session.context.height, "basefee": terms.basefee}
         emitter = system_address(rules.params.governance.basefee_actor)
         session.events.append(EventRecord(LANE_ACTIVATED, emitter, encode_canonical(facts)))
     totals = leave_window(session)
-    desk = AgentDesk(session, terms)
+    desk = AgentDesk(session, _questions(lane, terms))
     market = LaneMarket(
         basefee=terms.basefee,
         previous_tip=terms.previous_tip,
@@ -49,22 +56,45 @@ def open_market(session: BlockSession) -> tuple[LaneMarket, AgentDesk] | None:
     return market, desk
 
 
-def close_market(session: BlockSession) -> None:
+def _questions(lane: LaneParams, terms: LaneTerms) -> Questions:
+    """Return what agents are asked in the lane; one that fails is not asked about its timer again.
+
+    Spec: CIP-1v3 §7.2
+    Decision: D-17
+    """
+    return Questions(
+        cycles_max=lane.gba_cycles_max,
+        cycles_per_block=lane.gba_cycles_per_block,
+        facts={
+            "basefee_lane_timer": terms.basefee,
+            "previous_block_p50_priority_tip_per_cycle": terms.previous_tip,
+        },
+        tip=TIP,
+        default_fees=(Price(2 * terms.basefee), terms.previous_tip),
+        answered=_answered,
+    )
+
+
+def _answered(timer: Timer, bid: Bid) -> Timer:
+    return timer if bid.source is FeeSource.AGENT else msgspec.structs.replace(timer, fees=NO_FEES)
+
+
+def close_market(session: BlockSession, terms: LaneTerms) -> None:
     """Count the block's fires and write what the next block finds: lane basefee, median tip, lane burn.
+
+    A fire that used a frame at least counts for its actor, and as a vote for the median tip.
 
     Spec: CIP-1v3 §5, CIP-1v3 §7.1, CIP-1v3 §8
     Decision: D-15, D-29
     """
     rules = session.context.rules
-    if rules.lane is None:
-        return
-    count_fires(session)
-    before = rules.lane.state
+    fires = [fire for fire in session.fired if fire.cycles_used >= rules.params.costs.frame_base]
+    count_fires(session, Counter(fire.actor for fire in fires))
+    before = terms.state
     state = LaneState(
         basefee=amount_octets(rules.next_lane_basefee(session.timer_cycles_used)),
-        previous_tip=amount_octets(median_tip(session.tips)),
+        previous_tip=amount_octets(median_tip([fire.tip for fire in fires])),
         burned=amount_octets(amount_of(before.burned) + session.lane_burned),
-        gaps=session.gaps,
     )
     session.overlay.write(LANE_KEY, encode_record(state))
 

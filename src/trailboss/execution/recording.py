@@ -7,38 +7,57 @@ from typing import Final
 
 from trailboss.execution.agents import AgentDesk
 from trailboss.execution.session import BlockSession
-from trailboss.mechanisms.base import Decision, LaneContext, Mechanism, Rest, Verdict
-from trailboss.model.decisions import ENTRIES_MAX, DecisionRecord, ExaminedTimer
+from trailboss.governance.rules import GLOBALBOX_KEY
+from trailboss.mechanisms.base import Decision, Mechanism, Rest, Verdict
+from trailboss.mechanisms.context import LaneContext
+from trailboss.model.configs import decode_record
+from trailboss.model.decisions import ENTRIES_MAX, MOVES_MAX, DecisionRecord, ExaminedTimer, Order, Stop
+from trailboss.model.globalbox import GlobalboxState, standing_of
+from trailboss.model.terms import GlobalboxTerms
+from trailboss.model.timers import DeferralReason
 from trailboss.primitives.units import Amount, Price
 
 CANCELLED: Final = "cancelled"
 """Outcome of a timer that was to fire, and that an earlier fire of the block has cancelled. Decision: D-07."""
+MOVES: Final = (Verdict.ENQUEUE, Verdict.MATERIALIZE)
+"""Decisions after which a fire has still to come."""
 
 
 class Recorder:
     """What one block's decisions come to."""
 
-    __slots__ = ("_count", "_cut_off", "_decisions", "_deferred", "_used")
+    __slots__ = ("_count", "_cut_off", "_decisions", "_deferred", "_moves", "_used")
 
     def __init__(self) -> None:
         self._count = 0
         self._deferred: list[bytes] = []
         self._cut_off = 0
         self._decisions: list[Decision] = []
-        self._used: dict[bytes, int] = {}
+        self._moves = dict.fromkeys((*MOVES, DeferralReason.UNFUNDED), 0)
+        self._used: dict[tuple[bytes, int | None], int] = {}
 
     def decided(self, decision: Decision) -> None:
-        """Note a decision; beyond ``ENTRIES_MAX`` only its number."""
+        """Note a decision; beyond ``ENTRIES_MAX``, or ``MOVES_MAX`` of those that are bounded apart, only its number.
+
+        Apart are those that only move on, and those found unfunded before their turn: neither hides who ran.
+        """
         self._count += 1
+        move = decision.verdict if decision.rank or decision.reason is None else decision.reason
+        if move is Verdict.UNFUND and decision.fire is not None:
+            move = DeferralReason.UNFUNDED
+        if move in self._moves:
+            self._moves[move] += 1
+            if self._moves[move] > MOVES_MAX:
+                return
         if decision.verdict is Verdict.DEFER:
             self._deferred.append(decision.timer.timer_id)
         if len(self._decisions) < ENTRIES_MAX:
             self._decisions.append(decision)
 
-    def fired(self, timer_id: bytes, rank: int, cycles_used: int) -> None:
-        """Note that a timer which was to fire has fired, at its rank."""
-        self._used[timer_id] = cycles_used
-        self._cut_off = max(self._cut_off, rank)
+    def fired(self, decision: Decision, cycles_used: int) -> None:
+        """Note that a timer which was to fire has fired."""
+        self._used[_fire_of(decision)] = cycles_used
+        self._cut_off = max(self._cut_off, decision.rank)
 
     def record(
         self, session: BlockSession, mechanism: Mechanism, context: LaneContext, rest: Rest, desk: AgentDesk | None
@@ -47,11 +66,12 @@ class Recorder:
         if not self._is_needed(session, rest):
             return None
         rules, market, waiting = session.context.rules, context.market, session.queue.due_count
-        shown = [*self._decisions, *rest.runners_up[: ENTRIES_MAX - len(self._decisions)]]
-        examined = tuple(map(self._examined, shown))
+        runners_up = rest.runners_up[: ENTRIES_MAX - len(self._decisions)]
         has_index = mechanism.policy.joined_max > 0
+        queued, in_mailbox = _box_counts(session)
         return DecisionRecord(
             mechanism=mechanism.name,
+            order=_order(context),
             cycle_basefee=context.cycle_basefee,
             cell_basefee=context.cell_basefee,
             lane_basefee=rules.lane_basefee(),
@@ -62,7 +82,8 @@ class Recorder:
             lane_cycles_used=session.timer_cycles_used,
             max_cycles_per_fire=rules.timer.max_cycles_per_fire if market is None else market.max_cycles_per_fire,
             lane_burned=Amount(session.lane_burned),
-            examined=examined,
+            examined=tuple(map(self._examined, (*self._decisions, *runners_up))),
+            runner_up_count=len(runners_up),
             examined_count=self._count,
             cut_off=self._cut_off,
             stopped=rest.stopped,
@@ -74,11 +95,17 @@ class Recorder:
             gaps=session.gaps,
             agent_cycles=0 if desk is None else desk.cycles_used,
             agent_failures=() if desk is None else tuple(desk.failures),
+            agent_bids=() if desk is None else tuple(desk.bids[:ENTRIES_MAX]),
+            queued=queued,
+            in_mailbox=in_mailbox,
+            carried=len(rest.carried),
         )
 
     def _is_needed(self, session: BlockSession, rest: Rest) -> bool:
         # Timers above the cap only wait: with nothing else due there is no choice, and the block may be idle.
-        if self._count or session.queue.due_count > rest.over_cap:
+        if self._count or rest.outranked or rest.stopped is not Stop.NONE_LEFT:
+            return True
+        if session.queue.due_count > rest.over_cap:
             return True
         lane = session.context.rules.lane
         return lane is not None and (lane.is_new or lane.previous_tip > 0 or _next_basefee(session) != lane.basefee)
@@ -89,7 +116,7 @@ class Recorder:
 
     def _examined(self, decision: Decision) -> ExaminedTimer:
         timer, prices = decision.timer, decision.prices
-        used = self._used.get(timer.timer_id)
+        used = self._used.get(_fire_of(decision))
         cancelled = decision.verdict is Verdict.FIRE and used is None
         return ExaminedTimer(
             timer_id=timer.timer_id,
@@ -103,7 +130,41 @@ class Recorder:
             weight=decision.weight,
             max_fee=decision.max_fee,
             fee_source=decision.fee_source,
+            target=b"" if timer.target == timer.actor else timer.target,
+            standing=None if decision.fire is None else standing_of(decision.fire.standing),
+            fire_seq=_fire_seq(decision),
+            deliver_seq=None if decision.entry is None else decision.entry.deliver_seq,
         )
+
+
+def _fire_of(decision: Decision) -> tuple[bytes, int | None]:
+    """Return which fire a decision is about: a watch may have several entries of the mailbox in one block."""
+    return decision.timer.timer_id, None if decision.entry is None else decision.entry.deliver_seq
+
+
+def _fire_seq(decision: Decision) -> int | None:
+    if decision.entry is not None:
+        return decision.entry.fire_seq
+    terms = decision.timer.terms
+    return terms.fire_seq if decision.fire is not None and isinstance(terms, GlobalboxTerms) else None
+
+
+def _order(context: LaneContext) -> Order:
+    """Return what a block ranks by: what it was opened with says so."""
+    if context.globalbox is not None:
+        return Order.STANDING
+    if context.auction is not None:
+        return Order.TIP
+    return Order.DUE if context.market is None else Order.PRIORITY
+
+
+def _box_counts(session: BlockSession) -> tuple[int, int]:
+    """Return how many fires stand in Globalbox after the deliveries, and how many entries wait in its mailbox."""
+    octets = session.overlay.read(GLOBALBOX_KEY)
+    if octets is None:
+        return 0, 0
+    state = decode_record(octets, GlobalboxState)
+    return state.queued, state.next - state.first
 
 
 def _next_basefee(session: BlockSession) -> Price:

@@ -1,6 +1,8 @@
 """What is open while a block, and within it a transaction, is being applied."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,6 +15,7 @@ from trailboss.model.configs import JoiningGap, SchedulerTotals, decode_record, 
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.effects import Effect
 from trailboss.model.events import EventRecord
+from trailboss.model.globalbox import CarriedHit
 from trailboss.model.timers import Timer, TimerEnd
 from trailboss.primitives.units import Amount, Cells, Cycles, Height
 from trailboss.state.overlay import Overlay
@@ -33,6 +36,9 @@ class BlockContext:
         proposer: Who gets the tips, 20 bytes.
         parent_cycles_used: Cycles that the block before has used.
         rules: Everything governed.
+        parent_state_root: State root of the block before, 32 bytes.
+        mechanism: Name of the mechanism in force, for messages.
+        calls: Host calls about timers that actors have under it, by `trailboss.model.calls`.
     """
 
     chain_id: int
@@ -43,6 +49,9 @@ class BlockContext:
     proposer: bytes
     parent_cycles_used: int
     rules: Rules
+    parent_state_root: bytes
+    mechanism: str
+    calls: frozenset[str]
 
 
 class Reservation(msgspec.Struct, frozen=True, gc=False):
@@ -54,6 +63,7 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
         prices: The prices they were taken at.
         gas_limit: Cycles the fire may use.
         used_cycles: Cycles that count as used before it runs: those of its agent's question.
+        cells_limit: Cells the fire may use.
     """
 
     timer: Timer
@@ -61,6 +71,15 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
     prices: Prices
     gas_limit: Cycles
     used_cycles: Cycles
+    cells_limit: Cells
+
+
+class Fired(NamedTuple):
+    """A fire of this block: whose timer it was, the tip per cycle that it paid, and the cycles that it used."""
+
+    actor: bytes
+    tip: int
+    cycles_used: int
 
 
 @dataclass(slots=True)
@@ -79,10 +98,13 @@ class BlockSession:
         cycles_used: By everything so far.
         cells_used: By everything so far.
         timer_cycles_used: By fires so far.
-        tips: Tip per cycle of each fire, in order.
-        fires: Fires so far by actor.
+        fired: All fires so far, in order.
         lane_burned: Base units that the lane basefee has burned so far.
-        gaps: Due timers that the block has left out of the lane. Decision: D-51.
+        joining: Due timers that this block has let join.
+        departed: Timers that have left the queue so far, for whatever reason.
+        gaps: Due timers that the block has not let join. Decision: D-51.
+        carried_hits: Keys of which not all watches have heard in this block. Decision: D-65.
+        deliveries_mark: Mark of the overlay before the deliveries; slots that change after it count in the next block.
         decisions: How the block chose among its due timers, once it has.
     """
 
@@ -99,10 +121,13 @@ class BlockSession:
     cycles_used: int = 0
     cells_used: int = 0
     timer_cycles_used: int = 0
-    tips: list[int] = field(default_factory=list)
-    fires: dict[bytes, int] = field(default_factory=dict)
+    fired: list[Fired] = field(default_factory=list)
     lane_burned: int = 0
+    joining: Sequence[Timer] = ()
+    departed: list[Timer] = field(default_factory=list)
     gaps: tuple[JoiningGap, ...] = ()
+    carried_hits: tuple[CarriedHit, ...] = ()
+    deliveries_mark: int = 0
     decisions: DecisionRecord | None = None
 
     def totals(self) -> SchedulerTotals:
@@ -127,15 +152,21 @@ class BlockSession:
         """Count one more timer that the block has ended, outside any transaction."""
         self.ends[end] = self.ends.get(end, 0) + 1
 
-    def count_fire(self, actor: bytes, tip: int) -> None:
-        """Count a fire that used a frame at least: for its actor, and as a vote for the median tip. Decision: D-29."""
-        self.fires[actor] = self.fires.get(actor, 0) + 1
-        self.tips.append(tip)
+    def count_fire(self, actor: bytes, tip: int, cycles_used: int) -> None:
+        """Count a fire and what it used."""
+        self.timer_cycles_used += cycles_used
+        self.fired.append(Fired(actor, tip, cycles_used))
 
-    def take_out(self, timer_id: bytes) -> None:
-        """Take a timer out of the queue and tell the mechanism that it has left."""
-        self.queue.cancel(timer_id)
-        self.follower.leave(timer_id)
+    def put_in(self, timer: Timer) -> None:
+        """Put a new timer into the queue and tell the mechanism of it."""
+        self.queue.place(timer.height, timer.sequence, timer.timer_id)
+        self.follower.schedule(timer)
+
+    def take_out(self, timer: Timer) -> None:
+        """Take a timer out of the queue, note that it has left and tell the mechanism so."""
+        self.queue.cancel(timer.timer_id)
+        self.follower.leave(timer.timer_id)
+        self.departed.append(timer)
 
     def write_ends(self) -> None:
         """Write what `count_end` has counted to the totals."""

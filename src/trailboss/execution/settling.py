@@ -25,6 +25,7 @@ from trailboss.model.effects import (
     TimerExtended,
     TimerPriorityClamped,
     TimerScheduled,
+    TimerUpdated,
 )
 from trailboss.model.events import (
     AGENT_SET,
@@ -36,8 +37,10 @@ from trailboss.model.events import (
     TIMER_EXTENDED_BY_GOVERNANCE,
     TIMER_PRIORITY_CLAMPED,
     TIMER_SCHEDULED,
+    TIMER_UPDATED,
     EventRecord,
 )
+from trailboss.model.terms import AuctionTerms, GlobalboxTerms
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
 from trailboss.primitives.octets import system_address
@@ -67,6 +70,8 @@ Body = Callable[[Scope, Meter], Run]
 _SCHEDULED: Final = ("timer_id", "height", "handler", "fee_payer", "gas_limit", "expires_at")
 _encode_scheduled: Final = fields_encoder(*_SCHEDULED)
 _encode_priced: Final = fields_encoder(*_SCHEDULED, "max_fee_per_cycle", "max_priority_fee_per_cycle")
+_encode_asking: Final = fields_encoder(*_SCHEDULED, "gba")
+_encode_boxed: Final = fields_encoder(*_SCHEDULED, "kind", "target", "bid")
 
 
 def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, body: Body) -> ReceiptRecord:
@@ -149,10 +154,10 @@ def commit_effects(scope: Scope) -> list[EventRecord]:
 def _commit(session: BlockSession, effect: Effect) -> EventRecord:
     match effect:
         case TimerScheduled(timer):
-            session.queue.place(timer.height, timer.sequence, timer.timer_id)
+            session.put_in(timer)
             return EventRecord(TIMER_SCHEDULED, timer.actor, _scheduled_facts(timer), timer.timer_id)
         case TimerCancelled(timer, by_governance):
-            session.take_out(timer.timer_id)
+            session.take_out(timer)
             return _cancelled(session, timer, 0, by_governance=by_governance)
         case ReservedTimerCancelled(timer, by_governance):
             reservation = session.reservations.pop(timer.timer_id, None)
@@ -165,6 +170,9 @@ def _commit(session: BlockSession, effect: Effect) -> EventRecord:
             facts = {"timer_id": timer.timer_id, "expires_at": timer.expires_at}
             name = TIMER_EXTENDED_BY_GOVERNANCE if by_governance else TIMER_EXTENDED
             return _timer_event(name, timer, facts, emitter=_governance(session) if by_governance else None)
+        case TimerUpdated(timer):
+            session.follower.replace(timer)
+            return _timer_event(TIMER_UPDATED, timer, updated_facts(timer))
         case TimerPriorityClamped(timer, stated, clamped):
             return _timer_event(
                 TIMER_PRIORITY_CLAMPED, timer, {"timer_id": timer.timer_id, "stated": stated, "clamped": clamped}
@@ -188,10 +196,21 @@ def _scheduled_facts(timer: Timer) -> bytes:
         "gas_limit": timer.gas_limit,
         "expires_at": timer.expires_at,
     }
+    if isinstance(timer.terms, AuctionTerms):
+        return _encode_asking(**facts, gba=timer.terms.agent)
+    if isinstance(timer.terms, GlobalboxTerms):
+        terms = timer.terms
+        return _encode_boxed(**facts, kind=terms.kind.value, target=terms.target, bid=terms.bid)
     fees = timer.frozen_fees()
     if fees is None:
         return _encode_scheduled(**facts)
     return _encode_priced(**facts, max_fee_per_cycle=fees[0], max_priority_fee_per_cycle=fees[1])
+
+
+def updated_facts(timer: Timer) -> dict[str, object]:
+    """Return what an update has left a timer of Globalbox with. Spec: CIP-5old §6.2."""
+    bid = timer.terms.bid if isinstance(timer.terms, GlobalboxTerms) else b""
+    return {"timer_id": timer.timer_id, "payload_size": len(timer.payload), "gas_limit": timer.gas_limit, "bid": bid}
 
 
 def _cancelled(session: BlockSession, timer: Timer, refund: int, *, by_governance: bool) -> EventRecord:

@@ -6,11 +6,23 @@ the effects, when the transaction commits.
 Spec: CIP-5 §3, CIP-5 §4
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
+from trailboss.execution.globalbox.records import is_executing, leave_globalbox
 from trailboss.execution.session import BlockSession, Scope
+from trailboss.execution.timer_checks import (
+    check_fee_payer,
+    check_gas_limit,
+    check_height,
+    check_owner,
+    check_payload,
+    check_timer_count,
+    check_timer_id,
+    outside,
+)
 from trailboss.governance.rules import LaneTerms, Rules
 from trailboss.model.effects import (
     ReservedTimerCancelled,
@@ -21,11 +33,13 @@ from trailboss.model.effects import (
     TimerScheduled,
 )
 from trailboss.model.envelopes import route_payload
+from trailboss.model.terms import AuctionTerms, GlobalboxTerms
 from trailboss.model.timers import (
     ASK_AGENT,
     NO_FEES,
     RECORD_VERSION,
     Timer,
+    TimerEnd,
     TimerRequest,
     decode_timer,
     encode_timer,
@@ -34,9 +48,10 @@ from trailboss.model.timers import (
 )
 from trailboss.primitives.arithmetic import clamp
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
-from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
+from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Cycles, Height
-from trailboss.state.keys import timer_key, transient_key
+from trailboss.state.keys import TIMERS, timer_key, transient_key
+from trailboss.state.store import Store
 from trailboss.vm.meter import Meter
 
 PENDING: Final = b"timer"
@@ -60,36 +75,78 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
     height, now = request.height, session.context.height
     check_height(height, now)
     _check_bid(rules, request)
-    if len(request.payload) > params.timers.payload_bytes_max:
-        raise _too_long("payload", len(request.payload), params.timers.payload_bytes_max)
+    check_payload(rules, request.payload)
     payer = actor if request.fee_payer is None else request.fee_payer
     check_fee_payer(payer, actor, scope.envelope.signer, params.governance.reserved_band_max)
-    least, most = gas_limit_bounds(rules)
-    gas_limit = most if request.gas_limit is None else request.gas_limit
-    if not least <= gas_limit <= most:
-        raise _outside("gas_limit", gas_limit, least, most)
+    gas_limit = check_gas_limit(rules, request.gas_limit)
     last = min(now + config.max_ttl_blocks, U64_MAX)
     expires_at = last if request.expires_at is None else request.expires_at
     if not now < expires_at <= last:
-        raise _outside("expires_at", expires_at, now + 1, last)
+        raise outside("expires_at", expires_at, now + 1, last)
     account = session.ledger.account(actor)
     fees, clamped = _offer(rules, request, has_agent=bool(account.agent))
-    if account.timer_count >= config.max_timers_per_actor:
-        limit = config.max_timers_per_actor
-        raise Rejection(
-            RejectionReason.TIMER_LIMIT,
-            f"{Address(actor)} holds {account.timer_count} live timers and the limit is {limit}",
-            actor=str(Address(actor)),
-            limit=limit,
-        )
+    check_timer_count(rules, actor, account.timer_count)
     # CHARGE
     meter.charge_cells(len(request.payload) + params.costs.timer_index_cells)
     # RUN
-    identity = timer_id(actor, height, request.payload, account.timer_nonce)
+    timer = accept_timer(
+        scope,
+        actor,
+        request.payload,
+        height=height,
+        fee_payer=payer,
+        gas_limit=gas_limit,
+        access_limit=request.access_limit or 0,
+        expires_at=expires_at,
+        fees=fees,
+    )
+    if request.has_bid:
+        scope.effects.append(TimerArgumentDeprecated(timer, BID))
+    if clamped is not None:
+        scope.effects.append(TimerPriorityClamped(timer, *clamped))
+    return timer.timer_id
+
+
+def accept_timer(
+    scope: Scope,
+    actor: bytes,
+    payload: bytes,
+    *,
+    height: int,
+    fee_payer: bytes,
+    gas_limit: int,
+    expires_at: int,
+    access_limit: int = 0,
+    fees: bytes = NO_FEES,
+    terms: AuctionTerms | GlobalboxTerms | None = None,
+    identity: bytes | None = None,
+) -> Timer:
+    """Number, count, write and announce a timer that every check has passed, and return its record.
+
+    Spec: CIP-5 §3.1, CIP-5 §3.3
+    Decision: D-01, D-04, D-64
+
+    Args:
+        scope: The running transaction.
+        actor: The timer's owner.
+        payload: As given, an envelope still on.
+        height: As `Timer` has it, like all that follow.
+        fee_payer: 20 bytes.
+        gas_limit: Cycles.
+        expires_at: Last height at which it may fire.
+        access_limit: Stored and shown.
+        fees: What it offers.
+        terms: What its mechanism keeps besides.
+        identity: Its id; None for the one that follows from its owner's count of accepted timers.
+    """
+    session = scope.session
+    account = session.ledger.account(actor)
+    if identity is None:
+        identity = timer_id(actor, height, payload, account.timer_nonce)
     account.timer_nonce += 1
     account.timer_count += 1
     session.ledger.put(actor, account)
-    handler, payload = route_payload(request.payload, params.timers.handler_bytes_max)
+    handler, routed = route_payload(payload, session.context.rules.params.timers.handler_bytes_max)
     timer = Timer(
         version=RECORD_VERSION,
         actor=actor,
@@ -97,22 +154,19 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
         timer_id=identity,
         sequence=session.count_scheduled(),
         handler=handler,
-        payload=payload,
-        fee_payer=payer,
+        payload=routed,
+        fee_payer=fee_payer,
         gas_limit=Cycles(gas_limit),
-        access_limit=request.access_limit or 0,
+        access_limit=access_limit,
         expires_at=Height(expires_at),
-        schedule_block=now,
+        schedule_block=session.context.height,
         fees=fees,
+        terms=terms,
     )
     write_timer(session, timer)
     session.overlay.write(transient_key(PENDING, identity), height.to_bytes(8, "big"))
     scope.effects.append(TimerScheduled(timer))
-    if request.has_bid:
-        scope.effects.append(TimerArgumentDeprecated(timer, BID))
-    if clamped is not None:
-        scope.effects.append(TimerPriorityClamped(timer, *clamped))
-    return identity
+    return timer
 
 
 def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | None) -> None:
@@ -134,13 +188,13 @@ def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | 
     session = scope.session
     # CHECK
     now, limit = session.context.height, session.context.rules.timer.max_ttl_blocks
-    _check_timer_id(session, identity)
+    check_timer_id(session.context.rules, identity)
     if not now < expires_at <= U64_MAX:
-        raise _outside("new_expires_at", expires_at, now + 1, now + limit)
+        raise outside("new_expires_at", expires_at, now + 1, now + limit)
     timer = find_timer(session, identity)
     if timer is None or _has_ended(timer, now):
         return
-    _check_owner(timer, actor)
+    check_owner(timer, actor)
     # RUN
     extended = msgspec.structs.replace(timer, expires_at=clamp(expires_at, now + 1, min(now + limit, U64_MAX)))
     write_timer(session, extended)
@@ -167,11 +221,11 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
     session = scope.session
     by_governance = actor is None
     # CHECK
-    _check_timer_id(session, identity)
+    check_timer_id(session.context.rules, identity)
     reservation = session.reservations.get(identity)
     cancelled = transient_key(CANCELLED, identity)
     if reservation is not None and session.overlay.read(cancelled) is None:
-        _check_owner(reservation.timer, actor)
+        check_owner(reservation.timer, actor)
         # RUN
         session.overlay.write(cancelled, b"\x01")
         session.count_cancelled()
@@ -180,10 +234,17 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
     timer = find_timer(session, identity)
     if timer is None:
         return
-    _check_owner(timer, actor)
+    check_owner(timer, actor)
+    if is_executing(timer):
+        return
     # RUN
-    remove_timer(session, timer)
-    session.count_cancelled()
+    withdraw_timer(scope, timer, by_governance=by_governance)
+
+
+def withdraw_timer(scope: Scope, timer: Timer, *, by_governance: bool = False) -> None:
+    """Cancel a live timer whose canceller has been found entitled."""
+    remove_timer(scope.session, timer, TimerEnd.CANCELLED)
+    scope.session.count_cancelled()
     scope.effects.append(TimerCancelled(timer, by_governance))
 
 
@@ -195,6 +256,11 @@ def find_timer(session: BlockSession, identity: bytes) -> Timer | None:
         if pending is None:
             return None
         height = int.from_bytes(pending, "big")
+    return find_record(session, height, identity)
+
+
+def find_record(session: BlockSession, height: int, identity: bytes) -> Timer | None:
+    """Return the timer that the state holds at a height, or None."""
     octets = session.overlay.read(timer_key(height, identity))
     return None if octets is None else decode_timer(octets)
 
@@ -205,10 +271,16 @@ def load_timer(session: BlockSession, height: int, identity: bytes) -> Timer:
     Raises:
         InvariantError: If the state does not hold it: queue and state have parted.
     """
-    octets = session.overlay.read(timer_key(height, identity))
-    if octets is None:
+    timer = find_record(session, height, identity)
+    if timer is None:
         raise InvariantError(f"the queue holds timer {Hash32(identity)} at height {height}, the state does not")
-    return decode_timer(octets)
+    return timer
+
+
+def committed_timers(store: Store) -> Iterator[Timer]:
+    """Yield all timers that the last block has left, ascending by height and id. Complexity: O(1) a timer."""
+    for _, octets in store.iterate(TIMERS):
+        yield decode_timer(octets)
 
 
 def write_timer(session: BlockSession, timer: Timer) -> None:
@@ -216,68 +288,14 @@ def write_timer(session: BlockSession, timer: Timer) -> None:
     session.overlay.write(timer_key(timer.height, timer.timer_id), encode_timer(timer))
 
 
-def remove_timer(session: BlockSession, timer: Timer) -> None:
-    """Delete a timer's record and its place in its owner's count; the queue follows on commit."""
+def remove_timer(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
+    """Delete a timer's record and its place in every count; the queue follows on commit."""
+    if isinstance(timer.terms, GlobalboxTerms):
+        leave_globalbox(session, load_timer(session, timer.height, timer.timer_id), end)
     session.overlay.delete(timer_key(timer.height, timer.timer_id))
     account = session.ledger.account(timer.actor)
     account.timer_count -= 1
     session.ledger.put(timer.actor, account)
-
-
-def check_height(height: int, now: int) -> None:
-    """Refuse a height at which a timer cannot fire.
-
-    Spec: CIP-5 §4.2, CIP-5 §5.3
-
-    Raises:
-        Rejection: ``INVALID_INPUT`` unless it is above the present height and fits 64 bits.
-    """
-    if not now < height <= U64_MAX:
-        raise Rejection(
-            RejectionReason.INVALID_INPUT,
-            f"height {height} must be above the present height {now} and below 2**64",
-            height=str(height),
-            current_height=now,
-        )
-
-
-def check_fee_payer(payer: bytes, actor: bytes, signer: bytes, band: int) -> None:
-    """Refuse a fee payer that has not consented.
-
-    Spec: CIP-5 §4.2
-    Decision: D-25, D-28
-
-    Raises:
-        Rejection: ``INVALID_INPUT`` for the zero address, a system actor, or anybody but the actor and the sender of
-            the transaction.
-    """
-    number = int.from_bytes(payer, "big")
-    if payer == ZERO_ADDRESS:
-        rule = "the zero address pays nobody"
-    elif number <= band:
-        rule = f"system actors 0x01..=0x{band:02X} pay for nobody"
-    elif payer not in (actor, signer):
-        rule = f"it must be the actor {Address(actor)} or the sender of the transaction {Address(signer)}"
-    else:
-        return
-    raise Rejection(
-        RejectionReason.INVALID_INPUT, f"fee_payer {Address(payer)} is refused: {rule}", fee_payer=str(Address(payer))
-    )
-
-
-def gas_limit_bounds(rules: Rules) -> tuple[Cycles, Cycles]:
-    """Return the least and the greatest gas limit of a timer scheduled in this block; the greatest is the default.
-
-    In the lane every fire has one vote on the median tip and counts once for its actor, so none may be had for less
-    than a frame costs.
-
-    Spec: CIP-5 §6.4, CIP-1v3 §10
-    Decision: D-13, D-29
-    """
-    most = rules.timer.max_cycles_per_fire
-    if rules.lane is None:
-        return Cycles(1), most
-    return Cycles(max(1, rules.params.costs.frame_base)), Cycles(min(most, rules.lane.max_cycles_per_fire))
 
 
 def _check_bid(rules: Rules, request: TimerRequest) -> None:
@@ -342,47 +360,3 @@ def _has_ended(timer: Timer, now: int) -> bool:
     """Return whether an earlier block found the timer expired and only wanted for budget to remove it."""
     before = now - 1
     return timer.height <= before and timer.expires_at < before
-
-
-def _check_timer_id(session: BlockSession, identity: bytes) -> None:
-    """Refuse an id that no timer can have. Spec: CIP-5 §3.1."""
-    limit = session.context.rules.params.timers.timer_id_bytes_max
-    if not 1 <= len(identity) <= limit:
-        raise Rejection(
-            RejectionReason.INVALID_INPUT,
-            f"timer_id has {len(identity)} bytes, outside 1..={limit}",
-            field="timer_id",
-            size=len(identity),
-            limit=limit,
-        )
-
-
-def _check_owner(timer: Timer, actor: bytes | None) -> None:
-    if actor is not None and timer.actor != actor:
-        raise Rejection(
-            RejectionReason.UNAUTHORIZED_TIMER,
-            f"timer {Hash32(timer.timer_id)} belongs to {Address(timer.actor)}, not to {Address(actor)}",
-            caller=str(Address(actor)),
-            owner=str(Address(timer.actor)),
-        )
-
-
-def _outside(name: str, value: int, minimum: int, maximum: int) -> Rejection:
-    return Rejection(
-        RejectionReason.INVALID_INPUT,
-        f"{name} is {value}, outside {minimum}..={maximum}",
-        field=name,
-        value=str(value),
-        minimum=minimum,
-        maximum=maximum,
-    )
-
-
-def _too_long(name: str, size: int, limit: int) -> Rejection:
-    return Rejection(
-        RejectionReason.INVALID_INPUT,
-        f"{name} has {size} bytes and the limit is {limit}",
-        field=name,
-        size=size,
-        limit=limit,
-    )

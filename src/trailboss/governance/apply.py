@@ -8,22 +8,36 @@ Decision: D-34
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.governance.rules import (
     ACTIVATION,
+    AUCTION_KEY,
     BASEFEE_CONFIG,
+    EPOCHAL,
     GOVERNED,
     LANE_MULTIPLIERS,
+    RESCALE_WEIGHTS,
     TIMER_CONFIG,
+    Change,
     Rules,
+    encode_change,
     governed_params,
     system_slot_key,
     timer_config,
     with_param,
 )
-from trailboss.model.configs import BasefeeConfig, LaneMultipliers, TimerConfig, amount_octets, encode_record
+from trailboss.model.auction import SCORE_UNIT, AuctionState
+from trailboss.model.configs import (
+    BasefeeConfig,
+    LaneMultipliers,
+    TimerConfig,
+    amount_octets,
+    decode_record,
+    encode_record,
+)
 from trailboss.model.events import (
     BASEFEE_CONFIG_UPDATED,
     LANE_MULTIPLIERS_UPDATED,
@@ -41,10 +55,14 @@ from trailboss.params import ChainParams, parameter_bounds
 from trailboss.params.records import check_relations
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, system_address
+from trailboss.primitives.units import U64_MAX
 from trailboss.state.overlay import Overlay
 from trailboss.state.slots import encode_slot
 
 VALUE_WIDTH: Final = 8
+_OF_MECHANISM: Final = MappingProxyType({"auction": "auction", "globalbox": "Globalbox"})
+"""Groups of parameters that mean nothing on a chain of another mechanism, and its name."""
+RESCALE_MAX: Final = 10 * SCORE_UNIT
 ACTIVATION_NOTICE: Final = 2
 """Blocks between the vote and the activation at least. Decision: D-34."""
 
@@ -86,7 +104,9 @@ def update_timer_config(overlay: Overlay, rules: Rules, instruction: UpdateTimer
     values = {name: getattr(instruction, name) for name in names}
     _check_positive(values)
     config = TimerConfig(*values.values())
-    _check_relations(governed_params(rules.params, overlay.read), config)
+    # Now, and when what is voted already has come into force.
+    for height in (rules.height, U64_MAX):
+        _check_relations(governed_params(rules.params, overlay.read, height), config)
     # RUN
     return _store(overlay, rules, TIMER_CONFIG, encode_record(config), event=TIMER_CONFIG_UPDATED, facts=values)
 
@@ -150,26 +170,62 @@ def set_parameter(overlay: Overlay, rules: Rules, instruction: SetGovParam) -> E
     """
     # CHECK
     key = instruction.key
-    if key not in GOVERNED:
-        known = ", ".join(name.decode() for name in GOVERNED)
+    if key not in GOVERNED and key not in EPOCHAL and key != RESCALE_WEIGHTS:
+        known = ", ".join(name.decode() for name in (*GOVERNED, *EPOCHAL, RESCALE_WEIGHTS))
         raise Rejection(
             RejectionReason.INVALID_PARAMETER, f"unknown governed parameter {key!r:.80}; there are: {known}"
         )
-    subject, field = GOVERNED[key]
     if len(instruction.value) != VALUE_WIDTH:
         raise _refused(key.decode(), len(instruction.value), f"a value of exactly {VALUE_WIDTH} bytes, big-endian")
     value = int.from_bytes(instruction.value, "big")
+    if key == RESCALE_WEIGHTS:
+        return _rescale_weights(overlay, rules, value)
+    subject, field = (GOVERNED | EPOCHAL)[key]
+    if subject in _OF_MECHANISM and getattr(rules, subject) is None:
+        raise _refused(key.decode(), value, f"left alone: this chain has no {_OF_MECHANISM[subject]}")
     least, most = parameter_bounds(subject, field)
     if not least <= value <= most:
         raise _refused(key.decode(), value, f"within {least}..={most}")
     # 0 withdraws a vote that is still ahead.
     if key == ACTIVATION and (value or rules.lane is not None):
         check_activation(rules, value)
-    params = with_param(governed_params(rules.params, overlay.read), subject, field, value)
+    params = with_param(governed_params(rules.params, overlay.read, U64_MAX), subject, field, value)
     _check_relations(params, timer_config(rules.params, overlay.read))
     # RUN
     facts: dict[str, object] = {"key": key, "value": value}
-    return _store(overlay, rules, key, instruction.value, event=PARAMETER_SET, facts=facts)
+    octets = instruction.value
+    if key in EPOCHAL:
+        # What is in force now stays so to the end of the epoch, however often the vote changes before.
+        now = getattr(getattr(rules.params, subject), field)
+        change = Change(now, value, next_epoch(rules))
+        octets, facts["height"] = encode_change(change), change.height
+    return _store(overlay, rules, key, octets, event=PARAMETER_SET, facts=facts)
+
+
+def next_epoch(rules: Rules) -> int:
+    """Return the first block of the next governance epoch. Spec: CIP-5old §12. Decision: D-31."""
+    length = rules.params.globalbox.epoch_blocks
+    return (rules.height // length + 1) * length
+
+
+def _rescale_weights(overlay: Overlay, rules: Rules, factor: int) -> EventRecord:
+    """Multiply the weights of all actors of the auction, or reset them. Spec: CIP-1v1 §3. Decision: D-59.
+
+    Raises:
+        Rejection: ``INVALID_PARAMETER`` on a chain without an auction, or for a factor above 10.
+    """
+    # CHECK
+    name = RESCALE_WEIGHTS.decode()
+    if rules.auction is None:
+        raise _refused(name, factor, "left out: this chain has no auction and so no weights")
+    if factor > RESCALE_MAX:
+        raise _refused(name, factor, f"within 0..={RESCALE_MAX}, in parts of {SCORE_UNIT}")
+    octets = overlay.read(AUCTION_KEY)
+    before = rules.auction if octets is None else decode_record(octets, AuctionState)
+    # RUN
+    overlay.write(AUCTION_KEY, encode_record(AuctionState((*before.rescales, factor))))
+    emitter = system_address(rules.params.governance.basefee_actor)
+    return EventRecord(PARAMETER_SET, emitter, encode_canonical({"key": RESCALE_WEIGHTS, "value": factor}))
 
 
 def check_activation(rules: Rules, height: int) -> None:
@@ -185,6 +241,11 @@ def check_activation(rules: Rules, height: int) -> None:
     Raises:
         Rejection: ``INVALID_PARAMETER``.
     """
+    if rules.auction is not None or rules.globalbox is not None:
+        mechanism = "the auction" if rules.auction is not None else "globalbox"
+        raise _refused(
+            ACTIVATION.decode(), height, f"left alone: the lane succeeds fifo, and this chain has {mechanism}"
+        )
     if rules.lane is not None:
         begun = rules.params.lane.activation_height
         rule = f"left alone: the lane is active from height {begun} on, and this is block {rules.height}"

@@ -6,12 +6,15 @@ Spec: CIP-5 §6.4, CIP-5 §7
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from trailboss.fees.market import Market, next_basefee
+from trailboss.model.auction import AuctionState
 from trailboss.model.configs import (
     BasefeeConfig,
     Basefees,
+    JoiningGap,
+    JoiningGaps,
     LaneMultipliers,
     LaneState,
     Record,
@@ -20,6 +23,7 @@ from trailboss.model.configs import (
     amount_of,
     decode_record,
 )
+from trailboss.model.globalbox import GlobalboxState
 from trailboss.params import ChainParams, FeeParams, TimerParams
 from trailboss.primitives.arithmetic import clamp
 from trailboss.primitives.octets import Address, system_address
@@ -37,6 +41,10 @@ SCHEDULER_KEY: Final = config_key(b"system:scheduler")
 MAILBOX_KEY: Final = config_key(b"system:mailbox")
 LANE_KEY: Final = config_key(b"system:lane")
 FAIRNESS_KEY: Final = config_key(b"system:lane:fairness")
+JOINING_KEY: Final = config_key(b"system:joining")
+AUCTION_KEY: Final = config_key(b"system:auction")
+GLOBALBOX_KEY: Final = config_key(b"system:globalbox")
+CARRIED_HITS_KEY: Final = config_key(b"system:globalbox:carried_hits")
 
 ACTIVATION: Final = b"system:cip1:activation_height"
 
@@ -57,6 +65,17 @@ GOVERNED: Final = MappingProxyType(
         b"system:cip1:priority_tier_multipliers.standard": ("lane", "tier_standard"),
         b"system:cip1:priority_tier_multipliers.fast": ("lane", "tier_fast"),
         b"system:cip1:priority_tier_multipliers.urgent": ("lane", "tier_urgent"),
+        b"system:auction:budget_cycles": ("auction", "budget_cycles"),
+        b"system:auction:gba_max_cycles": ("auction", "gba_cycles_max"),
+        b"system:auction:gba_cycles_per_block": ("auction", "gba_cycles_per_block"),
+        b"system:auction:decay": ("auction", "decay"),
+        b"system:auction:weight_min": ("auction", "weight_min"),
+        b"system:auction:weight_max": ("auction", "weight_max"),
+        b"system:auction:starvation_blocks": ("auction", "starvation_blocks"),
+        b"system:auction:starvation_floor": ("auction", "starvation_floor"),
+        b"system:auction:delays_max": ("auction", "delays_max"),
+        b"system:auction:delay_action": ("auction", "delay_action"),
+        b"system:auction:delay_penalty_cycles": ("auction", "delay_penalty_cycles"),
         b"system:timers:gc_cycles_per_timer": ("timers", "gc_cycles_per_timer"),
         b"system:limits:block_cycles_max": ("limits", "block_cycles_max"),
         b"system:limits:block_cells_max": ("limits", "block_cells_max"),
@@ -65,7 +84,30 @@ GOVERNED: Final = MappingProxyType(
 )
 """Keys of SetGovParam, and the parameter each one sets; the value is 8 bytes, big-endian. Decision: D-34."""
 
+EPOCHAL: Final = MappingProxyType(
+    {
+        f"system:globalbox:{field}".encode(): ("globalbox", field)
+        for field in (
+            "max_fires_per_block",
+            "max_fires_per_target",
+            "age_weight",
+            "bid_weight",
+            "min_gas_limit",
+            "payload_bytes_max",
+            "max_timers_per_owner",
+            "max_timers_per_target",
+            "bid_min",
+            "bid_max",
+            "watch_keys_max",
+        )
+    }
+)
+"""Those that come into force with the next governance epoch. Spec: CIP-5old §12. Decision: D-31, D-66."""
+RESCALE_WEIGHTS: Final = b"system:auction:rescale_weights"
+"""Key of SetGovParam that multiplies all weights by its value, in parts of 10⁻⁹; 0 resets them. Spec: CIP-1v1 §3."""
+
 Read = Callable[[bytes], bytes | None]
+_CHANGE_WIDTH: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +143,9 @@ class Rules:
         cell_basefee: Base units per cell before any multiplier.
         deployers: Accounts that may send system instructions.
         lane: The timer lane; None until it is active. Spec: CIP-1v3 §13.2.
+        auction: The auction; None on a chain that has none. Spec: CIP-1v1 §3.
+        globalbox: Globalbox; None on a chain that has none. Spec: CIP-5old §5.3.
+        gaps: Which due timers have yet to join; None before the first block in which any could. Decision: D-51.
     """
 
     height: Height
@@ -112,6 +157,15 @@ class Rules:
     cell_basefee: Price
     deployers: frozenset[bytes]
     lane: LaneTerms | None = None
+    auction: AuctionState | None = None
+    globalbox: GlobalboxState | None = None
+    gaps: tuple[JoiningGap, ...] | None = None
+
+    def timer_cycles_max(self) -> Cycles:
+        """Return the cycles that fires may use in the block. Spec: CIP-5 §6.5, CIP-1v1 §5, CIP-1v3 §9."""
+        if self.auction is not None:
+            return self.params.auction.budget_cycles
+        return self.params.timers.lane_cycles_per_block
 
     def user_basefees(self) -> tuple[Price, Price]:
         """Return the basefees of a user transaction, per cycle and per cell. Decision: D-41 (rounds down)."""
@@ -120,6 +174,11 @@ class Rules:
     def timer_basefees(self) -> tuple[Price, Price]:
         """Return the basefees of a timer's fire, per cycle and per cell. Decision: D-41 (rounds down)."""
         return self._multiplied(self.multipliers.timer)
+
+    def least_timer_basefee(self) -> Price:
+        """Return the least that the cycle basefee of timers can fall to, as long as governance changes nothing."""
+        least = amount_of(self.basefee.min_basefee)
+        return Price(least * self.multipliers.timer // self.params.fees.lane_multiplier_unit)
 
     def _multiplied(self, multiplier: int) -> tuple[Price, Price]:
         unit = self.params.fees.lane_multiplier_unit
@@ -154,11 +213,10 @@ class Rules:
 
     def basefees_rest(self) -> bool:
         """Return whether a block that uses nothing leaves all basefees, and the lane's state, as they are."""
+        if self.gaps:  # Maybe left by cancelled timers alone: a block that finds none there closes them.
+            return False
         if self.lane is not None and (
-            self.lane.is_new
-            or self.lane.previous_tip
-            or self.lane.state.gaps  # Maybe left by cancelled timers alone: a block that finds none there closes it.
-            or self.next_lane_basefee(0) != self.lane.basefee
+            self.lane.is_new or self.lane.previous_tip or self.next_lane_basefee(0) != self.lane.basefee
         ):
             return False
         return self.next_basefees(0, 0) == (self.cycle_basefee, self.cell_basefee)
@@ -192,7 +250,8 @@ def read_rules(params: ChainParams, read: Read, height: int) -> Rules:
         read: Value of a full state key, or None.
         height: Of the block that they are for.
     """
-    effective = governed_params(params, read)
+    effective = governed_params(params, read, height)
+    gaps = _stored(read, JOINING_KEY, JoiningGaps)
     basefees = _stored(read, BASEFEES_KEY, Basefees)
     deployers = read(DEPLOYERS_KEY) or b""
     cycle_basefee = params.fees.genesis_cycle_basefee if basefees is None else Price(amount_of(basefees.cycle))
@@ -206,6 +265,9 @@ def read_rules(params: ChainParams, read: Read, height: int) -> Rules:
         cell_basefee=params.fees.genesis_cell_basefee if basefees is None else Price(amount_of(basefees.cell)),
         deployers=frozenset(deployers[i : i + Address.WIDTH] for i in range(0, len(deployers), Address.WIDTH)),
         lane=_lane_terms(effective, read, cycle_basefee) if is_active(effective, height) else None,
+        auction=_stored(read, AUCTION_KEY, AuctionState),
+        globalbox=_stored(read, GLOBALBOX_KEY, GlobalboxState),
+        gaps=None if gaps is None else gaps.gaps,
     )
 
 
@@ -229,13 +291,52 @@ def timer_config(params: ChainParams, read: Read) -> TimerConfig:
     return _slot_record(params, read, TIMER_CONFIG, TimerConfig) or default_timer_config(params.timers)
 
 
-def governed_params(params: ChainParams, read: Read) -> ChainParams:
-    """Return the parameters with every value that SetGovParam has set."""
+def governed_params(params: ChainParams, read: Read, height: int) -> ChainParams:
+    """Return the parameters with every value that SetGovParam has set, as they are in the block of a height."""
     for name, (subject, field) in GOVERNED.items():
         slot = read(system_slot_key(params, name))
         if slot is not None:
             params = with_param(params, subject, field, int.from_bytes(decode_slot(slot)[1], "big"))
+    for name, (subject, field) in EPOCHAL.items():
+        slot = read(system_slot_key(params, name))
+        if slot is not None:
+            params = with_param(params, subject, field, decode_change(decode_slot(slot)[1]).at(height))
     return params
+
+
+class Change(NamedTuple):
+    """A governed value that changes with an epoch. Decision: D-66.
+
+    Attributes:
+        before: The value until then.
+        after: The value from then on.
+        height: First block of that epoch.
+    """
+
+    before: int
+    after: int
+    height: int
+
+    def at(self, height: int) -> int:
+        """Return the value in the block of a height."""
+        return self.after if height >= self.height else self.before
+
+
+def encode_change(change: Change) -> bytes:
+    """Return a change as its slot holds it: three unsigned 64-bit integers, big-endian."""
+    return b"".join(value.to_bytes(_CHANGE_WIDTH, "big") for value in change)
+
+
+def decode_change(octets: bytes) -> Change:
+    """Return the change that a slot holds."""
+    return Change(*(int.from_bytes(octets[i : i + _CHANGE_WIDTH], "big") for i in range(0, len(octets), _CHANGE_WIDTH)))
+
+
+def next_change(params: ChainParams, read: Read, height: int) -> int | None:
+    """Return the first block, above a height, in which a value that is set already comes into force; None if none."""
+    slots = (read(system_slot_key(params, name)) for name in EPOCHAL)
+    heights = [decode_change(decode_slot(slot)[1]).height for slot in slots if slot is not None]
+    return min((each for each in heights if each > height), default=None)
 
 
 def with_param(params: ChainParams, subject: str, field: str, value: int) -> ChainParams:

@@ -14,9 +14,12 @@ from typing import Protocol
 import msgspec
 
 from trailboss.fees.settlement import Prices
+from trailboss.mechanisms.context import LaneContext
 from trailboss.model.decisions import FeeSource, Stop
+from trailboss.model.globalbox import CarriedHit, MailboxEntry
+from trailboss.model.terms import QueuedFire
 from trailboss.model.timers import DeferralReason, Timer
-from trailboss.primitives.units import Amount, Cells, Cycles, Height, Price
+from trailboss.primitives.units import Amount, Cycles, Price
 
 
 class Phase(Enum):
@@ -37,6 +40,15 @@ class Charging(Enum):
     """Each is decided, charged, run and settled before the next is; the lane is filled by use. Spec: CIP-1v3 §3."""
 
 
+class Keeps(Enum):
+    """What a chain's state holds for its mechanism, from genesis on. Rules and deliveries go by what is there."""
+
+    AUCTION = "auction"
+    """Weights of actors. Spec: CIP-1v1 §3."""
+    GLOBALBOX = "globalbox"
+    """The queue of fires and its mailbox. Spec: CIP-5old §5.3."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanePolicy:
     """What differs between mechanisms beyond order.
@@ -49,6 +61,8 @@ class LanePolicy:
             offered all of them. Decision: D-51.
         passed_over_max: Timers that one block passes over because they do not fit what is left of the lane; 0 for a
             mechanism that goes on to the end. Decision: D-54.
+        calls: Host calls about timers that its actors have, by `trailboss.model.calls`; others are refused by name.
+        keeps: What a chain that starts with it keeps in its state besides.
     """
 
     phase: Phase
@@ -56,83 +70,8 @@ class LanePolicy:
     examined_max: int
     joined_max: int = 0
     passed_over_max: int = 0
-
-
-class Bid(msgspec.Struct, frozen=True, gc=False):
-    """What a timer without frozen fees offers in this block.
-
-    Attributes:
-        max_fee: Cap of lane basefee and tip together, base units per cycle.
-        max_priority_fee: Cap of the tip, base units per cycle.
-        source: Whose offer it is.
-        cycles_used: Cycles of the question; they count into the timer's gas if it fires in this block.
-    """
-
-    max_fee: Price
-    max_priority_fee: Price
-    source: FeeSource
-    cycles_used: Cycles = Cycles(0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneMarket:
-    """The lane's market in one block. Spec: CIP-1v3 §5, CIP-1v3 §7, CIP-1v3 §8.
-
-    Attributes:
-        basefee: Lane basefee, base units per cycle.
-        previous_tip: Median tip of the block before, base units per cycle.
-        max_cycles_per_fire: Cap of one fire; timers above it are set aside.
-        clamps_before: Timers scheduled before this height are held to the cap instead; 0 for none. Decision: D-13.
-        median_fires: Network median of fires within the window.
-        weight_min: Least W(actor), in parts of 10⁻⁹.
-        weight_max: Greatest W(actor), in parts of 10⁻⁹.
-        fires_of: Actor to its fires within the window.
-        ask: Asks the agent of a timer whose fees are ``ASK_AGENT``; None once the block's budget is spent. It is
-            called before the first decision about a ranked timer, when the decisions before have been carried out.
-        timer_of: Height and id of a joined timer to its present record.
-    """
-
-    basefee: Price
-    previous_tip: Price
-    max_cycles_per_fire: Cycles
-    clamps_before: Height
-    median_fires: int
-    weight_min: int
-    weight_max: int
-    fires_of: Callable[[bytes], int]
-    ask: Callable[[Timer], Bid | None]
-    timer_of: Callable[[int, bytes], Timer]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneContext:
-    """What one block's delivery offers. Numbers are read once a block; the two callables answer as of now.
-
-    Spec: CIP-5 §6.3, CIP-5 §6.5
-
-    Attributes:
-        height: The block's height.
-        cycle_basefee: Base units per cycle in the timer lane, its multiplier applied.
-        cell_basefee: Base units per cell in the timer lane, its multiplier applied.
-        max_cells_per_fire: Cells one fire may use; every timer is pre-charged for them.
-        lane_cycles_max: Cycles of fired handlers in this block.
-        gc_cycles_max: Cycles for the removal of expired and unfunded timers, apart from the lane.
-        gc_cycles_per_timer: Cycles one removal costs.
-        balance_of: Payer to what it can spend now, base units.
-        lane_cycles_left: Cycles of the lane that no fire has used yet.
-        market: The lane's market, for a mechanism that has one.
-    """
-
-    height: Height
-    cycle_basefee: Price
-    cell_basefee: Price
-    max_cells_per_fire: Cells
-    lane_cycles_max: Cycles
-    gc_cycles_max: Cycles
-    gc_cycles_per_timer: Cycles
-    balance_of: Callable[[bytes], Amount]
-    lane_cycles_left: Callable[[], int]
-    market: LaneMarket | None = None
+    calls: frozenset[str] = frozenset()
+    keeps: frozenset[Keeps] = frozenset()
 
 
 class Verdict(StrEnum):
@@ -146,6 +85,14 @@ class Verdict(StrEnum):
     """Its payer cannot pay: it ends without running."""
     DEFER = "defer"
     """It stays due; the decision says why."""
+    DELAY = "delay"
+    """It is told, once, that it is late; another decision may follow. Spec: overview. Decision: D-19."""
+    CANCEL = "cancel"
+    """It is late: it ends without running, at a penalty. Spec: overview. Decision: D-19."""
+    ENQUEUE = "enqueue"
+    """Its fire enters Globalbox, where it stands in ``decision.fire``. Spec: CIP-5old §8.3."""
+    MATERIALIZE = "materialize"
+    """Its queued fire moves to the mailbox. Spec: CIP-5old §9."""
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
@@ -166,6 +113,8 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         max_fee: Cap of lane basefee and tip together; 0 without a market.
         fee_source: Where its fees come from.
         agent_cycles: Cycles its agent has used in this block; they count into the fire's gas.
+        fire: Where its fire stands in Globalbox, for ``ENQUEUE`` and ``MATERIALIZE``.
+        entry: The entry of the mailbox that fires, or cannot be paid for; None under a mechanism without a mailbox.
     """
 
     timer: Timer
@@ -180,6 +129,8 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     max_fee: Price = Price(0)
     fee_source: FeeSource = FeeSource.NONE
     agent_cycles: Cycles = Cycles(0)
+    fire: QueuedFire | None = None
+    entry: MailboxEntry | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +145,7 @@ class Rest:
         over_cap: Timers not ranked because their gas limit is above the lane's cap.
         smallest_gas: Smallest gas limit among the ranked timers not examined; 0 if there are none.
         runners_up: The next in rank, as they would have been decided; they decide nothing.
+        carried: Keys of which not all watches have heard yet. Decision: D-65.
     """
 
     stopped: Stop
@@ -203,6 +155,7 @@ class Rest:
     over_cap: int = 0
     smallest_gas: int = 0
     runners_up: tuple[Decision, ...] = ()
+    carried: tuple[CarriedHit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +188,9 @@ class Selection(Protocol):
 class Follower(Protocol):
     """Hears what becomes of due timers."""
 
+    def schedule(self, timer: Timer) -> None:
+        """Hear that a timer has been scheduled by a transaction that has committed."""
+
     def leave(self, timer_id: bytes) -> None:
         """Hear that a timer has left, for whatever reason; it need not be one that has joined."""
 
@@ -243,6 +199,9 @@ class Follower(Protocol):
 
     def recount(self, actor: bytes, fires: int) -> None:
         """Hear how many fires of an actor the window holds now."""
+
+    def is_watched(self, key: bytes) -> bool:
+        """Return whether a timer that is there now watches a prefix of a key. Spec: CIP-5old §5.2. Decision: D-65."""
 
 
 class Mechanism(Follower, Protocol):
@@ -255,6 +214,14 @@ class Mechanism(Follower, Protocol):
     @property
     def policy(self) -> LanePolicy:
         """What delivery must do differently for it."""
+
+    def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
+        """Begin a block.
+
+        Args:
+            pending: Returns all timers as the block before left them, for a mechanism that has to remember those that
+                are not due and does not; reading them takes as long as there are many.
+        """
 
     def select(self, due: DueTimers, context: LaneContext) -> Selection:
         """Decide about due timers; depends on nothing but its arguments and the policy."""
@@ -276,6 +243,12 @@ class Mechanism(Follower, Protocol):
 class Memoryless:
     """What a mechanism hears that remembers nothing."""
 
+    def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
+        """Nothing to remember."""
+
+    def schedule(self, timer: Timer) -> None:
+        """Nothing to remember."""
+
     def leave(self, timer_id: bytes) -> None:
         """Nothing to forget."""
 
@@ -284,6 +257,11 @@ class Memoryless:
 
     def recount(self, actor: bytes, fires: int) -> None:
         """Nothing to count."""
+
+    def is_watched(self, key: bytes) -> bool:
+        """Nobody watches."""
+        del key
+        return False
 
     def waits_until(self, due: int) -> None:
         """Nothing is remembered, so nothing can be told."""

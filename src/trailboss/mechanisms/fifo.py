@@ -6,17 +6,9 @@ from itertools import chain
 from typing import Final
 
 from trailboss.fees.settlement import Prices
-from trailboss.mechanisms.base import (
-    Charging,
-    Decision,
-    DueTimers,
-    LaneContext,
-    LanePolicy,
-    Memoryless,
-    Phase,
-    Rest,
-    Verdict,
-)
+from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, Memoryless, Phase, Rest, Verdict
+from trailboss.mechanisms.context import LaneContext
+from trailboss.model import calls
 from trailboss.model.decisions import Stop
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.params import ChainParams
@@ -58,6 +50,7 @@ def build_fifo(params: ChainParams) -> Fifo:
             phase=Phase.AFTER_TRANSACTIONS,
             charging=Charging.ALL_FIRST,
             examined_max=params.timers.due_examined_max,
+            calls=frozenset({calls.SCHEDULE, calls.EXTEND, calls.CANCEL, calls.SET_AGENT}),
         )
     )
 

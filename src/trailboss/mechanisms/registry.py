@@ -4,13 +4,18 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from trailboss.mechanisms import fifo, lane
+from trailboss.mechanisms import auction, fifo, globalbox, lane
 from trailboss.mechanisms.base import Mechanism
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError
 
 MECHANISMS: Final[Mapping[str, Callable[[ChainParams], Mechanism]]] = MappingProxyType(
-    {fifo.NAME: fifo.build_fifo, lane.NAME: lane.build_lane}
+    {
+        fifo.NAME: fifo.build_fifo,
+        lane.NAME: lane.build_lane,
+        auction.NAME: auction.build_auction,
+        globalbox.NAME: globalbox.build_globalbox,
+    }
 )
 """Name to factory."""
 

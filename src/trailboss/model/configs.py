@@ -70,11 +70,15 @@ class SchedulerTotals(msgspec.Struct, array_like=True):
 
 
 class JoiningGap(NamedTuple):
-    """Due timers that have yet to join the lane: those from a height and sequence on, up to a last height."""
+    """Due timers that have yet to join: those from a height and sequence on, up to a last height."""
 
     first_height: int
     first_sequence: int
     last_height: int
+
+    def holds(self, height: int, sequence: int) -> bool:
+        """Return whether a due timer of a height and sequence lies in it."""
+        return (self.first_height, self.first_sequence) <= (height, sequence) and height <= self.last_height
 
 
 class LaneState(msgspec.Struct, frozen=True, array_like=True):
@@ -84,12 +88,16 @@ class LaneState(msgspec.Struct, frozen=True, array_like=True):
         basefee: Lane basefee of the next block, base units per cycle.
         previous_tip: Lower median of the tips per cycle that the last block's fires paid; 0 if none fired.
         burned: Base units that the lane basefee has burned since the activation; part of `Economy.burned`.
-        gaps: Which due timers have yet to join the lane, ascending. Decision: D-51.
     """
 
     basefee: bytes
     previous_tip: bytes = bytes(AMOUNT_WIDTH)
     burned: bytes = bytes(AMOUNT_WIDTH)
+
+
+class JoiningGaps(msgspec.Struct, frozen=True, array_like=True):
+    """Which due timers have yet to join, ascending, under a mechanism that they join. Decision: D-51."""
+
     gaps: tuple[JoiningGap, ...] = ()
 
 

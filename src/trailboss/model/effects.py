@@ -41,6 +41,16 @@ class TimerExtended:
 
 
 @dataclass(frozen=True, slots=True)
+class TimerUpdated:
+    """A timer of Globalbox with another payload, gas limit or bid; ``timer`` is its record then.
+
+    Spec: CIP-5old §6.2
+    """
+
+    timer: Timer
+
+
+@dataclass(frozen=True, slots=True)
 class EventEmitted:
     """An event of the actor's own."""
 
@@ -92,6 +102,7 @@ Effect = (
     | TimerCancelled
     | ReservedTimerCancelled
     | TimerExtended
+    | TimerUpdated
     | EventEmitted
     | MessageSent
     | TimerPriorityClamped

@@ -26,6 +26,12 @@ TIMER_ARGUMENT_DEPRECATED: Final = "timer.argument_deprecated"
 LANE_ACTIVATED: Final = "lane.activated"
 AGENT_SET: Final = "gba.set"
 AGENT_FALLBACK: Final = "gba.fallback"
+TIMER_DELAYED: Final = "timer.delayed"
+TIMER_CANCELLED_BY_DELAY: Final = "timer.cancelled_by_delay"
+TIMER_UPDATED: Final = "timer.updated"
+TIMER_QUEUED: Final = "timer.queued"
+TIMER_MATERIALIZED: Final = "timer.materialized"
+TIMER_FIRE_RECEIPT: Final = "TimerFireReceipt"
 
 PROTOCOL_TOPICS: Final = frozenset(
     {
@@ -51,6 +57,12 @@ PROTOCOL_TOPICS: Final = frozenset(
         LANE_ACTIVATED,
         AGENT_SET,
         AGENT_FALLBACK,
+        TIMER_DELAYED,
+        TIMER_CANCELLED_BY_DELAY,
+        TIMER_UPDATED,
+        TIMER_QUEUED,
+        TIMER_MATERIALIZED,
+        TIMER_FIRE_RECEIPT,
     }
 )
 """What the chain says itself; an actor that emits one of them is refused, or nobody could believe an event."""
@@ -61,6 +73,7 @@ TIMER_ENDINGS: Final = {
     TIMER_EXPIRED: "expired",
     TIMER_CANCELLED: "cancelled",
     TIMER_CANCELLED_BY_GOVERNANCE: "cancelled",
+    TIMER_CANCELLED_BY_DELAY: "cancelled",
 }
 """The event that ends a timer, and the path it names; every timer gets exactly one. Decision: D-27, D-35."""
 

@@ -8,10 +8,11 @@ import msgspec
 from trailboss.codec.packing import pack
 from trailboss.crypto.digest import keccak256
 from trailboss.model.configs import AMOUNT_WIDTH, amount_octets
+from trailboss.model.terms import AuctionTerms, GlobalboxTerms
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.units import Cycles, Height
 
-RECORD_VERSION: Final = 2
+RECORD_VERSION: Final = 3
 DEFAULT_HANDLER: Final = "handle_timer"
 NO_FEES: Final = b""
 """Offers what the default agent offers when the timer is due. Decision: D-16."""
@@ -40,7 +41,9 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
         expires_at: Last height at which it may fire.
         schedule_block: Height of the block that scheduled it.
         deferred_for: What it was last told to wait for, a `DeferralReason`; empty while nothing has deferred it.
-        fees: What it offers in the timer lane: `NO_FEES`, `ASK_AGENT`, or its two frozen fees (`freeze_fees`).
+        fees: What it offers in the timer lane: `NO_FEES`, `ASK_AGENT`, or its two frozen fees (`freeze_fees`). In the
+            auction its standing bid, or `ASK_AGENT` before the first.
+        terms: What the auction or Globalbox keeps besides; None under the other mechanisms.
     """
 
     version: int
@@ -57,6 +60,12 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
     schedule_block: Height
     deferred_for: str = ""
     fees: bytes = b""
+    terms: AuctionTerms | GlobalboxTerms | None = None
+
+    @property
+    def target(self) -> bytes:
+        """The actor whose handler it calls, 20 bytes: its owner, unless Globalbox has it call another."""
+        return self.terms.target if isinstance(self.terms, GlobalboxTerms) else self.actor
 
     def frozen_fees(self) -> tuple[int, int] | None:
         """Return max_fee_per_cycle and max_priority_fee_per_cycle; None if they are settled at the fire only."""

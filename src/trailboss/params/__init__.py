@@ -4,23 +4,25 @@
 """
 
 from trailboss.params.loader import load_params, parameter_bounds
+from trailboss.params.mechanisms import AuctionParams, GlobalboxParams, LaneParams
 from trailboss.params.records import (
     CalendarParams,
     ChainParams,
     CostParams,
     FeeParams,
     GovernanceParams,
-    LaneParams,
     LimitParams,
     SourceCostParams,
     TimerParams,
 )
 
 __all__ = [
+    "AuctionParams",
     "CalendarParams",
     "ChainParams",
     "CostParams",
     "FeeParams",
+    "GlobalboxParams",
     "GovernanceParams",
     "LaneParams",
     "LimitParams",

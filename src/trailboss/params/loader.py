@@ -7,13 +7,13 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
 
+from trailboss.params.mechanisms import AuctionParams, GlobalboxParams, LaneParams
 from trailboss.params.records import (
     CalendarParams,
     ChainParams,
     CostParams,
     FeeParams,
     GovernanceParams,
-    LaneParams,
     LimitParams,
     SourceCostParams,
     TimerParams,
@@ -29,6 +29,8 @@ SUBJECTS: Final = MappingProxyType(
         "limits": LimitParams,
         "timers": TimerParams,
         "lane": LaneParams,
+        "auction": AuctionParams,
+        "globalbox": GlobalboxParams,
         "calendar": CalendarParams,
         "costs": CostParams,
         "source": SourceCostParams,
@@ -37,11 +39,40 @@ SUBJECTS: Final = MappingProxyType(
 )
 PRICE_MAX: Final = 2**127 - 1
 """Highest price, base units a unit, so that sums of two still fit 128 bits; other parameters fit 64 bits."""
+_ONE: Final = 1_000_000_000
 HIGHEST: Final = MappingProxyType(
-    {"calendar.ring_size": 2**20, "lane.clamps_gas_limit": 1, "lane.weight_max": 2**32, "lane.elasticity": 2**16}
+    {
+        "calendar.ring_size": 2**20,
+        "lane.clamps_gas_limit": 1,
+        "lane.weight_max": 2**32,
+        "lane.elasticity": 2**16,
+        "auction.decay": _ONE,
+        "auction.weight_max": _ONE,
+        "auction.delay_action": 2,
+        "globalbox.age_weight": 2**63,
+        "globalbox.bid_weight": 2**32,
+        "globalbox.bid_min": 2**32 - 1,
+        "globalbox.bid_max": 2**32 - 1,
+        "globalbox.watch_keys_max": 64,
+        "globalbox.watch_key_bytes_max": 1_044,
+        "globalbox.client_nonce_bytes_max": 256,
+        "globalbox.shards": 1_024,
+    }
 )
 """Parameters with a bound of their own: the ring has a slot in memory for each of its heights."""
-MAY_BE_ZERO: Final = frozenset({"costs", "source", "lane.activation_height", "lane.clamps_gas_limit"})
+MAY_BE_ZERO: Final = frozenset(
+    {
+        "costs",
+        "source",
+        "lane.activation_height",
+        "lane.clamps_gas_limit",
+        "auction.decay",
+        "auction.delay_action",
+        "auction.delay_penalty_cycles",
+        "globalbox.bid_weight",
+        "globalbox.bid_min",
+    }
+)
 """Subjects whose numbers are prices, and the parameters that can be off; every other one is at least one."""
 
 

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from trailboss.params.mechanisms import AuctionParams, GlobalboxParams, LaneParams
 from trailboss.primitives.errors import ConfigurationError
+from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cells, Cycles, Price
 
 
@@ -94,52 +96,6 @@ class TimerParams:
     """Bytes of a timer id wherever one is given. Spec: CIP-5 §3.1."""
     handler_bytes_max: int
     """UTF-8 bytes of a handler's name. Spec: CIP-5 §4.2."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneParams:
-    """The timer lane of CIP-1 v3: its market, its agents and its fairness. Spec: CIP-1v3."""
-
-    activation_height: int
-    """First block under the lane's rules; 0 is never. Spec: CIP-1v3 §13.2. Decision: D-34."""
-    max_cycles_per_fire: Cycles
-    """Cycles one fire may use in the lane. Spec: CIP-1v3 §10."""
-    clamps_gas_limit: int
-    """1 holds timers from before the activation to that cap, 0 leaves those above it waiting. Decision: D-13."""
-    alpha: int
-    """Divisor of the relative distance from the target: 1 clips as written, 8 scales as EIP-1559. Decision: D-15."""
-    max_change_denominator: int
-    """The lane basefee moves by at most one part in this many a block. Spec: CIP-1v3 §5."""
-    elasticity: int
-    """The lane is this many times the use it aims at. Spec: CIP-1v3 §5."""
-    basefee_min: Price
-    """Floor of the lane basefee, base units per cycle. Decision: D-15."""
-    basefee_max: Price
-    """Ceiling of the lane basefee, base units per cycle; keeps every product within its width."""
-    joined_max: int
-    """Due timers that join the lane in one block; the rest join later. Decision: D-51."""
-    passed_over_max: int
-    """Timers that one block passes over because they do not fit what is left of the lane. Decision: D-54."""
-    gba_cycles_max: Cycles
-    """Cycles of one question to a gas bidding agent. Decision: D-17."""
-    gba_cycles_per_block: Cycles
-    """Cycles of all questions of one block. Decision: D-17."""
-    fairness_window_blocks: int
-    """Blocks whose fires count into W(actor). Spec: CIP-1v3 §8."""
-    window_blocks_left_max: int
-    """Blocks that leave the window in one block at most, so that shortening it is no stall. Decision: D-52."""
-    weight_min: int
-    """Least W(actor), in parts of 10⁻⁹. Spec: CIP-1v3 §8. Decision: D-11."""
-    weight_max: int
-    """Greatest W(actor), in parts of 10⁻⁹. Spec: CIP-1v3 §8. Decision: D-11."""
-    tier_economy: int
-    """Multiplier of PriorityTier.ECONOMY, in parts of `FeeParams.lane_multiplier_unit`. Spec: CIP-1v3 §7.3."""
-    tier_standard: int
-    """Multiplier of PriorityTier.STANDARD, in the same parts. Spec: CIP-1v3 §7.3."""
-    tier_fast: int
-    """Multiplier of PriorityTier.FAST, in the same parts. Spec: CIP-1v3 §7.3."""
-    tier_urgent: int
-    """Multiplier of PriorityTier.URGENT, in the same parts. Spec: CIP-1v3 §7.3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,6 +226,8 @@ class GovernanceParams:
     """Number of BASEFEE_SYSTEM_ACTOR, owner of TimerConfig and BasefeeConfig. Spec: CIP-5 §6.4."""
     governance_actor: int
     """Number of the governance actor, emitter of its events."""
+    escrow_actor: int
+    """Number of the account that holds what mailbox entries of Globalbox have been paid. Decision: D-63."""
     genesis_timestamp_ms: int
     """Timestamp of block 0, milliseconds since 1970."""
     block_interval_ms: int
@@ -286,6 +244,8 @@ class ChainParams:
     limits: LimitParams
     timers: TimerParams
     lane: LaneParams
+    auction: AuctionParams
+    globalbox: GlobalboxParams
     calendar: CalendarParams
     costs: CostParams
     source: SourceCostParams
@@ -333,7 +293,40 @@ def check_relations(params: ChainParams) -> None:
         ("lane.gba_cycles_max", lane.gba_cycles_max, params.costs.frame_base, "costs.frame_base"),
         ("lane.gba_cycles_per_block", lane.gba_cycles_per_block, lane.gba_cycles_max, "lane.gba_cycles_max"),
         ("lane.weight_max", lane.weight_max, lane.weight_min, "lane.weight_min"),
+        *_auction_relations(params),
+        *_globalbox_relations(params),
     )
     for path, value, least, rule in rules:
         if value < least:
             raise ConfigurationError(f"{path} = {value} is too small: it must be at least {rule} = {least}")
+
+
+def _auction_relations(params: ChainParams) -> tuple[tuple[str, int, int, str], ...]:
+    """Return (parameter, its value, the least value it may have, what that is) of the auction."""
+    auction, timers, frame = params.auction, params.timers, params.costs.frame_base
+    return (
+        ("auction.budget_cycles", auction.budget_cycles, timers.max_cycles_per_fire, "timers.max_cycles_per_fire"),
+        ("auction.gba_cycles_max", auction.gba_cycles_max, frame, "costs.frame_base"),
+        (
+            "auction.gba_cycles_per_block",
+            auction.gba_cycles_per_block,
+            auction.gba_cycles_max,
+            "auction.gba_cycles_max",
+        ),
+        ("auction.weight_start", auction.weight_start, auction.weight_min, "auction.weight_min"),
+        ("auction.weight_max", auction.weight_max, auction.weight_start, "auction.weight_start"),
+        ("auction.weight_max", auction.weight_max, auction.starvation_floor, "auction.starvation_floor"),
+    )
+
+
+def _globalbox_relations(params: ChainParams) -> tuple[tuple[str, int, int, str], ...]:
+    """The same of Globalbox."""
+    box, timers = params.globalbox, params.timers
+    return (
+        ("globalbox.max_fires_per_block", box.max_fires_per_block, box.max_fires_per_target, "its share per target"),
+        ("globalbox.min_gas_limit", box.min_gas_limit, params.costs.frame_base, "costs.frame_base"),
+        ("timers.max_cycles_per_fire", timers.max_cycles_per_fire, box.min_gas_limit, "globalbox.min_gas_limit"),
+        ("globalbox.bid_max", box.bid_max, box.bid_min, "globalbox.bid_min"),
+        ("globalbox.watch_key_bytes_max", box.watch_key_bytes_max, Address.WIDTH, "the bytes of an address"),
+        ("globalbox.hits_max", box.hits_max, box.max_fires_per_block + 1, "globalbox.max_fires_per_block + 1"),
+    )

@@ -84,7 +84,10 @@ class RejectionReason(Enum):
         1205, "forbidden", "this frame may not do that", "do it from a frame that may: not read-only, not too deep"
     )
     UNSUPPORTED = _Rule(
-        1209, "unsupported", "this host does not implement the call; the seeds do not need it", "do without it here"
+        1209,
+        "unsupported",
+        "a host call is there if the seeds need it and, for one about timers, if the chain's mechanism has it",
+        "use a call that is there",
     )
     PVM_ERROR = _Rule(1210, "pvm_error", "an exception that leaves a handler reverts its frame", "handle the exception")
     UNAUTHORIZED = _Rule(
@@ -137,6 +140,30 @@ class RejectionReason(Enum):
         "timer_arg_deprecated",
         "the lane has no bids: what a timer offers is max_fee_per_cycle and max_priority_fee_per_cycle",
         "leave the argument out",
+    )
+    ERR_INVALID_PARAM = _Rule(
+        1511, "ERR_INVALID_PARAM", "Globalbox checks what a timer is set with", "pass a value that the rule allows"
+    )
+    ERR_TARGET_NOT_FOUND = _Rule(
+        1512, "ERR_TARGET_NOT_FOUND", "a timer of Globalbox calls an actor that is there", "deploy the target first"
+    )
+    ERR_TIMER_NOT_FOUND = _Rule(
+        1513,
+        "ERR_TIMER_NOT_FOUND",
+        "only a timer of this owner and target can be changed",
+        "check target and timer_id; an ended timer is forgotten after a while",
+    )
+    ERR_QUOTA_EXCEEDED = _Rule(
+        1514,
+        "ERR_QUOTA_EXCEEDED",
+        "owners and targets hold a bounded number of live timers",
+        "cancel timers or wait for them to fire",
+    )
+    ERR_UNSUPPORTED_TIMER_TYPE = _Rule(
+        1515,
+        "ERR_UNSUPPORTED_TIMER_TYPE",
+        "a timer fires at a block height or at a change of state; there is no clock",
+        "give a height, or the keys to watch",
     )
     INVALID_PARAMETER = _Rule(
         1601,

@@ -44,6 +44,11 @@ HEIGHT_WIDTH: Final = 8
 TIMER_ID_START: Final = 1 + HEIGHT_WIDTH
 """Where the id begins in a full timer key, behind namespace and height."""
 
+ENDED_NUMBERS: Final = 2**62
+"""Where the ended timers begin in the mailbox's namespace, behind the messages; no chain numbers 2**62 of either."""
+FIRE_NUMBERS: Final = 2**63
+"""Where the materialized fires begin, behind them."""
+
 _ADDRESS_END: Final = 21
 _MAJOR_END: Final = 9
 _NO_MINOR: Final = bytes(32)
@@ -114,6 +119,16 @@ def mailbox_key(major: int, minor: bytes = _NO_MINOR) -> bytes:
         minor: What they are ordered by next, 32 bytes; the mailbox needs none.
     """
     return MAILBOX + major.to_bytes(8, "big") + minor
+
+
+def fire_key(deliver_seq: int) -> bytes:
+    """Return the key of the materialized fire of that number, apart from the messages. Spec: CIP-5old §9.1."""
+    return mailbox_key(FIRE_NUMBERS | deliver_seq)
+
+
+def ended_key(number: int) -> bytes:
+    """Return the key of the ended timer of that number. Decision: D-64."""
+    return mailbox_key(ENDED_NUMBERS | number)
 
 
 def mailbox_major(key: bytes) -> int:

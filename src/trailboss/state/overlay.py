@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final
 
 from trailboss.primitives.errors import InvariantError
-from trailboss.state.keys import STORAGE_BYTE, TRANSIENT_BYTE, storage_key
+from trailboss.state.keys import STORAGE_BYTE, TRANSIENT_BYTE, storage_address, storage_key
 from trailboss.state.slots import SlotChanges, decode_slot
 from trailboss.state.store import KeyValue
 
@@ -82,9 +82,8 @@ class Overlay:
         Raises:
             InvariantError: If nothing as late as the mark has been written: the overlay has gone back before it.
         """
+        self._check_mark(mark)
         log, table = self._log, self._table
-        if not 0 <= mark <= len(log):
-            raise InvariantError(f"mark {mark} is void: the overlay holds {len(log)} writes")
         if mark < self._slots_noted:
             self._slots_undone += (key for key, _ in log[mark : self._slots_noted] if key[0] == STORAGE_BYTE)
             self._slots_noted = mark
@@ -119,6 +118,31 @@ class Overlay:
             key: value for key, value in self._table.items() if key[0] != TRANSIENT_BYTE and value != read_base(key)
         }
 
+    def changed_slots(self, mark: int = 0) -> list[tuple[bytes, bytes]]:
+        """Return address and name of every slot whose value is not what it was at a mark, ascending.
+
+        Args:
+            mark: As of when; 0 compares with the committed values.
+
+        Complexity: O(writes since, and the changed slots sorted).
+
+        Raises:
+            InvariantError: If nothing as late as the mark has been written.
+        """
+        self._check_mark(mark)
+        before: dict[bytes, bytes | None] = {}
+        for key, old in self._log[mark:]:
+            if key[0] == STORAGE_BYTE and key not in before:
+                before[key] = self._read_base(key) if old is _ABSENT else old
+        changed: list[tuple[bytes, bytes]] = []
+        for key, old_record in before.items():
+            records = (self.read(key), old_record)
+            if records[0] != records[1]:
+                # At least one of the two is there, and both would name the same slot.
+                name, _ = decode_slot(next(record for record in records if record is not None))
+                changed.append((storage_address(key), name))
+        return sorted(changed)
+
     def scan(self, address: bytes, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         """Return name and value of an actor's first slots whose names begin with ``prefix``, ascending by name.
 
@@ -135,6 +159,10 @@ class Overlay:
         names = self._slots.scan(address, self._base.slot_names(address), prefix, limit)
         records = (self.read(storage_key(address, name)) for name in names)
         return [decode_slot(record) for record in records if record is not None]
+
+    def _check_mark(self, mark: int) -> None:
+        if not 0 <= mark <= len(self._log):
+            raise InvariantError(f"mark {mark} is void: the overlay holds {len(self._log)} writes")
 
     def _note_slots(self) -> None:
         """Let the slot changes catch up with the log."""

@@ -9,6 +9,7 @@ import pytest
 from trailboss.chain.views import Event
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.agents import read_bid
+from trailboss.execution.lane import TIP
 from trailboss.model.decisions import ExaminedTimer, FeeSource
 from trailboss.model.timers import ASK_AGENT, NO_FEES
 from trailboss.testing import ActorHandle, LocalChain
@@ -22,7 +23,7 @@ FAIR = {"max_fee_per_cycle": 5_000, "max_priority_fee_per_cycle": 300}
 def answered(**fees: Any) -> tuple[int, int] | None:
     """Read a fair bid with some fees changed; None leaves a fee out."""
     bid = {name: fee for name, fee in (FAIR | fees).items() if fee is not None}
-    return read_bid(encode_canonical(bid), CELL_BASEFEE)
+    return read_bid(encode_canonical(bid), CELL_BASEFEE, TIP)
 
 
 @pytest.mark.spec("L-20")
@@ -109,7 +110,7 @@ def test_answer_is_no_bid_when_a_fee_is_missing_or_wrong(fees: dict[str, Any]) -
 )
 def test_answer_is_no_bid_when_it_is_no_canonical_map_of_fees(answer: bytes) -> None:
     """Whatever bytes an agent returns: they are no bid, and nothing breaks."""
-    assert read_bid(answer, CELL_BASEFEE) is None
+    assert read_bid(answer, CELL_BASEFEE, TIP) is None
 
 
 # Through a chain
@@ -213,7 +214,7 @@ def test_agent_is_told_the_prices_of_its_block(scene: Scene) -> None:
     """All eight facts, and no others; the answer is the question itself, which is no bid."""
     told: list[Any] = []
 
-    def keep(answer: bytes, _: int) -> None:
+    def keep(answer: bytes, *_: object) -> None:
         told.append(decode_canonical(answer))
 
     scene.call(scene.agent, "misbehave", b"echo")

@@ -10,19 +10,12 @@ import pytest
 
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.mechanisms import registry
-from trailboss.mechanisms.base import (
-    Charging,
-    Decision,
-    DueTimers,
-    LaneContext,
-    LanePolicy,
-    Memoryless,
-    Phase,
-    Rest,
-    Verdict,
-)
+from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, Memoryless, Phase, Rest, Verdict
+from trailboss.mechanisms.context import LaneContext
+from trailboss.mechanisms.fifo import build_fifo
 from trailboss.model.decisions import Stop
 from trailboss.model.timers import DeferralReason, Timer
+from trailboss.params import load_params
 from trailboss.testing import ActorHandle, LocalChain
 
 CBY = 10**9
@@ -133,7 +126,8 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Start:
     """Return what starts a chain that charges timers in turn, and returns an actor on it."""
 
     def started(value: int = 100 * CBY, *, phase: Phase = Phase.AFTER_TRANSACTIONS, **changes: object) -> ActorHandle:
-        policy = LanePolicy(phase=phase, charging=Charging.IN_TURN, examined_max=100)
+        calls = build_fifo(load_params()).policy.calls
+        policy = LanePolicy(phase=phase, charging=Charging.IN_TURN, examined_max=100, calls=calls)
         rows = {**registry.MECHANISMS, "all_fire": lambda _: AllFire(policy=policy, **changes)}
         monkeypatch.setattr(registry, "MECHANISMS", rows)
         chain = LocalChain(mechanism="all_fire")

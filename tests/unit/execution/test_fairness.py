@@ -42,22 +42,20 @@ class Window(Memoryless):
     overlay: Overlay = field(default_factory=lambda: Overlay(MemoryStore()))
     heard: list[tuple[bytes, int]] = field(default_factory=list)
 
-    def session(self, height: int, fires: Fires) -> Any:
+    def session(self, height: int) -> Any:
         lane = SimpleNamespace(fairness_window_blocks=self.window, window_blocks_left_max=self.left_max)
         rules = SimpleNamespace(params=SimpleNamespace(lane=lane))
         context = SimpleNamespace(height=height, rules=rules)
-        return SimpleNamespace(
-            context=context, overlay=self.overlay, ledger=Ledger(self.overlay), fires=fires, follower=self
-        )
+        return SimpleNamespace(context=context, overlay=self.overlay, ledger=Ledger(self.overlay), follower=self)
 
     def recount(self, actor: bytes, fires: int) -> None:
         self.heard.append((actor, fires))
 
     def block(self, height: int, fires: Fires | None = None) -> FairnessTotals:
         """Go through one block, and return the sums that its selection sees."""
-        session = self.session(height, fires or {})
+        session = self.session(height)
         seen = leave_window(session)
-        count_fires(session)
+        count_fires(session, fires or {})
         return seen
 
     def counts(self) -> Fires:

@@ -1,4 +1,4 @@
-"""Joining the lane: who joins in which block, worked by hand and against a plain list of who has joined."""
+"""Joining: who joins in which block, worked by hand and against a plain list of who has joined."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -9,20 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trailboss.execution.joining import join_timers
-from trailboss.model.configs import JoiningGap
-from trailboss.primitives.errors import InvariantError
+from trailboss.governance.rules import JOINING_KEY
+from trailboss.model.configs import JoiningGap, JoiningGaps, decode_record
+from trailboss.state.overlay import Overlay
+from trailboss.state.store import MemoryStore
 
 Row = tuple[int, int, bytes]
 
 
 class Heights:
-    """The due timers of a chain, and the lane's gaps from block to block; a timer is its own record."""
+    """The due timers of a chain, and the gaps from block to block; a timer is its own record."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.rows: list[Row] = []
         self.gaps: tuple[JoiningGap, ...] | None = None
-        self.now = 0
 
     def place(self, height: int, count: int = 1) -> None:
         for _ in range(count):
@@ -38,13 +39,16 @@ class Heights:
 
     def block(self, height: int) -> tuple[list[int], list[int]]:
         """Return the sequences of those that have joined before, and of those that join in the block of a height."""
-        self.now = height
-        lane = SimpleNamespace(is_new=self.gaps is None, state=SimpleNamespace(gaps=self.gaps or ()))
-        context = SimpleNamespace(height=height, rules=SimpleNamespace(lane=lane))
-        session: Any = SimpleNamespace(context=context, queue=self, gaps=())
+        context = SimpleNamespace(height=height, rules=SimpleNamespace(gaps=self.gaps))
+        overlay = Overlay(MemoryStore())
+        session: Any = SimpleNamespace(context=context, queue=self, gaps=(), overlay=overlay)
         timers = join_timers(session, self.most)
         waiting = list(timers.waiting)
-        self.gaps = session.gaps
+        written = overlay.read(JOINING_KEY)
+        assert (written is None) == (session.gaps == self.gaps)
+        if written is not None:
+            self.gaps = decode_record(written, JoiningGaps).gaps
+        assert session.gaps == self.gaps
         return waiting, list(timers.joining)
 
 
@@ -172,11 +176,3 @@ def test_who_has_joined_is_what_a_plain_list_says(before: Any, after: Any, most:
         for ahead, count in placed:
             heights.place(now + ahead, count)
         heights.cancel(*(sequence for sequence in cancelled if sequence < len(heights.rows)))
-
-
-def test_joining_is_refused_when_the_lane_is_not_active() -> None:
-    """A mechanism with an index would otherwise be offered nobody, without a word."""
-    context = SimpleNamespace(height=7, rules=SimpleNamespace(lane=None))
-    session: Any = SimpleNamespace(context=context)
-    with pytest.raises(InvariantError, match=r"^timers are to join the lane in block 7, in which it is not active$"):
-        join_timers(session, 3)

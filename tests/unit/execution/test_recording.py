@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from trailboss.mechanisms import registry
-from trailboss.mechanisms.base import Charging, Decision, DueTimers, LaneContext, LanePolicy, Phase, Rest, Verdict
+from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, Phase, Rest, Verdict
+from trailboss.mechanisms.context import LaneContext
 from trailboss.mechanisms.fifo import FifoSelection, build_fifo
 from trailboss.model.decisions import DecisionRecord, FeeSource, Stop
 from trailboss.model.timers import DeferralReason
@@ -191,7 +192,13 @@ class Runners:
     """The mechanism of `WithRunnersUp`, with an index."""
 
     name = "runners"
-    policy = LanePolicy(phase=Phase.AFTER_TRANSACTIONS, charging=Charging.ALL_FIRST, examined_max=10, joined_max=7)
+    policy = LanePolicy(
+        phase=Phase.AFTER_TRANSACTIONS,
+        charging=Charging.ALL_FIRST,
+        examined_max=10,
+        joined_max=7,
+        calls=build_fifo(load_params()).policy.calls,
+    )
 
     def __init__(self) -> None:
         self.fifo = build_fifo(load_params())

@@ -14,6 +14,7 @@ from trailboss.execution.settling import commit_effects
 from trailboss.fees.settlement import Prices
 from trailboss.governance.rules import LANE_KEY, read_rules
 from trailboss.mechanisms.base import Memoryless
+from trailboss.mechanisms.lane.mechanism import build_lane
 from trailboss.model.actors import Account
 from trailboss.model.blocks import Origin
 from trailboss.model.configs import LaneState, amount_octets, encode_record
@@ -55,6 +56,9 @@ def scope(active: int = 1, *, median: int = MEDIAN, agent: bytes = b"", **overri
         proposer=PERSON,
         parent_cycles_used=7_000_000,
         rules=read_rules(params, overlay.read, HEIGHT),
+        parent_state_root=bytes(32),
+        mechanism="lane",
+        calls=build_lane(params).policy.calls,
     )
     queue = TimerQueue(params.calendar, StoredTimers(store))
     session = BlockSession(context, overlay, Ledger(overlay), queue, None, Memoryless())

@@ -10,8 +10,21 @@ from trailboss.governance.apply import (
     update_lane_multipliers,
     update_timer_config,
 )
-from trailboss.governance.rules import ACTIVATION, DEPLOYERS_KEY, GOVERNED, Rules, read_rules, with_param
-from trailboss.model.configs import BasefeeConfig, LaneMultipliers, TimerConfig, amount_octets
+from trailboss.governance.rules import (
+    ACTIVATION,
+    AUCTION_KEY,
+    DEPLOYERS_KEY,
+    EPOCHAL,
+    GLOBALBOX_KEY,
+    GOVERNED,
+    RESCALE_WEIGHTS,
+    Rules,
+    read_rules,
+    with_param,
+)
+from trailboss.model.auction import SCORE_UNIT, AuctionState
+from trailboss.model.configs import BasefeeConfig, LaneMultipliers, TimerConfig, amount_octets, encode_record
+from trailboss.model.globalbox import GlobalboxState
 from trailboss.model.transactions import (
     SetGovParam,
     UpdateBasefeeConfig,
@@ -41,8 +54,12 @@ GBA, GBA_BLOCK = b"system:cip1:gba_max_cycles", b"system:cip1:gba_cycles_per_blo
 TIERS = tuple(
     b"system:cip1:priority_tier_multipliers." + name for name in (b"economy", b"standard", b"fast", b"urgent")
 )
-SWITCHES = (ACTIVATION, CLAMPS)
-"""Parameters that are off by default, and can be 0."""
+AUCTION_WEIGHT_MAX, DELAY_ACTION = b"system:auction:weight_max", b"system:auction:delay_action"
+SWITCHES = (ACTIVATION, CLAMPS, DELAY_ACTION, b"system:auction:decay", b"system:auction:delay_penalty_cycles")
+"""Parameters that can be 0."""
+BID_MAX = b"system:globalbox:bid_max"
+SOUND = {ACTIVATION: 10**6, CLAMPS: 1, AUCTION_WEIGHT_MAX: 900_000_000, DELAY_ACTION: 2, BID_MAX: 5}
+"""Values of parameters that can be neither doubled nor one more than their default."""
 GC_PRICE = b"system:timers:gc_cycles_per_timer"
 
 
@@ -55,6 +72,13 @@ def overlay() -> Overlay:
     store = MemoryStore()
     store.commit(0, {DEPLOYERS_KEY: bytes(DEPLOYER)})
     return Overlay(store)
+
+
+def chain_for(overlay: Overlay, key: bytes) -> Overlay:
+    """Return the state of a chain on which a governed parameter means something."""
+    if GOVERNED[key][0] == "auction":
+        overlay.write(AUCTION_KEY, encode_record(AuctionState()))
+    return overlay
 
 
 def in_force(overlay: Overlay, height: int = HEIGHT) -> Rules:
@@ -207,8 +231,9 @@ def test_lane_multipliers_are_refused_when_one_is_zero(overlay: Overlay, positio
 @pytest.mark.parametrize("key", sorted(GOVERNED))
 def test_parameter_is_stored_and_told_when_it_is_sound(overlay: Overlay, key: bytes) -> None:
     """Twice the default goes with everything else; a height far ahead, and a switch turned on, do too."""
+    overlay = chain_for(overlay, key)
     subject, field = GOVERNED[key]
-    value = {ACTIVATION: 10**6, CLAMPS: 1}.get(key) or 2 * getattr(getattr(PARAMS, subject), field)
+    value = SOUND.get(key) or 2 * getattr(getattr(PARAMS, subject), field)
     event = set_parameter(overlay, in_force(overlay), SetGovParam(key, number(value)))
     assert (event.name, event.emitter) == ("parameter.set", system_address(9))
     assert decode_canonical(event.data) == {"key": key, "value": value}
@@ -232,7 +257,8 @@ def test_parameter_is_refused_when_its_value_is_not_eight_bytes(overlay: Overlay
 
 @pytest.mark.parametrize("key", sorted(GOVERNED.keys() - set(SWITCHES)))
 def test_parameter_is_refused_when_its_value_is_zero(overlay: Overlay, key: bytes) -> None:
-    """None of them can be nothing, but for the two that can be off."""
+    """None of them can be nothing, but for those that can be off."""
+    overlay = chain_for(overlay, key)
     refused = refusal(overlay, set_parameter, SetGovParam(key, number(0)))
     assert refused.what.startswith(f"{key.decode()} = 0 must be within 1..=")
     assert refused.context == {"parameter": key.decode(), "value": "0"}
@@ -258,9 +284,10 @@ def test_parameter_is_refused_when_it_is_above_its_greatest_value(
 @pytest.mark.parametrize("key", sorted(GOVERNED))
 def test_parameter_changes_nothing_else_when_it_is_set(overlay: Overlay, key: bytes) -> None:
     """Each key has a parameter of its own, and the parameter follows from the key's value alone."""
+    overlay = chain_for(overlay, key)
     subject, field = GOVERNED[key]
     before = in_force(overlay).params
-    value = {ACTIVATION: 10**6, CLAMPS: 1}.get(key) or getattr(getattr(before, subject), field) + 1
+    value = SOUND.get(key) or getattr(getattr(before, subject), field) + 1
     govern(overlay, key, value)
     assert in_force(overlay).params == with_param(before, subject, field, value)
     assert in_force(overlay).params != before
@@ -391,3 +418,57 @@ def test_lane_is_held_to_the_stored_timer_config_when_there_is_one(overlay: Over
     assert "gc_cycles_per_block = 200" in refused.what
     update_timer_config(overlay, in_force(overlay), UpdateTimerConfig(1, 20_000, 3, 4, 200))
     set_parameter(overlay, in_force(overlay), SetGovParam(LANE, number(20_000)))
+
+
+QUOTA = b"system:globalbox:max_fires_per_block"
+
+
+@pytest.mark.spec("G-19")
+@pytest.mark.parametrize("key", sorted(EPOCHAL))
+def test_parameter_of_globalbox_changes_with_the_next_governance_epoch(overlay: Overlay, key: bytes) -> None:
+    """It stays as it is to the last block of the epoch; the event says from when on it is another."""
+    overlay.write(GLOBALBOX_KEY, encode_record(GlobalboxState()))
+    subject, field = EPOCHAL[key]
+    before = getattr(getattr(PARAMS, subject), field)
+    begins = (HEIGHT // PARAMS.globalbox.epoch_blocks + 1) * PARAMS.globalbox.epoch_blocks
+    event = set_parameter(overlay, in_force(overlay), SetGovParam(key, number(SOUND.get(key, before + 1))))
+    assert decode_canonical(event.data) == {"key": key, "value": SOUND.get(key, before + 1), "height": begins}
+    for height, value in ((HEIGHT + 1, before), (begins - 1, before), (begins, SOUND.get(key, before + 1))):
+        assert getattr(getattr(in_force(overlay, height).params, subject), field) == value
+
+
+@pytest.mark.spec("G-19")
+def test_last_vote_of_a_governance_epoch_counts(overlay: Overlay) -> None:
+    """What is in force until the epoch ends does not change with how often the vote does."""
+    overlay.write(GLOBALBOX_KEY, encode_record(GlobalboxState()))
+    before, length = PARAMS.globalbox.max_fires_per_block, PARAMS.globalbox.epoch_blocks
+    for value in (before + 5, before + 9):
+        govern(overlay, QUOTA, value)
+        assert in_force(overlay).params.globalbox.max_fires_per_block == before
+    assert in_force(overlay, length).params.globalbox.max_fires_per_block == before + 9
+    # A vote of the next epoch stands on what that one has brought.
+    govern(overlay, QUOTA, before + 2, length + 1)
+    assert in_force(overlay, length + 2).params.globalbox.max_fires_per_block == before + 9
+    assert in_force(overlay, 2 * length).params.globalbox.max_fires_per_block == before + 2
+
+
+@pytest.mark.parametrize("key", [AUCTION_WEIGHT_MAX, BID_MAX])
+def test_parameter_is_refused_on_a_chain_of_another_mechanism(overlay: Overlay, key: bytes) -> None:
+    """It would be stored and never mean anything."""
+    name = "auction" if key == AUCTION_WEIGHT_MAX else "Globalbox"
+    refused = refusal(overlay, set_parameter, SetGovParam(key, number(5)))
+    assert refused.what == f"{key.decode()} = 5 must be left alone: this chain has no {name}"
+
+
+@pytest.mark.spec("A-12")
+def test_weights_are_rescaled_in_order_only_where_there_are_weights(overlay: Overlay) -> None:
+    """Every factor is kept, 0 too, which resets; one above ten, or on a chain without an auction, is refused."""
+    assert "this chain has no auction" in refusal(overlay, set_parameter, SetGovParam(RESCALE_WEIGHTS, number(1))).what
+    overlay.write(AUCTION_KEY, encode_record(AuctionState()))
+    govern(overlay, RESCALE_WEIGHTS, 10 * SCORE_UNIT)
+    govern(overlay, RESCALE_WEIGHTS, 0)
+    beyond = SetGovParam(RESCALE_WEIGHTS, number(10 * SCORE_UNIT + 1))
+    assert f"within 0..={10 * SCORE_UNIT}" in refusal(overlay, set_parameter, beyond).what
+    auction = in_force(overlay).auction
+    assert auction is not None
+    assert auction.rescales == (10 * SCORE_UNIT, 0)

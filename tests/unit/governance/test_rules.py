@@ -10,6 +10,7 @@ from trailboss.governance.rules import (
     BASEFEES_KEY,
     DEPLOYERS_KEY,
     GOVERNED,
+    JOINING_KEY,
     LANE_KEY,
     LANE_MULTIPLIERS,
     TIMER_CONFIG,
@@ -23,6 +24,7 @@ from trailboss.model.configs import (
     BasefeeConfig,
     Basefees,
     JoiningGap,
+    JoiningGaps,
     LaneMultipliers,
     LaneState,
     TimerConfig,
@@ -106,7 +108,7 @@ def test_parameter_has_its_stored_value_when_governance_has_set_it(name: bytes) 
     """Each key sets exactly its parameter."""
     subject, field = GOVERNED[name]
     state = {system_slot_key(PARAMS, name): encode_slot(name, (12_345).to_bytes(8, "big"))}
-    changed = governed_params(PARAMS, state.get)
+    changed = governed_params(PARAMS, state.get, HEIGHT)
     assert getattr(getattr(changed, subject), field) == 12_345
     assert replace(changed, **{subject: getattr(PARAMS, subject)}) == PARAMS
 
@@ -231,6 +233,7 @@ def test_basefees_do_not_rest_while_the_lane_has_something_to_write() -> None:
     assert read_rules(at_its_floor, {}.get, HEIGHT - 1).basefees_rest()
     assert not rest(LaneState(amount_octets(floor + 1)))
     assert not rest(LaneState(amount_octets(floor), amount_octets(1)))
-    assert not rest(LaneState(amount_octets(floor), gaps=(JoiningGap(7, 3, 7),)))
+    assert not rest(LaneState(amount_octets(floor)), {JOINING_KEY: encode_record(JoiningGaps((JoiningGap(7, 3, 7),)))})
+    assert rest(LaneState(amount_octets(floor)), {JOINING_KEY: encode_record(JoiningGaps())})
     assert rest(LaneState(amount_octets(floor), burned=amount_octets(10**30)))
     assert not rest(LaneState(amount_octets(floor)), basefees(10_001))

@@ -12,7 +12,8 @@ from random import Random
 import msgspec
 
 from trailboss.fees.settlement import Prices
-from trailboss.mechanisms.base import Bid, Decision, DueTimers, Follower, LaneContext, LaneMarket, Rest, Verdict
+from trailboss.mechanisms.base import Decision, DueTimers, Follower, Rest, Verdict
+from trailboss.mechanisms.context import Bid, LaneContext, LaneMarket
 from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource, Stop
 from trailboss.model.timers import ASK_AGENT, NO_FEES, RECORD_VERSION, DeferralReason, Timer
 

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from trailboss.fees.settlement import Prices, max_cost
-from trailboss.mechanisms.base import Charging, Decision, DueTimers, LaneContext, Phase, Rest, Verdict
+from trailboss.mechanisms.base import Charging, Decision, DueTimers, Phase, Rest, Verdict
+from trailboss.mechanisms.context import LaneContext
 from trailboss.mechanisms.fifo import build_fifo
 from trailboss.model.decisions import FeeSource, Stop
 from trailboss.model.timers import RECORD_VERSION, DeferralReason, Timer

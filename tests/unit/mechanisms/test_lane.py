@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from tests.unit.mechanisms.lane_worlds import WHOLE, Terms, World, due, make_timers
-from trailboss.mechanisms.base import Bid, Charging, Decision, DueTimers, Phase
+from trailboss.mechanisms.base import Charging, Decision, DueTimers, Phase
+from trailboss.mechanisms.context import Bid
 from trailboss.mechanisms.lane import Lane, build_lane
 from trailboss.mechanisms.lane.selection import LaneSelection
 from trailboss.model.decisions import FeeSource, Stop

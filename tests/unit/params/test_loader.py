@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from trailboss.params import load_params, parameter_bounds
-from trailboss.params.loader import PRICE_MAX, SUBJECTS
+from trailboss.params.loader import HIGHEST, MAY_BE_ZERO, PRICE_MAX, SUBJECTS
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import U64_MAX
 
@@ -50,13 +50,13 @@ def test_mainnet_holds_the_lanes_numbers_of_the_text_when_loaded() -> None:
 
 def test_bounds_are_those_that_loading_holds_a_parameter_to() -> None:
     """For each parameter: at its least and greatest value no bound refuses it, one beyond it does."""
-    off = {"lane.activation_height", "lane.clamps_gas_limit"}
     for subject, record in SUBJECTS.items():
         for field in fields(record):
             path = f"{subject}.{field.name}"
             least, most = parameter_bounds(subject, field.name)
-            assert least == (0 if subject in ("costs", "source") or path in off else 1), path
-            assert most in (1, 2**16, 2**20, 2**32, U64_MAX, PRICE_MAX), path
+            assert least == (0 if MAY_BE_ZERO & {subject, path} else 1), path
+            assert most == HIGHEST.get(path, most), path
+            assert path in HIGHEST or most in (U64_MAX, PRICE_MAX), path
             for value, words in ((least - 1, f"must be an integer of at least {least}"), (most + 1, f"at most {most}")):
                 with pytest.raises(ConfigurationError, match=words) as refusal:
                     load_params(overrides={path: value})

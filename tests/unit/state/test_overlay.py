@@ -112,3 +112,40 @@ def test_scan_shows_the_slots_of_the_mark_when_reverted_between_scans(overlay) -
     assert [name for name, _ in overlay.scan(ACTOR, b"", 10)] == [b"a1", b"a2", b"c"]
     overlay.revert(mark)
     assert [name for name, _ in overlay.scan(ACTOR, b"", 10)] == [b"a1", b"a2", b"b1"]
+
+
+def slot_key(name: bytes) -> bytes:
+    return keys.storage_key(ACTOR, name)
+
+
+def test_changed_slots_are_net_when_writes_cancel_out(overlay) -> None:
+    """Added, changed and deleted slots differ; what stands as before does not, and nothing else is a slot."""
+    overlay.write(slot_key(b"z"), encode_slot(b"z", b"added"))
+    overlay.write(slot_key(b"a1"), encode_slot(b"a1", b"changed"))
+    overlay.delete(slot_key(b"a2"))
+    overlay.write(slot_key(b"b1"), encode_slot(b"b1", b"for a while"))
+    overlay.write(slot_key(b"b1"), encode_slot(b"b1", b"B1"))
+    overlay.delete(slot_key(b"never"))
+    overlay.write(NEW, b"no slot")
+    assert overlay.changed_slots() == [(ACTOR, b"a1"), (ACTOR, b"a2"), (ACTOR, b"z")]
+
+
+def test_changed_slots_compare_with_the_mark_when_there_is_one(overlay) -> None:
+    """A slot that goes back to the store's value has changed since the mark, and not since the beginning."""
+    overlay.write(slot_key(b"a1"), encode_slot(b"a1", b"1"))
+    overlay.write(slot_key(b"b1"), encode_slot(b"b1", b"1"))
+    mark = overlay.mark()
+    assert overlay.changed_slots(mark) == []
+    overlay.write(slot_key(b"a1"), encode_slot(b"a1", b"A1"))
+    later = overlay.mark()
+    overlay.write(slot_key(b"b1"), encode_slot(b"b1", b"2"))
+    assert overlay.changed_slots(mark) == [(ACTOR, b"a1"), (ACTOR, b"b1")]
+    assert overlay.changed_slots() == [(ACTOR, b"b1")]
+    overlay.revert(later)
+    assert overlay.changed_slots(mark) == [(ACTOR, b"a1")]
+
+
+def test_changed_slots_are_refused_when_the_mark_is_void(overlay) -> None:
+    """As a revert to it would be."""
+    with pytest.raises(InvariantError, match="mark 1 is void: the overlay holds 0 writes"):
+        overlay.changed_slots(1)

@@ -1,10 +1,13 @@
 """CIP-1 v3: the timer lane, in which those who wait compete by what they offer, weighed by how little they have had."""
 
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from trailboss.mechanisms.base import Charging, DueTimers, LaneContext, LanePolicy, Phase
+from trailboss.mechanisms.base import Charging, DueTimers, LanePolicy, Phase
+from trailboss.mechanisms.context import LaneContext
 from trailboss.mechanisms.lane.index import LaneIndex
 from trailboss.mechanisms.lane.selection import LaneSelection
+from trailboss.model import calls
 from trailboss.model.timers import Timer
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import InvariantError
@@ -27,6 +30,9 @@ class Lane:
     def __init__(self, policy: LanePolicy) -> None:
         self.policy = policy
         self._index: LaneIndex | None = None
+
+    def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
+        """Nothing to remember: those that wait are read when they join."""
 
     def select(self, due: DueTimers, context: LaneContext) -> LaneSelection:
         """Let timers join, and return the block's selection among those that have.
@@ -59,6 +65,9 @@ class Lane:
         self._index.join(due.joining, market.fires_of)
         return LaneSelection(self._index, context, market, self.policy)
 
+    def schedule(self, timer: Timer) -> None:
+        """Nothing to remember: it is not due."""
+
     def leave(self, timer_id: bytes) -> None:
         """Hear that a timer has left. Complexity: O(1), and O(log n) in the next block."""
         if self._index is not None:
@@ -73,6 +82,11 @@ class Lane:
         """Hear an actor's fires. Complexity: O(1), and in the next block O(log n) for each different offer it makes."""
         if self._index is not None:
             self._index.recount(actor, fires)
+
+    def is_watched(self, key: bytes) -> bool:
+        """Nobody watches."""
+        del key
+        return False
 
     def waits_until(self, due: int) -> int | None:
         """Return the first expiry, if all that are due are above the cap and have been told so. Complexity: O(1)."""
@@ -92,5 +106,6 @@ def build_lane(params: ChainParams) -> Lane:
             examined_max=params.timers.due_examined_max,
             joined_max=params.lane.joined_max,
             passed_over_max=params.lane.passed_over_max,
+            calls=frozenset({calls.SCHEDULE, calls.EXTEND, calls.CANCEL, calls.SET_AGENT}),
         )
     )

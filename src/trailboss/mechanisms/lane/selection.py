@@ -11,7 +11,8 @@ from typing import Final
 import msgspec
 
 from trailboss.fees.settlement import Prices, offered_tip
-from trailboss.mechanisms.base import Bid, Decision, LaneContext, LaneMarket, LanePolicy, Rest, Verdict
+from trailboss.mechanisms.base import Decision, LanePolicy, Rest, Verdict
+from trailboss.mechanisms.context import Bid, LaneContext, LaneMarket
 from trailboss.mechanisms.lane.index import Entry, LaneIndex
 from trailboss.mechanisms.lane.ranking import Lineup, Row, ranked_all, ranked_first
 from trailboss.mechanisms.lane.shelf import Group

@@ -32,7 +32,7 @@ from trailboss.state.disk.tables import (
 from trailboss.state.keys import STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_address
 from trailboss.state.slots import SlotIndex, decode_slot
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of the tables; a change of what any of them means raises it."""
 
 _FORMAT_KEY: Final = b"format"

@@ -10,6 +10,7 @@ from trailboss.codec.packing import pack
 from trailboss.model.actors import RECORD_VERSION as ACCOUNT_VERSION
 from trailboss.model.actors import Account
 from trailboss.model.configs import amount_of
+from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import RECORD_VERSION as TIMER_VERSION
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ProofError
@@ -76,7 +77,7 @@ class Statement:
             case TimerSubject(height, timer_id):
                 return _timer_sentence(height, timer_id, self.records)
             case TimersSubject(first, last):
-                return _timers_sentence(first, last, len(self.records))
+                return _timers_sentence(first, last, self.records)
 
 
 def decode_records(subject: Subject, entries: Sequence[tuple[bytes, bytes]]) -> tuple[Record, ...]:
@@ -153,16 +154,31 @@ def _slot_sentence(address: bytes, name: bytes, records: Sequence[Record]) -> st
 
 def _timer_sentence(height: int, timer_id: bytes, records: Sequence[Record]) -> str:
     match records:
+        case (Timer() as timer,) if _is_watch(timer):
+            return (
+                f"timer {Hash32(timer_id)} of actor {Address(timer.actor)} watches the state up to height "
+                f"{timer.expires_at:,}"
+            )
         case (Timer() as timer,):
             return f"timer {Hash32(timer_id)} of actor {Address(timer.actor)} is due at height {height:,}"
     return f"no timer {Hash32(timer_id)} is due at height {height:,}"
 
 
-def _timers_sentence(first: int, last: int, count: int) -> str:
+def _timers_sentence(first: int, last: int, records: Sequence[Record]) -> str:
     where = f"at height {first:,}" if first == last else f"in {first:,}..={last:,}"
+    watches = sum(isinstance(record, Timer) and _is_watch(record) for record in records)
+    # A state watch stands one block after its expiry, where it is collected.
+    ends = f"{_number(watches, 'state watch')} end{'s' if watches == 1 else ''}" if watches else ""
+    count = len(records) - watches
     if count == 0:
-        return f"no timer is due {where}"
-    return f"1 timer is due {where}, and no other" if count == 1 else f"{count:,} timers are due {where}, and no others"
+        return f"no timer is due {where}" + (f", {ends} there, and no others" if ends else "")
+    due = "1 timer is due" if count == 1 else f"{count:,} timers are due"
+    others = "other" if count + watches == 1 else "others"
+    return f"{due} {where}{f', {ends} there' if ends else ''}, and no {others}"
+
+
+def _is_watch(timer: Timer) -> bool:
+    return isinstance(timer.terms, GlobalboxTerms) and timer.terms.kind is Trigger.STATE_WATCH
 
 
 def _complete(count: int, noun: str) -> str:
@@ -172,4 +188,5 @@ def _complete(count: int, noun: str) -> str:
 
 
 def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"

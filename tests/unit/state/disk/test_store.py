@@ -313,8 +313,8 @@ def test_opening_is_refused_when_the_tables_do_not_agree(store, changes, message
 @pytest.mark.parametrize(
     ("table", "key", "content", "message"),
     [
-        (META, b"format", b"1", "the tables have format 1, and this program reads format 2"),
-        (META, b"format", b"3", "the tables have format 3, and this program reads format 2"),
+        (META, b"format", b"1", "the tables have format 1, and this program reads format 3"),
+        (META, b"format", b"4", "the tables have format 4, and this program reads format 3"),
         (META, b"marker", b"forged", "it is not a marker"),
         (JOURNAL, height_key(5), b"forged", "it is not a journal row"),
         (JOURNAL, height_key(5), FORGED_ROW, "the tables give state root .* and 0{64} was sealed"),

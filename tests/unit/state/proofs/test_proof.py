@@ -9,6 +9,8 @@ from msgspec.structs import replace
 from tests.model.states import State, make_state, timer_record
 from trailboss.codec.packing import pack
 from trailboss.model.actors import Account
+from trailboss.model.terms import GlobalboxTerms, Trigger
+from trailboss.model.timers import RECORD_VERSION, Timer, encode_timer
 from trailboss.primitives.errors import InvariantError, ProofError, Rejection
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
@@ -165,6 +167,31 @@ def test_statement_is_one_plain_sentence_when_a_proof_holds(subject, sentence) -
     assert str(state.prove(subject).verify(state.root)) == sentence
 
 
+@pytest.mark.spec("Q-09")
+@pytest.mark.parametrize(
+    ("subject", "sentence"),
+    [
+        (TimerSubject(91, b"\x02" * 32), "watches the state up to height 90"),
+        (TimersSubject(80, 91), "1 timer is due in 80..=91, 1 state watch ends there, and no others"),
+        (TimersSubject(91, 91), "no timer is due at height 91, 1 state watch ends there, and no others"),
+        (TimersSubject(91, 95), "no timer is due in 91..=95, 2 state watches end there, and no others"),
+    ],
+)
+def test_statement_tells_state_watches_from_timers_that_are_due(subject, sentence) -> None:
+    """A watch stands in the calendar one block after its expiry; that is no height at which it fires."""
+
+    def record(height: int, number: int, kind: Trigger) -> tuple[bytes, bytes]:
+        timer = Timer(
+            RECORD_VERSION, bytes(20), height, bytes([number]) * 32, number, "h", b"", bytes(20), 9, 0, 90, 1,
+            terms=GlobalboxTerms(kind, bytes(20), bytes(16)),
+        )  # fmt: skip
+        return keys.timer_key(height, timer.timer_id), encode_timer(timer)
+
+    watch, height = Trigger.STATE_WATCH, Trigger.HEIGHT
+    state = make_state(dict([record(80, 1, height), record(91, 2, watch), record(92, 3, watch)]))
+    assert str(state.prove(subject).verify(state.root)).endswith(sentence)
+
+
 @pytest.mark.spec("F-04", "F-05")
 def test_timers_stand_in_the_order_of_insertion_when_heights_are_equal() -> None:
     """The records behind the root give the order in which a height fires."""
@@ -226,7 +253,7 @@ ACCOUNT_KEY, SLOT_KEY, TIMER_KEY = keys.account_key(ADDRESS), keys.storage_key(A
         (SLOT_KEY, b"\x92\xa1\xff\xa0", f"the value under the key {SLOT_KEY.hex()} is no record: "),
         (TIMER_KEY, timer_record(8, ID, 1), f"the timer {ID.hex()} does not belong under the key {TIMER_KEY.hex()}"),
         (TIMER_KEY, timer_record(-7, ID, 1), f"the timer {ID.hex()} does not belong under the key {TIMER_KEY.hex()}"),
-        (TIMER_KEY, TIMER.replace(b"\x02", b"\x01", 1), f"timer record {TIMER_KEY.hex()} has version 1, not 2"),
+        (TIMER_KEY, TIMER.replace(b"\x03", b"\x01", 1), f"timer record {TIMER_KEY.hex()} has version 1, not 3"),
         (TIMER_KEY, b"\x9f" + TIMER[1:] + b"\x91" * 9999, f"the value under the key {TIMER_KEY.hex()} is no record: "),
     ],
 )

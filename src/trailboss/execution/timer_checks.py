@@ -1,0 +1,151 @@
+"""What a host call about timers may ask for: each check refuses one thing, naming the value and the rule.
+
+Spec: CIP-5 §4.2, CIP-5 §6.4
+"""
+
+from trailboss.execution.ledger import Ledger
+from trailboss.governance.rules import Rules
+from trailboss.model.timers import Timer
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
+from trailboss.primitives.units import U64_MAX, Cycles
+
+
+def check_height(height: int, now: int) -> None:
+    """Refuse a height at which a timer cannot fire.
+
+    Spec: CIP-5 §4.2, CIP-5 §5.3
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` unless it is above the present height and fits 64 bits.
+    """
+    if not now < height <= U64_MAX:
+        raise Rejection(
+            RejectionReason.INVALID_INPUT,
+            f"height {height} must be above the present height {now} and below 2**64",
+            height=str(height),
+            current_height=now,
+        )
+
+
+def check_payload(rules: Rules, payload: bytes) -> None:
+    """Refuse a payload that is too long. Spec: CIP-5 §4.2."""
+    limit = rules.params.timers.payload_bytes_max
+    if len(payload) > limit:
+        raise Rejection(
+            RejectionReason.INVALID_INPUT,
+            f"payload has {len(payload)} bytes and the limit is {limit}",
+            field="payload",
+            size=len(payload),
+            limit=limit,
+        )
+
+
+def check_fee_payer(payer: bytes, actor: bytes, signer: bytes, band: int) -> None:
+    """Refuse a fee payer that has not consented.
+
+    Spec: CIP-5 §4.2
+    Decision: D-25, D-28
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` for the zero address, a system actor, or anybody but the actor and the sender of
+            the transaction.
+    """
+    number = int.from_bytes(payer, "big")
+    if payer == ZERO_ADDRESS:
+        rule = "the zero address pays nobody"
+    elif number <= band:
+        rule = f"system actors 0x01..=0x{band:02X} pay for nobody"
+    elif payer not in (actor, signer):
+        rule = f"it must be the actor {Address(actor)} or the sender of the transaction {Address(signer)}"
+    else:
+        return
+    raise Rejection(
+        RejectionReason.INVALID_INPUT, f"fee_payer {Address(payer)} is refused: {rule}", fee_payer=str(Address(payer))
+    )
+
+
+def check_gas_limit(rules: Rules, gas_limit: int | None) -> Cycles:
+    """Return the gas limit of a timer, or the default for None; refuse one that is out of bounds.
+
+    Spec: CIP-5 §4.2, CIP-5 §6.4
+    """
+    least, most = gas_limit_bounds(rules)
+    if gas_limit is None:
+        return most
+    if not least <= gas_limit <= most:
+        raise outside("gas_limit", gas_limit, least, most)
+    return Cycles(gas_limit)
+
+
+def gas_limit_bounds(rules: Rules) -> tuple[Cycles, Cycles]:
+    """Return the least and the greatest gas limit of a timer scheduled in this block; the greatest is the default.
+
+    In the lane and in the auction every fire counts once for its actor, and in the lane it has one vote on the median
+    tip, so none may be had for less than a frame costs.
+
+    Spec: CIP-5 §6.4, CIP-1v3 §10
+    Decision: D-13, D-29
+    """
+    most = rules.timer.max_cycles_per_fire
+    if rules.lane is None and rules.auction is None:
+        return Cycles(1), most
+    if rules.lane is not None:
+        most = Cycles(min(most, rules.lane.max_cycles_per_fire))
+    return Cycles(max(1, rules.params.costs.frame_base)), most
+
+
+def check_timer_count(rules: Rules, actor: bytes, timer_count: int) -> None:
+    """Refuse an actor one live timer too many. Spec: CIP-5 §6.4."""
+    limit = rules.timer.max_timers_per_actor
+    if timer_count >= limit:
+        raise Rejection(
+            RejectionReason.TIMER_LIMIT,
+            f"{Address(actor)} holds {timer_count} live timers and the limit is {limit}",
+            actor=str(Address(actor)),
+            limit=limit,
+        )
+
+
+def check_agent(ledger: Ledger, agent: bytes) -> None:
+    """Refuse an agent that is no actor. Spec: CIP-1v3 §7, CIP-1v1 §4.2."""
+    found = ledger.find(agent)
+    if found is None or not found.code_hash:
+        shown = str(Address(agent))
+        raise Rejection(RejectionReason.NOT_FOUND, f"there is no actor at {shown} to price timers", agent=shown)
+
+
+def check_timer_id(rules: Rules, identity: bytes) -> None:
+    """Refuse an id that no timer can have. Spec: CIP-5 §3.1."""
+    limit = rules.params.timers.timer_id_bytes_max
+    if not 1 <= len(identity) <= limit:
+        raise Rejection(
+            RejectionReason.INVALID_INPUT,
+            f"timer_id has {len(identity)} bytes, outside 1..={limit}",
+            field="timer_id",
+            size=len(identity),
+            limit=limit,
+        )
+
+
+def check_owner(timer: Timer, actor: bytes | None) -> None:
+    """Refuse a timer to anybody but its owner; None asks for governance, which may. Spec: CIP-5 §4.2."""
+    if actor is not None and timer.actor != actor:
+        raise Rejection(
+            RejectionReason.UNAUTHORIZED_TIMER,
+            f"timer {Hash32(timer.timer_id)} belongs to {Address(timer.actor)}, not to {Address(actor)}",
+            caller=str(Address(actor)),
+            owner=str(Address(timer.actor)),
+        )
+
+
+def outside(name: str, value: int, minimum: int, maximum: int) -> Rejection:
+    """Return the refusal of a number out of bounds."""
+    return Rejection(
+        RejectionReason.INVALID_INPUT,
+        f"{name} is {value}, outside {minimum}..={maximum}",
+        field=name,
+        value=str(value),
+        minimum=minimum,
+        maximum=maximum,
+    )

@@ -1,0 +1,156 @@
+"""What a block offers a mechanism: its prices and budgets, and the market that it opens, if the chain has one.
+
+Numbers are read once a block; callables answer as of now.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from trailboss.model.auction import DelayAction
+from trailboss.model.decisions import FeeSource
+from trailboss.model.globalbox import CarriedHit, MailboxEntry
+from trailboss.model.timers import Timer
+from trailboss.primitives.units import Amount, Cells, Cycles, Height, Price
+
+
+class Bid(msgspec.Struct, frozen=True, gc=False):
+    """What a timer whose agent was asked offers in this block.
+
+    Attributes:
+        max_fee: Cap of lane basefee and tip together, base units per cycle; in the auction of cycle basefee and tip.
+        max_priority_fee: Cap of the tip, base units per cycle.
+        source: Whose offer it is.
+        cycles_used: Cycles of the question; they count into the timer's gas if it fires in this block.
+    """
+
+    max_fee: Price
+    max_priority_fee: Price
+    source: FeeSource
+    cycles_used: Cycles = Cycles(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneMarket:
+    """The lane's market in one block. Spec: CIP-1v3 §5, CIP-1v3 §7, CIP-1v3 §8.
+
+    Attributes:
+        basefee: Lane basefee, base units per cycle.
+        previous_tip: Median tip of the block before, base units per cycle.
+        max_cycles_per_fire: Cap of one fire; timers above it are set aside.
+        clamps_before: Timers scheduled before this height are held to the cap instead; 0 for none. Decision: D-13.
+        median_fires: Network median of fires within the window.
+        weight_min: Least W(actor), in parts of 10⁻⁹.
+        weight_max: Greatest W(actor), in parts of 10⁻⁹.
+        fires_of: Actor to its fires within the window.
+        ask: Asks the agent of a timer whose fees are ``ASK_AGENT``; None once the block's budget is spent. It is
+            called before the first decision about a ranked timer, when the decisions before have been carried out.
+        timer_of: Height and id of a joined timer to its present record.
+    """
+
+    basefee: Price
+    previous_tip: Price
+    max_cycles_per_fire: Cycles
+    clamps_before: Height
+    median_fires: int
+    weight_min: int
+    weight_max: int
+    fires_of: Callable[[bytes], int]
+    ask: Callable[[Timer], Bid | None]
+    timer_of: Callable[[int, bytes], Timer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuctionMarket:
+    """The auction in one block. Spec: CIP-1v1 §3, CIP-1v1 §4.
+
+    Attributes:
+        epoch: Number of the present epoch.
+        rescales: How often governance has rescaled all weights. Weights fall behind when this or the epoch moves on.
+        actors_weighed_max: Actors with waiting timers that one block freshens, beside those of timers that join.
+            Decision: D-59.
+        delays_max: Blocks after which a timer is late. Decision: D-19.
+        delay_action: What happens then.
+        default_bid: What a timer bids that has no standing bid of its own.
+        weight_of: Actor to its weight in parts of 10⁻⁹, as of now. It moves only when `freshen` is called.
+        is_behind: Whether an actor's weight is one of an earlier epoch, or from before a rescale.
+        freshen: Brings an actor's weight up to date and returns it.
+        ask: Asks the agent of a timer, writes down its standing bid and returns it; None once the block's budget is
+            spent. It is called before any decision about a ranked timer.
+        timer_of: Height and id of a joined timer to its present record.
+    """
+
+    epoch: int
+    rescales: int
+    actors_weighed_max: int
+    delays_max: int
+    delay_action: DelayAction
+    default_bid: Bid
+    weight_of: Callable[[bytes], int]
+    is_behind: Callable[[bytes], bool]
+    freshen: Callable[[bytes], int]
+    ask: Callable[[Timer], Bid | None]
+    timer_of: Callable[[int, bytes], Timer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalboxMarket:
+    """Globalbox in one block. Spec: CIP-5old §8, CIP-5old §13.
+
+    Attributes:
+        age_weight: W_age, in units of 2⁻⁹⁶ a block.
+        bid_weight: W_bid.
+        clock: The age clock: age that everything in the queue has gained so far, in units of 2⁻⁹⁶. Decision: D-61.
+        max_fires: Fires materialized in this block.
+        max_fires_per_target: Of those, for one target.
+        hits_max: State watches that become candidates in this block. Decision: D-65.
+        modified: Keys that count as modified, ascending: those of this block's transactions, and carried ones.
+        timer_of: Height and id to a timer's present record.
+        entries: Returns the entries of the mailbox, as of now, in the order of deliver_seq.
+    """
+
+    age_weight: int
+    bid_weight: int
+    clock: int
+    max_fires: int
+    max_fires_per_target: int
+    hits_max: int
+    modified: Sequence[CarriedHit]
+    timer_of: Callable[[int, bytes], Timer]
+    entries: Callable[[], Iterator[MailboxEntry]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneContext:
+    """What one block's delivery offers. Numbers are read once a block; the two callables answer as of now.
+
+    Spec: CIP-5 §6.3, CIP-5 §6.5
+
+    Attributes:
+        height: The block's height.
+        cycle_basefee: Base units per cycle in the timer lane, its multiplier applied.
+        cell_basefee: Base units per cell in the timer lane, its multiplier applied.
+        max_cells_per_fire: Cells one fire may use; every timer is pre-charged for them.
+        lane_cycles_max: Cycles of fired handlers in this block.
+        gc_cycles_max: Cycles for the removal of expired and unfunded timers, apart from the lane.
+        gc_cycles_per_timer: Cycles one removal costs.
+        balance_of: Payer to what it can spend now, base units.
+        lane_cycles_left: Cycles of the lane that no fire has used yet.
+        market: The lane's market, on a chain whose lane is active.
+        auction: The auction, on a chain that has one.
+        globalbox: Globalbox, on a chain that has it.
+    """
+
+    height: Height
+    cycle_basefee: Price
+    cell_basefee: Price
+    max_cells_per_fire: Cells
+    lane_cycles_max: Cycles
+    gc_cycles_max: Cycles
+    gc_cycles_per_timer: Cycles
+    balance_of: Callable[[bytes], Amount]
+    lane_cycles_left: Callable[[], int]
+    market: LaneMarket | None = None
+    auction: AuctionMarket | None = None
+    globalbox: GlobalboxMarket | None = None

@@ -1,0 +1,185 @@
+"""Globalbox between two blocks, and the mailbox that it feeds.
+
+Spec: CIP-5old §5.3, CIP-5old §9
+"""
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import msgspec
+
+from trailboss.codec.packing import pack
+from trailboss.model.terms import GlobalboxTerms, Trigger
+from trailboss.model.timers import Timer
+from trailboss.primitives.units import Cells, Height
+
+STANDING_WIDTH: Final = 32
+BID_WIDTH: Final = 16
+FRACTION_BITS: Final = 96
+"""Fractional bits of Q32.96, in which bids and scores are counted. Spec: CIP-5old §5.1."""
+SHOWN_DECIMALS: Final = 9
+"""Decimals of a bid that people are shown."""
+_SHOWN_UNIT: Final = 10**SHOWN_DECIMALS
+
+
+class GlobalboxState(msgspec.Struct, frozen=True, array_like=True):
+    """The queue's running numbers.
+
+    Attributes:
+        clock: Age that everything in the queue has gained by ``clock_height``: 32 bytes, in units of 2⁻⁹⁶.
+        clock_height: Block at which that was counted.
+        age_weight: W_age since then, in units of 2⁻⁹⁶ a block, 16 bytes.
+        first: deliver_seq of the oldest entry in the mailbox.
+        next: deliver_seq that the next entry gets.
+        queued: Fires in Globalbox.
+        first_ended: Number of the oldest ended timer that is still remembered.
+        next_ended: Number that the next one gets.
+    """
+
+    clock: bytes = bytes(STANDING_WIDTH)
+    clock_height: int = 0
+    age_weight: bytes = bytes(16)
+    first: int = 0
+    next: int = 0
+    queued: int = 0
+    first_ended: int = 0
+    next_ended: int = 0
+
+
+class CarriedHit(NamedTuple):
+    """A key that counts as modified in the next block as well.
+
+    Either timer handlers or messages have modified it after the delivery, or more timers watch it than one block
+    inserts.
+
+    Decision: D-31, D-65
+
+    Attributes:
+        key: The key.
+        next_sequence: Only timers of this FIFO sequence and above have yet to hear of it.
+        modified_at: Block as of which it counts as modified; timers set in that block or later do not hear of it.
+    """
+
+    key: bytes
+    next_sequence: int
+    modified_at: int
+
+
+class CarriedHits(msgspec.Struct, frozen=True, array_like=True):
+    """All of them, ascending by key."""
+
+    hits: tuple[CarriedHit, ...] = ()
+
+
+class MailboxEntry(msgspec.Struct, frozen=True, array_like=True):
+    """A materialized fire. Spec: CIP-5old §9.1.
+
+    Attributes:
+        deliver_id: 32 bytes, of height, parent state root, timer id and fire_seq.
+        deliver_seq: Its place in the order of execution over the whole chain.
+        timer: The timer's record with the snapshots of payload, gas limit and bid in place, and no queued fire.
+        fire_seq: Which fire of the timer it is, from 0.
+        hit_height: The due height, or that of the block whose change hit it.
+        matched_keys: Watched keys that were modified, ascending; empty for a height.
+        materialized_at: Block that put it here.
+        reserved: Base units that its owner has paid for it in advance, 16 bytes.
+        cycle_basefee: Base units per cycle then, 16 bytes; with it and the bid it is settled.
+        cell_basefee: Base units per cell then, 16 bytes.
+        cells_limit: Cells that it may use.
+    """
+
+    deliver_id: bytes
+    deliver_seq: int
+    timer: Timer
+    fire_seq: int
+    hit_height: Height
+    matched_keys: tuple[bytes, ...]
+    materialized_at: Height
+    reserved: bytes
+    cycle_basefee: bytes
+    cell_basefee: bytes
+    cells_limit: Cells
+
+    @property
+    def is_last(self) -> bool:
+        """Whether its timer ends with it: a height timer fires once. Decision: D-31."""
+        return isinstance(self.timer.terms, GlobalboxTerms) and self.timer.terms.kind is Trigger.HEIGHT
+
+
+class TimerStatus(StrEnum):
+    """Status of a timer of Globalbox. Spec: CIP-5old §5.1."""
+
+    ACTIVE = "ACTIVE"
+    COMPLETED = "COMPLETED"
+    CANCELLED = "CANCELLED"
+
+
+class EndedTimer(msgspec.Struct, frozen=True, array_like=True):
+    """What is remembered of a timer that has ended, until it is collected. Spec: CIP-5old §14. Decision: D-64.
+
+    Attributes:
+        timer_id: 32 bytes.
+        owner: 20 bytes.
+        target: 20 bytes.
+        kind: What fired it.
+        status: How it ended: ``CANCELLED`` if it was cancelled, ``COMPLETED`` otherwise.
+        fire_seq: Fires materialized.
+        last_fire_height: Block of the last of them; 0 for none.
+        ended_at: Block in which it ended.
+    """
+
+    timer_id: bytes
+    owner: bytes
+    target: bytes
+    kind: Trigger
+    status: TimerStatus
+    fire_seq: int
+    last_fire_height: int
+    ended_at: int
+
+
+_entry_decoder: Final = msgspec.msgpack.Decoder(MailboxEntry)
+
+
+def encode_entry(entry: MailboxEntry) -> bytes:
+    """Return the entry's bytes."""
+    return pack(entry)
+
+
+def decode_entry(octets: bytes) -> MailboxEntry:
+    """Return the entry that the bytes hold; they come from this chain's own state."""
+    return _entry_decoder.decode(octets)
+
+
+def bid_octets(bid: int) -> bytes:
+    """Return a Q32.96 number as records hold it."""
+    return bid.to_bytes(BID_WIDTH, "big")
+
+
+def bid_of(octets: bytes) -> int:
+    """Return the Q32.96 number that a record holds, in units of 2⁻⁹⁶."""
+    return int.from_bytes(octets, "big")
+
+
+def format_bid(bid: int) -> str:
+    """Return a bid in units of 2⁻⁹⁶ as base units per cycle, with nine decimals at most; an ellipsis stands for more.
+
+    >>> format_bid(1_250 << 96), format_bid(5 << 95), format_bid((1 << 96) // 3)
+    ('1,250', '2.5', '0.333333333…')
+    """
+    whole, fraction = bid >> FRACTION_BITS, bid & ((1 << FRACTION_BITS) - 1)
+    part = fraction * _SHOWN_UNIT
+    decimals = f"{part >> FRACTION_BITS:0{SHOWN_DECIMALS}}"
+    if part & ((1 << FRACTION_BITS) - 1):
+        return f"{whole:,}.{decimals}…"
+    return f"{whole:,}.{decimals}".rstrip("0").removesuffix(".") if fraction else f"{whole:,}"
+
+
+def standing_octets(standing: int) -> bytes:
+    """Return a standing, or the age clock, as records hold it."""
+    return standing.to_bytes(STANDING_WIDTH, "big", signed=True)
+
+
+def standing_of(octets: bytes) -> int:
+    """Return the standing that a record holds, in units of 2⁻⁹⁶."""
+    return int.from_bytes(octets, "big", signed=True)

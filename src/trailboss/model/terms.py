@@ -1,0 +1,96 @@
+"""What a mechanism keeps with a timer beyond what all timers have."""
+
+from enum import StrEnum
+
+import msgspec
+
+from trailboss.primitives.units import Cycles, Height
+
+
+class AuctionTerms(msgspec.Struct, frozen=True, array_like=True, tag="auction", gc=False):
+    """A timer of the GBA auction. Its standing bid is `Timer.fees`.
+
+    Spec: CIP-1v1 §3, CIP-1v1 §4.2
+    Decision: D-57, D-60
+
+    Attributes:
+        agent: Its gas bidding agent, 20 bytes.
+        asked_at: Block in which the agent was last asked; 0 if never.
+        is_late: Whether it has been told that it is later than ``MAX_ALLOWED_DELAYS``.
+    """
+
+    agent: bytes
+    asked_at: int = 0
+    is_late: bool = False
+
+
+class Trigger(StrEnum):
+    """What fires a timer of Globalbox. Spec: CIP-5old §5.1."""
+
+    HEIGHT = "HEIGHT"
+    """A height. It fires once."""
+    STATE_WATCH = "STATE_WATCH"
+    """A change of a watched key. It fires until it is cancelled or expires."""
+
+
+class QueuedFire(msgspec.Struct, frozen=True, array_like=True):
+    """A fire in Globalbox: where it stands, frozen when it was inserted, and with what it will be delivered.
+
+    Spec: CIP-5old §5.3, CIP-5old §8.2
+    Decision: D-20, D-61, D-62
+
+    Attributes:
+        standing: Score at the insertion less the age clock of that block: 32 bytes, big-endian, two's complement, in
+            units of 2⁻⁹⁶. The greater comes first, and it never changes.
+        bucket: Priority bucket; the greater comes first.
+        cursor: Round-robin place among its target's candidates of that block, from 0; the lesser comes first.
+        hit_height: Height from which its age counts: the due height, or that of the block whose change hit it.
+        queued_at: Block of the insertion.
+        matched_keys: Watched keys that were modified, ascending; empty for a height.
+        handler: What it will be delivered to.
+        payload: What it will be delivered with.
+        gas_limit: Likewise.
+        bid: Likewise, Q32.96 as 16 bytes.
+    """
+
+    standing: bytes
+    bucket: int
+    cursor: int
+    hit_height: Height
+    queued_at: Height
+    matched_keys: tuple[bytes, ...]
+    handler: str
+    payload: bytes
+    gas_limit: Cycles
+    bid: bytes
+
+
+class GlobalboxTerms(msgspec.Struct, frozen=True, array_like=True, tag="globalbox"):
+    """A timer of Globalbox: with `Timer` itself the draft's TimerMeta. The owner is `Timer.actor`.
+
+    `Timer.height` is the due height of a height timer. A state watch stands in the calendar one block after its expiry,
+    where it is collected. `Timer.expires_at` is the expiry height of both.
+
+    Spec: CIP-5old §5.1
+
+    Attributes:
+        kind: What fires it.
+        target: Actor whose handler runs, 20 bytes.
+        bid: Q32.96 as 16 bytes, big-endian: its whole part is the tip per cycle, base units. Decision: D-63.
+        watch_keys: Prefixes of the keys it watches, ascending; empty for a height.
+        client_nonce: What its owner named it with; empty for nothing. Decision: D-64.
+        fire_seq: Fires materialized so far.
+        last_fire_height: Block of the last of them; 0 for none.
+        in_mailbox: Of those, how many entries still wait in the mailbox.
+        fire: The one that waits in Globalbox, if any.
+    """
+
+    kind: Trigger
+    target: bytes
+    bid: bytes
+    watch_keys: tuple[bytes, ...] = ()
+    client_nonce: bytes = b""
+    fire_seq: int = 0
+    last_fire_height: int = 0
+    in_mailbox: int = 0
+    fire: QueuedFire | None = None

@@ -1,0 +1,40 @@
+"""What must hold of the auction's records after every block, checked the slow way."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from trailboss.model.auction import AuctionActor, AuctionEpoch
+from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.octets import Address
+
+
+def check_standings(
+    actors: Mapping[bytes, AuctionActor], waiting: Mapping[bytes, int], epoch_of: Callable[[int], AuctionEpoch]
+) -> None:
+    """Check the actors' records against the timers that wait, and the epochs' sums against the actors'.
+
+    Decision: D-58, D-59
+
+    Args:
+        actors: Record by address of every actor that has one.
+        waiting: Address to how many of its timers have joined and wait.
+        epoch_of: Number of an epoch to its sums.
+
+    Raises:
+        InvariantError: Naming what does not add up.
+    """
+    for address in sorted(actors.keys() | waiting.keys()):
+        counts = actors[address].waiting if address in actors else 0
+        if counts != waiting.get(address, 0):
+            raise InvariantError(
+                f"the auction counts {counts} waiting timers of {Address(address)} and has {waiting.get(address, 0)}"
+            )
+    for epoch, places in sorted(Counter(record.epoch for record in actors.values()).items()):
+        sums = epoch_of(epoch)
+        if sums.actors != places:
+            raise InvariantError(f"the auction's epoch {epoch} counts {sums.actors} actors and has {places}")
+        used = sum(record.cycles_used for record in actors.values() if record.epoch == epoch)
+        if used > sums.cycles_used:
+            raise InvariantError(
+                f"actors used {used} cycles of the auction's epoch {epoch}, which counts {sums.cycles_used}"
+            )

@@ -1,0 +1,204 @@
+"""What the state knows of each actor of the auction: its weight, and what its next one will follow from.
+
+A waiting timer is never touched. An actor's deferrals are a number of waiting timers and the block up to which they are
+counted; a block adds to them only where that number changes. Weights are brought up to date one actor at a time, when
+the mechanism asks for it, from what the actor has done since the last time.
+
+Spec: CIP-1v1 §3
+Decision: D-18, D-58, D-59
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from trailboss.execution.auction.weights import relaxed, rescaled, weight_after
+from trailboss.execution.session import BlockSession, Fired
+from trailboss.governance.rules import Read
+from trailboss.model.auction import AuctionActor, AuctionEpoch, AuctionState
+from trailboss.model.configs import amount_octets, amount_of, decode_record, encode_record
+from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.octets import Address
+from trailboss.state.keys import config_key
+
+_ACTOR: Final = b"system:auction:actor:"
+_EPOCH: Final = b"system:auction:epoch:"
+
+
+def actor_key(actor: bytes) -> bytes:
+    """Return the state key of an actor's record."""
+    return config_key(_ACTOR + actor)
+
+
+def epoch_key(epoch: int) -> bytes:
+    """Return the state key of an epoch's sums."""
+    return config_key(_EPOCH + epoch.to_bytes(8, "big"))
+
+
+def find_actor(read: Read, actor: bytes) -> AuctionActor | None:
+    """Return an actor's record; None if none of its timers has joined yet."""
+    octets = read(actor_key(actor))
+    return None if octets is None else decode_record(octets, AuctionActor)
+
+
+def read_epoch(read: Read, epoch: int) -> AuctionEpoch:
+    """Return an epoch's sums; empty before its first actor and after its last."""
+    octets = read(epoch_key(epoch))
+    return AuctionEpoch() if octets is None else decode_record(octets, AuctionEpoch)
+
+
+def counted(actor: AuctionActor, height: int) -> AuctionActor:
+    """Return a record with what its actor has waited up to the end of a block."""
+    blocks = height - actor.counted_at
+    if not blocks:
+        return actor
+    if not actor.waiting:
+        return msgspec.structs.replace(actor, counted_at=height)
+    return msgspec.structs.replace(
+        actor,
+        deferrals=actor.deferrals + actor.waiting * blocks,
+        counted_at=height,
+        longest_wait=max(actor.longest_wait, height - actor.quiet_since),
+        took_part=True,
+    )
+
+
+class Standings:
+    """The actors of the auction in one block.
+
+    Attributes:
+        epoch: Number of the present epoch.
+    """
+
+    __slots__ = ("_auction", "_before", "_rescales", "_session", "epoch")
+
+    def __init__(self, session: BlockSession, state: AuctionState) -> None:
+        params = session.context.rules.params
+        self._session = session
+        self._auction = params.auction
+        self._rescales = state.rescales
+        self._before = session.context.height - 1
+        self.epoch = session.context.height // params.calendar.epoch_length
+
+    def weight_of(self, actor: bytes) -> int:
+        """Return an actor's weight as it stands, in parts of `SCORE_UNIT`."""
+        found = self._find(actor)
+        return self._auction.weight_start if found is None else found.weight
+
+    def is_behind(self, actor: bytes) -> bool:
+        """Return whether `freshen` has anything to do for an actor."""
+        found = self._find(actor)
+        return found is None or found.epoch < self.epoch or found.rescaled < len(self._rescales)
+
+    def freshen(self, actor: bytes) -> int:
+        """Bring an actor's weight up to date and return it.
+
+        First comes what follows from the epoch that its record is about, then the epochs since in which it took no
+        part, then what governance has multiplied all weights by.
+
+        Decision: D-18, D-59
+        """
+        record = self._find(actor)
+        if record is None:
+            record = self._newcomer()
+        elif record.epoch < self.epoch:
+            record = self._next(record)
+        factors = self._rescales[record.rescaled :]
+        weight = rescaled(record.weight, factors, self._auction)
+        self._write(actor, msgspec.structs.replace(record, weight=weight, rescaled=len(self._rescales)))
+        return weight
+
+    def count(self, actor: bytes, *, joined: int, fires: Sequence[Fired], left: int) -> None:
+        """Count what an actor's timers have done in this block, after it.
+
+        Args:
+            actor: 20 bytes.
+            joined: How many have joined.
+            fires: Those that have fired.
+            left: How many of those that had joined are gone, fired ones among them.
+
+        Raises:
+            InvariantError: If more leave than waited, or an actor has fires and no record.
+        """
+        found = self._find(actor)
+        if found is None:
+            raise InvariantError(f"the auction has no record of {Address(actor)}, whose timers have joined")
+        record = counted(found, self._before)
+        waiting = record.waiting + joined - left
+        if waiting < 0:
+            raise InvariantError(f"{left} timers of {Address(actor)} leave the auction, which has {waiting + left}")
+        quiet_since = self._before if joined and not record.waiting else record.quiet_since
+        if fires:
+            quiet_since = self._session.context.height
+            self._add_to_epoch(record.epoch, fires)
+        record = msgspec.structs.replace(
+            record,
+            waiting=waiting,
+            quiet_since=quiet_since,
+            fires=record.fires + len(fires),
+            highest_tip=_highest(record.highest_tip, fires),
+            cycles_used=record.cycles_used + sum(fire.cycles_used for fire in fires),
+            took_part=record.took_part or joined > 0 or len(fires) > 0,
+        )
+        self._write(actor, record)
+
+    def _newcomer(self) -> AuctionActor:
+        """Return the first record of an actor: what governance has done to weights so far does not concern it."""
+        self._move_place(None)
+        return AuctionActor(
+            weight=self._auction.weight_start,
+            rescaled=len(self._rescales),
+            epoch=self.epoch,
+            counted_at=self._before,
+            quiet_since=self._before,
+        )
+
+    def _next(self, record: AuctionActor) -> AuctionActor:
+        """Return an actor's record in the present epoch, its weight drawn from the one that it was about."""
+        ended = counted(record, self._before)
+        weight = ended.weight
+        if ended.took_part:
+            weight = weight_after(ended, read_epoch(self._session.overlay.read, ended.epoch), self._auction)
+        if not ended.waiting:
+            weight = relaxed(weight, self._auction.weight_start, self.epoch - ended.epoch - 1)
+        self._move_place(ended.epoch)
+        return AuctionActor(
+            weight=weight,
+            rescaled=ended.rescaled,
+            epoch=self.epoch,
+            waiting=ended.waiting,
+            counted_at=ended.counted_at,
+            quiet_since=ended.quiet_since,
+        )
+
+    def _move_place(self, epoch: int | None) -> None:
+        """Give back an actor's place in an earlier epoch, whose sums go with the last one, and take one in this."""
+        if epoch is not None:
+            sums = read_epoch(self._session.overlay.read, epoch)
+            if sums.actors > 1:
+                self._write_epoch(epoch, msgspec.structs.replace(sums, actors=sums.actors - 1))
+            else:
+                self._session.overlay.delete(epoch_key(epoch))
+        sums = read_epoch(self._session.overlay.read, self.epoch)
+        self._write_epoch(self.epoch, msgspec.structs.replace(sums, actors=sums.actors + 1))
+
+    def _add_to_epoch(self, epoch: int, fires: Sequence[Fired]) -> None:
+        sums = read_epoch(self._session.overlay.read, epoch)
+        highest_tip = _highest(sums.highest_tip, fires)
+        cycles_used = sums.cycles_used + sum(fire.cycles_used for fire in fires)
+        self._write_epoch(epoch, AuctionEpoch(highest_tip, cycles_used, sums.actors))
+
+    def _find(self, actor: bytes) -> AuctionActor | None:
+        return find_actor(self._session.overlay.read, actor)
+
+    def _write(self, actor: bytes, record: AuctionActor) -> None:
+        self._session.overlay.write(actor_key(actor), encode_record(record))
+
+    def _write_epoch(self, epoch: int, sums: AuctionEpoch) -> None:
+        self._session.overlay.write(epoch_key(epoch), encode_record(sums))
+
+
+def _highest(tip: bytes, fires: Sequence[Fired]) -> bytes:
+    """Return the highest of a tip, as the state holds it, and those of fires."""
+    return amount_octets(max(amount_of(tip), *(fire.tip for fire in fires))) if fires else tip

@@ -1,0 +1,54 @@
+"""The slices of a block's budget: what is kept for each actor while the timers are walked through for the first time.
+
+Spec: CIP-1v1 §3
+Decision: D-68
+"""
+
+import msgspec
+
+from trailboss.mechanisms.auction.index import Actor, AuctionIndex
+from trailboss.primitives.units import Cycles
+
+
+class Slice(msgspec.Struct, gc=False):
+    """What is left of an actor's.
+
+    Attributes:
+        cycles: Cycles that its fires have not used.
+        smallest_gas: Smallest gas limit of its joined timers, before the walk.
+        to_come: Ranked timers of the actor that the walk has not come to.
+    """
+
+    cycles: int
+    smallest_gas: Cycles
+    to_come: int
+
+
+def cut_slices(index: AuctionIndex, budget: int, basefee: int) -> dict[Actor, Slice]:
+    """Cut a budget among the actors that have joined timers, by their weights.
+
+    Only slices from which a timer could run are returned. When there is none any more, the first walk would keep all
+    timers to come for the second.
+
+    Complexity: O(log n) for each actor whose slice holds the smallest gas limit that waits; they are not more than
+        there are such limits in the budget.
+    """
+    slices: dict[Actor, Slice] = {}
+    for weight, address in reversed(index.by_weight):
+        cycles = budget * weight // max(1, index.total_weight)
+        if cycles < index.smallest_gas:
+            break
+        owner: Actor = index.actors[address]
+        to_come = owner.count_ranked(basefee)
+        if to_come and cycles >= owner.gas_limits[0]:
+            slices[owner] = Slice(cycles, owner.gas_limits[0], to_come)
+    return slices
+
+
+def pass_by(slices: dict[Actor, Slice], owner: Actor) -> None:
+    """Come to a timer of an actor that takes nothing from its slice; drop the slice after the last one."""
+    own = slices.get(owner)
+    if own is not None:
+        own.to_come -= 1
+        if not own.to_come:
+            del slices[owner]

@@ -1,0 +1,144 @@
+"""The auction's selection equals a full sort of all that has joined, whatever happens in between."""
+
+from collections.abc import Iterator
+from copy import copy
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.mechanisms.auction_checks import check_index
+from tests.unit.mechanisms.auction_sorted import Sorted
+from tests.unit.mechanisms.auction_worlds import AGENT, TIMER, Terms, World, due
+from trailboss.mechanisms.auction import build_auction, selection, shelf
+from trailboss.model.auction import DelayAction
+from trailboss.model.terms import AuctionTerms
+from trailboss.model.timers import ASK_AGENT, Timer, freeze_fees
+from trailboss.params import load_params
+
+ACTORS = [bytes([number]) * 20 for number in range(1, 9)]
+BLOCKS = 9
+
+
+@pytest.fixture(autouse=True)
+def _small_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a dozen bids make a tree of several levels."""
+    monkeypatch.setattr(shelf, "FANOUT", 4)
+    monkeypatch.setattr(shelf, "MERGED_MAX", 2)
+
+
+class History:
+    """Blocks drawn from one seed: joins, prices, budgets, weights, questions, late timers, changes from outside."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = dice = Random(seed)
+        self.scale = dice.choice([1, 10, 1_000, 2**100])
+        self.many_bids = dice.randrange(2)
+        self.sequence = 0
+        self.terms = Terms(
+            basefee=10 * self.scale,
+            budget=dice.choice([30, 300, 1_000, 3_000, 10**6]),
+            examined_max=dice.choice([3, 8, 1_000]),
+            passed_over_max=dice.choice([1, 3, 256]),
+            joined_max=dice.choice([2, 100]),
+            actors_weighed_max=dice.choice([1, 2, 100]),
+            delays_max=dice.choice([0, 2, 5]),
+            delay_action=dice.choice(list(DelayAction)),
+        )
+
+    def timers(self, count: int) -> list[Timer]:
+        return [self.timer() for _ in range(count)]
+
+    def timer(self) -> Timer:
+        dice = self.dice
+        self.sequence += 1
+        asked_at = dice.choice([0, 0, self.terms.height - 1, self.terms.height - 4])
+        actor = dice.choice(ACTORS[: dice.choice([2, 8])])
+        return msgspec.structs.replace(
+            TIMER,
+            actor=actor,
+            fee_payer=actor,
+            height=self.terms.height - dice.choice([0, 0, 1, 7]),
+            timer_id=dice.randbytes(32),
+            sequence=self.sequence,
+            gas_limit=dice.choice([50, 100, 250, 400]),
+            deferred_for=dice.choice(["", "", "unfunded", "lane_full"]),
+            fees=self.bid() if asked_at else ASK_AGENT,
+            terms=AuctionTerms(AGENT, asked_at, not dice.randrange(4)),
+        )
+
+    def bid(self) -> bytes:
+        steps = 40 if self.many_bids else 3
+        max_fee = self.scale * self.dice.randint(8, 8 + steps)
+        return freeze_fees(max_fee, min(max_fee, self.scale * self.dice.randint(0, steps) // 2))
+
+    def next_terms(self) -> Terms:
+        dice, terms = self.dice, copy(self.terms)
+        terms.height += 1
+        terms.basefee = max(1, terms.basefee + dice.choice([-1, 0, 1]) * (terms.basefee // 8))
+        terms.questions = dice.choice([0, 1, 3, 100])
+        terms.epoch += not dice.randrange(3)
+        terms.rescales += not dice.randrange(6)
+        if not dice.randrange(4):
+            terms.budget = dice.choice([120, 300, 1_000, 3_000])
+        terms.spent = dice.choice([0, 0, 0, 0, 1, terms.budget])
+        if not dice.randrange(4):
+            terms.delay_action = dice.choice(list(DelayAction))
+        if not dice.randrange(6):
+            terms.delays_max = dice.choice([0, 3, 9])
+        return terms
+
+    def meddle(self, worlds: list[World]) -> None:
+        """Do to all worlds what transactions would."""
+        dice = self.dice
+        for timer_id in dice.sample(sorted(worlds[0].timers), min(dice.randrange(3), len(worlds[0].timers))):
+            for world in worlds:
+                world.remove(timer_id)
+        payer, balance = dice.choice(ACTORS), dice.choice([0, 3 * 10**3 * self.scale, 2**200])
+        for world in worlds:
+            world.balances[payer] = balance
+
+    def __iter__(self) -> Iterator[Terms]:
+        for _ in range(BLOCKS):
+            self.terms = self.next_terms()
+            yield self.terms
+
+
+@pytest.mark.spec("A-03", "A-04", "A-05", "A-06", "A-08", "A-11", "A-13")
+@pytest.mark.parametrize("sorted_max", [0, 10**9], ids=["searched", "sorted"])
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_selection_equals_a_full_sort_when_anything_happens(sorted_max: int, seed: int) -> None:
+    """Over random timers, prices, weights, budgets and answers; fires cancel what waits and move money."""
+    history = History(seed)
+    auction_world, plain = World(wild=True, drawn=True), World(wild=True, drawn=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selection, "SORTED_MAX", sorted_max)
+        params = load_params(
+            overrides={
+                "timers.due_examined_max": history.terms.examined_max,
+                "auction.passed_over_max": history.terms.passed_over_max,
+                "auction.joined_max": history.terms.joined_max,
+            }
+        )
+        auction = auction_world.follower = build_auction(params)
+        for terms in history:
+            auction_world.terms = plain.terms = terms
+            history.meddle([auction_world, plain])
+            if not history.dice.randrange(8):
+                auction.rewind()
+            joining = history.timers(history.dice.randrange(14))
+            chosen = auction.select(due(auction_world, joining), auction_world.context())
+            due(plain, joining)
+            expected = Sorted(plain, joining)
+            for decision, awaited in zip(chosen, expected, strict=True):
+                assert decision == awaited
+                auction_world.carry_out(decision)
+                plain.carry_out(awaited)
+            assert chosen.rest() == expected.found
+            assert auction_world.timers == plain.timers
+            assert (auction_world.asked, auction_world.freshened) == (plain.asked, plain.freshened)
+            assert auction._index is not None
+            check_index(auction._index, auction_world)

@@ -9,7 +9,21 @@ from typing import Final
 
 from rich.console import Console
 
-from benchmarks import advance, codec, commit, crowd, disk, frames, lane, lane_blocks, queue, scale, transfers
+from benchmarks import (
+    advance,
+    auction,
+    codec,
+    commit,
+    crowd,
+    disk,
+    frames,
+    globalbox,
+    lane,
+    lane_blocks,
+    queue,
+    scale,
+    transfers,
+)
 from benchmarks.measure import Report
 from benchmarks.page import store
 from benchmarks.report import document, show
@@ -23,6 +37,8 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "crowd": crowd.run,
     "lane": lane.run,
     "lane-blocks": lane_blocks.run,
+    "auction": auction.run,
+    "globalbox": globalbox.run,
     "advance": advance.run,
     "disk": disk.run,
     "queue": queue.run,

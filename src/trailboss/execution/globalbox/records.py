@@ -1,0 +1,200 @@
+"""What the state holds of Globalbox beside the timers: running numbers, counts by target, and timers that have ended.
+
+Spec: CIP-5old §5.1, CIP-5old §5.3, CIP-5old §14
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from trailboss.execution.session import BlockSession
+from trailboss.governance.rules import GLOBALBOX_KEY, Read
+from trailboss.model.configs import decode_record, encode_record
+from trailboss.model.globalbox import EndedTimer, GlobalboxState, MailboxEntry, TimerStatus, decode_entry
+from trailboss.model.terms import GlobalboxTerms, Trigger
+from trailboss.model.timers import Timer, TimerEnd
+from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.state.keys import config_key, ended_key, fire_key
+
+COUNT_WIDTH: Final = 4
+NUMBER_WIDTH: Final = 8
+ENDED_COLLECTED_MIN: Final = 16
+"""Ended timers that a block may collect whatever its clean-up budget has left. Decision: D-64."""
+
+
+def read_globalbox(read: Read) -> GlobalboxState:
+    """Return the running numbers.
+
+    Raises:
+        InvariantError: If the state holds none, which a chain with Globalbox does from genesis on.
+    """
+    octets = read(GLOBALBOX_KEY)
+    if octets is None:
+        raise InvariantError("the state holds no record of Globalbox")
+    return decode_record(octets, GlobalboxState)
+
+
+def write_globalbox(session: BlockSession, state: GlobalboxState) -> None:
+    """Write the running numbers; they go back with the frame or transaction that has changed them."""
+    session.overlay.write(GLOBALBOX_KEY, encode_record(state))
+
+
+def change_globalbox(session: BlockSession, **changes: int) -> None:
+    """Move some of the running numbers, each by so much."""
+    state = read_globalbox(session.overlay.read)
+    moved = {name: getattr(state, name) + change for name, change in changes.items()}
+    write_globalbox(session, msgspec.structs.replace(state, **moved))
+
+
+# The mailbox
+
+
+def mailbox_entries(read: Read) -> Iterator[MailboxEntry]:
+    """Yield the entries of the mailbox in the order of deliver_seq; those yielded may be taken out meanwhile.
+
+    Raises:
+        InvariantError: If one of them is not there.
+    """
+    state = read_globalbox(read)
+    for number in range(state.first, state.next):
+        octets = read(fire_key(number))
+        if octets is None:
+            raise InvariantError(f"the mailbox holds no fire {number}, of {state.first}..{state.next}")
+        yield decode_entry(octets)
+
+
+def is_executing(timer: Timer) -> bool:
+    """Return whether a height timer has gone to the mailbox, from where nothing calls it back. Spec: CIP-5old §6.2."""
+    terms = timer.terms
+    return isinstance(terms, GlobalboxTerms) and terms.kind is Trigger.HEIGHT and terms.in_mailbox > 0
+
+
+# Live timers of a target
+
+
+def target_key(target: bytes) -> bytes:
+    """Return the state key of a target's count; ``target`` is an address."""
+    return config_key(b"globalbox:target:" + target)
+
+
+def timers_of_target(read: Read, target: bytes) -> int:
+    """Return how many live timers call an actor."""
+    return int.from_bytes(read(target_key(target)) or b"", "big")
+
+
+def count_target(session: BlockSession, target: bytes, change: int) -> None:
+    """Change that count; at 0 it is not held.
+
+    Raises:
+        InvariantError: If more timers leave than there are.
+    """
+    count = timers_of_target(session.overlay.read, target) + change
+    if count < 0:
+        raise InvariantError(f"a timer of target {Address(target)} leaves, and the state counts none")
+    if count:
+        session.overlay.write(target_key(target), count.to_bytes(COUNT_WIDTH, "big"))
+    else:
+        session.overlay.delete(target_key(target))
+
+
+# Timers that have ended
+
+
+def pointer_key(timer_id: bytes) -> bytes:
+    """Return the state key under which the number of an ended timer lies."""
+    return config_key(b"globalbox:ended:" + timer_id)
+
+
+def find_ended(read: Read, timer_id: bytes) -> EndedTimer | None:
+    """Return what is remembered of an ended timer, or None."""
+    pointer = read(pointer_key(timer_id))
+    return None if pointer is None else read_ended(read, int.from_bytes(pointer, "big"))
+
+
+def read_ended(read: Read, number: int) -> EndedTimer:
+    """Return the ended timer of that number.
+
+    Raises:
+        InvariantError: If the state does not hold it.
+    """
+    octets = read(ended_key(number))
+    if octets is None:
+        raise InvariantError(f"the state holds no ended timer {number}")
+    return decode_record(octets, EndedTimer)
+
+
+def leave_globalbox(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
+    """Take a timer that ends out of every count of Globalbox, with the fire that it has queued, and remember it.
+
+    Spec: CIP-5old §5.1, CIP-5old §14
+    Decision: D-64
+
+    Args:
+        session: The block.
+        timer: Its record as the state holds it.
+        end: How it ends.
+    """
+    terms = timer.terms
+    if not isinstance(terms, GlobalboxTerms):
+        raise InvariantError(f"timer {Hash32(timer.timer_id)} leaves Globalbox, where it never was")
+    count_target(session, terms.target, -1)
+    state = read_globalbox(session.overlay.read)
+    ended = EndedTimer(
+        timer_id=timer.timer_id,
+        owner=timer.actor,
+        target=terms.target,
+        kind=terms.kind,
+        status=TimerStatus.CANCELLED if end is TimerEnd.CANCELLED else TimerStatus.COMPLETED,
+        fire_seq=terms.fire_seq,
+        last_fire_height=terms.last_fire_height,
+        ended_at=session.context.height,
+    )
+    number = state.next_ended
+    session.overlay.write(ended_key(number), encode_record(ended))
+    session.overlay.write(pointer_key(timer.timer_id), number.to_bytes(NUMBER_WIDTH, "big"))
+    write_globalbox(
+        session,
+        msgspec.structs.replace(
+            state, next_ended=number + 1, queued=state.queued - 1 if terms.fire is not None else state.queued
+        ),
+    )
+
+
+def collect_ended(session: BlockSession) -> None:
+    """Forget the oldest ended timers whose time is over, as far as the clean-up budget goes.
+
+    Complexity: O(1) a timer.
+
+    Spec: CIP-5old §14
+    Decision: D-64
+    """
+    rules = session.context.rules
+    price = rules.params.timers.gc_cycles_per_timer
+    removed = session.ends.get(TimerEnd.EXPIRED, 0) + session.ends.get(TimerEnd.UNFUNDED, 0)
+    most = max(ENDED_COLLECTED_MIN, rules.timer.gc_cycles_per_block // price - removed)
+    state = read_globalbox(session.overlay.read)
+    number = state.first_ended
+    while number < min(state.next_ended, state.first_ended + most):
+        ended = read_ended(session.overlay.read, number)
+        if session.context.height < collected_at(ended, rules.params.globalbox.ended_kept_blocks):
+            break
+        session.overlay.delete(ended_key(number))
+        session.overlay.delete(pointer_key(ended.timer_id))
+        number += 1
+    if number != state.first_ended:
+        write_globalbox(session, msgspec.structs.replace(state, first_ended=number))
+
+
+def collected_at(ended: EndedTimer, kept_blocks: int) -> int:
+    """Return the first block in which an ended timer may be collected. Decision: D-64."""
+    return ended.ended_at + kept_blocks + 1
+
+
+def first_to_collect(read: Read, kept_blocks: int) -> int | None:
+    """Return the first block in which the oldest ended timer may be collected; None if none is remembered."""
+    state = read_globalbox(read)
+    if state.first_ended == state.next_ended:
+        return None
+    return collected_at(read_ended(read, state.first_ended), kept_blocks)

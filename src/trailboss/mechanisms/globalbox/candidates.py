@@ -1,0 +1,138 @@
+"""Candidates of a block: scored, told apart, and put in order. Spec: CIP-5old §8. Decision: D-61, D-62."""
+
+from collections.abc import Iterable
+from hashlib import sha256
+from heapq import merge
+from typing import Final, NamedTuple
+
+from trailboss.mechanisms.globalbox.entries import globalbox_terms
+from trailboss.mechanisms.globalbox.fires import Place
+from trailboss.model.globalbox import FRACTION_BITS, bid_of, standing_octets
+from trailboss.model.terms import QueuedFire
+from trailboss.model.timers import Timer
+from trailboss.primitives.units import Height
+
+SHARD_OCTETS: Final = 8
+"""Bytes of a target's digest that choose its shard."""
+
+
+class Candidate(NamedTuple):
+    """A timer that is due, or that a change has hit.
+
+    Attributes:
+        timer: Its record.
+        hit_height: Height from which its age counts.
+        matched_keys: Keys whose modification hit it, ascending; empty for a height timer.
+    """
+
+    timer: Timer
+    hit_height: int
+    matched_keys: tuple[bytes, ...] = ()
+
+
+class Scoring(NamedTuple):
+    """What scores a block's candidates.
+
+    Attributes:
+        height: The block's.
+        age_weight: W_age, in units of 2⁻⁹⁶ a block.
+        bid_weight: W_bid.
+        clock: The age clock, in units of 2⁻⁹⁶. Decision: D-61.
+    """
+
+    height: int
+    age_weight: int
+    bid_weight: int
+    clock: int
+
+    def score(self, hit_height: int, bid: int) -> int:
+        """Return W_age × age + W_bid × bid, in units of 2⁻⁹⁶.
+
+        Spec: CIP-5old §8.1
+
+        Args:
+            hit_height: Height from which the age counts.
+            bid: Q32.96, in units of 2⁻⁹⁶.
+        """
+        return self.age_weight * max(0, self.height - hit_height) + self.bid_weight * bid
+
+    def standing(self, hit_height: int, bid: int) -> int:
+        """Return the score less the age clock, which is how it compares at all later heights. Decision: D-61."""
+        return self.score(hit_height, bid) - self.clock
+
+
+class Placed(NamedTuple):
+    """A candidate with its place in the order; sorts by it.
+
+    Attributes:
+        place: Where it stands in Globalbox.
+        timer: Its record.
+        fire: The fire that it inserts.
+    """
+
+    place: Place
+    timer: Timer
+    fire: QueuedFire
+
+
+def order_candidates(candidates: Iterable[Candidate], scoring: Scoring, shards: int) -> list[Placed]:
+    """Return the candidates of a block as fires, in the order in which they are inserted.
+
+    They are sorted in shards by target and merged; the number of shards changes nothing.
+
+    Spec: CIP-5old §8.1, CIP-5old §8.2, CIP-5old §15
+    Decision: D-61, D-62
+    Complexity: O(m log m) for m candidates.
+
+    Args:
+        candidates: Each timer once.
+        scoring: The weights in force, and the clock.
+        shards: Into how many parts they are split, at least 1.
+
+    Raises:
+        InvariantError: If a timer is none of Globalbox.
+    """
+    parts: list[list[Candidate]] = [[] for _ in range(shards)]
+    for candidate in candidates:
+        parts[_shard(candidate.timer.target, shards)].append(candidate)
+    return list(merge(*(_order_shard(part, scoring) for part in parts)))
+
+
+def _shard(target: bytes, shards: int) -> int:
+    if shards == 1:
+        return 0
+    return int.from_bytes(sha256(target).digest()[:SHARD_OCTETS], "big") % shards
+
+
+def _order_shard(candidates: list[Candidate], scoring: Scoring) -> list[Placed]:
+    """Sort some targets' candidates; their cursors follow their order within each target. Decision: D-62."""
+    rows = []
+    for timer, hit_height, matched_keys in candidates:
+        terms = globalbox_terms(timer)
+        bid = bid_of(terms.bid)
+        standing, bucket = scoring.standing(hit_height, bid), (bid >> FRACTION_BITS).bit_length()
+        rows.append((-standing, -bucket, hit_height, timer.timer_id, timer, terms, matched_keys))
+    # Ids differ, so that what follows them is never compared.
+    rows.sort()
+    cursors: dict[bytes, int] = {}
+    placed = []
+    for standing, bucket, hit_height, timer_id, timer, terms, matched_keys in rows:
+        target = terms.target
+        cursor = cursors.get(target, 0)
+        cursors[target] = cursor + 1
+        fire = QueuedFire(
+            standing=standing_octets(-standing),
+            bucket=-bucket,
+            cursor=cursor,
+            hit_height=Height(hit_height),
+            queued_at=Height(scoring.height),
+            matched_keys=matched_keys,
+            handler=timer.handler,
+            payload=timer.payload,
+            gas_limit=timer.gas_limit,
+            bid=terms.bid,
+        )
+        place = Place(standing, bucket, cursor, hit_height, target, timer_id, timer.height, timer.expires_at)
+        placed.append(Placed(place, timer, fire))
+    placed.sort()
+    return placed

@@ -1,0 +1,69 @@
+"""What Globalbox remembers of a timer."""
+
+import msgspec
+
+from trailboss.mechanisms.globalbox.fires import Place, place_of
+from trailboss.model.terms import GlobalboxTerms, Trigger
+from trailboss.model.timers import Timer
+from trailboss.primitives.errors import InvariantError
+
+
+class Entry(msgspec.Struct, eq=False, gc=False):
+    """A state watch, or a height timer that has joined.
+
+    Attributes:
+        expires_at: Last height at which it may be hit, queued and materialized.
+        height: At which it stands in the calendar.
+        sequence: FIFO sequence; no two timers share one.
+        timer_id: 32 bytes.
+        schedule_block: Block that set it.
+        watch_keys: Prefixes that it watches; empty for a height timer.
+        place: Where its fire stands in the queue; None if it has none there.
+        is_delivered: Whether the one fire of a height timer has left the queue.
+        has_joined: Whether its height has come, and the block has let it in.
+    """
+
+    expires_at: int
+    height: int
+    sequence: int
+    timer_id: bytes
+    schedule_block: int
+    watch_keys: tuple[bytes, ...]
+    place: Place | None = None
+    is_delivered: bool = False
+    has_joined: bool = False
+
+    @property
+    def can_expire(self) -> bool:
+        """Whether it ends once its expiry has passed: what is in the mailbox runs, and what waits for hits joins."""
+        return (self.has_joined or self.place is not None) and not self.is_delivered
+
+    @property
+    def due(self) -> tuple[int, int, bytes]:
+        """Where it stands in due order, and its id."""
+        return self.height, self.sequence, self.timer_id
+
+    def follow(self, timer: Timer) -> None:
+        """Take over where the fire of the timer's present record is."""
+        terms = globalbox_terms(timer)
+        self.place = None if terms.fire is None else place_of(timer, terms.fire)
+        self.is_delivered = terms.kind is Trigger.HEIGHT and terms.fire_seq > 0
+
+
+def globalbox_terms(timer: Timer) -> GlobalboxTerms:
+    """Return what Globalbox keeps with a timer.
+
+    Raises:
+        InvariantError: If the timer is none of Globalbox.
+    """
+    if not isinstance(timer.terms, GlobalboxTerms):
+        raise InvariantError(f"timer {timer.timer_id.hex()} is none of Globalbox")
+    return timer.terms
+
+
+def make_entry(timer: Timer) -> Entry:
+    """Return what is remembered of a timer's record."""
+    keys = globalbox_terms(timer).watch_keys
+    entry = Entry(timer.expires_at, timer.height, timer.sequence, timer.timer_id, timer.schedule_block, keys)
+    entry.follow(timer)
+    return entry

@@ -1,0 +1,243 @@
+"""Who watches which keys.
+
+A watch key is a prefix, so a modified key is looked up by each of its prefixes that has a length at which anybody
+watches. Under each prefix are the sequences of the watches that are *armed*: those whose fire is queued are not there,
+and those that have expired are left out by a subtraction of bitmaps. So a block looks at as many watches as it takes.
+
+Spec: CIP-5old §5.2, CIP-5old §7
+Decision: D-65
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import groupby, islice
+from typing import Final, NamedTuple
+
+import msgspec
+from pyroaring import BitMap64
+from sortedcontainers import SortedDict
+
+from trailboss.mechanisms.globalbox.entries import Entry
+from trailboss.mechanisms.globalbox.sequences import Sequences
+from trailboss.model.globalbox import CarriedHit
+
+MATCHED_MAX: Final = 16
+"""Keys that one fire names. Decision: D-65."""
+
+
+class Heard(NamedTuple):
+    """Some keys, and who hears of them.
+
+    Attributes:
+        first: Watches from this sequence on.
+        before: Watches set before this block, as of which the keys count as modified.
+        keys: The keys, ascending.
+    """
+
+    first: int
+    before: int
+    keys: list[bytes]
+
+
+class Hit(NamedTuple):
+    """A state watch that a change has hit.
+
+    Attributes:
+        height: At which it stands in the calendar.
+        timer_id: 32 bytes.
+        hit_height: The first block as of which any of its keys counts as modified.
+        matched_keys: Keys whose modification hit it, ascending, at most ``MATCHED_MAX``.
+    """
+
+    height: int
+    timer_id: bytes
+    hit_height: int
+    matched_keys: tuple[bytes, ...]
+
+
+class Prefix(msgspec.Struct, eq=False, gc=False):
+    """A watch key.
+
+    Attributes:
+        armed: Sequences of the watches that wait for it.
+        disarmed: How many others watch it, whose fires are queued.
+    """
+
+    armed: Sequences
+    disarmed: int = 0
+
+
+class WatchIndex:
+    """All state watches, by what they watch."""
+
+    __slots__ = ("_by_expiry", "_by_sequence", "_expired", "_lengths", "_prefixes")
+
+    def __init__(self) -> None:
+        self._prefixes: dict[bytes, Prefix] = {}
+        self._lengths = SortedDict()
+        self._by_sequence: dict[int, Entry] = {}
+        self._by_expiry = SortedDict()
+        self._expired = BitMap64()
+
+    def add(self, watch: Entry) -> None:
+        """Take in a watch; it is armed unless its fire is queued. Complexity: O(1) a watch key, amortized."""
+        self._by_sequence[watch.sequence] = watch
+        group = self._by_expiry.get(watch.expires_at)
+        if group is None:
+            group = self._by_expiry[watch.expires_at] = Sequences()
+        group.add(watch.sequence)
+        for key in watch.watch_keys:
+            prefix = self._prefixes.get(key)
+            if prefix is None:
+                prefix = self._prefixes[key] = Prefix(Sequences())
+                self._lengths[len(key)] = self._lengths.get(len(key), 0) + 1
+            if watch.place is None:
+                prefix.armed.add(watch.sequence)
+            else:
+                prefix.disarmed += 1
+
+    def remove(self, watch: Entry) -> None:
+        """Take out a watch. Complexity: as `add`."""
+        del self._by_sequence[watch.sequence]
+        self._expired.discard(watch.sequence)
+        group = self._by_expiry.get(watch.expires_at)
+        if group is not None:
+            group.remove(watch.sequence)
+            if not group:
+                del self._by_expiry[watch.expires_at]
+        for key in watch.watch_keys:
+            prefix = self._prefixes[key]
+            if watch.place is None:
+                prefix.armed.remove(watch.sequence)
+            else:
+                prefix.disarmed -= 1
+            if not prefix.disarmed and not prefix.armed:
+                del self._prefixes[key]
+                self._lengths[len(key)] -= 1
+                if not self._lengths[len(key)]:
+                    del self._lengths[len(key)]
+
+    def disarm(self, watch: Entry) -> None:
+        """Let a watch hear of nothing, while its fire is queued. Complexity: as `add`."""
+        for key in watch.watch_keys:
+            prefix = self._prefixes[key]
+            prefix.armed.remove(watch.sequence)
+            prefix.disarmed += 1
+
+    def arm(self, watch: Entry) -> None:
+        """Let a watch hear again. Complexity: as `add`."""
+        for key in watch.watch_keys:
+            prefix = self._prefixes[key]
+            prefix.armed.add(watch.sequence)
+            prefix.disarmed -= 1
+
+    def is_watched(self, key: bytes) -> bool:
+        """Return whether anybody watches a prefix of a key. Complexity: O(1) for each length of a watch key."""
+        return any(key[:length] in self._prefixes for length in self._lengths)
+
+    def match(self, modified: Sequence[CarriedHit], most: int, height: int) -> tuple[list[Hit], tuple[CarriedHit, ...]]:
+        """Return which watches the modified keys hit, and which keys others have yet to hear of.
+
+        Spec: CIP-5old §7
+        Decision: D-65
+        Complexity: O(1) a key for each length of a watch key, and O(log m) a hit, for m keys; none for watches that are
+            not armed, and none for those beyond the most.
+
+        Args:
+            modified: Keys, ascending, each once.
+            most: Watches that are hit at most: those of the lowest sequences.
+            height: The block's; watches whose last height lies below it hear nothing.
+        """
+        self._pass_expired(height)
+        heard = self._group(modified)
+        found = [sequence for sequence, _ in islice(groupby(self._hit_by(heard)), most + 1)]
+        taken = found[:most]
+        carried: tuple[CarriedHit, ...] = ()
+        if len(found) > most:
+            carried = tuple(self._left(modified, heard, taken[-1] + 1))
+        return [_hit(self._by_sequence[sequence], heard) for sequence in taken], carried
+
+    def _pass_expired(self, height: int) -> None:
+        """Note who has expired before a height. Complexity: O(log n) a height, and a few instructions each."""
+        while self._by_expiry and self._by_expiry.peekitem(0)[0] < height:
+            _, group = self._by_expiry.popitem(0)
+            group.add_to(self._expired)
+
+    def _group(self, modified: Iterable[CarriedHit]) -> dict[bytes, list[Heard]]:
+        """Return what there is to hear of each watched prefix."""
+        by_prefix: dict[bytes, list[CarriedHit]] = {}
+        prefixes, lengths = self._prefixes, tuple(self._lengths)
+        for hit in modified:
+            for length in lengths:
+                prefix = hit.key[:length]
+                if prefix in prefixes and len(prefix) == length:
+                    by_prefix.setdefault(prefix, []).append(hit)
+        return {prefix: _by_terms(hits) for prefix, hits in by_prefix.items()}
+
+    def _hit_by(self, heard: dict[bytes, list[Heard]]) -> Iterator[int]:
+        """Return the sequences of all that are hit, ascending; some more than once.
+
+        Few sequences are gathered and sorted, of many only those are looked at that are asked for.
+        """
+        gathered: list[int] = []
+        streams = []
+        for prefix, each in heard.items():
+            armed = self._prefixes[prefix].armed
+            for first, before, _ in each:
+                hearing = self._hearing(armed, first, before)
+                if armed.are_few:
+                    gathered += hearing
+                else:
+                    streams.append(hearing)
+        gathered.sort()
+        return merge(gathered, *streams)
+
+    def _hearing(self, armed: Sequences, first: int, before: int) -> Iterator[int]:
+        """Yield those of some sequences, ascending, from the first on, that were set before a block."""
+        for sequence in armed.since(first, self._expired):
+            # Whoever was set later has a higher sequence.
+            if self._by_sequence[sequence].schedule_block >= before:
+                return
+            yield sequence
+
+    def _left(
+        self, modified: Iterable[CarriedHit], heard: dict[bytes, list[Heard]], following: int
+    ) -> Iterator[CarriedHit]:
+        """Yield the keys of which watches from a sequence on have yet to hear."""
+        left: set[bytes] = set()
+        for prefix, each in heard.items():
+            armed = self._prefixes[prefix].armed
+            for first, before, keys in each:
+                if any(True for _ in self._hearing(armed, max(first, following), before)):
+                    left.update(keys)
+        for key, first, before in modified:
+            if key in left:
+                yield CarriedHit(key, max(first, following), before)
+
+
+def _by_terms(hits: list[CarriedHit]) -> list[Heard]:
+    """Return the keys of some hits by who hears of them."""
+    if len(hits) == 1:
+        [(key, first, before)] = hits
+        return [Heard(first, before, [key])]
+    by_terms: dict[tuple[int, int], list[bytes]] = {}
+    for key, first, before in hits:
+        by_terms.setdefault((first, before), []).append(key)
+    return [Heard(*terms, keys) for terms, keys in by_terms.items()]
+
+
+def _hit(watch: Entry, heard: dict[bytes, list[Heard]]) -> Hit:
+    """Return a hit with the keys that its watch hears of."""
+    sources = [
+        each
+        for prefix in watch.watch_keys
+        for each in heard.get(prefix, ())
+        if each.first <= watch.sequence and watch.schedule_block < each.before
+    ]
+    if len(sources) == 1:
+        [(_, hit_height, keys)] = sources
+        return Hit(watch.height, watch.timer_id, hit_height, tuple(keys[:MATCHED_MAX]))
+    # One of its prefixes may lie within another.
+    matched = (key for key, _ in groupby(merge(*(each.keys for each in sources))))
+    hit_height = min(each.before for each in sources)
+    return Hit(watch.height, watch.timer_id, hit_height, tuple(islice(matched, MATCHED_MAX)))

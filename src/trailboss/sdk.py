@@ -1,14 +1,20 @@
-"""What actors import for the timer lane, beside the public SDK: how urgent a timer is, and who prices it.
+"""What actors import for timers, beside the public SDK: the calls of each mechanism, and what they are priced with.
 
 An actor writes ``from trailboss.sdk import PriorityTier, schedule_timer``. Everywhere else the module can be imported
-too, for editors and type checks; what asks the chain works in a frame alone.
+too, for editors and type checks; what asks the chain works in a frame alone. A call that the mechanism of the chain
+does not have is refused with ``pvm_host.HostError``, name ``unsupported``.
 
-Spec: CIP-1v3 §6, CIP-1v3 §7
+Spec: CIP-1v3 §6, CIP-1v3 §7, CIP-1v1 §3, CIP-5old §6
 """
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
+
+ADDRESS_WIDTH = 20
+FRACTION_BITS = 96
+"""Fractional bits of Q32.96, in which Globalbox counts bids. Spec: CIP-5old §5.1."""
+BID_BITS = 128
 
 
 class PriorityTier(Enum):
@@ -173,3 +179,200 @@ def default_gas_bid(context: GasBidContext) -> dict[str, int]:
     """
     basefee = context.basefee_lane_timer
     return gas_bid(2 * basefee, min(context.previous_block_p50_priority_tip_per_cycle, basefee))
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def set_timeout(height: int, payload: bytes, gba: bytes, gas_limit: int | None = None) -> bytes: ...
+
+    @overload
+    def set_timeout(
+        target: bytes,
+        due_height: int,
+        payload: bytes,
+        gas_limit: int | None = None,
+        bid_fp: int = 0,
+        expiry_height: int | None = None,
+        client_nonce: bytes = b"",
+    ) -> bytes: ...
+
+
+def set_timeout(*positional: Any, **named: Any) -> bytes:
+    """Set a timer at a height, and return its id, 32 bytes: in the auction or in Globalbox, which differ in the form.
+
+    Spec: CIP-1v1 §3, CIP-5old §6.1
+
+    Args:
+        positional: Under the auction ``height, payload, gba, gas_limit``: the block at which it is due, bytes for the
+            handler ``handle_timer`` of this actor, the agent that is asked for its bid, and cycles. Under Globalbox
+            ``target, due_height, payload, gas_limit, bid_fp, expiry_height, client_nonce``: the actor whose handler is
+            to run, the block from which it is due, bytes for the handler, cycles, a `bid`, the last block in which it
+            may be queued, and a name: the same one again returns the id of the timer that has it. No gas limit, or
+            None, is the most that a fire may have.
+        named: The same by name.
+    """
+    import pvm_host
+
+    identity: bytes = pvm_host.set_timeout(*positional, **named)
+    return identity
+
+
+def set_state_watch(  # noqa: PLR0917 - the form that the host call has
+    target: bytes,
+    watch_keys: list[bytes],
+    payload: bytes,
+    gas_limit: int | None = None,
+    bid_fp: int = 0,
+    expiry_height: int | None = None,
+    client_nonce: bytes = b"",
+) -> bytes:
+    """Set a timer of Globalbox that fires whenever one of the keys has changed, and return its id, 32 bytes.
+
+    Spec: CIP-5old §6.1
+
+    Args:
+        target: Actor whose handler is to run, 20 bytes.
+        watch_keys: What it watches, each a `watch_key`.
+        payload: Bytes for the handler.
+        gas_limit: Cycles that a fire may use; None for the most that it may have.
+        bid_fp: What a fire bids, a `bid`.
+        expiry_height: Last block in which it may fire; None for the farthest one.
+        client_nonce: A name: the same one again returns the id of the timer that has it.
+    """
+    import pvm_host
+
+    identity: bytes = pvm_host.set_state_watch(
+        target, watch_keys, payload, gas_limit, bid_fp, expiry_height, client_nonce
+    )
+    return identity
+
+
+def update_timer(
+    target: bytes,
+    timer_id: bytes,
+    payload: bytes | None = None,
+    gas_limit: int | None = None,
+    bid_fp: int | None = None,
+) -> bool:
+    """Change a timer of Globalbox for its later fires, and return whether there will be one; None stays as it is.
+
+    Spec: CIP-5old §6.2
+    """
+    import pvm_host
+
+    is_changed: bool = pvm_host.update_timer(target, timer_id, payload, gas_limit, bid_fp)
+    return is_changed
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def cancel_timer(timer_id: bytes) -> None: ...
+
+    @overload
+    def cancel_timer(target: bytes, timer_id: bytes) -> bool: ...
+
+
+def cancel_timer(*positional: Any, **named: Any) -> bool | None:
+    """Cancel a timer of the running actor.
+
+    Spec: CIP-5 §4.1, CIP-5old §6.1
+
+    Args:
+        positional: ``timer_id`` under every mechanism; one that is gone is no error. Under Globalbox also ``target,
+            timer_id``, which returns whether it was there to cancel, and refuses what never was.
+        named: The same by name.
+    """
+    import pvm_host
+
+    is_cancelled: bool | None = pvm_host.cancel_timer(*positional, **named)
+    return is_cancelled
+
+
+def watch_key(actor: bytes, slot_prefix: bytes = b"") -> bytes:
+    """Return the key that watches the slots of an actor whose names begin so; all of them if nothing is given.
+
+    Raises:
+        ValueError: If the address is not 20 bytes.
+    """
+    if len(actor) != ADDRESS_WIDTH:
+        raise ValueError(f"an actor's address is {ADDRESS_WIDTH} bytes, got {len(actor)}")
+    return actor + slot_prefix
+
+
+def bid(whole: int, numerator: int = 0, denominator: int = 1) -> int:
+    """Return a bid of Globalbox, Q32.96: ``whole + numerator / denominator`` base units per cycle, rounded down.
+
+    Spec: CIP-5old §5.1
+
+    Raises:
+        ValueError: If it is below 0, or is 2**32 or more.
+    """
+    parts = (whole << FRACTION_BITS) + (numerator << FRACTION_BITS) // denominator
+    if not 0 <= parts < 1 << BID_BITS:
+        raise ValueError(
+            f"a bid is from 0 to below 2**32 base units per cycle, got {whole} + {numerator}/{denominator}"
+        )
+    return parts
+
+
+@dataclass(frozen=True)
+class AuctionBidContext:
+    """What a gas bidding agent of the auction is told. Prices are base units per cycle or cell. Spec: CIP-1v1 §3.
+
+    Attributes:
+        trigger_block_height: Height for which the timer was set.
+        current_block_height: Present height; the difference is how late the timer is.
+        basefee_cycle: Cycle basefee of a fire.
+        basefee_cell: Cell basefee of a fire.
+        last_block_cycle_usage: Cycles that the block before has used.
+        owner_actor_balance: What the timer's actor holds, base units.
+    """
+
+    trigger_block_height: int
+    current_block_height: int
+    basefee_cycle: int
+    basefee_cell: int
+    last_block_cycle_usage: int
+    owner_actor_balance: int
+
+    @classmethod
+    def decode(cls, payload: bytes) -> "AuctionBidContext":
+        """Return the context that the payload of ``get_gas_bid`` holds; as `GasBidContext.decode`.
+
+        Raises:
+            cowboy_sdk.codec.CodecError: If the payload is not canonical CBOR.
+            TypeError: If it has other fields.
+        """
+        from cowboy_sdk import codec
+
+        fields: dict[str, Any] = codec.decode(payload)
+        return cls(**fields)
+
+
+def auction_bid(max_fee_per_cycle: int, tip_per_cycle: int) -> dict[str, int]:
+    """Return what a handler ``get_gas_bid`` returns in the auction.
+
+    Spec: CIP-1v1 §3
+
+    Args:
+        max_fee_per_cycle: Cap of cycle basefee and tip together, base units.
+        tip_per_cycle: Tip, base units; what exceeds the cap less the cycle basefee is not paid.
+
+    Raises:
+        ValueError: If the tip is above the cap, which would be no bid.
+    """
+    if tip_per_cycle > max_fee_per_cycle:
+        raise ValueError(
+            f"tip_per_cycle is {tip_per_cycle}, above max_fee_per_cycle, {max_fee_per_cycle}, which caps it"
+        )
+    return {"max_fee_per_cycle": max_fee_per_cycle, "tip_per_cycle": tip_per_cycle}
+
+
+def default_auction_bid(context: AuctionBidContext) -> dict[str, int]:
+    """Return what is bid for a timer without an answer: room for the cycle basefee to double, and no tip.
+
+    Decision: D-57
+    """
+    return auction_bid(2 * context.basefee_cycle, 0)

@@ -57,6 +57,29 @@ def liquidation_bot(chain, deploy):
     bot.call("report", b"100", sender=chain.accounts[0], check=True)
 
 
+def auction_liquidator(chain, deploy):
+    liquidator = deploy("auction_liquidator", 1_000 * CBY)
+    loan = {"units": 10, "debt": 1_000, "reward": 100 * CBY}
+    for handler, payload in (("report", b"200"), ("watch", json.dumps(loan).encode())):
+        liquidator.call(handler, payload, sender=chain.accounts[0], check=True)
+    chain.mine(10)
+    liquidator.call("report", b"100", sender=chain.accounts[0], check=True)
+
+
+def price_feed(chain, deploy):
+    feed = deploy("price_feed", 0)
+    feed.call("report", b"150", sender=chain.accounts[0], check=True)
+    assert feed.view("price").return_value == b"150"
+    return feed
+
+
+def stop_loss(chain, deploy):
+    feed = price_feed(chain, deploy)
+    deploy("stop_loss", 1_000 * CBY, json.dumps({"feed": str(feed.address), "stop": 100}).encode())
+    for price in (b"105", b"99"):
+        feed.call("report", price, sender=chain.accounts[0], check=True)
+
+
 def game_loop(chain, deploy):
     game = deploy("game_loop", 100 * CBY)
     for side in (b"right", b"left", b"right"):
@@ -73,18 +96,19 @@ LIVES = {
     life.__name__: life
     for life in (
         heartbeat, vesting, escrow, subscription, oracle, liquidation_watch, liquidation_bot, game_loop, retry_backoff,
+        auction_liquidator, price_feed, stop_loss,
     )
 }  # fmt: skip
 """By the name of the file in ``examples/actors``."""
-IN_THE_LANE = ("liquidation_bot",)
-"""Those that live under the timer lane; the others under FIFO."""
+MECHANISMS = {"liquidation_bot": "lane", "auction_liquidator": "auction", "stop_loss": "globalbox"}
+"""Mechanisms that some of them live under; the others live under FIFO."""
 
 
 def measure_lives():
     """Return, by example, origin, status and cycles of everything that ran, and the chain's last root."""
     measured = {}
     for name, life in LIVES.items():
-        with LocalChain(mechanism="lane" if name in IN_THE_LANE else "fifo") as chain:
+        with LocalChain(mechanism=MECHANISMS.get(name, "fifo")) as chain:
 
             def deploy(file, value, payload=b"", chain=chain):
                 source = (ACTORS / f"{file}.py").read_text(encoding="utf-8")

@@ -37,11 +37,13 @@ class World:
         sources: Source of each actor that can be called, by address.
         slots: Storage by (actor, slot).
         timers: Requests accepted, in order.
+        updates: Updates of timers of Globalbox, in order.
         events: (name, data) emitted.
         messages: (target, payload) sent.
         transfers: (to, amount) moved.
         agents: Gas bidding agents set, in order.
         lane: What `timer_lane` answers.
+        missing_calls: Forms of calls about timers that the chain does not have; all others are there.
     """
 
     params: ChainParams = field(default_factory=lambda: load_params("mainnet"))
@@ -50,11 +52,13 @@ class World:
     sources: dict = field(default_factory=dict)
     slots: dict = field(default_factory=dict)
     timers: list = field(default_factory=list)
+    updates: list = field(default_factory=list)
     events: list = field(default_factory=list)
     messages: list = field(default_factory=list)
     transfers: list = field(default_factory=list)
     agents: list = field(default_factory=list)
     lane: dict = field(default_factory=lambda: dict(LANE))
+    missing_calls: frozenset = frozenset()
 
     def __post_init__(self):
         self.engine = self.engine or NativeEngine(self.params)
@@ -111,7 +115,10 @@ class WorldHost:
         mine = sorted((slot, value) for (actor, slot), value in self.world.slots.items() if actor == self.frame.actor)
         return [(slot, value) for slot, value in mine if slot.startswith(prefix)][:limit]
 
-    def schedule_timer(self, request):
+    def has_call(self, form):
+        return form not in self.world.missing_calls
+
+    def schedule_timer(self, request, form=None):
         self._check_writable()
         if request.height <= self.world.height:
             raise Rejection(RejectionReason.INVALID_INPUT, f"height {request.height} is not above {self.world.height}")
@@ -123,6 +130,21 @@ class WorldHost:
 
     def cancel_timer(self, timer_id):
         self._check_writable()
+
+    def set_auction_timer(self, request):
+        return self._set_timer(request)
+
+    def set_globalbox_timer(self, request):
+        return self._set_timer(request)
+
+    def update_timer(self, update):
+        self._check_writable()
+        self.world.updates.append(update)
+        return True
+
+    def cancel_globalbox_timer(self, target, timer_id):
+        self._check_writable()
+        return bool(self.world.timers)
 
     def set_agent(self, agent):
         self._check_writable()
@@ -162,6 +184,11 @@ class WorldHost:
 
     def randomness(self, domain):
         return keccak256(b"randomness" + domain)
+
+    def _set_timer(self, request):
+        self._check_writable()
+        self.world.timers.append(request)
+        return len(self.world.timers).to_bytes(32, "big")
 
     def _check_writable(self):
         if self.frame.read_only:

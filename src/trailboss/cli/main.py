@@ -7,7 +7,7 @@ import typer
 from trailboss import __version__
 from trailboss.cli.lazy import Entry, LazyCommand, Program
 
-START, ACT, LOOK, KEEP, PROVE = "Start", "Act", "Look", "Keep and check", "Prove"
+START, ACT, LOOK, KEEP, PROVE, STUDY = "Start", "Act", "Look", "Keep and check", "Prove", "Study"
 COMMANDS: Final = (
     Entry("demo", "demo:demo", START, "Run six actors for several hundred blocks and tell what became of every timer."),
     Entry("init", "init:init", START, "Make a chain in a directory."),
@@ -16,12 +16,21 @@ COMMANDS: Final = (
     Entry("call", "call:call", ACT, "Call a handler of an actor, in a block of its own."),
     Entry("send", "send:send_money", ACT, "Move money to an account or an actor, in a block of its own."),
     Entry("schedule", "schedule:schedule", ACT, "Schedule a timer without an actor of one's own."),
+    Entry("watch", "watch:watch", ACT, "Set a timer that fires whenever slots of an actor have changed."),
+    Entry("update", "change:update", ACT, "Change what later fires of an own timer bring."),
+    Entry("cancel", "change:cancel", ACT, "Cancel an own timer."),
     Entry("mine", "mine:mine", ACT, "Build blocks without transactions; due timers run in them."),
     Entry("govern", "govern:govern", ACT, "Send system instructions, as the deployer."),
     Entry("activation", "activation:activation", ACT, "Rehearse the activation of the timer lane, and vote for it."),
     Entry("reorg", "reorg:reorg", ACT, "Drop the last blocks: clock, timers, money, everything goes back."),
     Entry("timers", "timers:timers", LOOK, "List timers: live ones by height, ended ones the latest first."),
     Entry("timer", "timers:timer", LOOK, "Look at one timer."),
+    Entry(
+        "mailbox",
+        "mailbox:mailbox",
+        LOOK,
+        "List the mailbox of Globalbox in the order of delivery, or the fires that are queued behind it.",
+    ),
     Entry(
         "block",
         "block:block",
@@ -41,6 +50,12 @@ COMMANDS: Final = (
     Entry("replay", "verify:replay", KEEP, "Replay the chain up to a height, or find where two chains part."),
     Entry("prove", "prove:prove", PROVE, "Prove what the state holds, to somebody who has only its root."),
     Entry("verify-proof", "prove:verify_proof", PROVE, "Check a proof against a state root, without a chain."),
+    Entry(
+        "compare",
+        "compare:compare_mechanisms",
+        STUDY,
+        "Run one workload through every mechanism, and tell what each made of it.",
+    ),
 )
 
 

@@ -10,6 +10,7 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, CBY_DECIMALS
+from trailboss.sdk import bid
 
 """Digits of CBY behind the point: 10⁹ base units are one."""
 _BASE_UNITS: Final = re.compile(r"\d[\d_]*", re.ASCII)
@@ -73,6 +74,26 @@ def parse_number(name: str, text: str, unit: int = 1) -> int:
     if rest:
         raise Mistake(f"{name} {_shown(text)} is too fine", f"it is kept in parts of 1/{unit:,}")
     return parts
+
+
+def parse_bid(text: str) -> int:
+    """Return a bid of Globalbox, Q32.96, from base units per cycle: a whole number, or a decimal.
+
+    >>> parse_bid("2.5") == 5 << 95
+    True
+
+    Raises:
+        Mistake: For anything else, for less than 0, and for 2**32 and more.
+    """
+    number = text.removeprefix("-")
+    if len(text) > SHOWN_MAX or not (_DECIMAL.fullmatch(number) or _BASE_UNITS.fullmatch(number)):
+        raise Mistake(f"bid {_shown(text)} is not a number", "write base units per cycle, as 250 or 0.5")
+    whole, _, part = number.partition(".")
+    sign = 1 if number == text else -1
+    try:
+        return bid(sign * int(whole), sign * int(part or 0), 10 ** len(part))
+    except ValueError:
+        raise Mistake(f"bid {text} is out of range", "bid from 0 to below 2**32 base units per cycle") from None
 
 
 def parse_payload(text: str, *, as_cbor: bool = False) -> bytes:

@@ -1,60 +1,50 @@
 """``trailboss schedule``: a timer without an actor of one's own."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
-from trailboss.chain.scheduler import TimerOrder, draft_schedule, scheduler_address
+from trailboss.chain.scheduler import TimerOrder, draft_schedule
 from trailboss.cli.failures import Mistake
-from trailboss.cli.opening import open_chain, resolve_address, resolve_signer
-from trailboss.cli.options import DIRECTORY, PAYLOAD, AsJson, Directory, Key, Sender
-from trailboss.cli.output import Cell
-from trailboss.cli.parsing import parse_amount, parse_payload
-from trailboss.cli.receipts import send, show_receipts
-from trailboss.model.transactions import DeployActor, FundActor
-from trailboss.primitives.octets import Hash32
-from trailboss.primitives.units import U64_MAX, format_cby
+from trailboss.cli.opening import find_actor, open_chain, resolve_address, resolve_signer
+from trailboss.cli.options import DIRECTORY, AsJson, Directory, Key, Sender
+from trailboss.cli.parsing import parse_amount, parse_bid, parse_payload
+from trailboss.cli.timer_options import (
+    BidOption,
+    ClientNonce,
+    ExpiresAt,
+    GasLimit,
+    Payload,
+    Target,
+    Text,
+    Value,
+    amount_option,
+    send_order,
+)
+from trailboss.primitives.units import U64_MAX
 from trailboss.sdk import PriorityTier
 
-
-def _amount(what: str, default: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(
-        metavar="AMOUNT", help=f"{what} [dim]\\[default: {default}][/dim]", show_default=False
-    )
-    return option
-
-
-LABELS: Final[dict[type, str]] = {DeployActor: "deployment", FundActor: "funding"}
-"""What the instructions before the order are for."""
-Number = int | None
-Text = str | None
 DueHeight = Annotated[
     int, typer.Option("--height", metavar="H", min=1, max=U64_MAX, help="Block height at which it fires.")
 ]
-Payload = Annotated[str, typer.Option(metavar="PAYLOAD", help=f"What its event tells. {PAYLOAD}")]
-GasLimit = Annotated[
-    Number, typer.Option(metavar="N", min=1, help="Cycles the fire may use. [dim]\\[default: all it may have][/dim]")
+MaxFee = Annotated[
+    Text, amount_option("Lane, auction: most a cycle may cost, basefee and tip.", "twice the basefee, and the tip")
 ]
-ExpiresAt = Annotated[
-    Number,
-    typer.Option(
-        metavar="H", min=1, max=U64_MAX, help="Last height at which it may fire. [dim]\\[default: the farthest][/dim]"
-    ),
+Tip = Annotated[
+    Text, amount_option("Lane, auction: tip a cycle.", "the median of the last block in the lane, none in the auction")
 ]
-MaxFee = Annotated[Text, _amount("Most a cycle may cost in the timer lane, basefee and tip.", "twice the lane basefee")]
-Tip = Annotated[Text, _amount("Tip a cycle in the timer lane.", "the median of the last block")]
 TipTier = Annotated[
-    PriorityTier | None, typer.Option(help="Tip as a multiple of that median, in place of --tip.", show_default=False)
+    PriorityTier | None,
+    typer.Option(help="Lane: tip as a multiple of that median, in place of --tip.", show_default=False),
 ]
 Payer = Annotated[
     Text,
     typer.Option(
         metavar="WHO",
-        help="Who pays for the fire: whoever signs. [dim]\\[default: the stock actor][/dim]",
+        help="FIFO, lane: who pays for the fire: whoever signs. [dim]\\[default: the stock actor][/dim]",
         show_default=False,
     ),
 ]
-Value = Annotated[Text, _amount("What the stock actor gets besides.", "100cby when it is deployed, then none")]
 
 
 def schedule(
@@ -66,6 +56,9 @@ def schedule(
     tip: Tip = None,
     tier: TipTier = None,
     payer: Payer = None,
+    target: Target = None,
+    bid: BidOption = None,
+    client_nonce: ClientNonce = None,
     value: Value = None,
     sender: Sender = None,
     private_key: Key = None,
@@ -77,26 +70,25 @@ def schedule(
     It belongs to a stock actor, one a sender, which is deployed with the first order.
 
     When the timer fires, the actor emits the event timer.payload with the payload.
+
+    In the auction a stock agent bids for it, one an offer.
     """
     if tip is not None and tier is not None:
         raise Mistake("both --tip and --tier are given", "give one of the two: a tier stands for a tip")
-    order = TimerOrder(
-        height=height,
-        payload=parse_payload(payload),
-        fee_payer=None if payer is None else resolve_address(payer),
-        gas_limit=gas_limit,
-        expires_at=expires_at,
-        max_fee_per_cycle=None if max_fee is None else parse_amount(max_fee),
-        max_priority_fee_per_cycle=None if tip is None else parse_amount(tip),
-        priority_tier_hint=None if tier is None else tier.value,
-    )
     amount = None if value is None else parse_amount(value)
     signer = resolve_signer(sender, private_key)
     with open_chain(directory) as chain:
-        instructions = draft_schedule(chain, signer.address, order, amount)
-        *before, receipt = send(chain, signer, instructions)
-        actor = scheduler_address(signer.address)
-        lead: dict[str, Cell] = {"timer": str(Hash32(receipt.return_value))} if receipt.ok else {}
-        lead |= {"actor": f"{actor}, holds {format_cby(chain.balance(actor))} CBY"}
-        others = {LABELS[type(done)]: each for done, each in zip(instructions[:-1], before, strict=True)}
-        show_receipts(chain, {"order": receipt} | others, as_json=as_json, lead=lead)
+        order = TimerOrder(
+            height=height,
+            payload=parse_payload(payload),
+            fee_payer=None if payer is None else resolve_address(payer),
+            gas_limit=gas_limit,
+            expires_at=expires_at,
+            max_fee_per_cycle=None if max_fee is None else parse_amount(max_fee),
+            max_priority_fee_per_cycle=None if tip is None else parse_amount(tip),
+            priority_tier_hint=None if tier is None else tier.value,
+            target=None if target is None else find_actor(chain, target),
+            bid=None if bid is None else parse_bid(bid),
+            client_nonce=None if client_nonce is None else parse_payload(client_nonce),
+        )
+        send_order(chain, signer, draft_schedule(chain, signer.address, order, amount), as_json=as_json)

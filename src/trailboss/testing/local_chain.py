@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from trailboss.chain import Receipt, Snapshot, TimerView
+from trailboss.chain import Receipt, Snapshot
 from trailboss.chain.development import ACCOUNT_NAMES, DEPLOYER, development_account, development_genesis
 from trailboss.chain.drafting import (
     CELLS_LIMIT,
@@ -17,18 +17,16 @@ from trailboss.chain.drafting import (
     draft_deployment,
     draft_transaction,
 )
-from trailboss.chain.scheduler import TimerOrder, draft_schedule
 from trailboss.chain.views import refusal_view
 from trailboss.crypto.digest import keccak256
 from trailboss.governance.apply import ACTIVATION_NOTICE
 from trailboss.governance.rules import ACTIVATION
 from trailboss.model.transactions import FundActor, Instruction, SetGovParam, Transaction, Transfer
-from trailboss.primitives.errors import ConfigurationError, InvariantError, Rejection, RejectionReason, TrailbossError
+from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, TrailbossError
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
-from trailboss.sdk import PriorityTier
 from trailboss.testing.data_dir import open_chain
-from trailboss.testing.local_reader import LocalReader
+from trailboss.testing.local_timers import LocalTimers
 from trailboss.testing.parties import ActorHandle, Party, PendingReceipt, RevertedError, TestAccount, address_of_party
 from trailboss.vm.native import NativeEngine
 
@@ -37,7 +35,7 @@ CBY: Final = BASE_UNITS_PER_CBY
 ENGINES: Final = ("native",)
 
 
-class LocalChain(LocalReader):
+class LocalChain(LocalTimers):
     """A local chain with real fees and real state roots.
 
     Attributes:
@@ -206,61 +204,6 @@ class LocalChain(LocalReader):
             return pending  # type: ignore[return-value]  # reads like a receipt once the block is built
         self._build([(transaction, pending)])
         return pending.receipt
-
-    def schedule(
-        self,
-        height: int,
-        payload: bytes = b"",
-        *,
-        sender: TestAccount | None = None,
-        fee_payer: Party | None = None,
-        gas_limit: int | None = None,
-        expires_at: int | None = None,
-        max_fee_per_cycle: int | None = None,
-        max_priority_fee_per_cycle: int | None = None,
-        priority_tier_hint: PriorityTier | None = None,
-        value: int | None = None,
-    ) -> TimerView:
-        """Schedule a timer without an actor of one's own, in a block of its own.
-
-        It belongs to a stock actor, one a sender, which is deployed when it is first needed. When the timer fires, the
-        actor emits the event ``timer.payload`` with the payload.
-
-        Args:
-            height: Block height at which it fires.
-            payload: At most 4,096 bytes.
-            sender: Who schedules; the first account unless told otherwise.
-            fee_payer: Who pays for the fire: the sender, or None for the stock actor.
-            gas_limit: Cycles that the fire may use; None for the most that it may have.
-            expires_at: Last height at which it may fire; None for the farthest one.
-            max_fee_per_cycle: Cap of lane basefee and tip together, base units; None for the default.
-            max_priority_fee_per_cycle: Tip, base units; None for the default.
-            priority_tier_hint: The tip as a multiple of the last block's, in place of one in base units.
-            value: Base units that the stock actor gets besides; None for 100 CBY when it is deployed, and then none.
-
-        Raises:
-            RevertedError: If the chain refuses the timer, with the reason in its receipt.
-            TrailbossError: If a block is open.
-        """
-        self._check_closed_block("schedule a timer")
-        owner = sender or self.accounts[0]
-        order = TimerOrder(
-            height=height,
-            payload=payload,
-            fee_payer=None if fee_payer is None else address_of_party(fee_payer),
-            gas_limit=gas_limit,
-            expires_at=expires_at,
-            max_fee_per_cycle=max_fee_per_cycle,
-            max_priority_fee_per_cycle=max_priority_fee_per_cycle,
-            priority_tier_hint=None if priority_tier_hint is None else priority_tier_hint.value,
-        )
-        instructions = draft_schedule(self.chain, owner.address, order, value)
-        with self.one_block():
-            sent = [self.send(instruction, sender=owner, check=True) for instruction in instructions]
-        timer = self.chain.timer(sent[-1].return_value)
-        if timer is None:
-            raise InvariantError(f"timer {sent[-1].return_value.hex()} is scheduled and not there")
-        return self._view(timer)
 
     @contextmanager
     def one_block(self) -> Iterator[None]:

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from trailboss.chain import Chain, Event, Receipt, TimerLife, TimerView, explain_timer
+from trailboss.chain.auction_views import AuctionView
 from trailboss.chain.forecast.quote import WITHIN, Quote, quote_timer
 from trailboss.chain.forecast.recent import BLOCKS
 from trailboss.chain.forecast.runway import Runway, runway_of
+from trailboss.chain.globalbox_views import EndedView, FireView, MailboxView
 from trailboss.chain.proving import Proof, Subject, timer_subject
 from trailboss.chain.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
 from trailboss.chain.telling.explain import events_since
@@ -86,6 +88,34 @@ class LocalReader:
         found = self.chain.timers() if height is None else iter(self.chain.timers_at(height))
         wanted = None if actor is None else address_of_party(actor)
         return [self._view(timer) for timer in found if wanted is None or timer.actor == wanted]
+
+    def mailbox(self, target: Party | None = None) -> list[MailboxView]:
+        """Return the entries that wait in the mailbox, in the order in which they will run, of one target if given.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if the chain has no Globalbox.
+        """
+        return self.chain.mailbox(None if target is None else address_of_party(target))
+
+    def globalbox(self, limit: int | None = None) -> list[FireView]:
+        """Return the queued fires of Globalbox in their order, the first ones if there is a limit.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if the chain has no Globalbox.
+        """
+        return self.chain.globalbox(limit)
+
+    def auction(self) -> AuctionView:
+        """Return the auction's epoch and the weights of its actors.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if the chain has no auction.
+        """
+        return self.chain.auction()
+
+    def ended_timer(self, timer_id: bytes) -> EndedView | None:
+        """Return what is remembered of a timer of Globalbox that has ended; None if nothing is."""
+        return self.chain.ended_timer(timer_id)
 
     def explain(self, timer_id: bytes) -> TimerLife:
         """Tell a timer's whole life, and why each decision fell as it did.

@@ -5,12 +5,16 @@ from typing import Final, cast
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
+from trailboss.primitives.units import U128_MAX
 from trailboss.vm.gauge import shown
 
 INITIALIZED_KEY: Final = b"__INITIALIZED__"
 """The slot in which the SDK notes that ``init`` has run."""
 RESERVED_KEYS: Final = (INITIALIZED_KEY, b"cowboy.offchain.image.v1")
 """Slots that only the SDK may write. Source: cowboy-facts §2.2."""
+CLOCK_MIN: Final = 10**12
+"""From here on a number is taken for milliseconds since 1970, which was in 2001, not for a height: at a block a second
+that height is 30,000 years away."""
 
 
 class ArgumentFault(Exception):
@@ -66,40 +70,113 @@ def bind(
     return tuple(values.get(name) for name in (*names, *named_only))
 
 
-def octets(call: str, name: str, value: object, width: int | None = None) -> bytes:
+def octets(
+    call: str,
+    name: str,
+    value: object,
+    width: int | None = None,
+    *,
+    reason: RejectionReason = RejectionReason.INVALID_INPUT,
+) -> bytes:
     """Return an argument as bytes.
 
     Raises:
         ArgumentFault: ``TypeError`` if it is not bytes-like.
-        Rejection: ``INVALID_INPUT`` if it does not have ``width`` bytes.
+        Rejection: With ``reason`` if it does not have ``width`` bytes.
     """
     content = _plain_bytes(value)
     if content is None:
         raise ArgumentFault(TypeError, f"{call}(): {name} must be bytes, got {shown(value)}")
     if width is not None and len(content) != width:
-        raise _invalid(call, name, f"must be {width} bytes, got {len(content)} bytes")
+        raise _invalid(call, name, f"must be {width} bytes, got {len(content)} bytes", reason)
     return content
 
 
-def address(call: str, name: str, value: object) -> bytes:
+def address(call: str, name: str, value: object, *, reason: RejectionReason = RejectionReason.INVALID_INPUT) -> bytes:
     """Return an argument as an address of 20 bytes; see `octets`."""
-    return octets(call, name, value, Address.WIDTH)
+    return octets(call, name, value, Address.WIDTH, reason=reason)
 
 
-def integer(call: str, name: str, value: object, maximum: int, minimum: int = 0) -> int:
+def sequence(call: str, name: str, value: object) -> tuple[object, ...]:
+    """Return the items of an argument that is a list or a tuple.
+
+    Raises:
+        ArgumentFault: ``TypeError`` if it is neither.
+    """
+    kind = type(value)
+    if issubclass(kind, list):
+        return tuple(list.__iter__(cast(list[object], value)))
+    if issubclass(kind, tuple):
+        return tuple(tuple.__iter__(cast(tuple[object, ...], value)))
+    raise ArgumentFault(TypeError, f"{call}(): {name} must be a list, got {shown(value)}")
+
+
+def block_height(call: str, name: str, value: object) -> int:
+    """Return an argument as the block height of a timer of Globalbox, which has no timers by the clock.
+
+    Spec: CIP-5old §6.1
+
+    Raises:
+        ArgumentFault: ``TypeError`` if it is no number.
+        Rejection: ``ERR_UNSUPPORTED_TIMER_TYPE`` if it reads as a time; else as `wide_integer`.
+    """
+    kind = type(value)
+    is_integer = issubclass(kind, int) and kind is not bool
+    if issubclass(kind, float):
+        read = "a float"
+    elif is_integer and int.__ge__(cast(int, value), CLOCK_MIN):
+        read = "which reads as a time in milliseconds"
+    else:
+        return wide_integer(call, name, value)
+    what = f"is {shown(value)}, {read}, and must be a block height"
+    raise _invalid(call, name, what, RejectionReason.ERR_UNSUPPORTED_TIMER_TYPE)
+
+
+def wide_integer(call: str, name: str, value: object) -> int:
+    """Return an argument of Globalbox's as an integer of either sign, for the chain to say within which bounds.
+
+    Raises:
+        ArgumentFault: ``TypeError`` if it is not one; a bool is none.
+        Rejection: ``ERR_INVALID_PARAM`` if it has more than 128 bits, which no bounds reach.
+    """
+    number = _plain_integer(call, name, value)
+    if abs(number) > U128_MAX:
+        what = f"is {shown(number)}, which has more than {U128_MAX.bit_length()} bits"
+        raise _invalid(call, name, what, RejectionReason.ERR_INVALID_PARAM)
+    return number
+
+
+def integer(
+    call: str,
+    name: str,
+    value: object,
+    maximum: int,
+    minimum: int = 0,
+    *,
+    reason: RejectionReason = RejectionReason.INVALID_INPUT,
+) -> int:
     """Return an argument as an integer.
 
     Raises:
         ArgumentFault: ``TypeError`` if it is not one; a bool is none.
-        Rejection: ``INVALID_INPUT`` if it lies outside ``minimum..=maximum``.
+        Rejection: With ``reason`` if it lies outside ``minimum..=maximum``.
+    """
+    number = _plain_integer(call, name, value)
+    if not minimum <= number <= maximum:
+        raise _invalid(call, name, f"is {shown(number)}, outside {minimum}..={maximum}", reason)
+    return number
+
+
+def _plain_integer(call: str, name: str, value: object) -> int:
+    """Return an argument as an integer of any size.
+
+    Raises:
+        ArgumentFault: ``TypeError`` if it is not one; a bool is none.
     """
     kind = type(value)
     if not issubclass(kind, int) or kind is bool:
         raise ArgumentFault(TypeError, f"{call}(): {name} must be an integer, got {shown(value)}")
-    number = int.__index__(cast(int, value))
-    if not minimum <= number <= maximum:
-        raise _invalid(call, name, f"is {shown(number)}, outside {minimum}..={maximum}")
-    return number
+    return int.__index__(cast(int, value))
 
 
 def text(call: str, name: str, value: object) -> str:
@@ -165,5 +242,5 @@ def _mismatch(call: str, names: tuple[str, ...], what: str) -> ArgumentFault:
     return ArgumentFault(TypeError, f"{call}({', '.join(names)}) {what}")
 
 
-def _invalid(call: str, name: str, what: str) -> Rejection:
-    return Rejection(RejectionReason.INVALID_INPUT, f"{call}(): {name} {what}", call=call, argument=name)
+def _invalid(call: str, name: str, what: str, reason: RejectionReason = RejectionReason.INVALID_INPUT) -> Rejection:
+    return Rejection(reason, f"{call}(): {name} {what}", call=call, argument=name)

@@ -7,23 +7,16 @@ names; `Rejection`, which it sees as ``pvm_host.HostError``; and `OutOfGas`, whi
 Source: cowboy-facts §2
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Final
-
-from msgspec.structs import replace
 
 from trailboss.crypto.digest import keccak256
 from trailboss.crypto.signing import verify_ed25519
-from trailboss.model.timers import TimerRequest
-from trailboss.params import ChainParams
-from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.errors import HOST_CODE_BASE, Rejection, RejectionReason
 from trailboss.primitives.units import U64_MAX, U128_MAX
 from trailboss.vm.arguments import ArgumentFault, address, bind, integer, octets, reserved, text, unreserved
-from trailboss.vm.engine import Frame
-from trailboss.vm.host import Host
-from trailboss.vm.meter import Meter
+from trailboss.vm.call_site import CallSite, HostCall
+from trailboss.vm.timer_calls import TIMER_CALLS
 
 ED25519: Final = 2
 """The one signature algorithm of ``verify_signature``."""
@@ -31,14 +24,6 @@ SIGNATURE_WIDTH: Final = 64
 KEY_WIDTH: Final = 32
 SCHEMA_WIDTH: Final = 32
 KECCAK_WORD: Final = 32
-_REQUIRED: Final = ("height", "payload")
-_TIMER: Final = (*_REQUIRED, "fee_payer", "gas_limit", "expires_at")
-_SDK_TIMER: Final = ("height", "payload", "fee_payer", "gas_limit", "access_limit", "expires_at")
-"""Positional arguments of ``schedule_timer_ex`` as the public SDK calls it. Decision: D-03."""
-_OFFER: Final = ("max_fee_per_cycle", "max_priority_fee_per_cycle")
-"""What a timer offers in the timer lane. Spec: CIP-1v3 §6."""
-_WITHDRAWN: Final = "bid"
-"""Parameter of earlier versions; whoever gives it, None included, is told. Spec: CIP-1v3 §6."""
 CALL_ARGUMENTS: Final = 4
 """Arguments of ``call_actor`` in every version of the SDK; later ones give an access limit besides."""
 _NAMES: Final = """create_deferred_tx fork_actor force_unsubscribe_event intent_broadcast intent_broadcast_ex
@@ -59,26 +44,6 @@ _OWN_CODES: Final = {
     RejectionReason.CALL_NOT_PERMITTED: 5,
 }
 _HOST_CODES: Final = range(1, 9)
-
-
-@dataclass(frozen=True, slots=True)
-class CallSite:
-    """Where a host call comes from.
-
-    Attributes:
-        host: Answers of the chain.
-        meter: Meter of the frame.
-        params: Prices and limits.
-        frame: The frame.
-    """
-
-    host: Host
-    meter: Meter
-    params: ChainParams
-    frame: Frame
-
-
-HostCall = Callable[[CallSite, Sequence[object], Mapping[str, object]], object]
 
 
 def host_code(reason: RejectionReason) -> int:
@@ -207,89 +172,6 @@ def _scan_state_prefix(site: CallSite, positional: Sequence[object], named: Mapp
     return [(bytes(slot), bytes(content)) for slot, content in site.host.scan_slots(checked, rows)]
 
 
-def _schedule_timer(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
-    call, names = "schedule_timer", (*_TIMER, *_OFFER)
-    values = bind(call, names, positional, named, required=len(_REQUIRED), named_only=(_WITHDRAWN,))
-    request = _request(call, dict(zip(names, values, strict=False)), named)
-    site.meter.charge_cycles(site.params.costs.timer_schedule)
-    return bytes(site.host.schedule_timer(request))
-
-
-def _schedule_timer_ex(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
-    call, names, by_name = "schedule_timer_ex", (*_TIMER, "access_limit"), (*_OFFER, _WITHDRAWN)
-    if len(positional) == len(_SDK_TIMER) and all(name in by_name for name in named):
-        request = _sdk_request(call, positional, named)
-    else:
-        values = bind(call, names, positional, named, required=len(_REQUIRED), named_only=by_name)
-        request = _request(call, dict(zip((*names, *by_name), values, strict=True)), named)
-    site.meter.charge_cycles(site.params.costs.timer_schedule)
-    return bytes(site.host.schedule_timer(request))
-
-
-def _sdk_request(call: str, positional: Sequence[object], named: Mapping[str, object]) -> TimerRequest:
-    # The public SDK's form: no bytes, or 0, stand for the default, so a real 0 cannot be told from it.
-    given = dict(named) | dict(zip(_SDK_TIMER, positional, strict=True))
-    if octets(call, "fee_payer", given["fee_payer"]) == b"":
-        given["fee_payer"] = None
-    request = _request(call, given, named)
-    return replace(
-        request,
-        gas_limit=request.gas_limit or None,
-        access_limit=request.access_limit or None,
-        expires_at=request.expires_at or None,
-    )
-
-
-def _request(call: str, given: Mapping[str, object], named: Mapping[str, object]) -> TimerRequest:
-    def number(name: str, maximum: int = U64_MAX) -> int | None:
-        value = given.get(name)
-        return None if value is None else integer(call, name, value, maximum)
-
-    fee_payer = given["fee_payer"]
-    return TimerRequest(
-        height=integer(call, "height", given["height"], U64_MAX),
-        payload=octets(call, "payload", given["payload"]),
-        fee_payer=None if fee_payer is None else address(call, "fee_payer", fee_payer),
-        gas_limit=number("gas_limit"),
-        access_limit=number("access_limit"),
-        expires_at=number("expires_at"),
-        max_fee_per_cycle=number("max_fee_per_cycle", PRICE_MAX),
-        max_priority_fee_per_cycle=number("max_priority_fee_per_cycle", PRICE_MAX),
-        has_bid=_WITHDRAWN in named,
-    )
-
-
-def _set_gas_bidding_agent(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
-    (agent,) = bind("set_gas_bidding_agent", ("agent",), positional, named)
-    checked = None if agent is None else address("set_gas_bidding_agent", "agent", agent)
-    site.meter.charge_cycles(site.params.costs.state_write)
-    site.host.set_agent(checked)
-    return None
-
-
-def _timer_lane(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
-    bind("timer_lane", (), positional, named)
-    site.meter.charge_cycles(site.params.costs.context_read)
-    return dict(site.host.timer_lane())
-
-
-def _extend_timer(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
-    timer_id, height = bind("extend_timer", ("timer_id", "new_expires_at"), positional, named)
-    checked = octets("extend_timer", "timer_id", timer_id)
-    expires_at = integer("extend_timer", "new_expires_at", height, U64_MAX)
-    site.meter.charge_cycles(site.params.costs.timer_extend)
-    site.host.extend_timer(checked, expires_at)
-    return None
-
-
-def _cancel_timer(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
-    (timer_id,) = bind("cancel_timer", ("timer_id",), positional, named)
-    checked = octets("cancel_timer", "timer_id", timer_id)
-    site.meter.charge_cycles(site.params.costs.timer_cancel)
-    site.host.cancel_timer(checked)
-    return None
-
-
 def _emit_event(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
     name, content, schema = bind("emit_event", ("name", "data", "schema"), positional, named, required=2)
     topic, checked = text("emit_event", "name", name), octets("emit_event", "data", content)
@@ -355,12 +237,7 @@ HOST_CALLS: Final[Mapping[str, HostCall]] = {
     "set_reserved_state": _set_reserved_state,
     "delete_reserved_state": _delete_reserved_state,
     "scan_state_prefix": _scan_state_prefix,
-    "schedule_timer": _schedule_timer,
-    "schedule_timer_ex": _schedule_timer_ex,
-    "extend_timer": _extend_timer,
-    "cancel_timer": _cancel_timer,
-    "set_gas_bidding_agent": _set_gas_bidding_agent,
-    "timer_lane": _timer_lane,
+    **TIMER_CALLS,
     "emit_event": _emit_event,
     "send_message": _send_message,
     "call_actor": _call_actor,

@@ -5,6 +5,8 @@ meter is. It never sees guest objects; `trailboss.vm.guest_api` has checked ever
 call's fixed price before it gets here. What depends on values only the chain knows (a payload's cells, a returned
 row's cells) the host charges itself through the frame's meter.
 
+Which calls about timers a chain has, its mechanism decides; the host refuses the others with ``UNSUPPORTED``.
+
 A host refuses by raising `Rejection`; guest code sees ``pvm_host.HostError`` and may catch it. A host call that
 would change something in a read-only frame is refused with ``FORBIDDEN``. Exhaustion (`OutOfGas`) is not catchable.
 """
@@ -12,6 +14,8 @@ would change something in a read-only frame is refused with ``FORBIDDEN``. Exhau
 from collections.abc import Mapping
 from typing import Protocol
 
+from trailboss.model import calls
+from trailboss.model.requests import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.timers import TimerRequest
 
 
@@ -40,14 +44,32 @@ class Host(Protocol):
     def scan_slots(self, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         """Return up to ``limit`` slots whose name begins with ``prefix``, ascending; charges their cells."""
 
-    def schedule_timer(self, request: TimerRequest) -> bytes:
-        """Accept a timer of the running actor and return its id, 32 bytes; charges the payload's cells."""
+    def has_call(self, form: str) -> bool:
+        """Return whether the chain's mechanism has a call about timers, by its form in `trailboss.model.calls`."""
+
+    def schedule_timer(self, request: TimerRequest, form: str = calls.SCHEDULE) -> bytes:
+        """Accept a timer of the running actor and return its id, 32 bytes; charges the payload's cells.
+
+        The form is that of the call as the guest made it, for a refusal.
+        """
 
     def extend_timer(self, timer_id: bytes, expires_at: int) -> None:
         """Move the last height of a timer of the running actor; nothing happens if it is gone."""
 
     def cancel_timer(self, timer_id: bytes) -> None:
         """Cancel a timer of the running actor; nothing happens if it is gone."""
+
+    def set_auction_timer(self, request: AuctionRequest) -> bytes:
+        """Accept a timer of the running actor in the auction and return its id, 32 bytes; charges its cells."""
+
+    def set_globalbox_timer(self, request: GlobalboxRequest) -> bytes:
+        """Accept a timer or a watch of the running actor in Globalbox and return its id; charges its cells."""
+
+    def update_timer(self, update: GlobalboxUpdate) -> bool:
+        """Change a timer of the running actor in Globalbox, and return whether a later fire will show it."""
+
+    def cancel_globalbox_timer(self, target: bytes, timer_id: bytes) -> bool:
+        """Cancel a timer of the running actor in Globalbox, and return whether it was still there to cancel."""
 
     def set_agent(self, agent: bytes | None) -> None:
         """Have another actor, or nobody, price the running actor's timers; ``NOT_FOUND`` if it has no code."""

@@ -21,7 +21,7 @@ GRAMMAR: Final = (3, 11)
 SDK: Final = "cowboy_sdk"
 """The public SDK."""
 LANE_SDK: Final = "trailboss.sdk"
-"""What actors have of this package: the one module about the timer lane."""
+"""What actors have of this package: the one module about timers."""
 LANE_PACKAGE: Final = LANE_SDK.partition(".")[0]
 HOST: Final = "pvm_host"
 _NAMES: Final = """id hash open input eval exec compile globals locals vars dir set frozenset breakpoint exit quit

@@ -69,6 +69,11 @@ PRICES = [
     ("schedule_timer(101, b'')", "timer_schedule", 1),
     ("extend_timer(b'', 101)", "timer_extend", 1),
     ("cancel_timer(b'')", "timer_cancel", 1),
+    ("cancel_timer(bytes(20), b'')", "timer_cancel", 1),
+    ("set_timeout(101, b'', bytes(20))", "timer_schedule", 1),
+    ("set_timeout(bytes(20), 101, b'')", "timer_schedule", 1),
+    ("set_state_watch(bytes(20), [], b'')", "timer_schedule", 1),
+    ("update_timer(bytes(20), b'')", "timer_extend", 1),
     ("send_message(bytes(20), b'')", "message_send", 1),
     ("transfer_balance(bytes(20), 1)", "transfer_balance", 1),
     ("emit_event('n', b'')", "event_emit", 1),
@@ -407,7 +412,7 @@ def test_host_code_is_the_public_number_when_one_fits(reason, code):
 
 def test_every_call_of_the_public_table_is_there():
     """The SDK finds each name it may ask for."""
-    assert len(HOST_CALLS) == 27 + len(UNSUPPORTED)
+    assert len(HOST_CALLS) == 30 + len(UNSUPPORTED)
     assert issubclass(Rejection, Exception)
 
 

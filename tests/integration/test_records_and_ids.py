@@ -93,12 +93,12 @@ def test_record_is_refused_when_its_codec_version_is_unknown(chain: LocalChain) 
     (timer,) = chain.chain.timers()
     assert decode_timer(encode_timer(timer)) == timer
     for other in (replace(timer, version=1), ("another", "layout")):
-        octets = encode_timer(other) if isinstance(other, Timer) else pack([3, *other])
+        octets = encode_timer(other) if isinstance(other, Timer) else pack([4, *other])
         with pytest.raises(Rejection) as caught:
             decode_timer(octets)
         assert caught.value.reason is RejectionReason.INVALID_DATA
-        version = 1 if isinstance(other, Timer) else 3
-        assert caught.value.what == f"timer record has codec version {version}; this chain reads version 2"
+        version = 1 if isinstance(other, Timer) else 4
+        assert caught.value.what == f"timer record has codec version {version}; this chain reads version 3"
 
 
 @pytest.mark.spec("F-03")

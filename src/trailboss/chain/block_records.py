@@ -13,12 +13,13 @@ from trailboss.codec.packing import pack
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.model.blocks import Block, Header, Origin, ReceiptRecord, Status, header_hash
 from trailboss.model.configs import JoiningGap, amount_octets, amount_of
-from trailboss.model.decisions import AgentFailure, DecisionRecord, ExaminedTimer, FeeSource, Stop
+from trailboss.model.decisions import AgentBid, AgentFailure, DecisionRecord, ExaminedTimer, FeeSource, Order, Stop
 from trailboss.model.events import EventRecord
+from trailboss.model.globalbox import standing_octets, standing_of
 from trailboss.primitives.errors import ErrorObject, Fact, Rejection, RejectionReason
 from trailboss.primitives.units import U64_MAX, Cells, Cycles, Price
 
-RECORD_VERSION: Final = 2
+RECORD_VERSION: Final = 3
 """First byte of a record."""
 
 _LEAST_INTEGER: Final = -(2**63)
@@ -66,7 +67,7 @@ class _StoredReceipt(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class _StoredExamined(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An examined timer with its two prices as bytes."""
+    """An examined timer with its two prices as bytes, and its standing, if it has one, as 32."""
 
     timer_id: bytes
     actor: bytes
@@ -79,12 +80,17 @@ class _StoredExamined(msgspec.Struct, frozen=True, array_like=True, gc=False):
     weight: int
     max_fee: bytes
     fee_source: FeeSource
+    target: bytes
+    standing: bytes
+    fire_seq: int | None
+    deliver_seq: int | None
 
 
 class _StoredDecisions(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A decision record with its prices and its amount as bytes."""
 
     mechanism: str
+    order: Order
     cycle_basefee: bytes
     cell_basefee: bytes
     lane_basefee: bytes
@@ -96,6 +102,7 @@ class _StoredDecisions(msgspec.Struct, frozen=True, array_like=True, gc=False):
     max_cycles_per_fire: int
     lane_burned: bytes
     examined: tuple[_StoredExamined, ...]
+    runner_up_count: int
     examined_count: int
     cut_off: int
     stopped: Stop
@@ -107,6 +114,10 @@ class _StoredDecisions(msgspec.Struct, frozen=True, array_like=True, gc=False):
     gaps: tuple[JoiningGap, ...]
     agent_cycles: int
     agent_failures: tuple[tuple[bytes, bytes], ...]
+    agent_bids: tuple[tuple[bytes, bytes, bytes], ...]
+    queued: int
+    in_mailbox: int
+    carried: int
 
 
 class _StoredBlock(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -173,6 +184,9 @@ def _stored_decisions(record: DecisionRecord) -> _StoredDecisions:
     values["examined"] = tuple(map(_stored_examined, record.examined))
     # What a program raises may hold lone surrogates, which msgpack's text cannot.
     values["agent_failures"] = tuple((item.timer_id, _text_octets(item.what)) for item in record.agent_failures)
+    values["agent_bids"] = tuple(
+        (bid.timer_id, amount_octets(bid.max_fee), amount_octets(bid.max_priority_fee)) for bid in record.agent_bids
+    )
     return _StoredDecisions(**values)
 
 
@@ -181,6 +195,10 @@ def _decisions(stored: _StoredDecisions) -> DecisionRecord:
     values |= {name: amount_of(values[name]) for name in _DECISION_AMOUNTS}
     values["examined"] = tuple(map(_examined, stored.examined))
     values["agent_failures"] = tuple(AgentFailure(item, _text(what)) for item, what in stored.agent_failures)
+    values["agent_bids"] = tuple(
+        AgentBid(item, Price(amount_of(max_fee)), Price(amount_of(priority)))
+        for item, max_fee, priority in stored.agent_bids
+    )
     return DecisionRecord(**values)
 
 
@@ -197,6 +215,10 @@ def _stored_examined(item: ExaminedTimer) -> _StoredExamined:
         item.weight,
         amount_octets(item.max_fee),
         item.fee_source,
+        item.target,
+        b"" if item.standing is None else standing_octets(item.standing),
+        item.fire_seq,
+        item.deliver_seq,
     )
 
 
@@ -213,6 +235,10 @@ def _examined(stored: _StoredExamined) -> ExaminedTimer:
         weight=stored.weight,
         max_fee=Price(amount_of(stored.max_fee)),
         fee_source=stored.fee_source,
+        target=stored.target,
+        standing=standing_of(stored.standing) if stored.standing else None,
+        fire_seq=stored.fire_seq,
+        deliver_seq=stored.deliver_seq,
     )
 
 

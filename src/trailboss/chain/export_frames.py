@@ -30,7 +30,7 @@ from trailboss.codec.packing import pack
 from trailboss.primitives.errors import StorageError
 
 MAGIC: Final = b"TRAILBOSS CHAIN\n"
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 
 _VERSION_WIDTH: Final = 2
 _LENGTH_WIDTH: Final = 4

@@ -8,21 +8,29 @@ import msgspec
 
 from trailboss.crypto.digest import keccak256
 from trailboss.governance.rules import (
+    AUCTION_KEY,
     BASEFEE_CONFIG,
     BASEFEES_KEY,
+    CARRIED_HITS_KEY,
     DEPLOYERS_KEY,
     ECONOMY_KEY,
+    EPOCHAL,
+    GLOBALBOX_KEY,
     GOVERNED,
+    JOINING_KEY,
     LANE_MULTIPLIERS,
     MAILBOX_KEY,
     SCHEDULER_KEY,
     TIMER_CONFIG,
+    decode_change,
 )
 from trailboss.model.actors import Account
+from trailboss.model.auction import AuctionState
 from trailboss.model.configs import (
     BasefeeConfig,
     Basefees,
     Economy,
+    JoiningGaps,
     LaneMultipliers,
     MailboxEnds,
     Message,
@@ -30,11 +38,14 @@ from trailboss.model.configs import (
     TimerConfig,
     amount_of,
 )
+from trailboss.model.globalbox import CarriedHits, EndedTimer, GlobalboxState, MailboxEntry
 from trailboss.model.timers import Timer
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U16_MAX
 from trailboss.state.keys import (
     ACCOUNTS,
+    ENDED_NUMBERS,
+    FIRE_NUMBERS,
     MAILBOX,
     STORAGE,
     TIMERS,
@@ -56,6 +67,10 @@ _CONFIGURATIONS: Final[Mapping[bytes, tuple[str, type[msgspec.Struct]]]] = Mappi
         ECONOMY_KEY: ("supply and burn", Economy),
         SCHEDULER_KEY: ("timer totals", SchedulerTotals),
         MAILBOX_KEY: ("ends of the mailbox", MailboxEnds),
+        JOINING_KEY: ("due timers that have yet to join", JoiningGaps),
+        AUCTION_KEY: ("rescales of the auction", AuctionState),
+        GLOBALBOX_KEY: ("running numbers of Globalbox", GlobalboxState),
+        CARRIED_HITS_KEY: ("keys that count as modified in the next block", CarriedHits),
     }
 )
 _GOVERNED_RECORDS: Final[Mapping[bytes, type[msgspec.Struct]]] = MappingProxyType(
@@ -63,9 +78,12 @@ _GOVERNED_RECORDS: Final[Mapping[bytes, type[msgspec.Struct]]] = MappingProxyTyp
 )
 """Slots of the system actor that governance keeps records in."""
 _AMOUNTS: Final = frozenset(
-    {"balance", "cell_basefee", "cycle_basefee", "supply", "burned", "cycle", "cell", "min_basefee", "max_basefee"}
-)
-_ADDRESSES: Final = frozenset({"actor", "fee_payer", "owner", "payer", "proposer", "sender", "target"})
+    {
+        "balance", "burned", "cell", "cell_basefee", "cycle", "cycle_basefee", "max_basefee", "min_basefee",
+        "reserved", "supply",
+    }
+)  # fmt: skip
+_ADDRESSES: Final = frozenset({"actor", "fee_payer", "owner", "payer", "proposer", "sender", "target", "agent"})
 
 
 def key_words(key: bytes, value: bytes) -> str:
@@ -79,13 +97,27 @@ def key_words(key: bytes, value: bytes) -> str:
     if namespace == TIMERS:
         return f"timer {timer_id(key)} due at height {timer_height(key)}"
     if namespace == MAILBOX:
-        return f"message {mailbox_major(key)} of the mailbox"
+        return _mailbox_words(mailbox_major(key))
     if key in _CONFIGURATIONS:
         return _CONFIGURATIONS[key][0]
     if key == DEPLOYERS_KEY:
         return "system deployers"
     code_hash = keccak256(value)
     return f"code 0x{code_hash.hex()}" if key == code_key(code_hash) else f"configuration 0x{key[1:].hex()}"
+
+
+def _mailbox_words(number: int) -> str:
+    """Return what the number of an entry names: messages, ended timers and fires have ranges of their own."""
+    if number >= FIRE_NUMBERS:
+        return f"delivery {number - FIRE_NUMBERS} in the mailbox of Globalbox"
+    if number >= ENDED_NUMBERS:
+        return f"ended timer {number - ENDED_NUMBERS}"
+    return f"message {number} of the mailbox"
+
+
+def _mailbox_kind(key: bytes) -> type[msgspec.Struct]:
+    number = mailbox_major(key)
+    return MailboxEntry if number >= FIRE_NUMBERS else EndedTimer if number >= ENDED_NUMBERS else Message
 
 
 def value_words(key: bytes, left: bytes | None, right: bytes | None) -> tuple[str, str]:
@@ -99,8 +131,10 @@ def value_words(key: bytes, left: bytes | None, right: bytes | None) -> tuple[st
 
 def field_words(name: str, value: object) -> str:
     """Return the value of a record's field; its name tells amounts and addresses from other bytes."""
+    if isinstance(value, msgspec.Struct):
+        return f"({_joined({each: field_words(each, getattr(value, each)) for each in value.__struct_fields__})})"
     if not isinstance(value, bytes):
-        return repr(value) if isinstance(value, str) else str(value)
+        return repr(str(value)) if isinstance(value, str) else str(value)
     if name in _AMOUNTS:
         return str(amount_of(value))
     if name in _ADDRESSES and value:
@@ -131,8 +165,10 @@ def _fields(key: bytes, value: bytes | None) -> dict[str, str]:
     if key == DEPLOYERS_KEY:
         addresses = [value[at : at + Address.WIDTH] for at in range(0, len(value), Address.WIDTH)]
         return {"": " ".join(str(Address(address)) for address in addresses)}
-    kinds: dict[bytes, type[msgspec.Struct]] = {ACCOUNTS: Account, TIMERS: Timer, MAILBOX: Message}
-    kind = kinds.get(namespace) or (_CONFIGURATIONS[key][1] if key in _CONFIGURATIONS else None)
+    kinds: dict[bytes, type[msgspec.Struct]] = {ACCOUNTS: Account, TIMERS: Timer}
+    kind = _mailbox_kind(key) if namespace == MAILBOX else kinds.get(namespace)
+    if key in _CONFIGURATIONS:
+        kind = _CONFIGURATIONS[key][1]
     if kind is None:
         return {"": octet_words(value)}
     return _record_fields(value, kind)
@@ -145,6 +181,8 @@ def _slot_fields(actor: Address, name: bytes, value: bytes) -> dict[str, str]:
             return _record_fields(value, _GOVERNED_RECORDS[name])
         if name in GOVERNED:
             return {"": str(int.from_bytes(value, "big"))}
+        if name in EPOCHAL:
+            return {field: str(number) for field, number in decode_change(value)._asdict().items()}
     return {"": octet_words(value)}
 
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from trailboss.chain.auction_views import AuctionTimer
 from trailboss.chain.chain import Chain
+from trailboss.chain.globalbox_views import GlobalboxTimer
 from trailboss.chain.views import FROZEN_FEES, TimerView, block_events, timer_view
 from trailboss.codec.canonical import decode_canonical
 from trailboss.model import events as names
@@ -16,6 +18,9 @@ DUE: Final = "due"
 DEFERRED: Final = "deferred"
 OVER_CAP: Final = "over-cap"
 PRICED_OUT: Final = "priced-out"
+LATE: Final = "late"
+QUEUED: Final = "queued"
+IN_MAILBOX: Final = "in-mailbox"
 ENDED: Final = ("fired", "expired", "unfunded", "cancelled")
 ALL: Final = "all"
 
@@ -26,8 +31,11 @@ class TimerFilter:
 
     Attributes:
         state: ``live`` (due and deferred ones too), ``due``, ``deferred``, ``over-cap`` or ``priced-out`` (live ones
-            that the active timer lane keeps waiting), one of the four ways to end, or ``all``.
+            that the active timer lane keeps waiting), ``late`` (live ones that the auction has told so), ``queued``
+            (live ones with a fire in Globalbox), ``in-mailbox`` (live ones with an entry there), one of the four ways
+            to end, or ``all``.
         actor: Whose, if only those.
+        target: Whose handler they call, if only those.
         payer: Paid by whom, if only those.
         first: Lowest height at which they are, or were, due.
         last: Highest.
@@ -35,6 +43,7 @@ class TimerFilter:
 
     state: str = LIVE
     actor: Address | None = None
+    target: Address | None = None
     payer: Address | None = None
     first: int = 0
     last: int = U64_MAX
@@ -47,7 +56,8 @@ class TimerEntry:
     Attributes:
         timer_id: Its id.
         height: At which it is, or was, due.
-        state: ``live``; ``due`` once its height has passed; ``deferred`` if it waits for a reason; or how it ended.
+        state: ``live``; ``due`` once its height has passed; ``queued`` while a fire of it stands in Globalbox, and
+            ``in-mailbox`` while an entry of it waits there; ``deferred`` if it waits for a reason; or how it ended.
         actor: Owner.
         handler: That it calls.
         fee_payer: Who pays.
@@ -56,12 +66,15 @@ class TimerEntry:
         tier: ``ring``, ``epoch`` or ``overflow`` while it is live and not due.
         deferred_for: Why it waits.
         ended_at: Height of the block in which it ended.
-        fees: ``frozen``, or ``agent`` or ``default`` for what is known when it is due only; None for an ended one
-            without frozen fees.
-        max_fee_per_cycle: Cap of lane basefee and tip, base units; None unless frozen.
-        max_priority_fee_per_cycle: Cap of the tip, base units; None unless frozen.
+        fees: ``frozen``, or ``agent`` or ``default`` for what is known when it is due only; ``standing`` in the auction
+            for the last bid of its agent, ``bid`` in Globalbox; None for an ended one without frozen fees.
+        max_fee_per_cycle: Cap of lane basefee and tip, in the auction of cycle basefee and tip, base units; None unless
+            frozen or standing.
+        max_priority_fee_per_cycle: Cap of the tip, base units; None likewise.
         over_cap: Whether the active timer lane sets it aside for its gas limit.
-        priced_out: Whether its cap lies below the present basefee of the active timer lane.
+        priced_out: Whether its cap lies below the present basefee of the active timer lane, or of the auction.
+        auction: What the auction keeps with a live one; None under another mechanism.
+        globalbox: What Globalbox keeps with a live one; None under another mechanism.
     """
 
     timer_id: Hash32
@@ -80,6 +93,13 @@ class TimerEntry:
     max_priority_fee_per_cycle: int | None = None
     over_cap: bool = False
     priced_out: bool = False
+    auction: AuctionTimer | None = None
+    globalbox: GlobalboxTimer | None = None
+
+    @property
+    def target(self) -> Address:
+        """Actor whose handler it calls, as far as it is known: of an ended timer, its owner."""
+        return self.actor if self.globalbox is None else self.globalbox.target
 
 
 def list_timers(chain: Chain, wanted: TimerFilter) -> Iterator[TimerEntry]:
@@ -102,7 +122,9 @@ def match_timer(chain: Chain, digits: str) -> list[Hash32]:
     """
     if len(digits) == 2 * Hash32.WIDTH and chain.timer(bytes.fromhex(digits)) is not None:
         return [Hash32.parse(digits)]
-    return [Hash32(timer_id) for timer_id in _scheduled_ids(chain) if timer_id.hex().startswith(digits)]
+    # A timer of Globalbox may have the id of one that has been forgotten.
+    found = dict.fromkeys(timer_id for timer_id in _scheduled_ids(chain) if timer_id.hex().startswith(digits))
+    return [Hash32(timer_id) for timer_id in found]
 
 
 def _scheduled_ids(chain: Chain) -> Iterator[bytes]:
@@ -125,7 +147,15 @@ def _live(chain: Chain, wanted: TimerFilter) -> Iterator[TimerEntry]:
 
 def _waits_so(entry: TimerEntry, state: str) -> bool:
     """Return whether a live timer is in the state asked for, as far as heights have not settled that."""
-    return {DEFERRED: entry.state == DEFERRED, OVER_CAP: entry.over_cap, PRICED_OUT: entry.priced_out}.get(state, True)
+    auction, box = entry.auction, entry.globalbox
+    return {
+        DEFERRED: entry.state == DEFERRED,
+        OVER_CAP: entry.over_cap,
+        PRICED_OUT: entry.priced_out,
+        LATE: auction is not None and auction.is_late,
+        QUEUED: box is not None and box.fire is not None,
+        IN_MAILBOX: box is not None and box.in_mailbox > 0,
+    }.get(state, True)
 
 
 def _live_entry(view: TimerView) -> TimerEntry:
@@ -133,7 +163,7 @@ def _live_entry(view: TimerView) -> TimerEntry:
     return TimerEntry(
         timer_id=view.timer_id,
         height=view.height,
-        state=DEFERRED if view.deferred_for else DUE if is_due else LIVE,
+        state=_state(view),
         actor=view.actor,
         handler=view.handler,
         fee_payer=view.fee_payer,
@@ -146,7 +176,20 @@ def _live_entry(view: TimerView) -> TimerEntry:
         max_priority_fee_per_cycle=view.max_priority_fee_per_cycle,
         over_cap=view.over_cap,
         priced_out=view.priced_out,
+        auction=view.auction,
+        globalbox=view.globalbox,
     )
+
+
+def _state(view: TimerView) -> str:
+    box = view.globalbox
+    if view.deferred_for:
+        return DEFERRED
+    if box is not None and box.in_mailbox:
+        return IN_MAILBOX
+    if box is not None and box.fire is not None:
+        return QUEUED
+    return DUE if view.tier == DUE else LIVE
 
 
 def _ended(chain: Chain) -> Iterator[TimerEntry]:
@@ -181,6 +224,7 @@ def _ended_entry(actor: bytes, facts: Any, state: str, height: int) -> TimerEntr
 def _passes(entry: TimerEntry, wanted: TimerFilter) -> bool:
     return (
         wanted.actor in (None, entry.actor)
+        and wanted.target in (None, entry.target)
         and wanted.payer in (None, entry.fee_payer)
         and wanted.first <= entry.height <= wanted.last
         and (entry.ended_at is None or wanted.state in (ALL, entry.state))

@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from trailboss.chain.auction_views import AuctionTimer, auction_timer
+from trailboss.chain.globalbox_views import GlobalboxTimer, globalbox_timer
 from trailboss.codec.canonical import decode_canonical
 from trailboss.governance.rules import Rules
 from trailboss.model.blocks import Block, ReceiptRecord
 from trailboss.model.events import EventRecord
+from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Trigger
 from trailboss.model.timers import ASK_AGENT, Timer
 from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.primitives.octets import Address, Hash32
@@ -15,6 +18,8 @@ from trailboss.primitives.octets import Address, Hash32
 FROZEN_FEES: Final = "frozen"
 AGENT_FEES: Final = "agent"
 DEFAULT_FEES: Final = "default"
+STANDING_FEES: Final = "standing"
+BID_FEES: Final = "bid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +130,16 @@ class TimerView:
         deferrals: Blocks that have deferred it so far.
         deferred_for: What it was last told to wait for, or None.
         will_expire_unfired: Whether it expires before it is due, unless extended.
-        fees: Where its fees in the timer lane come from: ``frozen`` when it was scheduled, its actor's ``agent``, or
-            the ``default`` of each block. Decision: D-16.
-        max_fee_per_cycle: Cap of lane basefee and tip together, base units; None unless frozen.
-        max_priority_fee_per_cycle: Cap of the tip, base units; None unless frozen.
+        fees: Where its fees come from: in the timer lane ``frozen`` when it was scheduled, its actor's ``agent``, or
+            the ``default`` of each block (D-16); in the auction its ``agent``, then the ``standing`` bid that this gave
+            last (D-57); in Globalbox its ``bid`` (D-63).
+        max_fee_per_cycle: Cap of lane basefee and tip together, in the auction of cycle basefee and tip, base units;
+            None unless frozen or standing.
+        max_priority_fee_per_cycle: Cap of the tip, base units; None likewise.
         over_cap: Whether the timer lane is active and sets it aside for its gas limit. Decision: D-13.
-        priced_out: Whether the timer lane is active and its cap lies below the present lane basefee. Decision: D-14.
+        priced_out: Whether its cap lies below the present lane basefee (D-14), in the auction below the cycle basefee.
+        auction: What the auction keeps with it; None under another mechanism.
+        globalbox: What Globalbox keeps with it; None under another mechanism.
     """
 
     timer_id: Hash32
@@ -153,6 +162,8 @@ class TimerView:
     max_priority_fee_per_cycle: int | None = None
     over_cap: bool = False
     priced_out: bool = False
+    auction: AuctionTimer | None = None
+    globalbox: GlobalboxTimer | None = None
 
 
 def event_view(event: EventRecord, height: int) -> Event:
@@ -218,10 +229,9 @@ def timer_view(timer: Timer, tier: str, rules: Rules) -> TimerView:
         tier: That its height calls for.
         rules: Those of the next block.
     """
-    now = rules.height - 1
-    fees = timer.frozen_fees()
-    is_frozen, lane = fees is not None, rules.lane
-    max_fee, max_priority_fee = fees or (None, None)
+    now, lane, terms = rules.height - 1, rules.lane, timer.terms
+    max_fee, max_priority_fee = timer.frozen_fees() or (None, None)
+    is_watch = isinstance(terms, GlobalboxTerms) and terms.kind is Trigger.STATE_WATCH
     return TimerView(
         timer_id=Hash32(timer.timer_id),
         actor=Address(timer.actor),
@@ -237,14 +247,35 @@ def timer_view(timer: Timer, tier: str, rules: Rules) -> TimerView:
         tier="due" if timer.height <= now else tier,
         deferrals=max(0, now - timer.height + 1),
         deferred_for=timer.deferred_for or None,
-        will_expire_unfired=timer.expires_at < timer.height,
-        fees=FROZEN_FEES if is_frozen else AGENT_FEES if timer.fees == ASK_AGENT else DEFAULT_FEES,
+        # A state watch stands in the calendar one block after its expiry.
+        will_expire_unfired=timer.expires_at < timer.height and not is_watch,
+        fees=_fee_words(timer),
         max_fee_per_cycle=max_fee,
         max_priority_fee_per_cycle=max_priority_fee,
         over_cap=lane is not None
         and lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) > lane.max_cycles_per_fire,
-        priced_out=lane is not None and max_fee is not None and max_fee < lane.basefee,
+        priced_out=max_fee is not None and max_fee < floor_of(rules),
+        auction=auction_timer(timer, terms, now) if isinstance(terms, AuctionTerms) else None,
+        globalbox=globalbox_timer(timer, terms) if isinstance(terms, GlobalboxTerms) else None,
     )
+
+
+def _fee_words(timer: Timer) -> str:
+    if isinstance(timer.terms, GlobalboxTerms):
+        return BID_FEES
+    if timer.frozen_fees() is not None:
+        return STANDING_FEES if isinstance(timer.terms, AuctionTerms) else FROZEN_FEES
+    return AGENT_FEES if timer.fees == ASK_AGENT else DEFAULT_FEES
+
+
+def floor_of(rules: Rules) -> int:
+    """Return what a timer's max_fee_per_cycle must reach for it to be ranked; 0 where nothing is priced out.
+
+    Spec: CIP-1v3 §3, CIP-1v1 §3
+    """
+    if rules.lane is not None:
+        return rules.lane.basefee
+    return 0 if rules.auction is None else rules.timer_basefees()[0]
 
 
 def lane_cap(rules: Rules) -> int:

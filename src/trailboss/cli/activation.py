@@ -16,7 +16,7 @@ from trailboss.chain.rehearsal.rehearse import (
 )
 from trailboss.chain.rehearsal.run import EXPIRED, FIRED, STRANDED, WAITING, Fate, Run
 from trailboss.chain.views import lane_cap, lane_gas_limit
-from trailboss.cli.failures import FAILED
+from trailboss.cli.failures import FAILED, Missing
 from trailboss.cli.govern import Governor, governing_signer
 from trailboss.cli.opening import open_chain
 from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Directory, Key, Limit
@@ -142,6 +142,11 @@ def status(directory: Directory = DIRECTORY, as_json: AsJson = False) -> None:
     """Tell whether the timer lane is active, or when it will be, and where it stands."""
     with open_chain(directory) as chain:
         rules = chain.rules()
+        if rules.auction is not None or rules.globalbox is not None:
+            raise Missing(
+                f"this chain has no timer lane and will have none: its mechanism is {chain.mechanism.name}",
+                "the lane succeeds FIFO: begin a chain with `trailboss init --mechanism fifo`",
+            )
         document = _status(chain, rules)
     if as_json:
         print_json(document)

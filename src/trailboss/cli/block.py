@@ -1,8 +1,8 @@
 """``trailboss block``: one block, and how it chose among its due timers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from msgspec.structs import asdict as struct_dict
@@ -27,9 +27,9 @@ from trailboss.cli.output import (
 )
 from trailboss.cli.status import time_words
 from trailboss.codec.textual import to_json
-from trailboss.mechanisms.lane import NAME as LANE
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
+from trailboss.model.decisions import Order
 from trailboss.model.transactions import ExecuteActor, Instruction, Transaction, transaction_hash
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
@@ -57,6 +57,29 @@ FIFO_COLUMNS = (
     Column("gas limit", right=True),
     Column("used", right=True, extra=True),
     Column("outcome", least=24),
+)
+AUCTION_COLUMNS = (
+    Column("rank", right=True),
+    Column("timer"),
+    Column("actor", extra=True),
+    Column("tip", right=True),
+    Column("weight", right=True),
+    Column("max fee", right=True, extra=True),
+    Column("bid by", extra=True),
+    Column("gas limit", right=True),
+    Column("used", right=True, extra=True),
+    Column("outcome", least=18),
+)
+GLOBALBOX_COLUMNS = (
+    Column("rank", right=True),
+    Column("timer"),
+    Column("fire", right=True),
+    Column("target", extra=True),
+    Column("deliver seq", right=True),
+    Column("tip", right=True),
+    Column("gas limit", right=True),
+    Column("used", right=True, extra=True),
+    Column("outcome", least=18),
 )
 LANE_COLUMNS = (
     Column("rank", right=True),
@@ -154,7 +177,14 @@ def _facts(found: Block) -> dict[str, Cell]:
 def _had_due_timers(found: Block) -> bool:
     record = found.decisions
     return record is not None and any(
-        (record.examined_count, record.outranked, record.priced_out, record.over_cap, record.not_joined)
+        (
+            record.examined_count,
+            record.outranked,
+            record.priced_out,
+            record.over_cap,
+            record.not_joined,
+            record.in_mailbox,
+        )
     )
 
 
@@ -205,9 +235,8 @@ def _show_lane(found: Block, view: LaneView | None, limit: int, *, as_json: bool
     if view is None or not _had_due_timers(found):
         note(f"no timer that could run was due in block {found.height}")
         return
-    is_lane, rows = view.mechanism == LANE, (*view.rows, *view.runners_up)
-    columns = LANE_COLUMNS if is_lane else FIFO_COLUMNS
-    table = [_lane_row(row) if is_lane else _fifo_row(row) for row in rows]
+    columns, cells = TABLES[view.order]
+    table = [cells(row) for row in (*view.rows, *view.runners_up)]
     _section(f"Due timers of block {view.height}", columns, table, limit)
     if view.sentences:
         typer.echo()
@@ -225,7 +254,10 @@ def _lane_facts(view: LaneView) -> dict[str, Cell]:
         )
         fires = "1 fire" if view.median_fires == 1 else f"{view.median_fires:,} fires"
         facts["medians"] = f"tip {view.previous_tip:,} in the block before, {fires} in the window"
-    facts["agents"] = f"{view.agent_cycles:,} cycles" if view.agent_cycles else None
+    bids = f", {len(view.bids):,} bids" if view.bids else ""
+    facts["agents"] = f"{view.agent_cycles:,} cycles{bids}" if view.agent_cycles else None
+    if view.queued is not None:
+        facts["after it"] = f"{view.queued:,} fires in Globalbox, {view.in_mailbox:,} entries in the mailbox"
     named = "" if len(view.rows) == view.examined else f", of which the first {len(view.rows):,} are named"
     cut_off = "" if view.cut_off is None else f", cut-off at rank {view.cut_off:,}"
     facts["examined"] = f"{view.examined:,}{named}{cut_off}"
@@ -259,3 +291,41 @@ def _lane_row(row: LaneRow) -> tuple[Cell, ...]:
         _used(row),
         _outcome(row),
     )
+
+
+def _auction_row(row: LaneRow) -> tuple[Cell, ...]:
+    return (
+        row.rank,
+        row.timer_id,
+        row.actor,
+        f"{row.tip:,}" if row.rank else None,
+        row.weight,
+        None if row.max_fee is None else f"{row.max_fee:,}",
+        row.fees,
+        f"{row.gas_limit:,}",
+        _used(row),
+        _outcome(row),
+    )
+
+
+def _globalbox_row(row: LaneRow) -> tuple[Cell, ...]:
+    return (
+        row.rank,
+        row.timer_id,
+        row.fire_seq,
+        row.target,
+        row.deliver_seq,
+        f"{row.tip:,}",
+        f"{row.gas_limit:,}",
+        _used(row),
+        _outcome(row),
+    )
+
+
+TABLES: Final[Mapping[str, tuple[tuple[Column, ...], Callable[[LaneRow], tuple[Cell, ...]]]]] = {
+    Order.DUE: (FIFO_COLUMNS, _fifo_row),
+    Order.PRIORITY: (LANE_COLUMNS, _lane_row),
+    Order.TIP: (AUCTION_COLUMNS, _auction_row),
+    Order.STANDING: (GLOBALBOX_COLUMNS, _globalbox_row),
+}
+"""Columns of a block's due timers and what fills them, by what the block ranks by."""

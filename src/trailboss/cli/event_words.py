@@ -5,8 +5,10 @@ from typing import Any, Final
 
 from trailboss.chain import Event
 from trailboss.cli.output import SHORT_DIGITS, clipped, words
-from trailboss.governance.rules import GOVERNED
+from trailboss.governance.rules import EPOCHAL, GOVERNED
 from trailboss.model import events as names
+from trailboss.model.globalbox import bid_of, format_bid
+from trailboss.model.terms import Trigger
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
 
@@ -31,11 +33,7 @@ def data_words(event: Event, width: int) -> str:
 def _protocol_words(event: Event, facts: Mapping[str, Any], width: int) -> str:
     match event.name:
         case names.TIMER_SCHEDULED:
-            payer = _payer_words(event, facts, width)
-            return (
-                f"for height {facts['height']}, calls {facts['handler']}, at most {facts['gas_limit']:,} cycles"
-                f"{_offer_words(facts)}{payer}"
-            )
+            return _scheduling_words(event, facts, width)
         case names.TIMER_FIRED:
             how = "reverted, " if facts["reverted"] else ""
             used = f"{facts['cycles_used']:,} cycles, {facts['cells_used']:,} cells"
@@ -53,8 +51,9 @@ def _protocol_words(event: Event, facts: Mapping[str, Any], width: int) -> str:
         case names.TIMER_ARGUMENT_DEPRECATED:
             return f"{facts['argument']} has no effect"
         case names.PARAMETER_SET:
-            path = ".".join(GOVERNED.get(facts["key"], (words(facts["key"]),)))
-            return f"{path} is {facts['value']:,}"
+            path = ".".join((GOVERNED | EPOCHAL).get(facts["key"], (words(facts["key"]),)))
+            since = f" from height {facts['height']} on" if "height" in facts else ""
+            return f"{path} is {facts['value']:,}{since}"
         case names.LANE_ACTIVATED:
             return f"the timer lane begins at height {facts['height']}, lane basefee {facts['basefee']:,}"
         case names.AGENT_SET:
@@ -63,8 +62,54 @@ def _protocol_words(event: Event, facts: Mapping[str, Any], width: int) -> str:
             agent = f", agent {_value_words(facts['agent'], width)}" if facts["agent"] else ""
             return f"bids as the default agent: {facts['reason']}{agent}"
         case _:
+            return _mechanism_words(event.name, facts, width)
+
+
+def _mechanism_words(name: str, facts: Mapping[str, Any], width: int) -> str:
+    """Return what an event of the auction or of Globalbox says, or one that no other rule is for."""
+    match name:
+        case names.TIMER_DELAYED:
+            return f"late by {facts['delay_count']:,} blocks: {facts['action']}"
+        case names.TIMER_CANCELLED_BY_DELAY:
+            return f"too late, {format_cby(facts['penalty'])} CBY burned"
+        case names.TIMER_QUEUED:
+            return f"fire {facts['fire_seq']} in Globalbox, its age counts from {facts['hit_height']}"
+        case names.TIMER_MATERIALIZED:
+            target = _value_words(facts["target"], width)
+            return f"fire {facts['fire_seq']} in the mailbox as {facts['deliver_seq']}, for {target}"
+        case names.TIMER_UPDATED:
+            return (
+                f"payload {facts['payload_size']:,} bytes, at most {facts['gas_limit']:,} cycles, bid "
+                f"{format_bid(bid_of(facts['bid']))}"
+            )
+        case names.TIMER_FIRE_RECEIPT:
+            keys = len(facts["matched_keys"])
+            why = f"{keys:,} changed key{'' if keys == 1 else 's'}" if keys else f"height {facts['due_height']}"
+            how = "" if facts["status"] == "ok" else f"{facts['status']}, "
+            target = _value_words(facts["target"], width)
+            return (
+                f"{how}fire {facts['fire_seq']} as {facts['deliver_seq']} at {target}, {why}, "
+                f"{facts['cycles_used']:,} cycles"
+            )
+        case _:
             rest = {name: value for name, value in facts.items() if name != "timer_id"}
             return ", ".join(f"{name} {_value_words(value, width)}" for name, value in rest.items())
+
+
+def _scheduling_words(event: Event, facts: Mapping[str, Any], width: int) -> str:
+    when, whose = f"for height {facts['height']}", ""
+    if "target" in facts:
+        when = when if facts["kind"] == Trigger.HEIGHT else f"watches up to {facts['expires_at']}"
+        whose = "" if facts["target"] == event.emitter else f" of {_value_words(facts['target'], width)}"
+    offer = _offer_words(facts)
+    if "bid" in facts:
+        offer = f", bid {format_bid(bid_of(facts['bid']))}"
+    if "gba" in facts:
+        offer = f", bids through {_value_words(facts['gba'], width)}"
+    return (
+        f"{when}, calls {facts['handler']}{whose}, at most {facts['gas_limit']:,} cycles{offer}"
+        f"{_payer_words(event, facts, width)}"
+    )
 
 
 def _offer_words(facts: Mapping[str, Any]) -> str:

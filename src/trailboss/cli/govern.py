@@ -13,7 +13,7 @@ from trailboss.cli.opening import Signer, find_actor, find_timer, open_chain, re
 from trailboss.cli.options import DIRECTORY, AsJson, Directory, Key, complete_account
 from trailboss.cli.parsing import SHOWN_MAX, parse_number, read_file
 from trailboss.cli.receipts import send, show_receipts
-from trailboss.governance.rules import GOVERNED
+from trailboss.governance.rules import EPOCHAL, GOVERNED, RESCALE_WEIGHTS
 from trailboss.model.configs import amount_of
 from trailboss.model.transactions import (
     CancelTimer,
@@ -40,12 +40,22 @@ Governor = Annotated[
 ]
 TimerId = Annotated[str, typer.Argument(metavar="ID", help="Its id, or the first digits of it.", show_default=False)]
 Number = int | None
-PARAMETERS = {".".join(path): key for key, path in GOVERNED.items()}
-"""Key of SetGovParam by the path of the parameter that it sets."""
+PARAMETERS: Final = {".".join(path): key for key, path in (GOVERNED | EPOCHAL).items()} | {
+    "auction.rescale_weights": RESCALE_WEIGHTS
+}
+"""Key of SetGovParam by the path of the parameter that it sets; the last one multiplies what the state holds."""
 ACTIVATION: Final = "lane.activation_height"
 SWITCHES: Final = ("lane.clamps_gas_limit",)
 SWITCH_WORDS: Final = {"on": 1, "1": 1, "off": 0, "0": 0}
-WEIGHTS: Final = ("lane.weight_min", "lane.weight_max")
+WEIGHTS: Final = (
+    "lane.weight_min",
+    "lane.weight_max",
+    "auction.decay",
+    "auction.weight_min",
+    "auction.weight_max",
+    "auction.starvation_floor",
+    "auction.rescale_weights",
+)
 WEIGHT_UNIT: Final = 10**9
 """What a weight of 1.0 is. Decision: D-11."""
 MULTIPLIERS: Final = ("lane.tier_economy", "lane.tier_standard", "lane.tier_fast", "lane.tier_urgent")
@@ -197,7 +207,8 @@ def set_parameter(
         typer.Argument(
             metavar="VALUE",
             help="A number. Of lane.activation_height also +N, blocks ahead of the present one, and 0, which withdraws "
-            "a vote still ahead; of multipliers and weights also a decimal number, as 1.5; of a switch on or off.",
+            "a vote still ahead; of multipliers and weights also a decimal number, as 1.5; of a switch on or off. "
+            "auction.rescale_weights multiplies all weights, and 0 resets them.",
             show_default=False,
         ),
     ],

@@ -15,7 +15,7 @@ from trailboss.cli.opening import open_chain
 from trailboss.cli.options import DIRECTORY, AsJson, Directory
 from trailboss.cli.output import note, print_facts, print_json, progress
 from trailboss.model.blocks import Block, Origin, Status
-from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS
+from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS, TIMER_FIRED
 from trailboss.primitives.units import U64_MAX
 
 INTERRUPTED = 130
@@ -80,13 +80,14 @@ def _count(tally: Counter[str], block: Block) -> None:
     if not (block.receipts or block.events):
         return
     for event in block_events(block):
-        if event.name in TIMER_ENDINGS:
+        if event.name in TIMER_ENDINGS and event.name != TIMER_FIRED:
             tally[TIMER_ENDINGS[event.name]] += 1
     tally["deferred"] += sum(event.name == TIMER_DEFERRED for event in block.events)
     tally["messages"] += sum(receipt.origin is Origin.MESSAGE for receipt in block.receipts)
-    tally["reverted"] += sum(
-        receipt.origin is Origin.TIMER and receipt.status is Status.REVERTED for receipt in block.receipts
-    )
+    fires = [receipt for receipt in block.receipts if receipt.origin is Origin.TIMER]
+    # By their receipts: a state watch fires any number of times, and no fire ends it.
+    tally["fired"] += len(fires)
+    tally["reverted"] += sum(receipt.status is Status.REVERTED for receipt in fires)
 
 
 def _show(chain: Chain, start: int, tally: Counter[str], *, as_json: bool) -> None:

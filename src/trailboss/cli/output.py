@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any, Final
 
 import typer
+from msgspec import Struct
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
@@ -93,6 +94,8 @@ def plain(value: object) -> Any:
     """Return a value as JSON has it."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Struct):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, Mapping):
         return {_key(key): plain(item) for key, item in value.items()}
     if isinstance(value, Address | Hash32):
@@ -248,6 +251,15 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
+
+
+def counted(count: int, word: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "fire"), counted(2_000, "fire")
+    ('1 fire', '2,000 fires')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def clipped(text: str) -> str:

@@ -1,6 +1,7 @@
 """Sending a transaction for a person, and telling what came of it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import typer
 
@@ -10,9 +11,12 @@ from trailboss.cli.event_words import event_words
 from trailboss.cli.failures import FAILED, report_failed
 from trailboss.cli.opening import Signer, names_by_address
 from trailboss.cli.output import Cell, clipped, console, plain, print_json, print_pairs, words
+from trailboss.codec.canonical import encode_canonical
 from trailboss.model.blocks import Origin
 from trailboss.model.transactions import Instruction
 from trailboss.primitives.units import format_cby
+
+BOOLEANS: Final = {encode_canonical(value): str(value) for value in (True, False)}
 
 
 def make_terms(cycles_limit: int | None, cells_limit: int | None) -> Terms:
@@ -76,9 +80,14 @@ def _facts(chain: Chain, receipt: Receipt) -> dict[str, Cell]:
         "status": _status(receipt),
         "used": f"{receipt.cycles_used:,} cycles, {receipt.cells_used:,} cells",
         "fee": f"{format_cby(receipt.fee_paid)} CBY, paid by {payer}",
-        "returned": clipped(words(receipt.return_value)) if receipt.return_value else None,
+        "returned": _returned(receipt.return_value) if receipt.return_value else None,
         "besides": ", ".join(_besides(chain)) or None,
     }
+
+
+def _returned(octets: bytes) -> str:
+    """Return what a handler returned; one that returned True or False has returned the canonical CBOR of that."""
+    return BOOLEANS.get(octets) or clipped(words(octets))
 
 
 def _status(receipt: Receipt) -> str:

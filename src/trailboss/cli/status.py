@@ -8,7 +8,7 @@ from msgspec.structs import asdict as struct_dict
 from trailboss.chain import Chain
 from trailboss.cli.opening import open_chain
 from trailboss.cli.options import DIRECTORY, AsJson, Directory
-from trailboss.cli.output import print_facts, print_json
+from trailboss.cli.output import counted, print_facts, print_json
 from trailboss.governance.rules import Rules
 from trailboss.model.configs import amount_of
 from trailboss.primitives.units import format_cby
@@ -45,9 +45,11 @@ def _document(chain: Chain, directory: Path) -> dict[str, object]:
         "mechanism": chain.mechanism.name,
         "basefees": {"cycle": cycle, "cell": cell},
         "lane": _lane_document(chain.rules()),
+        "auction": _auction_document(chain),
+        "globalbox": _globalbox_document(chain.rules()),
         "supply": supply,
         "burned": burned,
-        "timers": {"live": chain.timer_count(), **struct_dict(chain.totals())},
+        "timers": {"live": chain.timer_count(), "fires": chain.fire_count(), **struct_dict(chain.totals())},
         "bytes": _size(directory),
     }
 
@@ -56,8 +58,6 @@ def _facts(chain: Chain, directory: Path) -> dict[str, str | int | None]:
     header, genesis = chain.head.header, chain.genesis
     supply, burned = chain.economy()
     cycle, cell = chain.rules().user_basefees()
-    totals = struct_dict(chain.totals())
-    ended = ", ".join(f"{totals[name]:,} {name}" for name in ("fired", "expired", "unfunded", "cancelled"))
     return {
         "chain": f"{directory}, {_size(directory):,} bytes",
         "height": chain.height,
@@ -68,9 +68,21 @@ def _facts(chain: Chain, directory: Path) -> dict[str, str | int | None]:
         "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {_mechanism_words(chain)}",
         "basefees": f"{cycle:,} a cycle, {cell:,} a cell",
         "lane": _lane_words(chain.rules()),
+        "auction": _auction_words(chain),
+        "Globalbox": _globalbox_words(chain.rules()),
         "money": f"{format_cby(supply)} CBY at genesis, {format_cby(burned)} burned since",
-        "timers": f"{chain.timer_count():,} live; of {totals['scheduled']:,} scheduled {ended}",
+        "timers": _timer_words(chain),
     }
+
+
+def _timer_words(chain: Chain) -> str:
+    totals = struct_dict(chain.totals())
+    ended = ", ".join(f"{totals[name]:,} {name}" for name in ("fired", "expired", "unfunded", "cancelled"))
+    if chain.rules().globalbox is None:
+        return f"{chain.timer_count():,} live; of {totals['scheduled']:,} scheduled {ended}"
+    # A state watch fires any number of times, and no fire ends it.
+    fires = counted(chain.fire_count(), "fire")
+    return f"{chain.timer_count():,} live, {fires}; of {totals['scheduled']:,} set have ended: {ended}"
 
 
 def _lane_document(rules: Rules) -> dict[str, object]:
@@ -97,6 +109,58 @@ def _lane_words(rules: Rules) -> str | None:
         return f"begins at height {begins}" if begins else None
     burned = format_cby(amount_of(rules.lane.state.burned))
     return f"basefee {rules.lane.basefee:,} a cycle, median tip {rules.lane.previous_tip:,}, {burned} CBY burned by it"
+
+
+def _auction_document(chain: Chain) -> dict[str, int] | None:
+    if chain.rules().auction is None:
+        return None
+    found = chain.auction()
+    return {
+        "epoch": found.epoch,
+        "next_epoch_at": found.next_epoch_at,
+        "waiting": found.waiting,
+        "actors": len(found.actors),
+        "budget_cycles": chain.rules().params.auction.budget_cycles,
+    }
+
+
+def _auction_words(chain: Chain) -> str | None:
+    found = _auction_document(chain)
+    if found is None:
+        return None
+    waiting, actors = found["waiting"], found["actors"]
+    return (
+        f"epoch {found['epoch']:,}, the next one begins at {found['next_epoch_at']}; "
+        f"{counted(waiting, 'timer')} {'waits' if waiting == 1 else 'wait'}, "
+        f"{counted(actors, 'actor')} {'has' if actors == 1 else 'have'} a weight; "
+        f"{found['budget_cycles']:,} cycles a block"
+    )
+
+
+def _globalbox_document(rules: Rules) -> dict[str, int] | None:
+    state = rules.globalbox
+    if state is None:
+        return None
+    length = rules.params.globalbox.epoch_blocks
+    return {
+        "queued": state.queued,
+        "mailbox": state.next - state.first,
+        "next_deliver_seq": state.next,
+        "ended_remembered": state.next_ended - state.first_ended,
+        "governance_epoch": rules.height // length,
+        "next_governance_epoch_at": (rules.height // length + 1) * length,
+    }
+
+
+def _globalbox_words(rules: Rules) -> str | None:
+    found = _globalbox_document(rules)
+    if found is None:
+        return None
+    return (
+        f"{counted(found['queued'], 'fire')} queued, {found['mailbox']:,} in the mailbox, of "
+        f"{found['next_deliver_seq']:,}; {counted(found['ended_remembered'], 'ended timer')} remembered; "
+        f"governance epoch {found['governance_epoch']:,}, the next one begins at {found['next_governance_epoch_at']}"
+    )
 
 
 def time_words(timestamp_ms: int) -> str:

@@ -1,5 +1,6 @@
 """``trailboss timers`` lists timers, ``trailboss timer explain`` tells the life of one."""
 
+from collections.abc import Callable
 from itertools import islice
 from typing import Annotated, Literal
 
@@ -11,9 +12,14 @@ from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import open_chain, resolve_actor, resolve_timer
 from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Directory, Limit
 from trailboss.cli.output import Cell, Column, console, note, print_json, print_pairs, print_table
+from trailboss.governance.rules import Rules
+from trailboss.model.globalbox import format_bid
 from trailboss.primitives.units import U64_MAX
 
-State = Literal["live", "due", "deferred", "over-cap", "priced-out", "fired", "expired", "unfunded", "cancelled", "all"]
+State = Literal[
+    "live", "due", "deferred", "over-cap", "priced-out", "late", "queued", "in-mailbox",
+    "fired", "expired", "unfunded", "cancelled", "all",
+]  # fmt: skip
 COLUMNS = (
     Column("timer"),
     Column("height", right=True),
@@ -26,17 +32,34 @@ COLUMNS = (
     Column("tier", extra=True),
 )
 FEE_COLUMNS = (Column("max fee", right=True, extra=True), Column("tip", right=True, extra=True))
-"""Besides, once the timer lane is active."""
+"""Besides, once the timer lane is active, and in the auction."""
+AUCTION_COLUMNS = (
+    *FEE_COLUMNS,
+    Column("asked in", right=True),
+    Column("blocks late", right=True),
+    Column("agent", extra=True),
+)
+"""Besides, in the auction."""
+GLOBALBOX_COLUMNS = (
+    Column("kind"),
+    Column("target"),
+    Column("bid", right=True),
+    Column("fires", right=True),
+    Column("in mailbox", right=True, extra=True),
+)
+"""Besides, in Globalbox."""
 
 
 def timers(
     actor: Annotated[str | None, typer.Option(metavar="ACTOR", help="Only this actor's.")] = None,
+    target: Annotated[str | None, typer.Option(metavar="ACTOR", help="Only those that call this actor.")] = None,
     payer: Annotated[str | None, typer.Option(metavar="ACTOR", help="Only those that this account pays for.")] = None,
     state: Annotated[
         State,
         typer.Option(
             help="live is everything that has not ended, due and deferred timers included; over-cap and priced-out are "
-            "what the timer lane keeps waiting.",
+            "what the timer lane keeps waiting, late what the auction has told so, queued and in-mailbox where a fire "
+            "of Globalbox is.",
         ),
     ] = "live",
     from_height: Annotated[int, typer.Option(min=0, max=U64_MAX, metavar="H", help="Due at this height or later.")] = 0,
@@ -56,6 +79,7 @@ def timers(
         wanted = TimerFilter(
             state=state,
             actor=None if actor is None else resolve_actor(chain, actor),
+            target=None if target is None else resolve_actor(chain, target),
             payer=None if payer is None else resolve_actor(chain, payer),
             first=from_height,
             last=last,
@@ -72,9 +96,8 @@ def _show(chain: Chain, entries: list[TimerEntry], state: str, *, more: bool, as
         return
     if entries:
         title = f"{'Timers' if state == 'all' else f'{state.capitalize()} timers'} after block {chain.height}"
-        has_lane = chain.rules().lane is not None
-        columns = COLUMNS + FEE_COLUMNS if has_lane else COLUMNS
-        print_table(title, columns, [_row(entry) + (_fees(entry) if has_lane else ()) for entry in entries])
+        columns, cells = _besides(chain.rules())
+        print_table(title, COLUMNS + columns, [_row(entry) + cells(entry) for entry in entries])
     else:
         note(f"no such timers after block {chain.height}; {chain.timer_count()} are live")
     if more:
@@ -86,15 +109,43 @@ def _row(entry: TimerEntry) -> tuple[Cell, ...]:
     state = entry.state if entry.ended_at is None else f"{entry.state} in {entry.ended_at}"
     return (
         entry.timer_id,
-        entry.height,
+        None if entry.globalbox is not None and entry.globalbox.due_height is None else entry.height,
         state,
         entry.actor,
         entry.handler,
         payer,
         f"{entry.gas_limit:,}",
-        entry.expires_at,
+        "never" if entry.expires_at == U64_MAX else entry.expires_at,
         entry.tier or entry.deferred_for,
     )
+
+
+def _besides(rules: Rules) -> tuple[tuple[Column, ...], Callable[[TimerEntry], tuple[Cell, ...]]]:
+    """Return the columns that timers of a chain have besides, and what fills them."""
+    if rules.globalbox is not None:
+        return GLOBALBOX_COLUMNS, _globalbox_cells
+    if rules.auction is not None:
+        return AUCTION_COLUMNS, _auction_cells
+    return ((), _nothing) if rules.lane is None else (FEE_COLUMNS, _fees)
+
+
+def _nothing(_: TimerEntry) -> tuple[Cell, ...]:
+    return ()
+
+
+def _auction_cells(entry: TimerEntry) -> tuple[Cell, ...]:
+    found = entry.auction
+    if found is None:
+        return (*_fees(entry), None, None, None)
+    return (*_fees(entry), found.asked_at, found.delay_count or None, found.agent)
+
+
+def _globalbox_cells(entry: TimerEntry) -> tuple[Cell, ...]:
+    found = entry.globalbox
+    if found is None:
+        return None, None, None, None, None
+    kind = found.kind.lower().replace("_", " ")
+    return kind, found.target, format_bid(found.bid_fp), found.fire_seq, found.in_mailbox or None
 
 
 def _fees(entry: TimerEntry) -> tuple[Cell, ...]:
@@ -145,5 +196,7 @@ def _document(life: TimerLife) -> dict[str, object]:
         "steps": steps,
         "waited": life.waited or None,
         "waits": life.waits,
+        "bids": life.bids,
+        "fires": life.fires,
         "outlook": life.outlook or None,
     }

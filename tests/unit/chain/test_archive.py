@@ -122,11 +122,11 @@ def test_export_is_refused_or_the_same_when_damaged(exported: Path) -> None:
         (b"", "is not an export of a chain"),
         (b"TRAILBOSS", "is not an export of a chain"),
         (b"SQLite format 3\x00 and more of it", "is not an export of a chain"),
-        (MAGIC, "has export format 0, and this program reads format 2"),
-        (MAGIC + b"\x00\x01", "has export format 1, and this program reads format 2"),
-        (MAGIC + b"\x00\x02", "ends within the frame at offset 18"),
-        (MAGIC + b"\x00\x02\xff\xff\xff\xff", "ends within the frame at offset 18"),
-        (MAGIC + b"\x00\x02" + bytes(8), "the frame at offset 18 is damaged: it does not have the checksum"),
+        (MAGIC, "has export format 0, and this program reads format 3"),
+        (MAGIC + b"\x00\x01", "has export format 1, and this program reads format 3"),
+        (MAGIC + b"\x00\x03", "ends within the frame at offset 18"),
+        (MAGIC + b"\x00\x03\xff\xff\xff\xff", "ends within the frame at offset 18"),
+        (MAGIC + b"\x00\x03" + bytes(8), "the frame at offset 18 is damaged: it does not have the checksum"),
     ],
 )
 def test_file_is_refused_when_it_is_no_export(tmp_path: Path, octets: bytes, words: str) -> None:

@@ -10,7 +10,7 @@ from tests.model.session import Session
 from trailboss.chain.block_records import RECORD_VERSION, decode_block, encode_block
 from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
 from trailboss.model.configs import JoiningGap
-from trailboss.model.decisions import AgentFailure, DecisionRecord, ExaminedTimer, FeeSource, Stop
+from trailboss.model.decisions import AgentBid, AgentFailure, DecisionRecord, ExaminedTimer, FeeSource, Order, Stop
 from trailboss.model.events import EventRecord
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.units import U64_MAX, U128_MAX, Amount, Cells, Cycles, Price
@@ -60,6 +60,10 @@ def examined_timer(**fields: object) -> ExaminedTimer:
             "weight": 2**32,
             "max_fee": Price(2**127 - 1),
             "fee_source": FeeSource.FROZEN,
+            "target": b"\x07" * 20,
+            "standing": -(2**255),
+            "fire_seq": U64_MAX,
+            "deliver_seq": 0,
         }
         | fields
     )
@@ -70,6 +74,7 @@ def decision_record(**fields: object) -> DecisionRecord:
     return DecisionRecord(
         **{
             "mechanism": "lane",
+            "order": Order.STANDING,
             "cycle_basefee": Price(10**24 + 1),
             "cell_basefee": Price(10**24 + 2),
             "lane_basefee": Price(10**24 + 3),
@@ -81,6 +86,7 @@ def decision_record(**fields: object) -> DecisionRecord:
             "max_cycles_per_fire": 3,
             "lane_burned": Amount(U128_MAX),
             "examined": (examined_timer(), examined_timer(rank=0, outcome="defer", reason="over_cap", tip=Price(0))),
+            "runner_up_count": 1,
             "examined_count": 4,
             "cut_off": 5,
             "stopped": Stop.LANE_FULL,
@@ -92,6 +98,13 @@ def decision_record(**fields: object) -> DecisionRecord:
             "gaps": (JoiningGap(11, 12, 13), JoiningGap(14, 0, U64_MAX)),
             "agent_cycles": 15,
             "agent_failures": (AgentFailure(b"\x08" * 32, "what it says"), AgentFailure(b"\x09" * 32, "")),
+            "agent_bids": (
+                AgentBid(b"\x0a" * 32, Price(2**127 - 1), Price(16)),
+                AgentBid(b"\x0b" * 32, Price(0), Price(0)),
+            ),
+            "queued": 17,
+            "in_mailbox": 18,
+            "carried": 19,
         }
         | fields
     )
@@ -107,8 +120,20 @@ def test_block_comes_back_when_it_has_a_decision_record(stopped: Stop) -> None:
     assert type(found.decisions.stopped) is Stop
     assert [type(item) for item in found.decisions.examined] == [ExaminedTimer] * 2
     assert [type(gap) for gap in found.decisions.gaps] == [JoiningGap] * 2
+    assert [type(bid) for bid in found.decisions.agent_bids] == [AgentBid] * 2
+    assert type(found.decisions.order) is Order
     assert [type(failure) for failure in found.decisions.agent_failures] == [AgentFailure] * 2
     assert [item.effective_priority for item in found.decisions.examined] == [U128_MAX * 2**32, 0]
+
+
+@pytest.mark.parametrize("standing", [None, 0, -1, 2**255 - 1, -(2**255)])
+@pytest.mark.parametrize("number", [None, 0, U64_MAX])
+def test_examined_timer_comes_back_when_it_has_a_standing_or_none(standing: int | None, number: int | None) -> None:
+    """A standing may be negative and has 256 bits; without one, or without a number, there is none and not 0."""
+    item = examined_timer(standing=standing, fire_seq=number, deliver_seq=number, target=b"")
+    found = decode_block(encode_block(replace(block_with(), decisions=decision_record(examined=(item,))))).decisions
+    assert found is not None
+    assert found.examined == (item,)
 
 
 @pytest.mark.parametrize("source", FeeSource)
@@ -179,9 +204,9 @@ def test_block_comes_back_when_a_program_raised_a_lone_surrogate() -> None:
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        (b"", "it begins with no bytes, and this program reads version 2"),
-        (b"\x01rest", "it begins with version 1, and this program reads version 2"),
-        (b"\x03rest", "it begins with version 3, and this program reads version 2"),
+        (b"", "it begins with no bytes, and this program reads version 3"),
+        (b"\x01rest", "it begins with version 1, and this program reads version 3"),
+        (b"\x04rest", "it begins with version 4, and this program reads version 3"),
         (bytes((RECORD_VERSION,)), "truncated"),
         (bytes((RECORD_VERSION, 0x90)), "array"),
         (encode_block(block_with()) + b"\x00", "trailing"),
@@ -216,15 +241,16 @@ def test_record_is_refused_when_its_decisions_are_none() -> None:
     """An unknown way to stop, an unknown source of fees, a part too few, a number that is no number."""
     whole = msgspec.msgpack.decode(encode_block(replace(block_with(), decisions=decision_record()))[1:])
     decisions = whole[4]
-    stop, source = decisions.index("lane_full"), decisions[11][0].index("frozen")
+    stop, examined, failures = decisions.index("lane_full"), 12, len(decisions) - 5
+    item = ["hearsay" if part == "frozen" else part for part in decisions[examined][0]]
     changed = [
         ([*decisions[:stop], "bored", *decisions[stop + 1 :]], "Invalid enum value 'bored'"),
-        ([*decisions[:11], [[*decisions[11][0][:source], "hearsay"]], *decisions[12:]], "Invalid enum value 'hearsay'"),
+        ([*decisions[:examined], [item], *decisions[examined + 1 :]], "Invalid enum value 'hearsay'"),
         (decisions[:-1], "Expected `array` of at least length"),
         ([*decisions[:-2], "many", decisions[-1]], "Expected `int`, got `str`"),
-        ([*decisions[:-1], "many"], "Expected `array`, got `str`"),
-        ([*decisions[:-1], [[bytes(32)]]], "Expected `array` of length 2"),
-        ([*decisions[:-1], [[bytes(32), b"\xff"]]], "can't decode"),
+        ([*decisions[:failures], "many", *decisions[failures + 1 :]], "Expected `array`, got `str`"),
+        ([*decisions[:failures], [[bytes(32)]], *decisions[failures + 1 :]], "Expected `array` of length 2"),
+        ([*decisions[:failures], [[bytes(32), b"\xff"]], *decisions[failures + 1 :]], "can't decode"),
         (7, "Expected `array | null`, got `int`"),
     ]
     for part, words in changed:

@@ -108,7 +108,7 @@ def test_place_behind_those_named_counts_all_fires_when_the_record_does_not_name
 def test_place_behind_the_last_examined_runs_nothing_when_a_block_examines_no_more() -> None:
     """Runners-up are named and were not examined: to rank before one of them is not enough."""
     runner_up = examined(4, 10, 0, "defer")
-    stopped = record(*THREE, runner_up, examined_count=3, stopped=Stop.EXAMINED_MAX)
+    stopped = record(*THREE, runner_up, runner_up_count=1, examined_count=3, stopped=Stop.EXAMINED_MAX)
     assert verdict(stopped, 31, 1) is None
     assert verdict(stopped, 20, 1) is OUTRANKED
     full = record(*THREE, runner_up, examined_count=3)

@@ -4,10 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from trailboss.chain.telling.lane_view import decimal_text, lane_view
-from trailboss.model.decisions import DecisionRecord, ExaminedTimer, FeeSource, Stop
+from trailboss.model.decisions import DecisionRecord, ExaminedTimer, FeeSource, Order, Stop
 
 RECORD = DecisionRecord(
     mechanism="lane",
+    order=Order.PRIORITY,
     cycle_basefee=10_000,
     cell_basefee=10_000,
     lane_basefee=22,
@@ -19,6 +20,7 @@ RECORD = DecisionRecord(
     max_cycles_per_fire=250_000,
     lane_burned=43_890_000,
     examined=(),
+    runner_up_count=0,
     examined_count=0,
     cut_off=0,
     stopped=Stop.NONE_LEFT,
@@ -51,7 +53,8 @@ NEXT = replace(FIRED, timer_id=b"\x04" * 32, rank=3, outcome="fire", cycles_used
 @pytest.mark.spec("L-09")
 def test_rows_tell_rank_weight_and_priority_exactly_when_timers_were_ranked() -> None:
     """W = 1.7 and a tip of 5 give 8.5, not 8.500000001; who expired has no rank; a runner-up fires nowhere."""
-    view = lane_view(replace(RECORD, examined=(EXPIRED, FIRED, PASSED, NEXT), examined_count=3, cut_off=1), 103)
+    examined = (EXPIRED, FIRED, PASSED, NEXT)
+    view = lane_view(replace(RECORD, examined=examined, runner_up_count=1, examined_count=3, cut_off=1), 103)
     expired, fired, passed = view.rows
     assert (fired.rank, fired.tip, fired.weight, fired.effective_priority, fired.max_fee) == (1, 5, "1.7", "8.5", 40)
     assert (fired.outcome, fired.reason, fired.cycles_used) == ("fired", "", 240_000)
@@ -99,7 +102,9 @@ def test_sentence_tells_why_none_of_them_could_win_when_timers_were_not_examined
 def test_view_has_no_prices_of_a_lane_when_the_mechanism_has_none() -> None:
     """Before the activation nothing is paid besides the cycle basefee, and nobody has a weight."""
     item = replace(FIRED, tip=0, weight=0, max_fee=0, fee_source=FeeSource.NONE)
-    record = replace(RECORD, mechanism="fifo", examined=(item,), examined_count=1, cut_off=1, outranked=2)
+    record = replace(
+        RECORD, mechanism="fifo", order=Order.DUE, examined=(item,), examined_count=1, cut_off=1, outranked=2
+    )
     view = lane_view(replace(record, stopped=Stop.EXAMINED_MAX), 9)
     assert (view.lane_basefee, view.next_lane_basefee, view.previous_tip, view.median_fires) == (None,) * 4
     assert [(row.rank, row.weight, row.effective_priority, row.max_fee) for row in view.rows] == [(1, None, None, None)]
@@ -120,3 +125,47 @@ def test_view_has_no_prices_of_a_lane_when_the_mechanism_has_none() -> None:
 def test_decimal_is_exact_when_it_is_told(parts: int, text: str) -> None:
     """No digit is lost and none is invented."""
     assert decimal_text(parts) == text
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentences"),
+    [
+        (
+            {"order": Order.TIP, "priced_out": 2},
+            ("2 priced out: their max_fee is below the cycle basefee of 10,000",),
+        ),
+        (
+            {"order": Order.TIP, "outranked": 3, "stopped": Stop.PASSED_OVER_MAX},
+            ("3 outranked: the block had passed over as many as it may that did not fit",),
+        ),
+        (
+            {"order": Order.TIP, "outranked": 1, "stopped": Stop.LANE_FULL, "lane_cycles_max": 1, "smallest_gas": 9},
+            ("1 outranked: the budget had 0 cycles left and the smallest gas limit that waited was 9",),
+        ),
+        (
+            {"order": Order.STANDING, "in_mailbox": 2, "stopped": Stop.LANE_FULL, "smallest_gas": 7_000},
+            ("2 entries wait in the mailbox: the block had 5,000 cycles left, and the first of them may use 7,000",),
+        ),
+        (
+            {"order": Order.STANDING, "in_mailbox": 1, "stopped": Stop.EXAMINED_MAX, "carried": 1},
+            (
+                "1 entry waits in the mailbox: one block runs only so many",
+                "1 modified key was carried over: more watches hear of it than one block queues",
+            ),
+        ),
+    ],
+)
+def test_sentence_goes_by_what_the_block_ranks_by(changes: dict[str, object], sentences: tuple[str, ...]) -> None:
+    """Not by the name of its mechanism."""
+    assert lane_view(replace(RECORD, mechanism="any", **changes), 7).sentences == sentences
+
+
+@pytest.mark.parametrize(
+    ("order", "fees", "has_priority"),
+    [(Order.PRIORITY, "frozen", True), (Order.TIP, "standing", False), (Order.STANDING, "bid", False)],
+)
+def test_fees_are_called_what_they_are_in_each_order(order: Order, fees: str, has_priority: bool) -> None:
+    """Only the timer lane ranks by tip times W."""
+    (row,) = lane_view(replace(RECORD, order=order, examined=(FIRED,), examined_count=1), 7).rows
+    assert (row.fees, row.effective_priority is not None) == (fees, has_priority)
+    assert row.target == row.actor

@@ -5,7 +5,15 @@ import pytest
 
 from trailboss.chain.state_words import key_words, octet_words, value_words
 from trailboss.crypto.digest import keccak256
-from trailboss.governance.rules import BASEFEES_KEY, DEPLOYERS_KEY, ECONOMY_KEY, SCHEDULER_KEY
+from trailboss.governance.rules import (
+    BASEFEES_KEY,
+    DEPLOYERS_KEY,
+    ECONOMY_KEY,
+    GLOBALBOX_KEY,
+    SCHEDULER_KEY,
+    Change,
+    encode_change,
+)
 from trailboss.model.actors import Account, encode_account
 from trailboss.model.configs import (
     Basefees,
@@ -16,9 +24,11 @@ from trailboss.model.configs import (
     amount_octets,
     encode_record,
 )
+from trailboss.model.globalbox import EndedTimer, GlobalboxState, MailboxEntry, TimerStatus, encode_entry
+from trailboss.model.terms import AuctionTerms, Trigger
 from trailboss.model.timers import RECORD_VERSION, Timer, encode_timer
 from trailboss.primitives.octets import Address, Hash32, system_address
-from trailboss.primitives.units import Cycles, Height
+from trailboss.primitives.units import Cells, Cycles, Height
 from trailboss.state import keys
 from trailboss.state.slots import encode_slot
 
@@ -39,6 +49,9 @@ def slot(actor: bytes, name: bytes, value: bytes) -> tuple[bytes, bytes]:
 
 CODE = b"def go(payload):\n    pass\n"
 LIMIT = b"system:limits:block_cells_max"
+QUOTA = b"system:globalbox:max_fires_per_block"
+PAID = (amount_octets(50), amount_octets(5), amount_octets(3), Cells(40))
+ENDED = (b"\x05" * 32, bytes(ONE), bytes(TWO), Trigger.HEIGHT)
 CASES = {
     "account": (
         (keys.account_key(ONE), encode_account(Account(balance=amount_octets(2**80), nonce=1))),
@@ -87,6 +100,42 @@ CASES = {
         (keys.mailbox_key(3), encode_record(Message(TWO, TWO, b"a", 5))),
         "message 3 of the mailbox",
         (f"sender {ONE}", f"sender {TWO}"),
+    ),
+    "timer with terms": (
+        (keys.timer_key(7, TIMER.timer_id), encode_timer(msgspec.structs.replace(TIMER, terms=AuctionTerms(ONE, 3)))),
+        (keys.timer_key(7, TIMER.timer_id), encode_timer(msgspec.structs.replace(TIMER, terms=AuctionTerms(ONE, 4)))),
+        f"timer {Hash32(TIMER.timer_id)} due at height 7",
+        (
+            f"terms (agent {ONE}, asked_at 3, is_late False)",
+            f"terms (agent {ONE}, asked_at 4, is_late False)",
+        ),
+    ),
+    "delivery": (
+        (keys.fire_key(5), encode_entry(MailboxEntry(b"\x07" * 32, 5, TIMER, 0, 7, (), 7, *PAID))),
+        (
+            keys.fire_key(5),
+            encode_entry(MailboxEntry(b"\x07" * 32, 5, TIMER, 0, 7, (), 7, amount_octets(60), *PAID[1:])),
+        ),
+        "delivery 5 in the mailbox of Globalbox",
+        ("reserved 50", "reserved 60"),
+    ),
+    "ended timer": (
+        (keys.ended_key(6), encode_record(EndedTimer(*ENDED, TimerStatus.COMPLETED, 1, 7, 7))),
+        (keys.ended_key(6), encode_record(EndedTimer(*ENDED, TimerStatus.CANCELLED, 1, 7, 7))),
+        "ended timer 6",
+        ("status 'COMPLETED'", "status 'CANCELLED'"),
+    ),
+    "globalbox": (
+        (GLOBALBOX_KEY, encode_record(GlobalboxState(queued=1))),
+        (GLOBALBOX_KEY, encode_record(GlobalboxState(queued=2))),
+        "running numbers of Globalbox",
+        ("queued 1", "queued 2"),
+    ),
+    "number that changes with an epoch": (
+        slot(ACTOR, QUOTA, encode_change(Change(1, 2, 300))),
+        slot(ACTOR, QUOTA, encode_change(Change(1, 3, 300))),
+        f"slot 'system:globalbox:max_fires_per_block' of actor {ACTOR}",
+        ("after 2", "after 3"),
     ),
     "basefees": (
         (BASEFEES_KEY, encode_record(Basefees(amount_octets(1), amount_octets(2)))),

@@ -7,7 +7,8 @@ from trailboss.chain.telling.waiting import AGENT_OFFER, Wait, Waiting, waiting_
 
 def wait(height: int, reason: str, **facts: int | None) -> Wait:
     """Return a block's waiting, 20 offered against a basefee of 22 unless told otherwise."""
-    known: dict[str, int | None] = {"max_fee": 20, "tip": None, "rank": None, "cut_off_priority": None}
+    none = ("tip", "rank", "cut_off_priority", "cut_off_tip", "cut_off_timer")
+    known: dict[str, int | None] = {"max_fee": 20, "cycle_basefee": 10_000, **dict.fromkeys(none)}
     numbers = {"lane_basefee": 22, "rank_above": 0, "cut_off": 8, "max_cycles_per_fire": 250_000, **known, **facts}
     return Wait(height=height, reason=reason, **numbers)
 
@@ -51,9 +52,38 @@ def test_heights_are_told_in_runs_when_they_follow_one_another(heights: list[int
     ("waits", "told"),
     [
         ([wait(5, "over_cap"), wait(6, "over_cap")], "over the cap of 250,000 cycles a fire at 5 and 6"),
-        ([wait(5, "not_joined")], "yet to join the lane at 5"),
+        ([wait(5, "not_joined")], "yet to join at 5"),
+        (
+            [wait(5, "lane_full", lane_basefee=None, rank=3)],
+            "too large for what was left of the budget at 5 (rank 3, cut-off 8)",
+        ),
+        ([wait(5, "unfunded")], "its payer could not pay at 5"),
+        (
+            [wait(5, "priced_out", lane_basefee=None)],
+            "priced out at 5 (max_fee 20 < cycle basefee 10,000)",
+        ),
+        (
+            [wait(5, "outranked", lane_basefee=None, tip=3, cut_off_tip=7)],
+            "outranked at 5 (tip 3, the last to fire tipped 7)",
+        ),
+        (
+            [wait(5, "outranked", lane_basefee=None, tip=3, rank=9, cut_off_tip=7)],
+            "outranked at 5 (rank 9, cut-off 8)",
+        ),
         ([wait(5, "gc_exhausted")], "left over by the clean-up budget at 5"),
         ([wait(5, AGENT_OFFER, max_fee=None)], "its agent offered too little at 5"),
+        (
+            [wait(5, AGENT_OFFER, max_fee=None, lane_basefee=None)],
+            "priced out or outranked at 5, by a bid that is not on record",
+        ),
+        (
+            [wait(height, "passed_over_max", max_fee=None, lane_basefee=None) for height in range(8, 1_008)],
+            "not reached at 8 to 1007, as many as a block passes over stood before it",
+        ),
+        (
+            [wait(5, "examined_max", lane_basefee=None, rank=9)],
+            "not reached at 5 (rank 9, cut-off 8), as many as a block looks at stood before it",
+        ),
         ([wait(5, "lane_full", rank=3)], "too large for what was left of the lane at 5 (rank 3, cut-off 8)"),
         (
             [wait(5, "priced_out"), wait(6, "priced_out", lane_basefee=2_500)],

@@ -152,3 +152,26 @@ def test_number_is_refused_when_it_has_another_form(text: str, unit: int, what: 
     """Nothing is rounded."""
     with pytest.raises(Mistake, match=what):
         parsing.parse_number("weight", text, unit)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "numerator", "denominator"),
+    [("0", 0, 0, 1), ("250", 250, 0, 1), ("1_000", 1_000, 0, 1), ("2.5", 2, 1, 2), ("0.001", 0, 1, 1_000)],
+)
+def test_bid_is_exact_to_its_last_bit(text: str, whole: int, numerator: int, denominator: int) -> None:
+    """Base units per cycle, in fixed point of 96 bits, rounded down."""
+    assert parsing.parse_bid(text) == ((whole * denominator + numerator) << 96) // denominator
+
+
+@pytest.mark.parametrize("text", ["-1", "-0.5", "4294967296"])
+def test_bid_is_refused_with_the_rule_when_it_is_out_of_range(text: str) -> None:
+    """It is a number, so the bounds are what is missing."""
+    with pytest.raises(Mistake, match=r"is out of range \(bid from 0 to below 2\*\*32 base units per cycle\)"):
+        parsing.parse_bid(text)
+
+
+@pytest.mark.parametrize("text", ["", "-", "--1", "1e3", "0x10", "1.", ".5", "two", "9" * 100])
+def test_bid_is_refused_when_it_is_no_number_that_fits(text: str) -> None:
+    """It says what can be typed instead."""
+    with pytest.raises(Mistake, match="bid"):
+        parsing.parse_bid(text)

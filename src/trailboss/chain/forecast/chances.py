@@ -89,7 +89,7 @@ def _fifo_left(record: DecisionRecord) -> int:
 
 def _lane_left(record: DecisionRecord, effective_priority: int) -> int:
     """Return the cycles that a block of the lane had left for a timer of that effective priority, at its turn."""
-    ranked = [timer for timer in record.examined[: record.examined_count] if timer.rank]
+    ranked = [timer for timer in record.decided if timer.rank]
     if not any(timer.effective_priority < effective_priority for timer in ranked):
         # Its turn comes after all that are named, and after those that the record has no room for.
         is_cut = record.stopped in (Stop.EXAMINED_MAX, Stop.PASSED_OVER_MAX)

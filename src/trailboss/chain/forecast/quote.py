@@ -10,7 +10,7 @@ from trailboss.chain.forecast.chances import Chance, Offer, chance_within, why_n
 from trailboss.chain.forecast.recent import BLOCKS, recent_blocks
 from trailboss.chain.views import lane_cap, lane_gas_limit
 from trailboss.execution.fairness import read_totals
-from trailboss.execution.timers import gas_limit_bounds
+from trailboss.execution.timer_checks import gas_limit_bounds
 from trailboss.fees.settlement import Prices, max_cost, offered_tip
 from trailboss.governance.rules import LaneTerms, Rules, is_active
 from trailboss.mechanisms.lane.weight import lower_median, weight_of
@@ -156,9 +156,12 @@ def quote_timer(
     Raises:
         Rejection: ``INVALID_INPUT`` if the timer cannot be scheduled, or could never run: a height that no block of the
             future can be scheduled for, a gas limit above the cap at that height, a tip where there is no lane;
-            ``ACTOR_NOT_FOUND`` for an actor that is not there.
+            ``INVALID_INPUT`` as well on a chain of the auction or of Globalbox, where prices are bids and nothing of
+            this holds; ``ACTOR_NOT_FOUND`` for an actor that is not there.
     """
     rules = chain.rules()
+    if rules.auction is not None or rules.globalbox is not None:
+        raise _no_quote(chain.mechanism.name)
     _check_height(rules, height)
     in_lane = is_active(rules.params, height)
     _check_gas_limit(rules, gas_limit, height=height, in_lane=in_lane)
@@ -233,6 +236,16 @@ def _check_tip(rules: Rules, tip: int | None) -> None:
         raise _refused("tip", tip, "within 0..=2**127 - 1")
     if rules.lane is None:
         raise _refused("tip", tip, "none while the timer lane is not active: scheduling refuses one")
+
+
+def _no_quote(mechanism: str) -> Rejection:
+    return Rejection(
+        RejectionReason.INVALID_INPUT,
+        f"there are quotes under fifo and in the timer lane, and this chain has the mechanism {mechanism}: a fire "
+        "costs what is bid for it, and the decision records of the blocks tell which bids ran",
+        field="mechanism",
+        value=mechanism,
+    )
 
 
 def _refused(name: str, value: int, rule: str) -> Rejection:

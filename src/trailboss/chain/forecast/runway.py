@@ -9,9 +9,13 @@ from trailboss.chain.chain import Chain
 from trailboss.chain.forecast.purse import Loop, walk_purse
 from trailboss.chain.forecast.recent import BLOCKS, RecentBlock, recent_blocks
 from trailboss.chain.views import lane_cap, lane_gas_limit
+from trailboss.execution.globalbox.records import is_executing
 from trailboss.fees.settlement import offered_tip
 from trailboss.governance.rules import Rules, is_active
+from trailboss.mechanisms.base import Charging
 from trailboss.model.blocks import Origin
+from trailboss.model.globalbox import FRACTION_BITS, bid_of
+from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Trigger
 from trailboss.model.timers import ASK_AGENT, Timer, decode_timer
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Price
@@ -64,14 +68,15 @@ class Reach:
     Attributes:
         name: ``present``, ``twice`` or ``p95``.
         cycle_basefee: Cycle basefee of a fire.
-        lane_basefee: Lane basefee, charged besides; 0 under FIFO.
+        lane_basefee: Lane basefee, charged besides; 0 where there is none.
         cell_basefee: Cell basefee of a fire.
         fires: Fires that it pays for; if it never runs dry, all that are scheduled.
         spent: What those fires cost.
         dry_at: Block in which the first timer finds too little; None if none does.
         required: What that timer needs to start; 0 if there is none.
         available: What it finds.
-        priced_out: Timers whose cap is below the lane basefee at this price: they wait, and cost nothing.
+        priced_out: Timers whose cap is below the lane basefee at this price, in the auction below the cycle basefee:
+            they wait, and cost nothing.
     """
 
     name: str
@@ -94,9 +99,10 @@ class Runway:
         payer: Whose purse.
         height: The last block.
         balance: What the payer holds after it.
-        timers: Live timers that it pays for, at most ``TIMERS_MAX``.
+        timers: Live timers that it has yet to pay for, at most ``TIMERS_MAX``.
         has_more: Whether there are more, which are left out.
-        stuck: Of ``timers``, those that cannot fire: they expire before they are due, or the lane sets them aside.
+        stuck: Of ``timers``, those that cannot fire as things stand: they expire before they are due, the lane sets
+            them aside, or they are state watches of Globalbox that nothing has hit.
         first_block: The recent blocks looked at begin here …
         last_block: … and end here; below ``first_block`` on a chain without a block.
         actors: Whose timers it pays for, and whose fires it has paid for, ascending by address.
@@ -135,7 +141,9 @@ def runway_of(chain: Chain, payer: bytes, *, blocks: int = BLOCKS) -> Runway:
     Prices stay what they are in each of three cases: the basefees of the next block, twice these, and those of the
     recent block at the 95th percentile by cycle basefee and lane basefee together, of the blocks under the mechanism
     of now (nearest rank; the present ones if there are none). In the lane a timer pays its own tip besides: the frozen
-    one as far as its cap leaves room, else the present median.
+    one as far as its cap leaves room, else the present median. In the auction it pays that of its standing bid, or of
+    the default bid, as far as the cap leaves room; in Globalbox the whole part of its bid. A state watch counts if a
+    fire of it is queued. What waits in the mailbox has been paid for, and counts no more.
 
     The mean rate keeps no rhythm: where loops of different rates meet in one block and FIFO reserves for both at once,
     the purse may be dry earlier. Nor does it know of money that comes in, of what the payer spends otherwise, of timers
@@ -167,6 +175,7 @@ def runway_of(chain: Chain, payer: bytes, *, blocks: int = BLOCKS) -> Runway:
     by_address: dict[bytes, PaidActor] = {actor.actor: actor for actor in actors}
     steps = _steps(rules, ready, by_address)
     going = [(timer, step, by_address[timer.actor]) for timer, step in zip(ready, steps, strict=True)]
+    in_turn = chain.mechanism.policy.charging is Charging.IN_TURN
     return Runway(
         payer=payer,
         height=chain.height,
@@ -177,7 +186,7 @@ def runway_of(chain: Chain, payer: bytes, *, blocks: int = BLOCKS) -> Runway:
         first_block=recent[0].block.height if recent else rules.height,
         last_block=chain.height,
         actors=tuple(actors),
-        reaches=tuple(_reach(rules, balance, going, case) for case in _cases(rules, recent)),
+        reaches=tuple(_reach(rules, balance, going, case, in_turn=in_turn) for case in _cases(rules, recent)),
         notes=tuple(_notes(rules, timers, actors, has_more=has_more)),
     )
 
@@ -194,7 +203,7 @@ def _live_timers(chain: Chain, payer: Address) -> tuple[list[Timer], bool]:
         if octets_of_payer not in octets:
             continue
         timer = decode_timer(octets)
-        if timer.fee_payer != payer:
+        if timer.fee_payer != payer or is_executing(timer):
             continue
         if len(found) == TIMERS_MAX:
             return _in_order(found), True
@@ -207,11 +216,17 @@ def _in_order(timers: list[Timer]) -> list[Timer]:
 
 
 def _first_block(rules: Rules, timer: Timer) -> int:
-    return max(timer.height, rules.height)
+    return rules.height if _is_watch(timer) else max(timer.height, rules.height)
+
+
+def _is_watch(timer: Timer) -> bool:
+    return isinstance(timer.terms, GlobalboxTerms) and timer.terms.kind is Trigger.STATE_WATCH
 
 
 def _gas_limit(rules: Rules, timer: Timer) -> int:
     """Return the cycles that a timer's fire is charged for. Decision: D-13."""
+    if isinstance(timer.terms, GlobalboxTerms) and timer.terms.fire is not None:
+        return timer.terms.fire.gas_limit
     if is_active(rules.params, _first_block(rules, timer)):
         return lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)
     return timer.gas_limit
@@ -220,7 +235,9 @@ def _gas_limit(rules: Rules, timer: Timer) -> int:
 def _can_fire(rules: Rules, timer: Timer) -> bool:
     first = _first_block(rules, timer)
     is_over = is_active(rules.params, first) and _gas_limit(rules, timer) > lane_cap(rules)
-    return timer.expires_at >= first and not is_over
+    terms = timer.terms
+    is_unhit = isinstance(terms, GlobalboxTerms) and _is_watch(timer) and terms.fire is None
+    return timer.expires_at >= first and not is_over and not is_unhit
 
 
 def _paid_actors(
@@ -307,17 +324,24 @@ def _cases(rules: Rules, recent: Sequence[RecentBlock]) -> Iterator[_Case]:
     yield blocks[-(-PERCENTILE * len(blocks) // HUNDRED) - 1] if blocks else _Case(HIGH, cycle, lane, cell)
 
 
-def _reach(rules: Rules, balance: int, ready: Sequence[tuple[Timer, Fraction | None, PaidActor]], case: _Case) -> Reach:
+def _reach(
+    rules: Rules,
+    balance: int,
+    ready: Sequence[tuple[Timer, Fraction | None, PaidActor]],
+    case: _Case,
+    *,
+    in_turn: bool,
+) -> Reach:
     loops = []
     for timer, step, actor in ready:
-        tip = _tip(rules, timer, case.lane_basefee)
+        tip = _tip(rules, timer, case)
         if tip is not None:
             cycle_price = case.cycle_basefee + case.lane_basefee + tip
             reserve = _gas_limit(rules, timer) * cycle_price + rules.timer.max_cells_per_fire * case.cell_basefee
             used = actor.cycles_used * cycle_price + actor.cells_used * case.cell_basefee
             cost = min(-(-used // actor.fires), reserve) if actor.fires else reserve
             loops.append(Loop(_first_block(rules, timer), step, reserve, cost))
-    walk = walk_purse(loops, balance, in_turn=rules.lane is not None)
+    walk = walk_purse(loops, balance, in_turn=in_turn)
     return Reach(
         name=case.name,
         cycle_basefee=case.cycle_basefee,
@@ -332,12 +356,19 @@ def _reach(rules: Rules, balance: int, ready: Sequence[tuple[Timer, Fraction | N
     )
 
 
-def _tip(rules: Rules, timer: Timer, lane_basefee: int) -> int | None:
-    """Return what a timer tips per cycle at a lane basefee; None if it is priced out. Decision: D-14, D-16."""
-    if rules.lane is None:
+def _tip(rules: Rules, timer: Timer, case: _Case) -> int | None:
+    """Return what a timer tips per cycle in a case; None if it is priced out. Decision: D-14, D-16, D-57, D-63."""
+    if isinstance(timer.terms, GlobalboxTerms):
+        terms = timer.terms
+        return bid_of(terms.bid if terms.fire is None else terms.fire.bid) >> FRACTION_BITS
+    if isinstance(timer.terms, AuctionTerms):
+        floor, default = case.cycle_basefee, (2 * case.cycle_basefee, 0)
+    elif rules.lane is not None:
+        floor, default = case.lane_basefee, (2 * case.lane_basefee, rules.lane.previous_tip)
+    else:
         return 0
-    max_fee, priority = timer.frozen_fees() or (2 * lane_basefee, rules.lane.previous_tip)
-    return None if max_fee < lane_basefee else offered_tip(max_fee, priority, Price(lane_basefee))
+    max_fee, priority = timer.frozen_fees() or default
+    return None if max_fee < floor else offered_tip(max_fee, priority, Price(floor))
 
 
 def _notes(rules: Rules, timers: Sequence[Timer], actors: Sequence[PaidActor], *, has_more: bool) -> Iterator[str]:
@@ -350,5 +381,10 @@ def _notes(rules: Rules, timers: Sequence[Timer], actors: Sequence[PaidActor], *
     unseen = sum(actor.is_worst_case for actor in actors)
     if unseen:
         yield f"no fire of {unseen} of its actors was seen: their timers are counted once, at all that they may use"
+    if rules.auction is not None and timers:
+        yield "its timers are counted at their standing bids, or at the default bid: their agents may bid otherwise"
+    watches = sum(_is_watch(timer) and not _can_fire(rules, timer) for timer in timers)
+    if watches:
+        yield f"{watches} of its timers watch the state: when a change hits them is not foreseen, so they are left out"
     if rules.lane is not None and any(timer.fees == ASK_AGENT for timer in timers):
         yield "gas bidding agents decide on some of its timers: they are counted at the default's fees"

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from trailboss.chain.rehearsal.fork import Fork
-from trailboss.chain.telling.lane_view import split_record
 from trailboss.chain.telling.waiting import AGENT_OFFER
 from trailboss.chain.views import block_events, lane_cap, lane_gas_limit
 from trailboss.codec.canonical import decode_canonical
@@ -168,11 +167,10 @@ class RehearsalRun:
             self._resting_basefee = self._resting_basefee if record is None else record.next_lane_basefee
             self._records.append(record)
         if record is not None:
-            decided, runners_up = split_record(record)
-            for item in decided:
+            for item in record.decided:
                 if item.reason:
                     self._passed_over[item.timer_id].append((block.height, item.reason))
-            for item in runners_up:
+            for item in record.runners_up:
                 self._passed_over[item.timer_id].append((block.height, DeferralReason.OUTRANKED))
             for receipt in block.receipts:
                 if receipt.origin is Origin.TIMER:

@@ -1,17 +1,20 @@
 """A timer's whole life, and why each decision fell as it did."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from trailboss.chain.chain import Chain
+from trailboss.chain.telling.bids import AskedBid, bids_words
+from trailboss.chain.telling.fires import FireWay, fire_ways, waits_words
 from trailboss.chain.telling.outlook import outlook
 from trailboss.chain.telling.stories import story
-from trailboss.chain.telling.waiting import Wait, Waiter, find_waiting, waiting_words
+from trailboss.chain.telling.waiting import Wait, Waiter, find_bids, find_waiting, waiting_words
 from trailboss.chain.views import Event, block_events, event_view
 from trailboss.execution.agents import BUDGET_SPENT
 from trailboss.model import events as names
-from trailboss.model.blocks import Block, ReceiptRecord
+from trailboss.model.blocks import Block, Origin, ReceiptRecord
+from trailboss.model.decisions import Order
 from trailboss.model.events import EventRecord
 from trailboss.model.timers import ASK_AGENT, Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -19,6 +22,10 @@ from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 
 LIVE: Final = "live"
+BEFORE_FIRES: Final = frozenset(
+    {names.AGENT_FALLBACK, names.TIMER_DELAYED, names.TIMER_QUEUED, names.TIMER_MATERIALIZED}
+)
+"""Events of a block itself that come before its fires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +51,12 @@ class TimerLife:
         timer_id: Its id.
         state: ``live``, or how it ended: ``fired``, ``unfunded``, ``expired``, ``cancelled``.
         steps: What happened, oldest first.
-        waited: How often and why it waited in the timer lane, in words; empty if it did not.
-        waits: The blocks behind that, ascending, at most the last 1,000.
+        waited: How often and why it waited in the timer lane or the auction, or how long its fires did in Globalbox and
+            its mailbox, in words; empty if it did not.
+        waits: In the timer lane and the auction the blocks behind that, ascending, at most the last 1,000.
+        bids: In the auction what its agent bid, each time that it was asked, in the last 1,000 blocks in which it was
+            due.
+        fires: In Globalbox the way of each of its fires.
         outlook: For a live timer what comes next as things stand, else empty.
     """
 
@@ -54,6 +65,8 @@ class TimerLife:
     steps: tuple[LifeStep, ...]
     waited: str
     waits: tuple[Wait, ...]
+    bids: tuple[AskedBid, ...]
+    fires: tuple[FireWay, ...]
     outlook: str
 
     def __str__(self) -> str:
@@ -63,19 +76,27 @@ class TimerLife:
     def lines(self) -> list[tuple[str, str]]:
         """Return what to tell, in order: what to call it, and the words."""
         found = [(f"block {step.block_height}", step.story) for step in self.steps]
+        told = [("asked", bids_words(self.bids))] if self.bids else []
         if self.waited:
+            told.append(("waited", self.waited))
+        if told:
             # What a timer waited for comes before what ended it.
-            found.insert(len(found) - (self.state != LIVE), ("waited", self.waited))
+            end = next((at for at, step in enumerate(self.steps) if _is_end(step) and self.state != LIVE), len(found))
+            found[end:end] = told
         if self.outlook:
             found.append(("next", self.outlook))
         return found
+
+
+def _is_end(step: LifeStep) -> bool:
+    return step.event.name in names.TIMER_ENDINGS
 
 
 def explain_timer(chain: Chain, timer_id: bytes) -> TimerLife:
     """Tell a timer's life.
 
     Complexity: O(blocks that hold something) since it was scheduled for a live timer, since genesis for another; and
-    the last 1,000 blocks in which it waited in the timer lane.
+    the last 1,000 blocks in which it waited in the timer lane or in the auction.
 
     Raises:
         Rejection: ``NOT_FOUND`` if no block of this chain ever scheduled it.
@@ -90,11 +111,20 @@ def explain_timer(chain: Chain, timer_id: bytes) -> TimerLife:
             f"no block of this chain scheduled timer 0x{timer_id.hex()}",
             timer_id=timer_id.hex(),
         )
-    last = chain.height if course.state == LIVE else course.steps[-1].block_height - 1
-    waiting = find_waiting(chain, course.waiter(timer), last)
+    last = chain.height if course.state == LIVE else course.ended_at - 1
+    waiter = course.waiter(timer)
+    waiting = find_waiting(chain, waiter, last)
     following = "" if timer is None else outlook(chain, timer)
+    fires = fire_ways(step.event for step in course.steps)
     return TimerLife(
-        Hash32(timer_id), course.state, tuple(course.steps), waiting_words(waiting), waiting.waits, following
+        timer_id=Hash32(timer_id),
+        state=course.state,
+        steps=tuple(course.steps),
+        waited=waiting_words(waiting) or waits_words(fires, chain.height),
+        waits=waiting.waits,
+        bids=find_bids(chain, waiter, chain.height if course.state == LIVE else course.ended_at),
+        fires=fires,
+        outlook=following,
     )
 
 
@@ -104,11 +134,13 @@ class _Course:
     Attributes:
         steps: Its life so far.
         state: ``live``, or how it ended.
+        ended_at: Block in which it ended; 0 while it is live.
     """
 
     def __init__(self, timer_id: bytes) -> None:
         self.steps: list[LifeStep] = []
         self.state = LIVE
+        self.ended_at = 0
         self._timer_id = timer_id
         self._agents: dict[bytes, bytes] = {}
         self._scheduled = 0
@@ -117,18 +149,24 @@ class _Course:
 
     def follow(self, block: Block) -> None:
         """Take in the events of the next block that holds something."""
-        # The lane begins, and agents are asked, before anything fires, whose events stand in the receipts.
         for record in block.events:
             if record.name == names.LANE_ACTIVATED and self.steps and self.state == LIVE:
                 self._add(record, block, None)
-            elif record.name == names.AGENT_FALLBACK:
+        # What comes before the fires, whose events stand in their receipts, is told before them.
+        begin = _first_fire(block)
+        self._hear_receipts(block, block.receipts[:begin])
+        for record in block.events:
+            if record.name in BEFORE_FIRES:
                 self._hear(record, block, None)
-        for receipt in block.receipts:
+        self._hear_receipts(block, block.receipts[begin:])
+        for record in block.events:
+            if record.name not in BEFORE_FIRES:
+                self._hear(record, block, None)
+
+    def _hear_receipts(self, block: Block, receipts: Iterable[ReceiptRecord]) -> None:
+        for receipt in receipts:
             for record in receipt.events:
                 self._hear(record, block, receipt)
-        for record in block.events:
-            if record.name != names.AGENT_FALLBACK:
-                self._hear(record, block, None)
 
     def waiter(self, timer: Timer | None) -> Waiter:
         """Return what its waiting follows from; a live timer's own record knows it best."""
@@ -160,9 +198,12 @@ class _Course:
         event = event_view(record, block.height)
         facts = event.data
         self.steps.append(LifeStep(block.height, event, story(event.name, facts, block, receipt)))
-        self.state = names.TIMER_ENDINGS.get(record.name, self.state)
+        if record.name in names.TIMER_ENDINGS:
+            self.state, self.ended_at = names.TIMER_ENDINGS[record.name], block.height
         match record.name:
             case names.TIMER_SCHEDULED:
+                # In Globalbox the id of a timer that has been forgotten can be that of another.
+                self.state = LIVE
                 self._expiries.append((block.height, facts["expires_at"]))
                 if self._agents.get(record.emitter) and not _is_frozen(facts):
                     self._asked_until = U64_MAX
@@ -171,6 +212,14 @@ class _Course:
             case names.AGENT_FALLBACK if facts["reason"] != BUDGET_SPENT:
                 # From this block on it offers what the default agent does.
                 self._asked_until = block.height - 1
+
+
+def _first_fire(block: Block) -> int:
+    """Return before which receipt of a block its deliveries begin. Spec: CIP-5 §5.1, CIP-1v1 §3."""
+    if block.decisions is not None and block.decisions.order is Order.TIP:
+        return 0
+    origins = [receipt.origin for receipt in block.receipts]
+    return next((at for at, origin in enumerate(origins) if origin is not Origin.TRANSACTION), len(origins))
 
 
 def _is_frozen(facts: dict[str, Any]) -> bool:

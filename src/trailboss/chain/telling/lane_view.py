@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from trailboss.mechanisms.lane import NAME as LANE
-from trailboss.model.decisions import DecisionRecord, ExaminedTimer, Stop
+from trailboss.model.decisions import AgentBid, DecisionRecord, ExaminedTimer, FeeSource, Order, Stop
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Address, Hash32
 
@@ -21,12 +20,26 @@ REASONS: Final = {
     DeferralReason.OUTRANKED: "outranked",
     DeferralReason.NOT_JOINED: "yet to join",
 }
-ENDINGS: Final = {
+OUTCOMES: Final = {
     "fire": "fired",
     "expire": "expired",
     "unfund": "unfunded",
     "cancelled": "cancelled by a fire before it",
+    "delay": "told that it is late",
+    "cancel": "cancelled as too late",
+    "enqueue": "queued",
+    "materialize": "put into the mailbox",
 }
+"""What became of a timer that a block decided about and did not defer."""
+FEES: Final = {(Order.TIP, FeeSource.FROZEN): "standing", (Order.STANDING, FeeSource.FROZEN): "bid"}
+"""Where fees come from that were not fixed when the timer was scheduled."""
+BEHIND: Final = {
+    Order.DUE: "further back in the order",
+    Order.PRIORITY: "outranked",
+    Order.TIP: "outranked",
+    Order.STANDING: "in Globalbox, as one block moves only so many of its fires to the mailbox",
+}
+"""What timers are that were ranked and not looked at, by what ranks them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +51,22 @@ class LaneRow:
         timer_id: Its id.
         actor: Its owner.
         tip: What it offers the proposer.
-        weight: W(actor), exactly, as a decimal number such as ``1.7``; None under a mechanism without one.
-        effective_priority: What the lane orders by, exactly, as a decimal number; None under a mechanism without one.
-        max_fee: Cap of lane basefee and tip together; None under a mechanism without one.
-        fees: Where its fees come from.
+        weight: W(actor), in the auction its actor's weight, exactly, as a decimal number such as ``1.7``; None under a
+            mechanism without one.
+        effective_priority: What the lane orders by, exactly, as a decimal number; None under another mechanism.
+        max_fee: Cap of lane basefee and tip together, in the auction of cycle basefee and tip; None under a mechanism
+            without one.
+        fees: Where its fees come from: a `FeeSource`, but ``standing`` in the auction for a bid of an earlier block,
+            and ``bid`` in Globalbox.
         gas_limit: Cycles the fire may use.
         cycles_used: Cycles the fire used; None unless it fired.
-        outcome: ``fired``, ``expired``, ``unfunded``, ``cancelled …``, or ``waits``.
+        outcome: ``fired``, ``expired``, ``unfunded``, ``cancelled …``, or ``waits``; in the auction also that it was
+            told that it is late; under Globalbox also ``queued`` and ``put into the mailbox``.
         reason: Why it waits, in words; empty unless it does.
+        target: Actor whose handler it calls.
+        standing: Where its fire stands in Globalbox, in units of 2⁻⁹⁶; None outside of it.
+        fire_seq: Which fire of the timer it is, from 0; None but for Globalbox.
+        deliver_seq: Number of the fire's entry in the mailbox; None outside of it.
     """
 
     rank: int | None
@@ -60,6 +81,25 @@ class LaneRow:
     cycles_used: int | None
     outcome: str
     reason: str
+    target: Address
+    standing: int | None
+    fire_seq: int | None
+    deliver_seq: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BidRow:
+    """What a gas bidding agent has bid in a block.
+
+    Attributes:
+        timer_id: For which timer.
+        max_fee: Its cap, base units per cycle.
+        max_priority_fee: The cap of its tip, base units per cycle.
+    """
+
+    timer_id: Hash32
+    max_fee: int
+    max_priority_fee: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +109,7 @@ class LaneView:
     Attributes:
         height: The block's.
         mechanism: Which mechanism chose.
+        order: What it ranks by: ``due``, ``priority``, ``tip`` or ``standing``.
         cycle_basefee: Cycle basefee of a fire.
         cell_basefee: Cell basefee of a fire.
         lane_basefee: Lane basefee of a fire; None before the activation.
@@ -80,6 +121,9 @@ class LaneView:
         max_cycles_per_fire: Cap of one fire.
         lane_burned: Burned by the lane basefee.
         agent_cycles: Cycles that gas bidding agents used.
+        bids: What they bid, in the order of the questions; a record names the first of them only, if they are many.
+        queued: Fires that stand in Globalbox after the block; None without one.
+        in_mailbox: Entries that wait in its mailbox after the block; None without one.
         cut_off: Rank of the last timer that fired; None if none did.
         examined: How many were decided.
         rows: Those decided, in that order; a record names the first of them only, if they are many.
@@ -90,6 +134,7 @@ class LaneView:
 
     height: int
     mechanism: str
+    order: str
     cycle_basefee: int
     cell_basefee: int
     lane_basefee: int | None
@@ -101,6 +146,9 @@ class LaneView:
     max_cycles_per_fire: int
     lane_burned: int
     agent_cycles: int
+    bids: tuple[BidRow, ...]
+    queued: int | None
+    in_mailbox: int | None
     cut_off: int | None
     examined: int
     rows: tuple[LaneRow, ...]
@@ -116,8 +164,7 @@ def lane_view(record: DecisionRecord, height: int) -> LaneView:
         record: Of `Chain.lane`.
         height: Of its block.
     """
-    has_market = record.mechanism == LANE
-    decided, runners_up = split_record(record)
+    has_market, has_box = record.order is Order.PRIORITY, record.order is Order.STANDING
     counts = {
         DeferralReason.OUTRANKED.value: record.outranked,
         DeferralReason.PRICED_OUT.value: record.priced_out,
@@ -127,6 +174,7 @@ def lane_view(record: DecisionRecord, height: int) -> LaneView:
     return LaneView(
         height=height,
         mechanism=record.mechanism,
+        order=record.order.value,
         cycle_basefee=record.cycle_basefee,
         cell_basefee=record.cell_basefee,
         lane_basefee=record.lane_basefee if has_market else None,
@@ -138,18 +186,20 @@ def lane_view(record: DecisionRecord, height: int) -> LaneView:
         max_cycles_per_fire=record.max_cycles_per_fire,
         lane_burned=record.lane_burned,
         agent_cycles=record.agent_cycles,
+        bids=tuple(map(_bid_row, record.agent_bids)),
+        queued=record.queued if has_box else None,
+        in_mailbox=record.in_mailbox if has_box else None,
         cut_off=record.cut_off or None,
         examined=record.examined_count,
-        rows=tuple(_row(item, decided=True) for item in decided),
-        runners_up=tuple(_row(item, decided=False) for item in runners_up),
+        rows=tuple(_row(record, item, decided=True) for item in record.decided),
+        runners_up=tuple(_row(record, item, decided=False) for item in record.runners_up),
         not_examined={reason: count for reason, count in counts.items() if count},
         sentences=tuple(_sentences(record)),
     )
 
 
-def split_record(record: DecisionRecord) -> tuple[tuple[ExaminedTimer, ...], tuple[ExaminedTimer, ...]]:
-    """Return the timers that a record names: those that were decided, and the runners-up."""
-    return record.examined[: record.examined_count], record.examined[record.examined_count :]
+def _bid_row(bid: AgentBid) -> BidRow:
+    return BidRow(timer_id=Hash32(bid.timer_id), max_fee=bid.max_fee, max_priority_fee=bid.max_priority_fee)
 
 
 def decimal_text(parts: int, least: int = 0) -> str:
@@ -163,9 +213,9 @@ def decimal_text(parts: int, least: int = 0) -> str:
     return f"{whole}.{decimals}" if decimals else str(whole)
 
 
-def _row(item: ExaminedTimer, *, decided: bool) -> LaneRow:
+def _row(record: DecisionRecord, item: ExaminedTimer, *, decided: bool) -> LaneRow:
     is_ranked = item.rank > 0 and item.weight > 0
-    waits = not decided or item.outcome not in ENDINGS
+    waits = not decided or item.outcome not in OUTCOMES
     reason = item.reason if decided else DeferralReason.OUTRANKED
     return LaneRow(
         rank=item.rank or None,
@@ -173,13 +223,19 @@ def _row(item: ExaminedTimer, *, decided: bool) -> LaneRow:
         actor=Address(item.actor),
         tip=item.tip,
         weight=decimal_text(item.weight, 1) if is_ranked else None,
-        effective_priority=decimal_text(item.effective_priority) if is_ranked else None,
+        effective_priority=decimal_text(item.effective_priority)
+        if is_ranked and record.order is Order.PRIORITY
+        else None,
         max_fee=item.max_fee if is_ranked else None,
-        fees=item.fee_source.value,
+        fees=FEES.get((record.order, item.fee_source), item.fee_source.value),
         gas_limit=item.gas_limit,
         cycles_used=item.cycles_used if decided and item.outcome == "fire" else None,
-        outcome="waits" if waits else ENDINGS[item.outcome],
+        outcome="waits" if waits else OUTCOMES[item.outcome],
         reason=REASONS[DeferralReason(reason)] if waits else "",
+        target=Address(item.target or item.actor),
+        standing=item.standing,
+        fire_seq=item.fire_seq,
+        deliver_seq=item.deliver_seq,
     )
 
 
@@ -189,22 +245,51 @@ def _sentences(record: DecisionRecord) -> Iterator[str]:
         yield f"{record.outranked:,} {_place_words(record)}"
     if record.priced_out:
         whose = "its max_fee is" if record.priced_out == 1 else "their max_fee is"
-        yield f"{record.priced_out:,} priced out: {whose} below the lane basefee of {record.lane_basefee:,}"
+        yield f"{record.priced_out:,} priced out: {whose} below the {_floor_words(record)}"
     if record.over_cap:
         yield f"{record.over_cap:,} over the cap of {record.max_cycles_per_fire:,} cycles a fire"
     if record.not_joined:
         verb = "has" if record.not_joined == 1 else "have"
         yield f"{record.not_joined:,} {verb} yet to join"
+    if record.in_mailbox:
+        waits = "entry waits" if record.in_mailbox == 1 else "entries wait"
+        yield f"{record.in_mailbox:,} {waits} in the mailbox{_mailbox_words(record)}"
+    if record.carried:
+        verb = "key was" if record.carried == 1 else "keys were"
+        yield f"{record.carried:,} modified {verb} carried over: more watches hear of it than one block queues"
+
+
+def _floor_words(record: DecisionRecord) -> str:
+    if record.order is Order.TIP:
+        return f"cycle basefee of {record.cycle_basefee:,}"
+    return f"lane basefee of {record.lane_basefee:,}"
+
+
+def _mailbox_words(record: DecisionRecord) -> str:
+    if record.stopped is Stop.LANE_FULL:
+        left = _cycles_left(record)
+        return f": the block had {left:,} cycles left, and the first of them may use {record.smallest_gas:,}"
+    if record.stopped is Stop.EXAMINED_MAX:
+        return ": one block runs only so many"
+    return ""
+
+
+def _cycles_left(record: DecisionRecord) -> int:
+    """Return what no fire has used; one that is alone in its block may use more than there is."""
+    return max(0, record.lane_cycles_max - record.lane_cycles_used)
 
 
 def _place_words(record: DecisionRecord) -> str:
-    word = "outranked" if record.mechanism == LANE else "further back in the order"
+    word = BEHIND[record.order]
+    if record.order is Order.STANDING:
+        return word
     if record.stopped is Stop.LANE_FULL:
-        left = record.lane_cycles_max - record.lane_cycles_used
+        left = _cycles_left(record)
         waited = f"and the smallest gas limit that waited was {record.smallest_gas:,}"
-        return f"{word}: the lane had {left:,} cycles left {waited}"
+        where = "budget" if record.order is Order.TIP else "lane"
+        return f"{word}: the {where} had {left:,} cycles left {waited}"
     if record.stopped is Stop.PASSED_OVER_MAX:
-        return f"{word}: the block had passed over as many as it may that did not fit what was left of the lane"
+        return f"{word}: the block had passed over as many as it may that did not fit"
     if record.stopped is Stop.EXAMINED_MAX:
         return f"{word}: one block examines at most {record.examined_count:,} due timers"
     return word

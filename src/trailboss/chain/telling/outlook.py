@@ -1,11 +1,13 @@
-"""What comes next for a live timer, as things stand: prices, its payer's money and, in the lane, what it offers."""
+"""What comes next for a live timer, as things stand: prices, its payer's money, what it offers or where it stands."""
 
 from dataclasses import dataclass
 
 from trailboss.chain.chain import Chain
+from trailboss.chain.telling.globalbox_outlook import globalbox_outlook
 from trailboss.chain.views import lane_cap, lane_gas_limit
-from trailboss.fees.settlement import Prices, max_cost
+from trailboss.fees.settlement import Prices, max_cost, offered_tip
 from trailboss.governance.rules import Rules, is_active
+from trailboss.model.terms import AuctionTerms, GlobalboxTerms
 from trailboss.model.timers import ASK_AGENT, Timer
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cycles, Price, format_cby
@@ -22,10 +24,14 @@ class _Money:
 
 def outlook(chain: Chain, timer: Timer) -> str:
     """Return what comes next for a live timer, in words."""
-    rules = chain.rules()
+    rules, terms = chain.rules(), timer.terms
+    if isinstance(terms, GlobalboxTerms):
+        return globalbox_outlook(chain, timer, terms)
     when = max(timer.height, chain.height + 1)
     if timer.expires_at < when:
         return f"expires unfired at height {when}: it may fire up to {timer.expires_at} only"
+    if isinstance(terms, AuctionTerms):
+        return _in_auction(chain, rules, timer, when)
     if is_active(rules.params, when):
         return _in_lane(chain, rules, timer, when)
     money = _money(chain, timer, timer.gas_limit, Prices(*rules.timer_basefees()))
@@ -61,6 +67,26 @@ def _in_lane(chain: Chain, rules: Rules, timer: Timer, when: int) -> str:
     offer = "what its agent answers" if is_asked else f"a tip of {tip:,} a cycle"
     price = f"a cycle costs {cycle_basefee:,} + {basefee:,} for the lane + {'the tip' if is_asked else f'{tip:,} tip'}"
     return f"competes at height {when} with {offer}, as things stand: {price}, {money.words}"
+
+
+def _in_auction(chain: Chain, rules: Rules, timer: Timer, when: int) -> str:
+    """Return what comes next under the auction, in which nothing expires. Spec: CIP-1v1 §3. Decision: D-57, D-60."""
+    cycle_basefee, cell_basefee = rules.timer_basefees()
+    standing = timer.frozen_fees()
+    max_fee, priority = standing or (2 * cycle_basefee, 0)
+    whose = "its standing bid" if standing else "the default bid"
+    if max_fee < cycle_basefee:
+        return (
+            f"priced out as things stand: {whose} of up to {max_fee:,} a cycle is below the cycle basefee of "
+            f"{cycle_basefee:,}; it waits for a lower one, or for its agent to bid more when it is asked again"
+        )
+    tip = Price(offered_tip(max_fee, priority, cycle_basefee))
+    money = _money(chain, timer, timer.gas_limit, Prices(cycle_basefee, cell_basefee, cycle_tip=tip))
+    if money.balance < money.cost:
+        return f"waits at height {when} as things stand, until its owner can pay: {money.words}"
+    late = "; it is late, and has been told so" if isinstance(timer.terms, AuctionTerms) and timer.terms.is_late else ""
+    offer = f"{whose} of up to {max_fee:,} a cycle, {tip:,} of it as a tip, unless its agent bids otherwise before"
+    return f"competes at height {when} with {offer}, as things stand: {money.words}{late}"
 
 
 def _money(chain: Chain, timer: Timer, gas_limit: int, prices: Prices, besides: str = "") -> _Money:

@@ -3,11 +3,12 @@
 from typing import Any, Final
 
 from trailboss.chain.telling.lane_view import decimal_text
+from trailboss.chain.telling.mechanism_stories import bid_words, mechanism_story
 from trailboss.execution.agents import BUDGET_SPENT
-from trailboss.mechanisms.lane import NAME as LANE
 from trailboss.model import events as names
 from trailboss.model.blocks import Block, ReceiptRecord
-from trailboss.model.decisions import ENTRIES_MAX, DecisionRecord
+from trailboss.model.decisions import ENTRIES_MAX, DecisionRecord, Order
+from trailboss.model.terms import Trigger
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
@@ -33,11 +34,7 @@ def story(name: str, facts: dict[str, Any], block: Block, receipt: ReceiptRecord
     """
     match name:
         case names.TIMER_SCHEDULED:
-            return (
-                f"scheduled by {_who(receipt)} for height {facts['height']}: calls {facts['handler']} with at "
-                f"most {facts['gas_limit']:,} cycles, paid by {Address(facts['fee_payer'])}, expires after "
-                f"{facts['expires_at']}{_offer_words(facts)}"
-            )
+            return _scheduling(facts, receipt)
         case names.TIMER_PRIORITY_CLAMPED:
             return (
                 f"its priority fee of {facts['stated']:,} a cycle is held at {facts['clamped']:,}: its max_fee leaves "
@@ -69,7 +66,22 @@ def story(name: str, facts: dict[str, Any], block: Block, receipt: ReceiptRecord
         case names.LANE_ACTIVATED:
             return f"the timer lane begins: from {facts['height']} on it competes there once it is due"
         case _:
-            return f"{name} in block {block.height}"
+            return mechanism_story(name, facts, block, receipt)
+
+
+def _scheduling(facts: dict[str, Any], receipt: ReceiptRecord | None) -> str:
+    when, last = f"for height {facts['height']}", f"expires after {facts['expires_at']}{_offer_words(facts)}"
+    calls = f"calls {facts['handler']}"
+    if "gba" in facts:
+        last = f"never expires, its agent {Address(facts['gba'])} bids for it"
+    if "target" in facts:
+        when = "to watch the state" if facts["kind"] == Trigger.STATE_WATCH else when
+        calls += f" of {Address(facts['target'])}"
+        last += f", {bid_words(facts['bid'])}"
+    return (
+        f"scheduled by {_who(receipt)} {when}: {calls} with at most {facts['gas_limit']:,} cycles, paid by "
+        f"{Address(facts['fee_payer'])}, {last}"
+    )
 
 
 def _fire(facts: dict[str, Any], block: Block, receipt: ReceiptRecord | None) -> str:
@@ -77,14 +89,15 @@ def _fire(facts: dict[str, Any], block: Block, receipt: ReceiptRecord | None) ->
     how = "fired"
     if receipt is not None and receipt.error is not None:
         how = f"fired and reverted (E{receipt.error.code} {receipt.error.slug}: {receipt.error.what})"
-    in_lane = block.decisions is not None and block.decisions.mechanism == LANE
-    place = _place(block.decisions, facts["timer_id"]) if in_lane and block.decisions is not None else ""
+    order = Order.DUE if block.decisions is None else block.decisions.order
+    place = "" if block.decisions is None else _place(block.decisions, facts["timer_id"])
     blocks = facts["blocks_deferred"]
     waited = f", after {blocks:,} deferred block{'' if blocks == 1 else 's'}" if blocks else ""
-    parts = ""
-    if in_lane:
-        burned, tip = format_cby(facts["lane_burned"]), format_cby(facts["tip"])
-        parts = f" ({burned} of it burned by the lane basefee, {tip} as tip)"
+    burned, tip = format_cby(facts["lane_burned"]), format_cby(facts["tip"])
+    parts = {
+        Order.DUE: "",
+        Order.PRIORITY: f" ({burned} of it burned by the lane basefee, {tip} as tip)",
+    }.get(order, f" ({tip} of it as tip)")
     return (
         f"{how}{place}{waited}: {facts['cycles_used']:,} cycles and {facts['cells_used']:,} cells cost "
         f"{Address(facts['fee_payer'])} {format_cby(facts['fee_paid'])} CBY{parts}, {format_cby(facts['refund'])} CBY "
@@ -93,13 +106,16 @@ def _fire(facts: dict[str, Any], block: Block, receipt: ReceiptRecord | None) ->
 
 
 def _place(record: DecisionRecord, timer_id: bytes) -> str:
-    """Return the rank and the tip of a timer that fired, if the block's record names it."""
-    found = next((item for item in record.examined if item.timer_id == timer_id), None)
-    if found is None:
+    """Return the rank and the tip of a timer that fired, if the record names it and ranks by what is offered."""
+    called = {Order.PRIORITY: "W", Order.TIP: "a weight of"}.get(record.order)
+    found = next((item for item in record.decided if item.timer_id == timer_id and item.rank), None)
+    if found is None or called is None:
         return ""
-    ranked = max(item.rank for item in record.examined[: record.examined_count]) + record.outranked
+    ranked = max(item.rank for item in record.decided) + record.outranked
     among = f" of {ranked:,}" if record.examined_count <= ENTRIES_MAX else ""
-    return f" at rank {found.rank}{among} with a tip of {found.tip:,} a cycle and W {decimal_text(found.weight, 1)}"
+    return (
+        f" at rank {found.rank}{among} with a tip of {found.tip:,} a cycle and {called} {decimal_text(found.weight, 1)}"
+    )
 
 
 def _offer_words(facts: dict[str, Any]) -> str:
@@ -118,11 +134,13 @@ def _cancellation(name: str, facts: dict[str, Any]) -> str:
 def _fallback(facts: dict[str, Any], block: Block) -> str:
     if facts["reason"] == BUDGET_SPENT:
         return "the default agent's fees in this block: the block's budget for questions was spent before its own agent"
+    is_asked_again = block.decisions is not None and block.decisions.order is Order.TIP
+    since = "until it is asked again" if is_asked_again else "from now on"
     who = f"its agent {Address(facts['agent'])}" if facts["agent"] else "its actor"
     what = FALLBACKS.get(facts["reason"], f"ended with {facts['reason']}")
     failures = () if block.decisions is None else block.decisions.agent_failures
     why = next((f" ({failure.what})" for failure in failures if failure.timer_id == facts["timer_id"]), "")
-    return f"the default agent's fees from now on: {who} {what}{why}"
+    return f"the default agent's fees {since}: {who} {what}{why}"
 
 
 def _who(receipt: ReceiptRecord | None) -> str:

@@ -1,31 +1,38 @@
-"""Why a due timer waited in the timer lane, block by block, from the decision records.
+"""Why a due timer waited in the timer lane or in the auction, block by block, from the decision records.
 
 A record names few of the timers that a block did not reach. Of the others the reason follows from the record's prices
-and from what the timer offers, which does not change while it waits.
+and from what the timer offers: in the lane that does not change while it waits, in the auction it is the last bid of
+its agent that is known.
 
-Spec: CIP-1v3 §3
+Spec: CIP-1v3 §3, CIP-1v1 §3
 Decision: D-53
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import islice
 from typing import Final
 
 from trailboss.chain.chain import Chain
-from trailboss.chain.telling.lane_view import decimal_text, split_record
-from trailboss.chain.views import lane_gas_limit
-from trailboss.governance.rules import LaneTerms, Rules
-from trailboss.model.decisions import DecisionRecord
+from trailboss.chain.telling.bids import AskedBid, bid_in
+from trailboss.chain.telling.lane_view import decimal_text
+from trailboss.chain.telling.spans import heights_words, span_words
+from trailboss.chain.views import event_view, lane_cap, lane_gas_limit
+from trailboss.governance.rules import Rules
+from trailboss.mechanisms.base import Verdict
+from trailboss.model.blocks import Block
+from trailboss.model.decisions import DecisionRecord, ExaminedTimer, Order, Stop
+from trailboss.model.events import TIMER_DEFERRED
 from trailboss.model.timers import DeferralReason
+from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 
 BLOCKS_MAX: Final = 1_000
 """Blocks that are gone through, the latest of those in which a timer waited."""
-RUNS_MAX: Final = 4
-"""Runs of blocks that are told one by one; of more only the first and the last."""
 AGENT_OFFER: Final = "agent_offer"
 """Reason besides those of `DeferralReason`: what its agent offered was too little, priced out or outranked."""
+CUT_SHORT: Final = (Stop.PASSED_OVER_MAX, Stop.EXAMINED_MAX)
+"""Reasons besides, in the auction: its walk ended before it came to the timer, and there was room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,35 +76,42 @@ class Wait:
 
     Attributes:
         height: The block's.
-        reason: A `DeferralReason`, or ``AGENT_OFFER``.
-        lane_basefee: Lane basefee of the block, base units per cycle.
+        reason: A `DeferralReason`, ``AGENT_OFFER``, or one of ``CUT_SHORT``.
+        cycle_basefee: Cycle basefee of a fire in the block, base units per cycle.
+        lane_basefee: Lane basefee of the block, base units per cycle; None in the auction, which has none.
         max_fee: Its cap then; None for an agent's that nobody has recorded.
         tip: Its tip then; None if it was not ranked, or nobody has recorded its agent's.
         rank: Its rank, if the record has it.
         rank_above: Else a rank that it did not reach, that of the last timer named; 0 if it was not ranked.
         cut_off: Rank of the last timer that fired; 0 if none did.
-        cut_off_priority: That timer's tip times W, in parts of 10⁻⁹; None if the record does not have it.
+        cut_off_priority: That timer's tip times W, in parts of 10⁻⁹; None in the auction, or if the record does not
+            have it.
+        cut_off_tip: That timer's tip; None if the record does not have it.
+        cut_off_timer: That timer; None likewise.
         max_cycles_per_fire: Cap of one fire.
     """
 
     height: int
     reason: str
-    lane_basefee: int
+    cycle_basefee: int
+    lane_basefee: int | None
     max_fee: int | None
     tip: int | None
     rank: int | None
     rank_above: int
     cut_off: int
     cut_off_priority: int | None
+    cut_off_tip: int | None
+    cut_off_timer: Hash32 | None
     max_cycles_per_fire: int
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A timer's waiting in the lane.
+    """A timer's waiting in the lane or in the auction.
 
     Attributes:
-        blocks: In how many blocks of the lane it waited.
+        blocks: In how many of their blocks it waited.
         waits: The latest of them, ascending, at most ``BLOCKS_MAX``.
     """
 
@@ -106,25 +120,41 @@ class Waiting:
 
 
 def find_waiting(chain: Chain, waiter: Waiter, last: int) -> Waiting:
-    """Return the blocks of the lane in which a due timer waited, up to a height.
+    """Return the blocks of the lane or of the auction in which a due timer waited, up to a height.
 
     Complexity: O(blocks gone through), at most ``BLOCKS_MAX``.
     """
     rules = chain.rules()
-    if rules.lane is None:
+    if rules.lane is None and rules.auction is None:
         return Waiting(0, ())
-    begin = max(waiter.height, rules.params.lane.activation_height)
+    begin = waiter.height if rules.lane is None else max(waiter.height, rules.params.lane.activation_height)
     blocks = max(0, last - begin + 1)
     if not blocks:
         return Waiting(0, ())
     first = max(begin, last - BLOCKS_MAX + 1)
-    gas_limit = lane_gas_limit(rules, waiter.gas_limit, waiter.schedule_block)
-    records = ((block.height, block.decisions) for block in islice(chain.blocks.since(first), last - first + 1))
-    waits = (
-        _quiet_wait(rules, rules.lane, height) if record is None else _wait(waiter, gas_limit, height, record)
-        for height, record in records
-    )
+    gas_limit, bidder = lane_gas_limit(rules, waiter.gas_limit, waiter.schedule_block), _Bidder(waiter)
+    waits = []
+    for block in islice(chain.blocks.since(first), last - first + 1):
+        record = block.decisions
+        if record is None:
+            waits.append(_quiet_wait(rules, block.height))
+        elif record.order is Order.TIP:
+            waits.append(bidder.wait(block, record))
+        else:
+            waits.append(_wait(waiter, gas_limit, block.height, record))
     return Waiting(blocks, tuple(waits))
+
+
+def find_bids(chain: Chain, waiter: Waiter, last: int) -> tuple[AskedBid, ...]:
+    """Return what a timer of the auction bid up to a height, each time that its agent was asked.
+
+    Complexity: O(blocks gone through), at most ``BLOCKS_MAX``, and none where there is no auction.
+    """
+    first = max(waiter.height, last - BLOCKS_MAX + 1)
+    if chain.rules().auction is None or first > last:
+        return ()
+    blocks = islice(chain.blocks.since(first), last - first + 1)
+    return tuple(filter(None, (bid_in(block, waiter.timer_id) for block in blocks)))
 
 
 def waiting_words(waiting: Waiting) -> str:
@@ -144,9 +174,72 @@ def waiting_words(waiting: Waiting) -> str:
     return f"{lead}: {', '.join(clauses)}"
 
 
+class _Bidder:
+    """A timer of the auction, followed from block to block. Spec: CIP-1v1 §3. Decision: D-57, D-60."""
+
+    __slots__ = ("_bid", "_is_aside", "_waiter")
+
+    def __init__(self, waiter: Waiter) -> None:
+        self._waiter = waiter
+        self._bid: tuple[int, int] | None = None
+        self._is_aside = False
+
+    def wait(self, block: Block, record: DecisionRecord) -> Wait:
+        """Return how it waited in the next block."""
+        waiter, height, floor = self._waiter, block.height, record.cycle_basefee
+        asked = bid_in(block, waiter.timer_id)
+        if asked is not None:
+            self._bid = asked.max_fee, asked.max_priority_fee
+        named = _named(record, waiter.timer_id)
+        max_fee, priority = (
+            (named.max_fee, named.tip) if named is not None and named.rank else self._bid or (None, None)
+        )
+        tip = None if max_fee is None or priority is None or max_fee < floor else min(priority, max_fee - floor)
+        if named is None:
+            reason = self._derived(record, max_fee, tip, is_asked=asked is not None, is_told=self._is_told(block))
+        else:
+            reason = _behind(record) if named in record.runners_up else named.reason
+        if named is not None or reason == DeferralReason.UNFUNDED:
+            self._is_aside = reason == DeferralReason.UNFUNDED
+        return _made(height, record, str(reason), named, (max_fee, tip))
+
+    def _is_told(self, block: Block) -> bool:
+        """Return whether it was told in a block that it cannot be paid; a record names the first of those only."""
+        told = (event for event in block.events if event.timer_id == self._waiter.timer_id)
+        return any(
+            event.name == TIMER_DEFERRED and event_view(event, block.height).data["reason"] == DeferralReason.UNFUNDED
+            for event in told
+        )
+
+    def _derived(
+        self, record: DecisionRecord, max_fee: int | None, tip: int | None, *, is_asked: bool, is_told: bool
+    ) -> str:
+        if not record.has_joined(self._waiter.height, self._waiter.sequence):
+            return DeferralReason.NOT_JOINED
+        if is_told or (self._is_aside and not is_asked):
+            return DeferralReason.UNFUNDED
+        if max_fee is None:
+            return AGENT_OFFER if record.priced_out else _behind(record)
+        if tip is None:
+            return DeferralReason.PRICED_OUT
+        # Asked, and not among those that come next although it bids more than the last of them: it was not ranked.
+        last = min((item.tip for item in record.runners_up), default=0)
+        return DeferralReason.UNFUNDED if self._is_aside and tip > last else _behind(record)
+
+
+def _behind(record: DecisionRecord) -> str:
+    """Return why a ranked timer of the auction was not examined."""
+    return record.stopped if record.stopped in CUT_SHORT else DeferralReason.OUTRANKED
+
+
+def _named(record: DecisionRecord, timer_id: bytes) -> ExaminedTimer | None:
+    """Return what a record has of a timer; that it was told to be late is not all that became of it."""
+    found = (item for item in record.examined if item.timer_id == timer_id)
+    return next((item for item in found if item.outcome != Verdict.DELAY), None)
+
+
 def _wait(waiter: Waiter, gas_limit: int, height: int, record: DecisionRecord) -> Wait:
-    decided, runners_up = split_record(record)
-    named = next((item for item in record.examined if item.timer_id == waiter.timer_id), None)
+    named = _named(record, waiter.timer_id)
     offer = waiter.offer(height, record)
     if named is not None and named.rank:
         offer = named.max_fee, named.tip
@@ -158,28 +251,46 @@ def _wait(waiter: Waiter, gas_limit: int, height: int, record: DecisionRecord) -
         reason = _derived(waiter, gas_limit, height, record, max_fee)
     else:
         # A runner-up was ranked and not examined, whatever would have become of it.
-        reason = DeferralReason.OUTRANKED if named in runners_up else named.reason
-    cut_off = next((item for item in decided if item.rank == record.cut_off > 0), None)
-    is_behind = named is None and reason == DeferralReason.OUTRANKED
+        reason = DeferralReason.OUTRANKED if named in record.runners_up else named.reason
+    return _made(height, record, str(reason), named, (max_fee, tip))
+
+
+def _made(
+    height: int,
+    record: DecisionRecord,
+    reason: str,
+    named: ExaminedTimer | None,
+    offer: tuple[int | None, int | None],
+) -> Wait:
+    """Return a wait; the offer is the cap, and the tip that is left of it."""
+    max_fee, tip = offer
+    fired = (item for item in record.decided if item.outcome == Verdict.FIRE)
+    cut_off = next((item for item in fired if item.rank == record.cut_off > 0), None)
+    is_behind = named is None and reason in (DeferralReason.OUTRANKED, *CUT_SHORT)
+    in_lane = record.order is Order.PRIORITY
     return Wait(
         height=height,
-        reason=str(reason),
-        lane_basefee=record.lane_basefee,
+        reason=reason,
+        cycle_basefee=record.cycle_basefee,
+        lane_basefee=record.lane_basefee if in_lane else None,
         max_fee=max_fee,
         tip=tip,
         rank=named.rank if named is not None and named.rank else None,
         rank_above=max((item.rank for item in record.examined), default=0) if is_behind else 0,
         cut_off=record.cut_off,
-        cut_off_priority=None if cut_off is None else cut_off.effective_priority,
+        cut_off_priority=cut_off.effective_priority if cut_off is not None and in_lane else None,
+        cut_off_tip=None if cut_off is None else cut_off.tip,
+        cut_off_timer=None if cut_off is None else Hash32(cut_off.timer_id),
         max_cycles_per_fire=record.max_cycles_per_fire,
     )
 
 
-def _quiet_wait(rules: Rules, lane: LaneTerms, height: int) -> Wait:
+def _quiet_wait(rules: Rules, height: int) -> Wait:
     """Return a timer's wait in a block without a record: nothing was due but timers above the cap."""
     return Wait(
         height=height,
         reason=DeferralReason.OVER_CAP,
+        cycle_basefee=rules.timer_basefees()[0],
         lane_basefee=rules.lane_basefee(),
         max_fee=None,
         tip=None,
@@ -187,7 +298,9 @@ def _quiet_wait(rules: Rules, lane: LaneTerms, height: int) -> Wait:
         rank_above=0,
         cut_off=0,
         cut_off_priority=None,
-        max_cycles_per_fire=lane.max_cycles_per_fire,
+        cut_off_tip=None,
+        cut_off_timer=None,
+        max_cycles_per_fire=lane_cap(rules),
     )
 
 
@@ -205,21 +318,33 @@ def _derived(waiter: Waiter, gas_limit: int, height: int, record: DecisionRecord
 
 
 def _clause(reason: str, waits: Sequence[Wait]) -> str:
-    where = _heights_words([wait.height for wait in waits])
+    where = heights_words([wait.height for wait in waits])
     match reason:
         case DeferralReason.PRICED_OUT:
-            fees, basefees = _span(wait.max_fee for wait in waits), _span(wait.lane_basefee for wait in waits)
-            return f"priced out at {where} (max_fee {fees} < lane basefee {basefees})"
+            fees = span_words(wait.max_fee for wait in waits)
+            kind, basefees = "lane", [wait.lane_basefee for wait in waits]
+            if None in basefees:
+                kind, basefees = "cycle", [wait.cycle_basefee for wait in waits]
+            return f"priced out at {where} (max_fee {fees} < {kind} basefee {span_words(basefees)})"
         case DeferralReason.OUTRANKED:
             return f"outranked at {where}{_rank_words(waits)}"
+        case Stop.PASSED_OVER_MAX:
+            return f"not reached at {where}{_rank_words(waits)}, as many as a block passes over stood before it"
+        case Stop.EXAMINED_MAX:
+            return f"not reached at {where}{_rank_words(waits)}, as many as a block looks at stood before it"
         case DeferralReason.OVER_CAP:
-            return f"over the cap of {_span(wait.max_cycles_per_fire for wait in waits)} cycles a fire at {where}"
+            return f"over the cap of {span_words(wait.max_cycles_per_fire for wait in waits)} cycles a fire at {where}"
         case DeferralReason.LANE_FULL:
-            return f"too large for what was left of the lane at {where}{_rank_words(waits)}"
+            what = "budget" if waits[0].lane_basefee is None else "lane"
+            return f"too large for what was left of the {what} at {where}{_rank_words(waits)}"
+        case DeferralReason.UNFUNDED:
+            return f"its payer could not pay at {where}"
         case DeferralReason.GC_EXHAUSTED:
             return f"left over by the clean-up budget at {where}"
         case DeferralReason.NOT_JOINED:
-            return f"yet to join the lane at {where}"
+            return f"yet to join at {where}"
+        case _ if waits[0].lane_basefee is None:
+            return f"priced out or outranked at {where}, by a bid that is not on record"
         case _:
             return f"its agent offered too little at {where}"
 
@@ -228,47 +353,18 @@ def _rank_words(waits: Sequence[Wait]) -> str:
     """Return the ranks as far as the records have them and, if they have none, what it offered against what fired."""
     ranks = [wait.rank for wait in waits if wait.rank is not None]
     above = max(wait.rank_above for wait in waits)
-    places = [_span(ranks)] if ranks else []
-    if above > max(ranks, default=0):
+    places = [span_words(ranks)] if ranks else []
+    if above and above >= max(ranks, default=0):
         places.append(f"above {above:,}")
-    words = f"rank {' to '.join(places)}, cut-off {_span(wait.cut_off for wait in waits)}" if places else ""
+    words = f"rank {' to '.join(places)}, cut-off {span_words(wait.cut_off for wait in waits)}" if places else ""
     priorities = [wait.cut_off_priority for wait in waits if wait.cut_off_priority is not None]
+    tips = [wait.cut_off_tip for wait in waits if wait.lane_basefee is None]
+    if span_words(tips) and not ranks:
+        offered = span_words(wait.tip for wait in waits)
+        last = f"{f'tip {offered}, ' if offered else ''}the last to fire tipped {span_words(tips)}"
+        return f" ({'; '.join(filter(None, (words, last)))})"
     if ranks or not priorities:
         return f" ({words})" if words else ""
     least, most = decimal_text(min(priorities)), decimal_text(max(priorities))
     last = f"the last to fire had a priority of {least if least == most else f'{least} to {most}'}"
-    return f" ({'; '.join(filter(None, (words, f'tip {_span(wait.tip for wait in waits)}, {last}')))})"
-
-
-def _span(values: Iterable[int | None]) -> str:
-    """Return the least and the greatest of some numbers, or the one that all are."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return ""
-    least, most = min(known), max(known)
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
-
-
-def _heights_words(heights: Sequence[int]) -> str:
-    """Return ascending heights in words.
-
-    >>> _heights_words([101, 102]), _heights_words([101, 103, 104, 105])
-    ('101 and 102', '101 and 103 to 105')
-    """
-    runs = [_run_words(run) for run in _runs(heights)]
-    if len(runs) > RUNS_MAX:
-        return f"{runs[0]}, … {runs[-1]} ({len(heights):,} blocks)"
-    return " and ".join(", ".join(runs).rsplit(", ", 1))
-
-
-def _runs(heights: Sequence[int]) -> Iterator[tuple[int, int]]:
-    for _, group in groupby(enumerate(heights), key=lambda pair: pair[1] - pair[0]):
-        members = [height for _, height in group]
-        if len(members) == 2:
-            yield from ((height, height) for height in members)
-        else:
-            yield members[0], members[-1]
-
-
-def _run_words(run: tuple[int, int]) -> str:
-    return str(run[0]) if run[0] == run[1] else f"{run[0]} to {run[1]}"
+    return f" ({'; '.join(filter(None, (words, f'tip {span_words(wait.tip for wait in waits)}, {last}')))})"

@@ -1,0 +1,143 @@
+"""What people look at under the GBA auction: its timers, and the weights of its actors."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from trailboss.execution.auction.standings import counted
+from trailboss.governance.rules import Rules
+from trailboss.model.auction import AuctionActor, AuctionEpoch, AuctionState
+from trailboss.model.configs import amount_of
+from trailboss.model.terms import AuctionTerms
+from trailboss.model.timers import Timer
+from trailboss.primitives.octets import Address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuctionTimer:
+    """What the auction keeps with a live timer. Spec: CIP-1v1 §3, overview.
+
+    Attributes:
+        agent: Its gas bidding agent.
+        bid_max_fee: Cap per cycle of its standing bid, base units; None before its agent was first asked.
+        bid_tip: Cap of the tip of that bid, base units per cycle; None likewise.
+        asked_at: Block in which its agent was last asked; None if never.
+        delay_count: Blocks since it was due in which it did not run.
+        is_late: Whether it has been told that it waits for longer than ``auction.delays_max`` blocks. Decision: D-19.
+    """
+
+    agent: Address
+    bid_max_fee: int | None
+    bid_tip: int | None
+    asked_at: int | None
+    delay_count: int
+    is_late: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActorStanding:
+    """An actor's weight, and what its next one will follow from. Spec: CIP-1v1 §3. Decision: D-18, D-58.
+
+    Attributes:
+        actor: Its address.
+        weight: In parts of 10⁻⁹.
+        is_behind: Whether that is a weight from before the present epoch, or before a rescale.
+        epoch: The epoch in which it was last brought up to date, which the rest is about.
+        waiting: Its due timers that have joined and wait.
+        fires: Fires.
+        deferrals: Blocks that its timers have waited after they fell due, summed over the timers.
+        longest_wait: Most blocks in a row that it has waited without a fire.
+        highest_tip: Highest effective tip of a fire, base units per cycle.
+        cycles_used: Cycles of its fires.
+    """
+
+    actor: Address
+    weight: int
+    is_behind: bool
+    epoch: int
+    waiting: int
+    fires: int
+    deferrals: int
+    longest_wait: int
+    highest_tip: int
+    cycles_used: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuctionView:
+    """The auction after a block. Spec: CIP-1v1 §3.
+
+    Attributes:
+        height: The block's.
+        epoch: Number of the next block's epoch.
+        first_block: First block of it.
+        next_epoch_at: First block of the next one.
+        highest_tip: Highest effective tip of a fire in the epoch so far, base units per cycle.
+        cycles_used: Cycles of the epoch's fires so far.
+        waiting: Due timers that have joined and wait, of all actors.
+        rescales: What governance has multiplied all weights by, in parts of 10⁻⁹, in order; 0 for a reset.
+        actors: Those that have taken part, ascending by address.
+    """
+
+    height: int
+    epoch: int
+    first_block: int
+    next_epoch_at: int
+    highest_tip: int
+    cycles_used: int
+    waiting: int
+    rescales: tuple[int, ...]
+    actors: tuple[ActorStanding, ...]
+
+
+def auction_timer(timer: Timer, terms: AuctionTerms, now: int) -> AuctionTimer:
+    """Return what the auction keeps with a live timer, as people see it after a block."""
+    max_fee, tip = timer.frozen_fees() or (None, None)
+    return AuctionTimer(
+        agent=Address(terms.agent),
+        bid_max_fee=max_fee,
+        bid_tip=tip,
+        asked_at=terms.asked_at or None,
+        delay_count=max(0, now - timer.height + 1),
+        is_late=terms.is_late,
+    )
+
+
+def auction_view(
+    rules: Rules, state: AuctionState, sums: AuctionEpoch, actors: Iterable[tuple[bytes, AuctionActor]]
+) -> AuctionView:
+    """Return the auction as people see it.
+
+    Args:
+        rules: Those of the next block.
+        state: What all actors have in common.
+        sums: Those of the next block's epoch.
+        actors: Address and record of each that has one.
+    """
+    now, length = rules.height - 1, rules.params.calendar.epoch_length
+    epoch = rules.height // length
+    standings = [
+        ActorStanding(
+            actor=Address(address),
+            weight=record.weight,
+            is_behind=record.epoch < epoch or record.rescaled < len(state.rescales),
+            epoch=record.epoch,
+            waiting=record.waiting,
+            fires=record.fires,
+            deferrals=record.deferrals,
+            longest_wait=record.longest_wait,
+            highest_tip=amount_of(record.highest_tip),
+            cycles_used=record.cycles_used,
+        )
+        for address, record in ((address, counted(record, now)) for address, record in actors)
+    ]
+    return AuctionView(
+        height=now,
+        epoch=epoch,
+        first_block=epoch * length,
+        next_epoch_at=(epoch + 1) * length,
+        highest_tip=amount_of(sums.highest_tip),
+        cycles_used=sums.cycles_used,
+        waiting=sum(standing.waiting for standing in standings),
+        rescales=state.rescales,
+        actors=tuple(sorted(standings, key=lambda standing: standing.actor)),
+    )

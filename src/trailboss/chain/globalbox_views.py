@@ -1,0 +1,332 @@
+"""What people look at under Globalbox: its timers, the queued fires, the mailbox, and timers that have ended."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from heapq import nsmallest
+
+from trailboss.execution.globalbox.market import age_weight, clock_at
+from trailboss.governance.rules import Rules
+from trailboss.mechanisms.globalbox.fires import place_of
+from trailboss.model.configs import amount_of
+from trailboss.model.globalbox import (
+    FRACTION_BITS,
+    EndedTimer,
+    GlobalboxState,
+    MailboxEntry,
+    TimerStatus,
+    bid_of,
+    standing_of,
+)
+from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
+from trailboss.model.timers import Timer
+from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.octets import Address, Hash32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedView:
+    """A fire in Globalbox, as its timer's record has it.
+
+    Attributes:
+        standing: Where it stands, in units of 2⁻⁹⁶: the greater comes first, and it never changes.
+        bucket: Priority bucket; the greater comes first among equal standings.
+        cursor: Round-robin place among its target's fires of one block; the lesser comes first after that.
+        hit_height: Height from which its age counts.
+        queued_at: Block that queued it.
+        matched_keys: Watched keys that were modified, ascending; empty for a height.
+        payload: What it will be delivered with.
+        gas_limit: Likewise.
+        bid_fp: Likewise, Q32.96.
+        bid: Its whole part: the tip, base units per cycle.
+    """
+
+    standing: int
+    bucket: int
+    cursor: int
+    hit_height: int
+    queued_at: int
+    matched_keys: tuple[bytes, ...]
+    payload: bytes
+    gas_limit: int
+    bid_fp: int
+    bid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalboxTimer:
+    """What Globalbox keeps with a live timer. Spec: CIP-5old §5.1.
+
+    Attributes:
+        kind: ``HEIGHT`` or ``STATE_WATCH``.
+        target: Actor whose handler runs.
+        due_height: At which it is due; None for a state watch.
+        watch_keys: Prefixes of the keys that it watches, ascending; empty for a height.
+        expiry_height: Last height at which it may fire.
+        bid_fp: Q32.96.
+        bid: Its whole part: the tip, base units per cycle.
+        client_nonce: What its owner named it with; empty for nothing.
+        fire_seq: Fires materialized so far.
+        last_fire_height: Block of the last of them; None for none.
+        status: ``ACTIVE``.
+        fire: The one that waits in Globalbox, if any.
+        in_mailbox: Entries that wait in the mailbox.
+    """
+
+    kind: str
+    target: Address
+    due_height: int | None
+    watch_keys: tuple[bytes, ...]
+    expiry_height: int
+    bid_fp: int
+    bid: int
+    client_nonce: bytes
+    fire_seq: int
+    last_fire_height: int | None
+    status: str
+    fire: QueuedView | None
+    in_mailbox: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FireView:
+    """A fire at its place in Globalbox. Spec: CIP-5old §8.2.
+
+    Attributes:
+        place: In the order of all queued fires, from 1.
+        ahead_of_target: How many before it are for the same target.
+        timer_id: Whose fire.
+        fire_seq: Which one, from 0.
+        owner: Who pays.
+        target: Actor whose handler will run.
+        kind: ``HEIGHT`` or ``STATE_WATCH``.
+        score: In the next block, in units of 2⁻⁹⁶: its standing and the age clock.
+        fire: What its timer's record has.
+    """
+
+    place: int
+    ahead_of_target: int
+    timer_id: Hash32
+    fire_seq: int
+    owner: Address
+    target: Address
+    kind: str
+    score: int
+    fire: QueuedView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerView:
+    """What made a timer fire: ``trigger_ctx`` of the draft. Spec: CIP-5old §9.1.
+
+    Attributes:
+        kind: ``HEIGHT`` or ``STATE_WATCH``.
+        due_height: At which it was due; None for a state watch.
+        matched_keys: Watched keys that were modified, ascending; empty for a height.
+    """
+
+    kind: str
+    due_height: int | None
+    matched_keys: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailboxView:
+    """An entry that waits in the mailbox. Spec: CIP-5old §9.1.
+
+    Attributes:
+        deliver_id: 32 bytes, unique.
+        deliver_seq: Its place in the order of execution over the whole chain.
+        target: Actor whose handler will run.
+        payload: What the handler will get.
+        gas_limit: Cycles it may use.
+        bid_fp: Q32.96.
+        bid: Its whole part: the tip, base units per cycle.
+        trigger: What made the timer fire.
+        timer_id: Whose fire.
+        owner: Who set the timer, and pays.
+        fire_seq: Which fire of the timer, from 0.
+        hit_height: The due height, or that of the block whose change hit it.
+        materialized_at: Block that put it here.
+        reserved: Base units that its owner has paid for it; what it does not use returns when it has run.
+    """
+
+    deliver_id: Hash32
+    deliver_seq: int
+    target: Address
+    payload: bytes
+    gas_limit: int
+    bid_fp: int
+    bid: int
+    trigger: TriggerView
+    timer_id: Hash32
+    owner: Address
+    fire_seq: int
+    hit_height: int
+    materialized_at: int
+    reserved: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedView:
+    """What is remembered of a timer that has ended. Spec: CIP-5old §14. Decision: D-64.
+
+    Attributes:
+        timer_id: Its id; nobody can set another of that id before this is collected.
+        owner: Who had set it.
+        target: Actor whose handler it called.
+        kind: ``HEIGHT`` or ``STATE_WATCH``.
+        status: ``CANCELLED`` if it was cancelled, ``COMPLETED`` otherwise.
+        fire_seq: Fires materialized.
+        last_fire_height: Block of the last of them; None for none.
+        ended_at: Block in which it ended.
+        collected_after: Last block, at least, in which it is remembered.
+    """
+
+    timer_id: Hash32
+    owner: Address
+    target: Address
+    kind: str
+    status: str
+    fire_seq: int
+    last_fire_height: int | None
+    ended_at: int
+    collected_after: int
+
+
+def globalbox_timer(timer: Timer, terms: GlobalboxTerms) -> GlobalboxTimer:
+    """Return what Globalbox keeps with a live timer, as people see it."""
+    bid = bid_of(terms.bid)
+    return GlobalboxTimer(
+        kind=terms.kind.value,
+        target=Address(terms.target),
+        due_height=_due_height(timer, terms),
+        watch_keys=terms.watch_keys,
+        expiry_height=timer.expires_at,
+        bid_fp=bid,
+        bid=bid >> FRACTION_BITS,
+        client_nonce=terms.client_nonce,
+        fire_seq=terms.fire_seq,
+        last_fire_height=terms.last_fire_height or None,
+        status=TimerStatus.ACTIVE.value,
+        fire=None if terms.fire is None else _queued_view(terms.fire),
+        in_mailbox=terms.in_mailbox,
+    )
+
+
+def queue_views(timers: Iterable[Timer], state: GlobalboxState, rules: Rules, limit: int | None) -> list[FireView]:
+    """Return the queued fires in their order, the first ones if there is a limit.
+
+    Args:
+        timers: The live ones.
+        state: Globalbox's running numbers.
+        rules: Those of the next block.
+        limit: Most fires to return; None for all.
+
+    Complexity: O(timers + fires · log limit).
+    """
+    if not state.queued:
+        return []
+    rows = (
+        (place_of(timer, timer.terms.fire), timer)
+        for timer in timers
+        if isinstance(timer.terms, GlobalboxTerms) and timer.terms.fire is not None
+    )
+    first = sorted(rows) if limit is None else nsmallest(limit, rows)
+    clock = clock_at(state, rules.height, age_weight(rules))
+    ahead: dict[bytes, int] = {}
+    found = []
+    for place, (_, timer) in enumerate(first, start=1):
+        found.append(_fire_view(timer, place, ahead.get(timer.target, 0), clock))
+        ahead[timer.target] = ahead.get(timer.target, 0) + 1
+    return found
+
+
+def mailbox_views(entries: Iterable[MailboxEntry], target: bytes | None) -> Iterator[MailboxView]:
+    """Yield entries of the mailbox as people see them; with a target only its."""
+    for entry in entries:
+        if target in (None, entry.timer.target):
+            yield mailbox_view(entry)
+
+
+def mailbox_view(entry: MailboxEntry) -> MailboxView:
+    """Return one entry of the mailbox as people see it."""
+    timer, terms = entry.timer, _terms(entry.timer)
+    bid = bid_of(terms.bid)
+    return MailboxView(
+        deliver_id=Hash32(entry.deliver_id),
+        deliver_seq=entry.deliver_seq,
+        target=Address(terms.target),
+        payload=timer.payload,
+        gas_limit=timer.gas_limit,
+        bid_fp=bid,
+        bid=bid >> FRACTION_BITS,
+        trigger=TriggerView(
+            kind=terms.kind.value, due_height=_due_height(timer, terms), matched_keys=entry.matched_keys
+        ),
+        timer_id=Hash32(timer.timer_id),
+        owner=Address(timer.actor),
+        fire_seq=entry.fire_seq,
+        hit_height=entry.hit_height,
+        materialized_at=entry.materialized_at,
+        reserved=amount_of(entry.reserved),
+    )
+
+
+def ended_view(ended: EndedTimer, kept_blocks: int) -> EndedView:
+    """Return what is remembered of a timer that has ended, as people see it."""
+    return EndedView(
+        timer_id=Hash32(ended.timer_id),
+        owner=Address(ended.owner),
+        target=Address(ended.target),
+        kind=ended.kind.value,
+        status=ended.status.value,
+        fire_seq=ended.fire_seq,
+        last_fire_height=ended.last_fire_height or None,
+        ended_at=ended.ended_at,
+        collected_after=ended.ended_at + kept_blocks,
+    )
+
+
+def _due_height(timer: Timer, terms: GlobalboxTerms) -> int | None:
+    return timer.height if terms.kind is Trigger.HEIGHT else None
+
+
+def _queued_view(fire: QueuedFire) -> QueuedView:
+    bid = bid_of(fire.bid)
+    return QueuedView(
+        standing=standing_of(fire.standing),
+        bucket=fire.bucket,
+        cursor=fire.cursor,
+        hit_height=fire.hit_height,
+        queued_at=fire.queued_at,
+        matched_keys=fire.matched_keys,
+        payload=fire.payload,
+        gas_limit=fire.gas_limit,
+        bid_fp=bid,
+        bid=bid >> FRACTION_BITS,
+    )
+
+
+def _fire_view(timer: Timer, place: int, ahead: int, clock: int) -> FireView:
+    terms = _terms(timer)
+    fire = terms.fire
+    if fire is None:
+        raise InvariantError(f"timer {timer.timer_id.hex()} has no fire in Globalbox")
+    view = _queued_view(fire)
+    return FireView(
+        place=place,
+        ahead_of_target=ahead,
+        timer_id=Hash32(timer.timer_id),
+        fire_seq=terms.fire_seq,
+        owner=Address(timer.actor),
+        target=Address(terms.target),
+        kind=terms.kind.value,
+        score=view.standing + clock,
+        fire=view,
+    )
+
+
+def _terms(timer: Timer) -> GlobalboxTerms:
+    if not isinstance(timer.terms, GlobalboxTerms):
+        raise InvariantError(f"timer {timer.timer_id.hex()} is none of Globalbox")
+    return timer.terms

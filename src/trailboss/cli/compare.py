@@ -1,0 +1,204 @@
+"""``trailboss compare``: one workload through every mechanism, and what each made of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from trailboss.cli.failures import Mistake
+from trailboss.cli.options import AsJson
+from trailboss.cli.output import Cell, Column, plain, print_facts, print_json, print_table, progress
+from trailboss.primitives.errors import ConfigurationError
+from trailboss.primitives.units import format_cby
+from trailboss.simulator.compare import MECHANISMS, compare
+from trailboss.simulator.measures import UNIT, Outcome
+from trailboss.simulator.reading import read_workload
+from trailboss.simulator.results import MechanismResult
+from trailboss.simulator.sources import DIALECTS
+from trailboss.simulator.workload import Workload
+
+DECIMALS: Final = 3
+"""Of Jain's index, cut off."""
+PERCENT: Final = 100
+FIX: Final = "mend the workload; those in examples/workloads have every key"
+
+OUTCOMES: Final[tuple[tuple[str, Callable[[Outcome], Cell]], ...]] = (
+    ("scheduled", lambda of: f"{of.scheduled:,}"),
+    ("delivered", lambda of: f"{of.delivered:,}"),
+    ("  reverted", lambda of: f"{of.reverted:,}"),
+    ("  delayed", lambda of: f"{of.delayed:,}"),
+    ("  blocks late, p50", lambda of: of.late_p50),
+    ("  blocks late, p95", lambda of: of.late_p95),
+    ("  blocks late, max", lambda of: of.late_max),
+    ("expired", lambda of: f"{of.expired:,}"),
+    ("unfunded", lambda of: f"{of.unfunded:,}"),
+    ("cancelled", lambda of: f"{of.cancelled:,}"),
+    ("waiting at the end", lambda of: f"{of.waiting:,}"),
+    ("  overdue", lambda of: f"{of.overdue:,}"),
+    ("CBY paid", lambda of: rounded_cby(of.paid)),
+    ("  burned", lambda of: rounded_cby(of.burned)),
+    ("  tips", lambda of: rounded_cby(of.tips)),
+    ("Jain's index", lambda of: None if of.jain is None else jain_text(of.jain)),
+)
+"""Rows of the table: heading, and what of an outcome stands there."""
+RESULTS: Final[tuple[tuple[str, Callable[[MechanismResult], Cell]], ...]] = (
+    ("cycles of fires", lambda of: f"{of.outcome.cycles_used:,}"),
+    ("  of the budget", lambda of: share_text(of.outcome.cycles_used, of.budget_cycles * len(of.timeline))),
+    ("  of it, fullest block", lambda of: share_text(of.fullest_block, of.budget_cycles)),
+    ("  full blocks", lambda of: f"{of.full_blocks:,}"),
+    ("transactions", lambda of: f"{of.transactions:,}"),
+    ("  refused", lambda of: f"{of.transactions_refused:,}"),
+    ("state root", lambda of: f"0x{of.state_root.hex()[:8]}"),
+)
+"""More rows, about a whole chain."""
+GROUPS: Final = (
+    Column("actors"),
+    Column("mechanism"),
+    Column("asked", right=True),
+    Column("delivered", right=True),
+    Column("late p50", right=True),
+    Column("p95", right=True),
+    Column("max", right=True),
+    Column("waiting", right=True, extra=True),
+    Column("overdue", right=True, extra=True),
+    Column("expired", right=True, extra=True),
+    Column("unfunded", right=True),
+    Column("CBY paid", right=True),
+    Column("tips", right=True, extra=True),
+)
+
+
+def complete_mechanism(incomplete: str) -> list[str]:
+    """Return the names of mechanisms that begin so."""
+    return [name for name in MECHANISMS if name.startswith(incomplete)]
+
+
+def compare_mechanisms(
+    workload: Annotated[
+        Path, typer.Argument(metavar="WORKLOAD", help="A TOML file; see examples/workloads.", show_default=False)
+    ],
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Run through this mechanism only; can be given again. [dim]\\[default: all][/dim]",
+            autocompletion=complete_mechanism,
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run one workload through every mechanism, and tell what each made of it."""
+    names = tuple(dict.fromkeys(mechanism or MECHANISMS))
+    for name in names:
+        if name not in MECHANISMS:
+            raise Mistake(f"there is no mechanism {name!r}", f"there are: {', '.join(MECHANISMS)}")
+    try:
+        found = read_workload(workload, names)
+    except ConfigurationError as error:
+        raise Mistake(str(error), FIX) from None
+    with progress("running blocks", found.blocks * len(names), quiet=as_json) as advance:
+        results = compare(found, names, advance)
+    if as_json:
+        print_json(document(found, results))
+    else:
+        _tell(found, results)
+
+
+def document(workload: Workload, results: Sequence[MechanismResult]) -> dict[str, Any]:
+    """Return everything as JSON has it, single fires left out: each is in the numbers of its actor and its group."""
+    kept = [field.name for field in fields(MechanismResult) if field.name != "fires"]
+    return {
+        "workload": plain(workload),
+        "results": [{name: plain(getattr(result, name)) for name in kept} for result in results],
+    }
+
+
+def _tell(workload: Workload, results: Sequence[MechanismResult]) -> None:
+    budgets = {result.mechanism: result.budget_cycles for result in results}
+    same = len(set(budgets.values())) == 1
+    stated = f"{results[0].budget_cycles:,} cycles a block, the same for all" if same else _each(budgets)
+    print_facts(
+        {
+            "workload": f"{workload.name} (seed {workload.seed})",
+            "blocks": f"{workload.blocks:,}",
+            "actors": ", ".join(f"{group.count} {group.name}" for group in workload.actors),
+            "budget": stated,
+        }
+    )
+    typer.echo()
+    columns = (Column(""), *(Column(result.mechanism, right=True) for result in results))
+    rows = [(name, *(tell(result.outcome) for result in results)) for name, tell in OUTCOMES]
+    rows += [(name, *(tell(result) for result in results)) for name, tell in RESULTS]
+    print_table("What became of the timers", columns, rows)
+    typer.echo()
+    print_table("Whose fires were late", GROUPS, _group_rows(workload, results))
+    typer.echo()
+    supply = results[0].supply
+    print_facts(
+        {
+            "conserved": f"under each, balances + burned = supply = {format_cby(supply)} CBY, and every timer has "
+            "exactly one end or waits",
+            **{result.mechanism: DIALECTS[result.mechanism].offers for result in results},
+        }
+    )
+
+
+def _each(budgets: dict[str, int]) -> str:
+    return ", ".join(f"{name} {budget:,}" for name, budget in budgets.items()) + " cycles a block"
+
+
+def _group_rows(workload: Workload, results: Sequence[MechanismResult]) -> list[tuple[Cell, ...]]:
+    rows: list[tuple[Cell, ...]] = []
+    for index, group in enumerate(workload.actors):
+        for position, result in enumerate(results):
+            of = result.groups[index].outcome
+            rows.append(
+                (
+                    group.name if position == 0 else "",
+                    result.mechanism,
+                    f"{of.asked:,}",
+                    f"{of.delivered:,}",
+                    of.late_p50,
+                    of.late_p95,
+                    of.late_max,
+                    f"{of.waiting:,}",
+                    f"{of.overdue:,}",
+                    f"{of.expired:,}",
+                    f"{of.unfunded:,}",
+                    rounded_cby(of.paid),
+                    rounded_cby(of.tips),
+                )
+            )
+    return rows
+
+
+def rounded_cby(amount: int) -> str:
+    """Return base units as CBY with three decimals, the rest cut off.
+
+    >>> rounded_cby(1_234_567_890_123), rounded_cby(999_999)
+    ('1,234.567', '0.000')
+    """
+    whole, part = divmod(amount, UNIT)
+    return f"{whole:,}.{f'{part:09}'[:DECIMALS]}"
+
+
+def jain_text(index: int) -> str:
+    """Return Jain's index with three decimals, the rest cut off, so that 1.000 is equality itself.
+
+    >>> jain_text(10**9), jain_text(999_999_999), jain_text(5)
+    ('1.000', '0.999', '0.000')
+    """
+    whole, part = divmod(index, UNIT)
+    return f"{whole}.{f'{part:09}'[:DECIMALS]}"
+
+
+def share_text(part: int, whole: int) -> str:
+    """Return a share in percent, the rest cut off.
+
+    >>> share_text(2, 3)
+    '66 %'
+    """
+    return f"{PERCENT * part // whole} %"

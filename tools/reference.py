@@ -1,4 +1,4 @@
-"""Write the reference pages from the code, and what the program prints into the README and the pages with sessions.
+"""Write the reference pages from the code, the pictures, and what the program prints into the pages that show it.
 
 ``python -m tools.reference`` rewrites them all. A test holds what is committed to what this writes, and what the pages
 say of events and prices to what a chain does.
@@ -16,8 +16,10 @@ from typing import Any, Final
 from typer.testing import CliRunner
 
 from tools.cli_page import cli_page
+from tools.pictures import FOLDER, pictures
 from tools.reference_text import (
     CALLS,
+    CALLS_BY_MECHANISM,
     CALLS_INTRO,
     CALLS_MISSING,
     ERRORS_INSIDE,
@@ -28,6 +30,7 @@ from tools.reference_text import (
 )
 from tools.sessions import with_sessions
 from trailboss.cli.main import app
+from trailboss.mechanisms.registry import MECHANISMS, build_mechanism
 from trailboss.model import events
 from trailboss.params import ChainParams, load_params, records
 from trailboss.params.loader import SUBJECTS
@@ -139,15 +142,27 @@ def calls_page() -> str:
     rows = []
     for name, entry in CALLS.items():
         price = " + ".join(f"{getattr(costs, each):,}" for each in entry.prices) or "`amount`"
-        rows.append((f"`{name}({', '.join(parameters(name))})`", price, linked(entry.what)))
+        forms = [(entry.other, entry.other_what)] if entry.other else []
+        for names, what in (*forms, (parameters(name), entry.what)):
+            rows.append((f"`{name}({', '.join(names)})`", price, linked(what)))
     missing = CALLS_MISSING.format(names=", ".join(f"`{name}`" for name in UNSUPPORTED))
-    return MADE + CALLS_INTRO.lstrip() + table(("call", "cycles", "what it gives or does"), rows) + missing
+    calls = table(("call", "cycles", "what it gives or does"), rows)
+    return MADE + CALLS_INTRO.lstrip() + calls + CALLS_BY_MECHANISM + _calls_by_mechanism() + missing
+
+
+def _calls_by_mechanism() -> str:
+    params = load_params("mainnet")
+    had = {name: build_mechanism(name, params).policy.calls for name in MECHANISMS}
+    forms = sorted({form for calls in had.values() for form in calls})
+    rows = ([f"`{form}`", *("yes" if form in calls else "" for calls in had.values())] for form in forms)
+    return table(("call", *had), rows)
 
 
 def parameters(name: str) -> list[str]:
     """Return the parameters of a host call, as the call itself names them when it is given too many arguments."""
     try:
-        HOST_CALLS[name](None, [None] * 99, {})  # type: ignore[arg-type]  # it complains before it looks at the site
+        # It complains before it looks at the site, and a height in the second place is Globalbox's.
+        HOST_CALLS[name](None, [None, 1] * 50, {})  # type: ignore[arg-type]
     except ArgumentFault as fault:
         listed = re.match(r"\w+\((.*?)\) takes", str(fault))
         if listed is not None:
@@ -162,7 +177,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "host-calls": calls_page,
     "cli": lambda: MADE + cli_page(),
 }
-SESSIONS: Final = ("docs/tutorial/activation.md", "docs/tutorial/chain-directory.md")
+SESSIONS: Final = ("docs/mechanisms.md", "docs/tutorial/activation.md", "docs/tutorial/chain-directory.md")
 """Pages that show sessions of the program."""
 
 
@@ -178,11 +193,14 @@ def readme() -> str:
 
 
 def main() -> None:
-    """Rewrite every page, the README and the sessions."""
+    """Rewrite every page, the pictures, the README and the sessions."""
     folder = ROOT / "docs/reference"
     folder.mkdir(exist_ok=True)
     for name, page in PAGES.items():
         (folder / f"{name}.md").write_text(page(), encoding="utf-8")
+    (ROOT / FOLDER).mkdir(exist_ok=True)
+    for name, picture in pictures().items():
+        (ROOT / name).write_text(picture, encoding="utf-8")
     (ROOT / "README.md").write_text(readme(), encoding="utf-8")
     for name in SESSIONS:
         (ROOT / name).write_text(with_sessions((ROOT / name).read_text(encoding="utf-8")), encoding="utf-8")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from trailboss.model import events
+from trailboss.vm.timer_calls import AUCTION_TIMEOUT
 
 PARAMS_INTRO: Final = """
 # Parameters
@@ -40,6 +41,13 @@ public SDK calls the same functions. Addresses are 20 bytes, heights and amounts
 raises TypeError, a refusal `pvm_host.HostError`; see [errors](errors.md). The price is in cycles and is charged before
 the call does anything; cells come on top where the last column says so. A call that changes something is refused in a
 read-only frame.
+
+"""
+CALLS_BY_MECHANISM: Final = """
+## About timers, by mechanism
+
+A chain has the calls of the mechanism that is in force. Another one raises `HostError` with the name `unsupported`,
+and names the mechanism and its calls.
 
 """
 CALLS_MISSING: Final = """
@@ -86,7 +94,7 @@ EVENTS: Final[Mapping[str, EventEntry]] = {
         "receipt",
         _ACTOR,
         "a transaction, fire or message that scheduled the timer has committed; the two fees only if they are fixed "
-        "with it",
+        "with it, `gba` only in the auction, `kind`, `target` and `bid` only in Globalbox",
         (
             "timer_id",
             "height",
@@ -96,6 +104,10 @@ EVENTS: Final[Mapping[str, EventEntry]] = {
             "expires_at",
             "max_fee_per_cycle",
             "max_priority_fee_per_cycle",
+            "gba",
+            "kind",
+            "target",
+            "bid",
         ),
     ),
     events.TIMER_FIRED: EventEntry(
@@ -175,7 +187,11 @@ EVENTS: Final[Mapping[str, EventEntry]] = {
         ("user", "runner", "timer", "system"),
     ),
     events.PARAMETER_SET: EventEntry(
-        "receipt", _BASEFEE, "a governed parameter has changed, from the next block on", ("key", "value")
+        "receipt",
+        _BASEFEE,
+        "a governed parameter has changed, from the next block on; one of Globalbox from `height` on, where the next "
+        "governance epoch begins",
+        ("key", "value", "height"),
     ),
     events.ACTOR_DEPLOYED: EventEntry("receipt", "the actor", "an actor was made", ("actor", "owner", "code_hash")),
     events.ACTOR_UPGRADED: EventEntry("receipt", "the actor", "an actor's code was replaced", ("actor", "code_hash")),
@@ -211,8 +227,55 @@ EVENTS: Final[Mapping[str, EventEntry]] = {
         "block",
         _ACTOR,
         "the timer offers the default agent's fees instead of its own agent's: from now on, or in this block only, if "
-        "the reason is `budget`",
+        "the reason is `budget`; in the auction until the agent is asked again",
         ("timer_id", "agent", "reason"),
+    ),
+    events.TIMER_DELAYED: EventEntry(
+        "block",
+        _ACTOR,
+        "the timer is late in the auction, and this is told once; `action` says what follows: D-19",
+        ("timer_id", "delay_count", "action"),
+    ),
+    events.TIMER_CANCELLED_BY_DELAY: EventEntry(
+        "block",
+        _ACTOR,
+        "the timer was late in the auction and is gone without having run; `penalty` was burned: D-19",
+        ("timer_id", "refund", "penalty"),
+    ),
+    events.TIMER_UPDATED: EventEntry(
+        "receipt",
+        _ACTOR,
+        "the owner changed what later fires of a timer of Globalbox bring",
+        ("timer_id", "payload_size", "gas_limit", "bid"),
+    ),
+    events.TIMER_QUEUED: EventEntry(
+        "block",
+        _ACTOR,
+        "a fire entered Globalbox; `standing` is where it stands, and never changes: D-61",
+        ("timer_id", "fire_seq", "hit_height", "standing"),
+    ),
+    events.TIMER_MATERIALIZED: EventEntry(
+        "block",
+        _ACTOR,
+        "a fire moved from Globalbox to the mailbox; `reserved`, what it may cost at most, was taken from its owner",
+        ("timer_id", "deliver_id", "deliver_seq", "fire_seq", "target", "reserved"),
+    ),
+    events.TIMER_FIRE_RECEIPT: EventEntry(
+        "receipt",
+        _ACTOR,
+        "an entry of the mailbox ran; `due_height` is 0 for a state watch, whose timer lives on",
+        (
+            "timer_id",
+            "deliver_id",
+            "deliver_seq",
+            "fire_seq",
+            "target",
+            "kind",
+            "due_height",
+            "matched_keys",
+            "status",
+            "cycles_used",
+        ),
     ),
 }
 """Every event of the protocol. A test compares the fields with those of a chain on which each of them happens."""
@@ -224,10 +287,14 @@ class CallEntry(NamedTuple):
     Attributes:
         prices: Parameters of `costs` that make up its price.
         what: What it does and returns, and its cells.
+        other: The parameters of its other form, if it has two.
+        other_what: What that form does.
     """
 
     prices: tuple[str, ...]
     what: str
+    other: tuple[str, ...] = ()
+    other_what: str = ""
 
 
 _OPTIONAL: Final = "arguments that are None or left out take the default"
@@ -272,7 +339,31 @@ CALLS: Final[Mapping[str, CallEntry]] = {
         "of one fire, the tier multipliers",
     ),
     "extend_timer": CallEntry(("timer_extend",), "moves the TTL of an own timer; one that is gone is no error"),
-    "cancel_timer": CallEntry(("timer_cancel",), "ends an own timer; one that is gone is no error"),
+    "cancel_timer": CallEntry(
+        ("timer_cancel",),
+        "in Globalbox, ends an own timer and returns whether it was there to end",
+        ("timer_id",),
+        "ends an own timer; one that is gone is no error",
+    ),
+    "set_timeout": CallEntry(
+        ("timer_schedule",),
+        "in Globalbox, the id of a timer that runs a handler of `target`; the last four may be left out; cells: its "
+        "payload, its client nonce, and `costs.timer_index_cells`",
+        AUCTION_TIMEOUT,
+        "in the auction, the id of a timer for which the actor `gba` bids; cells: its payload, and "
+        "`costs.timer_index_cells`",
+    ),
+    "set_state_watch": CallEntry(
+        ("timer_schedule",),
+        "the id of a timer that fires whenever a key has changed that begins with one of `watch_keys`; the last four "
+        "may be left out; cells: its payload, its keys, its client nonce, and `costs.timer_index_cells` for itself and "
+        "for each key",
+    ),
+    "update_timer": CallEntry(
+        ("timer_extend",),
+        "changes what later fires of an own timer bring, and returns whether there will be one; what is None or left "
+        "out stays as it is; a cell for each byte of a new payload",
+    ),
     "emit_event": CallEntry(("event_emit",), "emits an event; a cell for each byte of name and data"),
     "send_message": CallEntry(
         ("message_send",), "a message for `handle_message`, delivered at the end of the block; a cell for each byte"

@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.integration import auctions, boxes
+from tests.integration.helpers import answers, perform, step
 from tools.reference import PAGES, ROOT, SESSIONS, event_names, parameters, readme
 from tools.reference_text import CALLS, EVENTS
 from tools.sessions import with_sessions
@@ -87,8 +89,9 @@ def test_events_page_names_every_event() -> None:
 
 
 def test_events_page_has_the_fields_that_events_have_on_a_chain() -> None:
-    """A chain on which every event happens shows the fields, the place and the emitter that the page gives."""
-    seen = {}
+    """Chains on which every event happens show the fields and the place that the page gives."""
+    seen: dict[str, str] = {}
+    found: dict[str, set[str]] = {}
     # A lane for one fire a block, so that the second of two due timers waits.
     with LocalChain(params={"timers.lane_cycles_per_block": 60_000, "timers.max_cycles_per_fire": 60_000}) as chain:
         busy = chain.deploy(BUSY, sender=chain.accounts[0], value=100 * CBY)
@@ -114,16 +117,48 @@ def test_events_page_has_the_fields_that_events_have_on_a_chain() -> None:
         chain.mine(5)
         busy.call("offer", b"", sender=chain.accounts[0], check=True)
         chain.mine(5)
-        for height in range(chain.height + 1):
-            block = chain.block(height)
-            in_receipts = [event.name for receipt in block.receipts for event in receipt.events]
-            for name in in_receipts + [event.name for event in block.events]:
-                seen[name] = "receipt" if name in in_receipts else "block"
-        found = {event.name: tuple(event.data) for event in chain.events()}
+        _take_events(chain, seen, found)
+    with auctions.open_auction(auction__delays_max=1) as chain:
+        late = auctions.bidder(chain, "1000000 0", value=CBY)
+        auctions.arm(late, "a", height=8)
+        chain.advance_to(10)
+        chain.system(SetGovParam(b"system:auction:delay_action", (2).to_bytes(8, "big")), check=True)
+        chain.mine()
+        _take_events(chain, seen, found, but=OWN)
+    with boxes.open_box(timers__max_cycles_per_fire=boxes.GAS, timers__lane_cycles_per_block=boxes.GAS) as chain:
+        chain.system(SetGovParam(b"system:globalbox:watch_keys_max", (3).to_bytes(8, "big")), check=True)
+        box, poor = boxes.deploy_box(chain), boxes.deploy_box(chain, value=CBY)
+        timer_id = boxes.set_timeout(box, 12)
+        answers(perform(box, step("update_timer", bytes(box.address), timer_id, b"later")))
+        watching = boxes.watch(poor, boxes.key(poor, b"a"))
+        chain.advance_to(11)
+        # The entry of the watch waits behind the timer's, and its owner cancels it meanwhile.
+        boxes.put(poor, b"a", b"1", sender=chain.accounts[0])
+        answers(perform(poor, step("cancel_timer", watching)))
+        chain.mine(2)
+        _take_events(chain, seen, found, but=OWN)
 
     assert {name: (seen[name], sorted(fields)) for name, fields in found.items()} == {
         name: (entry.place, sorted(entry.fields)) for name, entry in EVENTS.items()
     }
+
+
+OWN = frozenset({"note"})
+"""Events of the actors themselves."""
+
+
+def _take_events(
+    chain: LocalChain, seen: dict[str, str], found: dict[str, set[str]], but: frozenset[str] = frozenset()
+) -> None:
+    """Note where each event of a chain stands, and all fields that it has."""
+    for height in range(chain.height + 1):
+        block = chain.block(height)
+        in_receipts = [event.name for receipt in block.receipts for event in receipt.events]
+        for name in in_receipts + [event.name for event in block.events]:
+            seen[name] = "receipt" if name in in_receipts else "block"
+    for event in chain.events():
+        if event.name not in but:
+            found.setdefault(event.name, set()).update(event.data)
 
 
 def test_calls_page_names_every_host_call() -> None:
@@ -161,6 +196,11 @@ ARGUMENTS = {
     "method": "m",
     "cycles_limit": 1,
     "to": bytes(20),
+    "due_height": 9,
+    "watch_keys": [bytes(20)],
+    "bid_fp": 1,
+    "expiry_height": 9,
+    "client_nonce": b"n",
 }
 
 
@@ -173,6 +213,8 @@ def test_calls_page_has_the_price_that_a_call_charges(name: str) -> None:
         "delete_slot",
         "extend_timer",
         "cancel_timer",
+        "cancel_globalbox_timer",
+        "update_timer",
         "emit_event",
         "send_message",
         "transfer",
@@ -183,7 +225,9 @@ def test_calls_page_has_the_price_that_a_call_charges(name: str) -> None:
         context=lambda: {"block_height": 1},
         owner=lambda: bytes(20),
         scan_slots=lambda *_: [],
-        schedule_timer=lambda _: bytes(32),
+        has_call=lambda _: True,
+        schedule_timer=lambda *_: bytes(32),
+        set_globalbox_timer=lambda _: bytes(32),
         call_actor=lambda *_: b"",
         randomness=lambda _: bytes(32),
         timer_lane=dict,

@@ -1,0 +1,243 @@
+"""What is measured of a run: what became of timers, how late they were, what they paid, how evenly they were served.
+
+Everything is read from the receipts and events of blocks, and is counted the same way under every mechanism.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from heapq import heappop, heappush
+from typing import Final
+
+from trailboss.chain.views import event_view
+from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
+from trailboss.model.events import TIMER_ENDINGS, TIMER_SCHEDULED, EventRecord
+from trailboss.model.timers import TimerEnd
+from trailboss.primitives.errors import InvariantError
+
+UNIT: Final = 1_000_000_000
+"""What 1 is for Jain's index, which is an integer."""
+MEDIAN: Final = 50
+TAIL: Final = 95
+HUNDRED: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of the timers of some actors. Money in base units.
+
+    Attributes:
+        actors: Actors.
+        asked: Fires they would have had by the end, had each run in the block in which it was due.
+        scheduled: Timers scheduled, those of the beginning included.
+        delivered: Fires, reverted ones included.
+        reverted: Of those, how many reverted.
+        delayed: Of those delivered, how many came after the block in which they were due.
+        late_p50: Median of the blocks by which fires were late; None without fires.
+        late_p95: 95th percentile of them.
+        late_max: The greatest.
+        expired: Timers that expired unfired.
+        unfunded: Timers that ended because their payer could not pay.
+        cancelled: Timers that were cancelled.
+        waiting: Timers still live at the end.
+        overdue: Of those, how many were due.
+        oldest: Blocks by which the oldest of those was late; 0 if there are none.
+        paid: By the fires: burned and tips together.
+        burned: By the fires.
+        tips: Of the fires, to the proposer.
+        cycles_used: By the fires.
+        jain: Jain's index over delivered ÷ asked of each actor; None without fires. See `jain_index`.
+    """
+
+    actors: int
+    asked: int
+    scheduled: int
+    delivered: int
+    reverted: int
+    delayed: int
+    late_p50: int | None
+    late_p95: int | None
+    late_max: int | None
+    expired: int
+    unfunded: int
+    cancelled: int
+    waiting: int
+    overdue: int
+    oldest: int
+    paid: int
+    burned: int
+    tips: int
+    cycles_used: int
+    jain: int | None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has become of one actor's timers so far. Fields as those of `Outcome`.
+
+    Attributes:
+        asked: See `Outcome`.
+        lateness: Blocks by which each fire was late, in the order of the fires.
+        overdue: Blocks by which each timer is late that is due and waits at the end.
+    """
+
+    asked: int
+    scheduled: int = 0
+    reverted: int = 0
+    lateness: list[int] = field(default_factory=list)
+    overdue: list[int] = field(default_factory=list)
+    ended: dict[str, int] = field(default_factory=lambda: {end.value: 0 for end in TimerEnd})
+    paid: int = 0
+    burned: int = 0
+    tips: int = 0
+    cycles_used: int = 0
+
+
+class Observer:
+    """Follows the timers of some actors through the blocks of a chain.
+
+    Attributes:
+        tallies: Actor to what has become of its timers.
+    """
+
+    def __init__(self, groups: int) -> None:
+        """Follow nobody yet.
+
+        Args:
+            groups: How many groups of actors there will be.
+        """
+        self.tallies: dict[bytes, Tally] = {}
+        self._live: dict[bytes, tuple[bytes, int]] = {}
+        self._group_of: dict[bytes, int] = {}
+        # Of each group, due heights and ids of its timers, the lowest first; ended ones are dropped when they are met.
+        self._due: list[list[tuple[int, bytes]]] = [[] for _ in range(groups)]
+
+    def follow(self, actor: bytes, group: int, asked: int) -> None:
+        """Follow an actor, 20 bytes, of a group, by number, that asks for so many fires."""
+        self.tallies[actor] = Tally(asked)
+        self._group_of[actor] = group
+
+    def observe(self, block: Block) -> list[tuple[bytes, int]]:
+        """Count what happened in a block; return its fires: actor, and by how many blocks it was late."""
+        fires = []
+        for receipt in block.receipts:
+            if receipt.origin is Origin.TIMER:
+                fires.append(self._fire(receipt, block.height))
+            for event in receipt.events:
+                self._hear(event, block.height)
+        for event in block.events:
+            self._hear(event, block.height)
+        return fires
+
+    def oldest(self, height: int) -> tuple[int, ...]:
+        """Return, of each group, by how many blocks the oldest timer is late that waits at a height; 0 for none."""
+        ages = []
+        for due in self._due:
+            while due and due[0][1] not in self._live:
+                heappop(due)
+            ages.append(max(0, height - due[0][0]) if due else 0)
+        return tuple(ages)
+
+    def finish(self, height: int) -> None:
+        """Count what is still live after the last block, of that height."""
+        for actor, due in self._live.values():
+            if due <= height:
+                self.tallies[actor].overdue.append(height - due)
+
+    def _fire(self, receipt: ReceiptRecord, height: int) -> tuple[bytes, int]:
+        actor, due = self._live[receipt.timer_id]
+        tally = self.tallies[actor]
+        tally.lateness.append(height - due)
+        tally.reverted += receipt.status is Status.REVERTED
+        tally.paid += receipt.fee_paid
+        tally.burned += receipt.fee_burned
+        tally.tips += receipt.tip
+        tally.cycles_used += receipt.cycles_used
+        return actor, height - due
+
+    def _hear(self, event: EventRecord, height: int) -> None:
+        if event.name == TIMER_SCHEDULED:
+            due = event_view(event, height).data["height"]
+            self.tallies[event.emitter].scheduled += 1
+            self._live[event.timer_id] = event.emitter, due
+            heappush(self._due[self._group_of[event.emitter]], (due, event.timer_id))
+        elif event.name in TIMER_ENDINGS:
+            actor, _ = self._live.pop(event.timer_id)
+            self.tallies[actor].ended[TIMER_ENDINGS[event.name]] += 1
+
+
+def outcome_of(tallies: Sequence[Tally]) -> Outcome:
+    """Return what became of the timers of some actors together.
+
+    Decision: D-35
+
+    Raises:
+        InvariantError: If timers have appeared or gone that no event tells of.
+    """
+    lateness = sorted(late for tally in tallies for late in tally.lateness)
+    overdue = [late for tally in tallies for late in tally.overdue]
+    ended = {end: sum(tally.ended[end.value] for tally in tallies) for end in TimerEnd}
+    scheduled = sum(tally.scheduled for tally in tallies)
+    waiting = scheduled - sum(ended.values())
+    if ended[TimerEnd.FIRED] != len(lateness) or waiting < len(overdue):
+        raise InvariantError(
+            f"{len(lateness)} fires and {ended[TimerEnd.FIRED]} events of fires, {waiting} timers waiting and "
+            f"{len(overdue)} of them due"
+        )
+    return Outcome(
+        actors=len(tallies),
+        asked=sum(tally.asked for tally in tallies),
+        scheduled=scheduled,
+        delivered=len(lateness),
+        reverted=sum(tally.reverted for tally in tallies),
+        delayed=sum(late > 0 for late in lateness),
+        late_p50=percentile(lateness, MEDIAN),
+        late_p95=percentile(lateness, TAIL),
+        late_max=percentile(lateness, HUNDRED),
+        expired=ended[TimerEnd.EXPIRED],
+        unfunded=ended[TimerEnd.UNFUNDED],
+        cancelled=ended[TimerEnd.CANCELLED],
+        waiting=waiting,
+        overdue=len(overdue),
+        oldest=max(overdue, default=0),
+        paid=sum(tally.paid for tally in tallies),
+        burned=sum(tally.burned for tally in tallies),
+        tips=sum(tally.tips for tally in tallies),
+        cycles_used=sum(tally.cycles_used for tally in tallies),
+        jain=jain_index([(len(tally.lateness), tally.asked) for tally in tallies]),
+    )
+
+
+def percentile(ascending: Sequence[int], percent: int) -> int | None:
+    """Return the nearest-rank percentile: the least value that at least so many percent do not exceed.
+
+    >>> percentile([0, 0, 1, 5], 50), percentile([0, 0, 1, 5], 95), percentile([], 50)
+    (0, 5, None)
+
+    Args:
+        ascending: Values, in order.
+        percent: 1 to 100.
+    """
+    if not ascending:
+        return None
+    return ascending[-(-percent * len(ascending) // HUNDRED) - 1]
+
+
+def jain_index(shares: Iterable[tuple[int, int]]) -> int | None:
+    """Return Jain's index of how evenly actors are served, in parts of 10⁻⁹, floor.
+
+    With x = delivered ÷ asked for each of n actors it is (Σx)² ÷ (n · Σx²): 10⁹ if all get the same share of what they
+    ask for, 10⁹ ÷ n if one gets all; None if nobody gets anything, as it is 0 ÷ 0 then. Exact fractions, so it is the
+    same everywhere.
+
+    >>> jain_index([(1, 2), (2, 4)]), jain_index([(1, 1), (0, 1)]), jain_index([(3, 4), (1, 4)])
+    (1000000000, 500000000, 800000000)
+
+    Args:
+        shares: Delivered and asked of each actor; one that asks for nothing does not count.
+    """
+    parts = [Fraction(delivered, asked) for delivered, asked in shares if asked]
+    squares = sum(part * part for part in parts)
+    if not squares:
+        return None
+    return int(UNIT * sum(parts) ** 2 / (len(parts) * squares))

@@ -1,0 +1,251 @@
+"""A workload on one chain: actors are set up, blocks are built, and what happens is measured."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from trailboss.chain.chain import Chain
+from trailboss.chain.development import CHAIN_ID, PROPOSER, DevelopmentAccount, development_account
+from trailboss.chain.drafting import Terms, draft_deployment, draft_transaction
+from trailboss.execution.genesis import Genesis
+from trailboss.model.configs import amount_of
+from trailboss.model.transactions import ExecuteActor, FundActor, Instruction, Transaction, Transfer
+from trailboss.params import FeeParams
+from trailboss.primitives.errors import ConfigurationError, InvariantError
+from trailboss.primitives.octets import Address
+from trailboss.primitives.units import BASE_UNITS_PER_CBY
+from trailboss.simulator.measures import Observer, outcome_of
+from trailboss.simulator.results import ActorResult, BlockLine, Fire, GroupResult, MechanismResult
+from trailboss.simulator.sources import CROWD, actor_source
+from trailboss.simulator.workload import ActorGroup, Traffic, Workload, asked_fires, due_heights
+
+FUNDER: Final = "workload funder"
+SENDER: Final = "workload sender"
+PURSE: Final = 10**9 * BASE_UNITS_PER_CBY
+"""Base units for the fees of those who deploy and send: they never run dry."""
+WARM_UP: Final = 24
+"""Empty blocks at the beginning, in which a basefee that starts high falls to its floor."""
+PRICE_CAP: Final = 1_000_000_000
+"""Fee cap of the workload's transactions, base units per cycle or cell: the same under every mechanism."""
+DEPLOYMENT: Final = (300_000, 4_000)
+"""Cycles and cells that a deployment may use besides what its timers do."""
+TIMER: Final = (1_000, 100)
+"""Cycles and cells for each timer that it schedules, besides the payload."""
+FUNDING: Final = (20_000, 1_000)
+"""Cycles and cells of what funds an actor."""
+CALL: Final = (40_000, 1_000)
+"""Cycles and cells of a transaction, besides what it burns."""
+FULL: Final = (9, 10)
+"""A block is full whose fires use so much of the budget."""
+
+
+class _Draft(NamedTuple):
+    """A transaction before it is signed: what to do, and the cycles and cells that it may use."""
+
+    instruction: Instruction
+    cycles_limit: int
+    cells_limit: int
+
+
+class _Member(NamedTuple):
+    """An actor of a workload: the number of its group, and its own within it."""
+
+    group: int
+    number: int
+
+
+def run_workload(workload: Workload, mechanism: str, on_block: Callable[[], None] | None = None) -> MechanismResult:
+    """Run a workload through one mechanism, on a chain of its own in memory.
+
+    Args:
+        workload: What to run; checked for this mechanism.
+        mechanism: Through which.
+        on_block: Called after each of the workload's blocks.
+
+    Raises:
+        ConfigurationError: If an actor cannot be set up, for a rule of the chain that its group breaks.
+        InvariantError: If money or timers are lost.
+    """
+    with Chain(_genesis(workload, mechanism)) as chain:
+        run = _Run(workload, mechanism, chain)
+        run.set_up()
+        for block in range(1, workload.blocks + 1):
+            run.build(block)
+            if on_block is not None:
+                on_block()
+        return run.result()
+
+
+def _genesis(workload: Workload, mechanism: str) -> Genesis:
+    funds = sum(group.count * group.funds for group in workload.actors)
+    return Genesis(
+        chain_id=CHAIN_ID,
+        preset=workload.preset,
+        mechanism=mechanism,
+        proposer=development_account(PROPOSER).address,
+        accounts={development_account(FUNDER).address: PURSE + funds, development_account(SENDER).address: PURSE},
+        overrides=workload.overrides(mechanism),
+    )
+
+
+class _Run:
+    """One mechanism's chain while a workload runs on it."""
+
+    def __init__(self, workload: Workload, mechanism: str, chain: Chain) -> None:
+        self._workload = workload
+        self._mechanism = mechanism
+        self._chain = chain
+        self._funder, self._sender = development_account(FUNDER), development_account(SENDER)
+        self._crowd, self._crowd_address = draft_deployment(self._funder.address, CROWD.encode(), b"")
+        self._batches = _batches(workload, chain.params.fees)
+        self._start = WARM_UP + 1 + len(self._batches)
+        self._members: dict[bytes, _Member] = {}
+        self._observer = Observer(len(workload.actors))
+        self._included = self._refused = 0
+        self._timeline: list[BlockLine] = []
+        self._fires: list[Fire] = []
+
+    def set_up(self) -> None:
+        """Let the basefees rest, then deploy and fund the actors; each schedules its first timers as it is made.
+
+        Raises:
+            ConfigurationError: If one cannot be, with the chain's reason.
+        """
+        for _ in self._chain.advance_to(WARM_UP):
+            pass
+        self._set_up_block([_Draft(self._crowd, *DEPLOYMENT)])
+        for batch in self._batches:
+            self._set_up_block([draft for member in batch for draft in self._making(member)])
+
+    def build(self, block: int) -> None:
+        """Build one block of the workload."""
+        drafts = [
+            self._traffic(row)
+            for row in self._workload.transactions
+            if row.first <= block <= (row.last or self._workload.blocks)
+            for _ in range(row.per_block)
+        ]
+        applied = self._chain.build(self._signed(self._sender, drafts))
+        self._included += len(applied.block.transactions)
+        self._refused += len(applied.refused)
+        fires = self._observer.observe(applied.block)
+        self._fires.extend(Fire(block, self._members[actor].group, late) for actor, late in fires)
+        header, oldest = applied.block.header, self._observer.oldest(applied.block.height)
+        basefee = amount_of(header.cycle_basefee)
+        self._timeline.append(BlockLine(block, header.timer_cycles_used, header.cycles_used, basefee, oldest))
+
+    def result(self) -> MechanismResult:
+        """Return what came of it, having checked that neither money nor timers are lost.
+
+        Decision: D-35
+
+        Raises:
+            InvariantError: If they are.
+        """
+        chain, tallies = self._chain, self._observer.tallies
+        self._observer.finish(chain.height)
+        chain.check_invariants()
+        outcome = outcome_of(list(tallies.values()))
+        totals = chain.totals()
+        told = (outcome.scheduled, outcome.delivered, outcome.expired, outcome.unfunded, outcome.cancelled)
+        counted = (totals.scheduled, totals.fired, totals.expired, totals.unfunded, totals.cancelled)
+        if told != counted:
+            raise InvariantError(f"events tell of {told} timers, the chain counts {counted}")
+        supply, burned = chain.economy()
+        budget = chain.rules().timer_cycles_max()
+        part, whole = FULL
+        return MechanismResult(
+            mechanism=self._mechanism,
+            budget_cycles=budget,
+            outcome=outcome,
+            groups=tuple(
+                GroupResult(
+                    group.name,
+                    outcome_of([tallies[actor] for actor, member in self._members.items() if member.group == index]),
+                )
+                for index, group in enumerate(self._workload.actors)
+            ),
+            actors=tuple(self._actor_result(actor, member) for actor, member in self._members.items()),
+            fullest_block=max(line.timer_cycles for line in self._timeline),
+            full_blocks=sum(line.timer_cycles * whole >= budget * part for line in self._timeline),
+            transactions=self._included,
+            transactions_refused=self._refused,
+            supply=supply,
+            balances=chain.circulating(),
+            burned=burned,
+            state_root=chain.state_root,
+            timeline=tuple(self._timeline),
+            fires=tuple(self._fires),
+        )
+
+    def _actor_result(self, actor: bytes, member: _Member) -> ActorResult:
+        tally, group = self._observer.tallies[actor], self._workload.actors[member.group]
+        return ActorResult(group.name, member.number, Address(actor), len(tally.lateness), tally.asked)
+
+    def _set_up_block(self, drafts: Sequence[_Draft]) -> None:
+        applied = self._chain.build(self._signed(self._funder, drafts))
+        self._observer.observe(applied.block)
+        wrong = [str(rejection) for _, rejection in applied.refused]
+        wrong += [str(receipt.error) for receipt in applied.block.receipts if receipt.error is not None]
+        if wrong:
+            raise ConfigurationError(f"the actors cannot be set up under {self._mechanism}: {wrong[0]}")
+
+    def _making(self, member: _Member) -> tuple[_Draft, _Draft]:
+        """Return what makes an actor, which schedules its first timers in its creation call, and what funds it."""
+        group = self._workload.actors[member.group]
+        heights = due_heights(self._workload, group, member.number)
+        deployment, address = draft_deployment(
+            self._funder.address,
+            actor_source(group, self._mechanism).encode(),
+            f"{member.group} {member.number}".encode(),
+            init_payload=" ".join(str(self._start + height) for height in heights).encode(),
+        )
+        self._members[bytes(address)] = member
+        self._observer.follow(bytes(address), member.group, asked_fires(self._workload, group, member.number))
+        cycles, cells = _deployment_limits(group)
+        return _Draft(deployment, cycles, cells), _Draft(FundActor(address, group.funds), *FUNDING)
+
+    def _traffic(self, row: Traffic) -> _Draft:
+        cycles, cells = CALL
+        if row.work:
+            return _Draft(ExecuteActor(self._crowd_address, "burn", b"%d" % row.work), cycles + row.work, cells)
+        return _Draft(Transfer(self._funder.address, 1), cycles, cells)
+
+    def _signed(self, account: DevelopmentAccount, drafts: Sequence[_Draft]) -> list[Transaction]:
+        """Return transactions with the same limits and fee caps under every mechanism."""
+        return [
+            draft_transaction(
+                self._chain,
+                draft.instruction,
+                account.private_key,
+                terms=Terms(
+                    cycles_limit=draft.cycles_limit,
+                    cells_limit=draft.cells_limit,
+                    max_fee_per_cycle=PRICE_CAP,
+                    max_fee_per_cell=PRICE_CAP,
+                ),
+                waiting=waiting,
+            )
+            for waiting, draft in enumerate(drafts)
+        ]
+
+
+def _batches(workload: Workload, fees: FeeParams) -> list[list[_Member]]:
+    """Return the actors that are made in each block of the beginning: as many as leave the basefees at rest."""
+    batches: list[list[_Member]] = [[]]
+    cycles = cells = 0
+    for index, group in enumerate(workload.actors):
+        own_cycles, own_cells = map(sum, zip(_deployment_limits(group), FUNDING, strict=True))
+        for number in range(group.count):
+            cycles, cells = cycles + own_cycles, cells + own_cells
+            if batches[-1] and (cycles > fees.cycles_target or cells > fees.cells_target):
+                batches.append([])
+                cycles, cells = own_cycles, own_cells
+            batches[-1].append(_Member(index, number))
+    return batches
+
+
+def _deployment_limits(group: ActorGroup) -> tuple[int, int]:
+    """Return the cycles and cells that the making of one actor may use."""
+    (cycles, cells), (timer_cycles, timer_cells) = DEPLOYMENT, TIMER
+    held = group.timers * group.burst
+    return cycles + timer_cycles * held, cells + (timer_cells + group.payload_bytes) * held

@@ -71,6 +71,9 @@ class Blocks:
         used: Cycles and cells that the last block used.
     """
 
+    interpreter_class: type[Interpreter] = Interpreter
+    delivers_first = False
+
     def __init__(
         self, params: Params, balances: dict[bytes, int], deployers: set[bytes], proposer: bytes, find: Finder
     ) -> None:
@@ -92,12 +95,13 @@ class Blocks:
 
     # Prices. Rules are read once for each block. Spec: CIP-5 §7
 
-    def _rules(self) -> Rules:
-        return rules_of(self.params, self.world)
+    def next_rules(self) -> Rules:
+        """Return the parameters in force in the next block."""
+        return rules_of(self.params, self.world, self.height + 1)
 
     def next_prices(self) -> tuple[int, int]:
         """Return what a cycle and a cell cost in a transaction of the next block."""
-        return self._prices("user", self._rules())
+        return self._prices("user", self.next_rules())
 
     def _prices(self, lane: str, rules: Rules) -> tuple[int, int]:
         """Return what a cycle and a cell cost in a lane. Decision: D-41."""
@@ -109,24 +113,29 @@ class Blocks:
 
     def build(self, transactions: list[Tx]) -> Report:
         """Build the next block."""
-        self.rules = self._rules()
+        self.rules = self.next_rules()
         self.terms = self.next_terms()
         self.height += 1
-        self.interpreter = Interpreter(self.world, self.height, self.rules, self.terms, self.find)
+        self.interpreter = self.interpreter_class(self.world, self.height, self.rules, self.terms, self.find)
         self.used = [0, 0]
+        self.block_events: list[Event] = []
+        self.ranked: list[Examined] = []
+        self.runners_up: list[Examined] = []
+        self.shown: dict[str, Any] = {}
+        self.occurred: list[str] = []
         receipts: list[Receipt] = []
         refused: list[tuple[int, int]] = []
+        if self.delivers_first:
+            receipts += self.deliver_timers()
         for place, tx in enumerate(transactions):
             try:
                 receipts.append(self._transaction(tx))
             except Refused as refusal:
                 refused.append((place, refusal.code))
-        self.block_events: list[Event] = []
-        self.ranked: list[Examined] = []
-        self.runners_up: list[Examined] = []
-        self.shown: dict[str, Any] = {}
-        receipts += self.deliver_timers()
+        if not self.delivers_first:
+            receipts += self.deliver_timers()
         receipts += self._deliver_messages()
+        self.close()
         self.basefees = self._next_basefees()
         return Report(receipts, self.block_events, refused, self.ranked + self.runners_up, self.shown)
 
@@ -137,6 +146,9 @@ class Blocks:
     def deliver_timers(self) -> list[Receipt]:
         """Deliver the due timers of the block."""
         raise NotImplementedError
+
+    def close(self) -> None:
+        """Do what a mechanism does when everything else is done."""
 
     def _next_basefees(self) -> tuple[int, int]:
         """Move both basefees towards their targets. Spec: CIP-3 §2. Decision: D-22."""

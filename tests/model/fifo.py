@@ -115,16 +115,20 @@ class FifoBlocks(Blocks):
             tips=(tip, 0),
             timer_id=timer.timer_id,
         )
+        return receipt._replace(events=(*receipt.events, self.fired(timer, receipt, lane_price)))
+
+    def fired(self, timer: Timer, receipt: Receipt, lane_price: int = 0) -> Event:
+        """Return the event of a fire."""
         fields = {
             "timer_id": timer.timer_id,
             "reverted": receipt.status == "reverted",
             "cycles_used": receipt.cycles_used,
             "cells_used": receipt.cells_used,
             "fee_payer": timer.fee_payer,
-            "fee_paid": paid - receipt.refund,
+            "fee_paid": receipt.reserved - receipt.refund,
             "refund": receipt.refund,
             "tip": receipt.tip,
             "lane_burned": receipt.cycles_used * lane_price,
             "blocks_deferred": self.height - timer.height,
         }
-        return receipt._replace(events=(*receipt.events, Event("timer.fired", timer.actor, fields, timer.timer_id)))
+        return Event("timer.fired", timer.actor, fields, timer.timer_id)

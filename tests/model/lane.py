@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from tests.model.agents import AskingBlocks, Offer
 from tests.model.blocks import Examined
+from tests.model.joining import JoiningBlocks, due_order
 from tests.model.world import ASK, NO_CAP, Event, Receipt, Terms, Timer
 
 WHOLE = 10**9
@@ -44,18 +45,12 @@ def lower_median(numbers: list[int]) -> int:
     return sorted(numbers)[(len(numbers) - 1) // 2] if numbers else 0
 
 
-def due_order(timer: Timer) -> tuple[int, int]:
-    """Older heights first, and within a height who was scheduled first."""
-    return timer.height, timer.sequence
-
-
-class Model(AskingBlocks):
+class Model(AskingBlocks, JoiningBlocks):
     """A chain whose timers are delivered under FIFO until the lane's activation, and under the lane from it on.
 
     Attributes:
         lane: The lane, once there is one.
         window: Height to the fires of each actor in that block.
-        joined: Ids of the timers that have joined the lane, those included that have left meanwhile.
         purses: Balances as the last block's walk began.
     """
 
@@ -63,21 +58,19 @@ class Model(AskingBlocks):
         super().__init__(*args)
         self.lane: Lane | None = None
         self.window: dict[int, dict[bytes, int]] = {}
-        self.joined: set[bytes] = set()
         self.purses: dict[bytes, int] = {}
 
     def copy(self) -> "Model":
         """Return a model that goes on from here without touching this one."""
         twin = super().copy()
         twin.window = {height: dict(fires) for height, fires in self.window.items()}
-        twin.joined = set(self.joined)
         return twin
 
     # What a block finds
 
     def next_terms(self) -> Terms:
         """Return what the next block finds of the lane. Spec: CIP-1v3 §13.2."""
-        rules = self._rules()
+        rules = self.next_rules()
         own = rules["lane"]
         basefee, tip, cap = self.basefees[0], 0, NO_CAP
         active = 1 <= own["activation_height"] <= self.height + 1
@@ -94,7 +87,7 @@ class Model(AskingBlocks):
         Under FIFO it is the oldest timer's; in the lane that with the highest tip among those that may run next and
         whose payers lack anything.
         """
-        rules, terms = self._rules(), self.next_terms()
+        rules, terms = self.next_rules(), self.next_terms()
         rows = []
         for timer in sorted(self.world.timers, key=due_order):
             tip, price = 0, terms.cycle_price
@@ -129,8 +122,8 @@ class Model(AskingBlocks):
             self.block_events.append(Event("lane.activated", emitter, facts))
         self.gc_left = self.rules["timers"]["gc_cycles_per_block"]
         self._let_blocks_leave()
-        joined = self._join()
-        self._remove_expired(joined)
+        joined = self.join()
+        self.remove_expired(joined)
         fit = self._set_aside([timer for timer in joined if timer.expires_at >= self.height])
         offers = self.offers(fit)
         receipts = self._walk(self._rank(offers))
@@ -143,32 +136,6 @@ class Model(AskingBlocks):
         left = [height for height in sorted(self.window) if height <= self.height - own["fairness_window_blocks"]]
         for height in left[: own["window_blocks_left_max"]]:
             del self.window[height]
-
-    def _join(self) -> list[Timer]:
-        """Let due timers join, and return all that have, in due order. Decision: D-51."""
-        due = sorted((timer for timer in self.world.timers if timer.height <= self.height), key=due_order)
-        outside = sorted((timer for timer in due if timer.timer_id not in self.joined), key=self._joining_order)
-        self.joined |= {timer.timer_id for timer in outside[: self.rules["lane"]["joined_max"]]}
-        return [timer for timer in due if timer.timer_id in self.joined]
-
-    def _joining_order(self, timer: Timer) -> Any:
-        """The timers of the block's own height join first, and then the oldest."""
-        return timer.height != self.height, timer.height, timer.sequence
-
-    def _can_remove(self) -> bool:
-        """Take what one removal costs from the budget of the block. Spec: CIP-1v3 §9. Decision: D-23."""
-        price = self.rules["timers"]["gc_cycles_per_timer"]
-        if self.gc_left < price:
-            return False
-        self.gc_left -= price
-        return True
-
-    def _remove_expired(self, joined: list[Timer]) -> None:
-        expired = [timer for timer in joined if timer.expires_at < self.height]
-        for timer in sorted(expired, key=lambda timer: (timer.expires_at, *due_order(timer))):
-            if not self._can_remove():
-                break
-            self.expire(timer)
 
     def _gas(self, timer: Timer) -> int:
         """Return what a fire may use. Decision: D-13."""
@@ -318,7 +285,7 @@ class Model(AskingBlocks):
         price = self.terms.cycle_price + self._lane_price() + each.tip
         required = gas * price + self.rules["timers"]["max_cells_per_fire"] * self.terms.cell_price
         if self.world.account(timer.fee_payer).balance < required:
-            if self._can_remove():
+            if self.can_remove():
                 self.unfund(timer, required)
                 return "unfund", "", None
             self.defer(timer, "gc_exhausted")

@@ -12,6 +12,11 @@ A source is JSON: ``{handler name: [operation, ...]}``. An operation is a list w
 ["answer", {name: price}]: returns what a gas bidding agent may answer, in canonical CBOR
 ["try", [operation, ...]]           ["repeat", times, [operation, ...]]
 ["return", value]                   ["fail"]                       ["loop"]
+["timeout", delay, envelope, agent, gas limit or null]                          a timer of the auction
+["aim", target, delay, envelope, gas limit or null, bid, TTL or null, nonce]    of Globalbox: at a height
+["watch", target, keys, envelope, gas limit or null, bid, TTL or null, nonce]   at a change; a key is [who, slot, width]
+["update", target, which, {"envelope":, "gas":, "bid":}]                        each of the three may be left out
+["drop", target, which]             these two emit what they answer
 ```
 
 Values are hexadecimal. An envelope is ``["raw", value]``, ``["cbor", handler, value]`` or ``["json", handler, value]``.

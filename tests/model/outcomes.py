@@ -33,6 +33,7 @@ class Outcomes:
             self._count_event(event, model.height)
         for _, code in report.refused:
             self.seen[f"refused {code}"] += 1
+        self.seen.update(model.occurred)
         # A due timer that nothing defers was not looked at: the block had examined as many as it may.
         if not model.terms.active:
             waiting = [timer for timer in model.world.timers if timer.height <= model.height and not timer.deferred_for]
@@ -61,6 +62,12 @@ class Outcomes:
                 self.seen["timer.fired after deferral"] += event.timer_id in self._told
             case "parameter.set" if event.fields["key"] == b"system:cip1:activation_height":
                 self.seen["activation moved"] += 1
+            case "timer.delayed":
+                self.seen[f"timer.delayed {event.fields['action']}"] += 1
+            case "TimerFireReceipt":
+                self.seen[f"fire of {event.fields['kind']} {event.fields['status']}"] += 1
+            case "note" if event.fields in (b"\x00", b"\x01"):
+                self.seen[f"answer {bool(event.fields[0])}"] += 1
             case "gba.fallback":
                 self.seen[f"gba.fallback {event.fields['reason']}"] += 1
 

@@ -23,6 +23,7 @@ from tests.model.language import (
     with_id,
 )
 from tests.model.world import Finder
+from trailboss.model.requests import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.timers import TimerRequest
 from trailboss.params import CostParams
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
@@ -206,7 +207,9 @@ class _Run:
             max_priority_fee_per_cycle=prices.get("priority"),
             has_bid="bid" in prices,
         )
-        timer_id = self._host.schedule_timer(request)
+        self._keep_id(self._host.schedule_timer(request))
+
+    def _keep_id(self, timer_id: bytes) -> None:
         ids = self._ids()
         self._write(IDS_SLOT, with_id(ids, timer_id))
 
@@ -223,3 +226,47 @@ class _Run:
         timer_id = self._which(which)
         self._meter.charge_cycles(self._costs.timer_cancel)
         self._host.cancel_timer(timer_id)
+
+    # The calls of the auction and of Globalbox
+
+    def _op_timeout(self, delay: int, envelope: list[str], who: str, gas_limit: int | None) -> None:
+        height = self._height()
+        self._meter.charge_cycles(self._costs.timer_schedule)
+        request = AuctionRequest(height + delay, enveloped(envelope), self._who(who), gas_limit)
+        self._keep_id(self._host.set_auction_timer(request))
+
+    def _op_aim(self, who: str, delay: int, *request: Any) -> None:
+        height = self._height()
+        self._set(request, height, target=self._who(who), due_height=height + delay)
+
+    def _op_watch(self, who: str, keys: list[list[str]], *request: Any) -> None:
+        watched = tuple(self._who(owner)[: int(width)] + bytes.fromhex(slot) for owner, slot, width in keys)
+        self._set(request, self._height(), target=self._who(who), watch_keys=watched)
+
+    def _set(self, request: tuple[Any, ...], height: int, **trigger: Any) -> None:
+        envelope, gas_limit, bid, life, nonce = request
+        self._meter.charge_cycles(self._costs.timer_schedule)
+        wanted = GlobalboxRequest(
+            **trigger,
+            payload=enveloped(envelope),
+            gas_limit=gas_limit,
+            bid=bid,
+            expiry_height=None if life is None else height + life,
+            client_nonce=bytes.fromhex(nonce),
+        )
+        self._keep_id(self._host.set_globalbox_timer(wanted))
+
+    def _op_update(self, who: str, which: int | str, changes: dict[str, Any]) -> None:
+        timer_id = self._which(which)
+        self._meter.charge_cycles(self._costs.timer_extend)
+        payload = enveloped(changes["envelope"]) if "envelope" in changes else None
+        update = GlobalboxUpdate(self._who(who), timer_id, payload, changes.get("gas"), changes.get("bid"))
+        self._note(self._host.update_timer(update))
+
+    def _op_drop(self, who: str, which: int | str) -> None:
+        timer_id = self._which(which)
+        self._meter.charge_cycles(self._costs.timer_cancel)
+        self._note(self._host.cancel_globalbox_timer(self._who(who), timer_id))
+
+    def _note(self, answer: bool) -> None:
+        self._op_emit("note", bytes([answer]).hex())

@@ -19,6 +19,8 @@ def check_writable(frame: Frame) -> None:
 class TimerScripts:
     """What an interpreter knows of the block, and the operations on timers. Rules hold for a block."""
 
+    has_weights = False
+
     def __init__(self, world: World, height: int, rules: dict[str, dict[str, int]], terms: Terms, find: Finder) -> None:
         self.world = world
         self.height = height

@@ -47,6 +47,8 @@ class Timer(NamedTuple):
     deferred_for: str = ""
     fees: Any = ()
     """What it offers in the lane: nothing of its own, its two frozen fees per cycle, or `ASK`."""
+    terms: Any = None
+    """What the auction or Globalbox keeps besides."""
 
 
 class Terms(NamedTuple):
@@ -176,6 +178,13 @@ class World:
         default_factory=lambda: dict.fromkeys(("scheduled", "fired", "unfunded", "expired", "cancelled"), 0)
     )
     burned: int = 0
+    votes: dict[tuple[str, str], tuple[int, int, int]] = field(default_factory=dict)
+    """What changes with an epoch of governance: the value before, the value after, and from which height."""
+    rescales: list[int] = field(default_factory=list)
+    ended: list[Any] = field(default_factory=list)
+    entries: list[Any] = field(default_factory=list)
+    set_again: int = 0
+    """Timers of Globalbox that were set under a name that is taken; for the outcomes only."""
 
     def copy(self) -> "World":
         """Return a world that shares nothing mutable with this one."""
@@ -190,6 +199,11 @@ class World:
             dict(self.governed),
             dict(self.totals),
             self.burned,
+            dict(self.votes),
+            list(self.rescales),
+            list(self.ended),
+            list(self.entries),
+            self.set_again,
         )
 
     def become(self, other: "World") -> None:

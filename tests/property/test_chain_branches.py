@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.model.auction_histories import auction_histories
+from tests.model.globalbox_histories import globalbox_histories
 from tests.model.histories import History, histories
 from tests.model.lane_histories import lane_histories
 from tests.model.session import Session
@@ -13,14 +15,14 @@ from tests.model.session import Session
 SHARE = settings.default.max_examples * 3 // 10
 """Whole chains are slow examples: a third of what the profile asks for, or a little less."""
 
-HISTORIES = st.one_of(histories(), lane_histories())
+HISTORIES = st.one_of(histories(), lane_histories(), auction_histories(), globalbox_histories())
 
 PROGRAM = """
-from tests.model.histories import history, seeded
-from tests.model.lane_histories import lane_history
+from tests.model.hunt import MADE
+from tests.model.histories import seeded
 from tests.model.session import Session
 
-for random_history in [made(seeded(seed)) for made in (history, lane_history) for seed in range(10)]:
+for random_history in [made(seeded(seed)) for made in MADE.values() for seed in range(5)]:
     session = Session(random_history)
     session.play(random_history.blocks)
     print(session.chain.head.hash, session.chain.state_root)

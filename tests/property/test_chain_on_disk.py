@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.model.auction_histories import auction_histories
+from tests.model.globalbox_histories import globalbox_histories
 from tests.model.histories import History, histories
 from tests.model.lane_histories import lane_histories
 from tests.model.session import Session
@@ -14,9 +16,16 @@ from tests.model.session import Session
 SHARE = settings.default.max_examples * 2 // 10
 """Every example syncs a disk some dozen times."""
 
+TRUNKS = st.one_of(
+    histories(blocks_max=10),
+    lane_histories(blocks_max=10),
+    auction_histories(blocks_max=10),
+    globalbox_histories(blocks_max=10),
+)
+
 
 @pytest.mark.spec("Q-05", "F-83", "F-80")
-@given(st.one_of(histories(blocks_max=10), lane_histories(blocks_max=10)), lane_histories(blocks_max=6), st.data())
+@given(TRUNKS, lane_histories(blocks_max=6), st.data())
 @settings(max_examples=SHARE)
 def test_blocks_are_the_same_when_a_chain_on_disk_is_reopened_and_reorganized(
     trunk: History, branch: History, data: st.DataObject

@@ -177,7 +177,12 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "host-calls": calls_page,
     "cli": lambda: MADE + cli_page(),
 }
-SESSIONS: Final = ("docs/mechanisms.md", "docs/tutorial/activation.md", "docs/tutorial/chain-directory.md")
+SESSIONS: Final = (
+    "docs/mechanisms.md",
+    "docs/tutorial/activation.md",
+    "docs/tutorial/chain-directory.md",
+    "docs/tutorial/other-mechanisms.md",
+)
 """Pages that show sessions of the program."""
 
 

@@ -37,7 +37,7 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
         payload: Bytes that the handler gets, the envelope already taken off.
         fee_payer: Account debited at the fire, 20 bytes.
         gas_limit: Cycles the fire may use.
-        access_limit: Stored and shown; the seeds have no price for it. 0 is none given.
+        access_limit: Stored and shown; the specifications have no price for it. 0 is none given.
         expires_at: Last height at which it may fire.
         schedule_block: Height of the block that scheduled it.
         deferred_for: What it was last told to wait for, a `DeferralReason`; empty while nothing has deferred it.

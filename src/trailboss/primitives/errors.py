@@ -86,7 +86,7 @@ class RejectionReason(Enum):
     UNSUPPORTED = _Rule(
         1209,
         "unsupported",
-        "a host call is there if the seeds need it and, for one about timers, if the chain's mechanism has it",
+        "a host call is there if the specifications need it and, if it is about timers, the chain's mechanism has it",
         "use a call that is there",
     )
     PVM_ERROR = _Rule(1210, "pvm_error", "an exception that leaves a handler reverts its frame", "handle the exception")

@@ -1,6 +1,7 @@
 """The parameter records. A field's docstring says its unit, why it exists and where it comes from."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from trailboss.params.mechanisms import AuctionParams, GlobalboxParams, LaneParams
 from trailboss.primitives.errors import ConfigurationError
@@ -252,6 +253,9 @@ class ChainParams:
     governance: GovernanceParams
 
 
+SYSTEM_ACTORS: Final = ("basefee_actor", "governance_actor", "escrow_actor")
+
+
 def check_relations(params: ChainParams) -> None:
     """Check what must hold between parameters.
 
@@ -293,12 +297,25 @@ def check_relations(params: ChainParams) -> None:
         ("lane.gba_cycles_max", lane.gba_cycles_max, params.costs.frame_base, "costs.frame_base"),
         ("lane.gba_cycles_per_block", lane.gba_cycles_per_block, lane.gba_cycles_max, "lane.gba_cycles_max"),
         ("lane.weight_max", lane.weight_max, lane.weight_min, "lane.weight_min"),
+        *(
+            (
+                "governance.reserved_band_max",
+                params.governance.reserved_band_max,
+                getattr(params.governance, name),
+                f"governance.{name}",
+            )
+            for name in SYSTEM_ACTORS
+        ),
         *_auction_relations(params),
         *_globalbox_relations(params),
     )
     for path, value, least, rule in rules:
         if value < least:
             raise ConfigurationError(f"{path} = {value} is too small: it must be at least {rule} = {least}")
+    numbers = [getattr(params.governance, name) for name in SYSTEM_ACTORS]
+    if len(set(numbers)) < len(numbers):
+        named = ", ".join(f"governance.{name} = {number}" for name, number in zip(SYSTEM_ACTORS, numbers, strict=True))
+        raise ConfigurationError(f"system actors must differ: {named}")
 
 
 def _auction_relations(params: ChainParams) -> tuple[tuple[str, int, int, str], ...]:

@@ -138,3 +138,30 @@ def test_load_refuses_when_the_lanes_numbers_do_not_go_together(overrides: dict[
     with pytest.raises(ConfigurationError) as refusal:
         load_params(overrides=overrides)
     assert str(refusal.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"governance.escrow_actor": 16}, "governance.reserved_band_max = 15 is too small"),
+        (
+            {"governance.escrow_actor": 9},
+            "system actors must differ: governance.basefee_actor = 9, governance.governance_actor = 10, "
+            "governance.escrow_actor = 9",
+        ),
+        ({"auction.budget_cycles": 549_999}, "auction.budget_cycles = 549999 is too small"),
+        ({"auction.weight_start": 99_999_999}, "auction.weight_start = 99999999 is too small"),
+        ({"auction.starvation_floor": 10**9 + 1}, f"auction.weight_max = {10**9} is too small"),
+        ({"globalbox.max_fires_per_target": 33}, "globalbox.max_fires_per_block = 32 is too small"),
+        ({"globalbox.min_gas_limit": 9_999}, "globalbox.min_gas_limit = 9999 is too small"),
+        ({"globalbox.watch_key_bytes_max": 19}, "globalbox.watch_key_bytes_max = 19 is too small"),
+        ({"globalbox.hits_max": 32}, "globalbox.hits_max = 32 is too small"),
+    ],
+)
+def test_load_refuses_when_numbers_of_the_auction_or_globalbox_do_not_go_together(
+    overrides: dict[str, int], message: str
+) -> None:
+    """A fire that could never run, bounds that cross, a fan-out that never gets further, accounts that are one."""
+    with pytest.raises(ConfigurationError) as refusal:
+        load_params(overrides=overrides)
+    assert str(refusal.value).startswith(message)

@@ -34,6 +34,17 @@ def played(random_history: History) -> Session:
     return session
 
 
+def differs(random_history: History, bend: Callable[[Session], None] = lambda _: None) -> bool:
+    """Tell whether chain and model part in a history, the model bent or not."""
+    session = Session(random_history)
+    bend(session)
+    try:
+        session.play(random_history.blocks)
+    except AssertionError as difference:
+        return "differ" in str(difference)
+    return False
+
+
 def wandered(trunk: History, branch: History, dice: Random, directory: Path | None = None) -> Session:
     """Play a history that goes astray twice, and through restarts if it is on disk; it must end where it would have.
 

@@ -17,7 +17,7 @@ from tests.model.auction import AuctionBlocks
 from tests.model.auction_histories import auction_histories, auction_history
 from tests.model.auction_weights import UNIT, Actor
 from tests.model.histories import History, seeded
-from tests.model.hunt import played, wandered
+from tests.model.hunt import differs, played, wandered
 from tests.model.joining import due_order
 from tests.model.session import Session
 
@@ -49,17 +49,6 @@ BENT_NUMBERS = (
     ("delays_max", 1),
     ("delay_penalty_cycles", 1),
 )
-
-
-def differs(random_history: History, bend: Callable[[Session], None] = lambda _: None) -> bool:
-    """Tell whether chain and model part in a history."""
-    session = Session(random_history)
-    bend(session)
-    try:
-        session.play(random_history.blocks)
-    except AssertionError as difference:
-        return "differ" in str(difference)
-    return False
 
 
 @pytest.mark.spec("A-01", "A-02", "A-03", "A-04", "A-05", "A-06", "A-07", "A-08", "A-09", "A-10", "A-11", "A-12")

@@ -5,7 +5,6 @@ every block. ``python -m tests.model.hunt globalbox`` plays thousands of histori
 """
 
 from collections import Counter
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -18,12 +17,12 @@ from tests.model.globalbox import GlobalboxBlocks
 from tests.model.globalbox_histories import globalbox_histories, globalbox_history
 from tests.model.globalbox_scripts import GlobalboxInterpreter
 from tests.model.histories import History, seeded
-from tests.model.hunt import played, wandered
+from tests.model.hunt import differs, played, wandered
 from tests.model.session import Session
 
 SHARE = settings.default.max_examples * 2 // 10
 SEEDS = 60
-OFTEN = 1
+OFTEN = 3
 OUTCOMES = """
     fire of HEIGHT ok, fire of HEIGHT reverted, fire of STATE_WATCH ok, fire of STATE_WATCH reverted
     timer.queued, timer.materialized, timer.updated, timer.fired, TimerExpired, TimerCancelledInsufficientFunds
@@ -36,6 +35,8 @@ OUTCOMES = """
     transaction reverted 1511, timer reverted 1512
     transaction reverted 1513, timer reverted 1514, transaction reverted 1601
 """
+RARE = {"fire delivered as it was queued", "transaction reverted 1209", "timer reverted 1512"}
+"""These want two random things of one timer or actor at once."""
 BENT_NUMBERS = (
     ("max_fires_per_block", -1),
     ("max_fires_per_target", 1),
@@ -53,17 +54,6 @@ BENT_NUMBERS = (
 )
 
 
-def differs(random_history: History, bend: Callable[[Session], None] = lambda _: None) -> bool:
-    """Tell whether chain and model part in a history."""
-    session = Session(random_history)
-    bend(session)
-    try:
-        session.play(random_history.blocks)
-    except AssertionError as difference:
-        return "differ" in str(difference)
-    return False
-
-
 @pytest.mark.spec("G-01", "G-02", "G-04", "G-05", "G-06", "G-07", "G-08", "G-09", "G-10", "G-11", "G-12", "G-13")
 @pytest.mark.spec("G-14", "G-15", "G-16", "G-17", "G-18", "G-19", "G-20", "G-22", "G-23")
 @given(st.one_of(globalbox_histories(), st.integers(0, 2**64).map(lambda seed: globalbox_history(seeded(seed)))))
@@ -79,7 +69,8 @@ def test_random_globalbox_histories_reach_every_outcome() -> None:
     for seed in range(SEEDS):
         seen += played(globalbox_history(seeded(seed))).seen
     outcomes = [outcome.strip() for line in OUTCOMES.strip().splitlines() for outcome in line.split(",")]
-    assert {outcome: seen[outcome] for outcome in outcomes if seen[outcome] < OFTEN} == {}
+    least = {outcome: 1 if outcome in RARE else OFTEN for outcome in outcomes}
+    assert {outcome: seen[outcome] for outcome in outcomes if seen[outcome] < least[outcome]} == {}
 
 
 @pytest.mark.spec("G-20", "G-21")

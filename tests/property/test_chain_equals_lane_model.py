@@ -4,7 +4,6 @@ The model shares no code with the chain; it sorts all due timers in every block.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.model import lane
 from tests.model.histories import History, seeded
+from tests.model.hunt import differs, played
 from tests.model.lane import WHOLE, Model
 from tests.model.lane_histories import lane_histories, lane_history
 from tests.model.session import Session
@@ -52,24 +52,6 @@ BENT_NUMBERS = (
     ("weight_min", 1),
     ("weight_max", -1),
 )
-
-
-def played(random_history: History) -> Session:
-    """Return a session in which a history has been played; it raises at the first difference."""
-    session = Session(random_history)
-    session.play(random_history.blocks)
-    return session
-
-
-def differs(random_history: History, bend: Callable[[Session], None] = lambda _: None) -> bool:
-    """Tell whether chain and model part in a history."""
-    session = Session(random_history)
-    bend(session)
-    try:
-        session.play(random_history.blocks)
-    except AssertionError as difference:
-        return "differ" in str(difference)
-    return False
 
 
 @pytest.mark.spec("L-01", "L-02", "L-03", "L-04", "L-05", "L-06", "L-07", "L-08", "L-09", "L-10", "L-11", "L-12")

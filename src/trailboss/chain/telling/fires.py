@@ -20,8 +20,8 @@ class FireWay:
         queued_at: Block that put it into Globalbox.
         materialized_at: Block that moved it to the mailbox.
         deliver_seq: Its number there.
-        ended_at: Block in which it ran or was dropped.
-        outcome: ``queued``, ``in mailbox``, ``ran``, ``reverted``, ``dropped``, or ``gone``: its timer ended first.
+        ended_at: Block in which it ran, or its timer ended.
+        outcome: ``queued``, ``in mailbox``, ``ran``, ``reverted``, or ``gone``: its timer ended first.
         matched_keys: Watched keys that were modified, as far as its delivery has told.
     """
 

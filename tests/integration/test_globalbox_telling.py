@@ -11,7 +11,7 @@ from trailboss.chain.telling.lane_view import lane_view
 from trailboss.chain.timer_list import TimerFilter, list_timers
 from trailboss.governance.rules import GLOBALBOX_KEY
 from trailboss.model.configs import decode_record, encode_record
-from trailboss.model.decisions import ENTRIES_MAX, MOVES_MAX, Order
+from trailboss.model.decisions import APART_MAX, ENTRIES_MAX, Order
 from trailboss.model.globalbox import GlobalboxState
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.testing import LocalChain
@@ -155,7 +155,7 @@ def test_record_names_fires_when_there_are_many_moves() -> None:
     """Those that only move on have a bound of their own, so that deliveries are named too."""
     chain = open_box(globalbox__max_fires_per_target=200, globalbox__max_fires_per_block=200)
     actor = deploy_box(chain)
-    many = MOVES_MAX + 9
+    many = APART_MAX + 9
     target = bytes(actor.address)
     steps = [step("set_timeout", target, 19, b"%d" % number, gas_limit=20_000) for number in range(many)]
     for first in range(0, many, 10):
@@ -164,7 +164,7 @@ def test_record_names_fires_when_there_are_many_moves() -> None:
     record = chain.lane(19)
     assert record is not None
     named = [item.outcome for item in record.decided]
-    assert (named.count("enqueue"), named.count("materialize")) == (MOVES_MAX, MOVES_MAX)
+    assert (named.count("enqueue"), named.count("materialize")) == (APART_MAX, APART_MAX)
     assert named.count("fire") == many
     assert record.examined_count == 3 * many
     assert len(record.examined) <= ENTRIES_MAX

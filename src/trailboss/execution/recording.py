@@ -11,7 +11,7 @@ from trailboss.governance.rules import GLOBALBOX_KEY
 from trailboss.mechanisms.base import Decision, Mechanism, Rest, Verdict
 from trailboss.mechanisms.context import LaneContext
 from trailboss.model.configs import decode_record
-from trailboss.model.decisions import ENTRIES_MAX, MOVES_MAX, DecisionRecord, ExaminedTimer, Order, Stop
+from trailboss.model.decisions import APART_MAX, ENTRIES_MAX, DecisionRecord, ExaminedTimer, Order, Stop
 from trailboss.model.globalbox import GlobalboxState, standing_of
 from trailboss.model.terms import GlobalboxTerms
 from trailboss.model.timers import DeferralReason
@@ -19,35 +19,35 @@ from trailboss.primitives.units import Amount, Price
 
 CANCELLED: Final = "cancelled"
 """Outcome of a timer that was to fire, and that an earlier fire of the block has cancelled. Decision: D-07."""
-MOVES: Final = (Verdict.ENQUEUE, Verdict.MATERIALIZE)
-"""Decisions after which a fire has still to come."""
+APART: Final = (Verdict.ENQUEUE, Verdict.MATERIALIZE, Verdict.EXPIRE, Verdict.DELAY, Verdict.CANCEL)
+"""Decisions that come before any turn to fire: a crowd of them must not hide who had one."""
 
 
 class Recorder:
     """What one block's decisions come to."""
 
-    __slots__ = ("_count", "_cut_off", "_decisions", "_deferred", "_moves", "_used")
+    __slots__ = ("_apart", "_count", "_cut_off", "_decisions", "_deferred", "_used")
 
     def __init__(self) -> None:
         self._count = 0
         self._deferred: list[bytes] = []
         self._cut_off = 0
         self._decisions: list[Decision] = []
-        self._moves = dict.fromkeys((*MOVES, DeferralReason.UNFUNDED), 0)
+        self._apart = dict.fromkeys((*APART, DeferralReason.UNFUNDED), 0)
         self._used: dict[tuple[bytes, int | None], int] = {}
 
     def decided(self, decision: Decision) -> None:
-        """Note a decision; beyond ``ENTRIES_MAX``, or ``MOVES_MAX`` of those that are bounded apart, only its number.
+        """Note a decision; beyond ``ENTRIES_MAX``, or ``APART_MAX`` of those that are bounded apart, only its number.
 
-        Apart are those that only move on, and those found unfunded before their turn: neither hides who ran.
+        Apart are `APART`, and those found unfunded before their turn.
         """
         self._count += 1
-        move = decision.verdict if decision.rank or decision.reason is None else decision.reason
-        if move is Verdict.UNFUND and decision.fire is not None:
-            move = DeferralReason.UNFUNDED
-        if move in self._moves:
-            self._moves[move] += 1
-            if self._moves[move] > MOVES_MAX:
+        kind = decision.verdict if decision.rank or decision.reason is None else decision.reason
+        if kind is Verdict.UNFUND and decision.fire is not None:
+            kind = DeferralReason.UNFUNDED
+        if kind in self._apart:
+            self._apart[kind] += 1
+            if self._apart[kind] > APART_MAX:
                 return
         if decision.verdict is Verdict.DEFER:
             self._deferred.append(decision.timer.timer_id)

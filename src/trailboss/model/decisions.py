@@ -17,9 +17,9 @@ from trailboss.primitives.units import Amount, Price
 ENTRIES_MAX: Final = 256
 """Most timers that one record names; of the others it keeps the number."""
 
-MOVES_MAX: Final = 64
-"""Of those, the most for each way to move on without an end: into Globalbox, from there to the mailbox, and out of an
-auction's ranking for want of funds."""
+APART_MAX: Final = 64
+"""Of those, the most for each thing that comes before a turn to fire: into Globalbox, from there to the mailbox,
+expired, late, and out of a ranking for want of funds."""
 
 RUNNERS_UP_MAX: Final = 16
 """Timers beyond the last one examined whose ranks are recorded besides: they show who came next, and decide nothing."""
@@ -149,7 +149,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         max_cycles_per_fire: Cap of one fire; timers with a higher gas limit are set aside.
         lane_burned: Base units that the lane basefee burned in this block.
         examined: Timers that were examined, in the order in which they were decided, and then runners-up; at most
-            ``ENTRIES_MAX``, and of those that only move on or are set aside at most ``MOVES_MAX`` each way. Under
+            ``ENTRIES_MAX``, and of each thing that comes before a turn at most ``APART_MAX``. Under
             Globalbox a timer may be among them several times.
         runner_up_count: How many of them are runners-up: the next in rank, about which nothing was decided.
         examined_count: How many were decided in all.

@@ -9,7 +9,7 @@ from trailboss.mechanisms import registry
 from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, Phase, Rest, Verdict
 from trailboss.mechanisms.context import LaneContext
 from trailboss.mechanisms.fifo import FifoSelection, build_fifo
-from trailboss.model.decisions import DecisionRecord, FeeSource, Stop
+from trailboss.model.decisions import APART_MAX, DecisionRecord, FeeSource, Stop
 from trailboss.model.timers import DeferralReason
 from trailboss.params import load_params
 from trailboss.testing import ActorHandle, LocalChain
@@ -229,3 +229,16 @@ def test_runners_up_follow_the_decided_when_there_is_room(
     assert (record.examined_count, record.cut_off, record.stopped) == (2, 2, Stop.LANE_FULL)
     assert (record.outranked, record.priced_out, record.over_cap) == (3, 4, 5)
     assert len(chain.timers()) == 3
+
+
+def test_record_names_who_fires_when_a_crowd_has_expired() -> None:
+    """Of the expired it names some and counts all."""
+    actor = start()
+    crowd = 94
+    for ahead in (5, 4, 3):
+        chain = arm(actor, *[f"x,20000,{ahead},1"] * crowd)
+    arm(actor, "a,20000,2,9")
+    chain.mine(2)
+    record = recorded(actor)
+    named = [item.outcome for item in record.examined]
+    assert (record.examined_count, named.count("expire"), named[-1]) == (3 * crowd + 1, APART_MAX, "fire")

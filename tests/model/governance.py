@@ -147,8 +147,10 @@ def _set(interpreter: Interpreter, params: Params, key: bytes, value: int) -> No
     if key not in SLOTS and not (key.startswith(EPOCHAL_PREFIX) and epochal in EPOCHAL):
         raise Refused(1601)
     subject, name = SLOTS.get(key, ("globalbox", epochal))
-    if name == "activation_height" and (interpreter.terms.active or 0 < value < interpreter.height + NOTICE):
-        raise Refused(1601)
+    if name == "activation_height":
+        cannot = value and not interpreter.is_succeeded_by_lane
+        if cannot or interpreter.terms.active or 0 < value < interpreter.height + NOTICE:
+            raise Refused(1601)
     _check_relations(world, params, subject, {name: value})
     if key in SLOTS:
         _store(world, params, subject, {name: value}, event="parameter.set", fields=facts)

@@ -14,6 +14,8 @@ NOTE = "note"
 class OtherCalls(Interpreter):
     """Charges the calls of CIP-5 and refuses them; what stays is to cancel."""
 
+    is_succeeded_by_lane = False
+
     def _op_schedule(self, _: Frame, meter: Meter, *request: Any) -> None:
         meter.use(self.costs["context_read"])
         if request[6:] and asks_facts(request[6]):

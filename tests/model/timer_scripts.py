@@ -20,6 +20,7 @@ class TimerScripts:
     """What an interpreter knows of the block, and the operations on timers. Rules hold for a block."""
 
     has_weights = False
+    is_succeeded_by_lane = True
 
     def __init__(self, world: World, height: int, rules: dict[str, dict[str, int]], terms: Terms, find: Finder) -> None:
         self.world = world

@@ -58,6 +58,18 @@ class QueueHistory(RuleBasedStateMachine):
         assert self.queue.cancel(timer_id) == height
         assert self.queue.cancel(timer_id) is None
 
+    @precondition(lambda self: self.rows)
+    @rule(
+        blocks=st.one_of(st.integers(0, 6), st.integers(1, 60), st.integers(1, 10_000_000)),
+        choice=st.integers(0, 10**6),
+        count=st.integers(1, 3),
+    )
+    def move(self, blocks: int, choice: int, count: int) -> None:
+        for number in range(count):
+            _, sequence, timer_id = self.rows[[*self.rows][(choice + number) % len(self.rows)]]
+            self.rows[timer_id] = (self.now + blocks, sequence, timer_id)
+            self.queue.move(*self.rows[timer_id])
+
     @rule(count=st.integers(1, 8))
     def take_the_oldest(self, count: int) -> None:
         taken = [row for row, _ in zip(self.queue.due(self.now), range(count), strict=False)]

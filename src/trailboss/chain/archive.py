@@ -25,6 +25,7 @@ from trailboss.chain.export_frames import (
     writing,
 )
 from trailboss.chain.history import follows_idly
+from trailboss.chain.reader import ChainReader
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.execution.genesis import Genesis, decode_genesis, encode_genesis
 from trailboss.model.blocks import Block
@@ -52,7 +53,7 @@ class ExportSummary:
 # Writing
 
 
-def export_chain(chain: Chain, path: Path, on_block: OnBlock | None = None) -> ExportSummary:
+def export_chain(chain: ChainReader, path: Path, on_block: OnBlock | None = None) -> ExportSummary:
     """Write a chain to one file, which replaces what had that name once it is complete and on disk.
 
     The bytes follow from the blocks alone: two chains with the same blocks give the same file.
@@ -97,7 +98,7 @@ def _make_durable(path: Path) -> None:
         os.close(descriptor)
 
 
-def _write_chain(writer: FrameWriter, chain: Chain, on_block: OnBlock | None) -> None:
+def _write_chain(writer: FrameWriter, chain: ChainReader, on_block: OnBlock | None) -> None:
     blocks = chain.blocks.since(0)
     parent = next(blocks)
     writer.write(GenesisContent(encode_genesis(chain.genesis), parent.hash, parent.header.state_root))

@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from trailboss.chain.history import CHECKPOINT_BLOCKS, DiskShelf, History, MemoryShelf, idle_after
+from trailboss.chain.history import CHECKPOINT_BLOCKS, History, idle_after
 from trailboss.chain.idleness import idle_until
-from trailboss.chain.proving import prove
-from trailboss.chain.queries import StateReader
+from trailboss.chain.reader import ChainReader
+from trailboss.chain.shelves import DiskShelf, MemoryShelf
+from trailboss.chain.view import ChainView
 from trailboss.execution.asking import ask
 from trailboss.execution.block import Applied, apply_block, seal_idle
 from trailboss.execution.genesis import Genesis, apply_genesis, check_genesis, decode_genesis, encode_genesis
 from trailboss.execution.session import BlockContext
-from trailboss.mechanisms.base import Mechanism
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.blocks import Block
-from trailboss.model.decisions import DecisionRecord
 from trailboss.model.transactions import Transaction
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, StorageError
@@ -24,8 +23,6 @@ from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Height
 from trailboss.state.disk.files import RESTORE
 from trailboss.state.disk.store import DEFAULT_SETTINGS, DiskStore, StoreSettings
-from trailboss.state.proofs.proof import Proof
-from trailboss.state.proofs.subjects import Subject
 from trailboss.state.store import BEFORE_GENESIS, MemoryStore, Store
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.timer_queue.source import StoredTimers
@@ -47,7 +44,7 @@ class Snapshot:
     hash: Hash32
 
 
-class Chain(StateReader):
+class Chain(ChainReader):
     """A chain and its history, in memory or in a directory.
 
     On disk every block is durable when the call that builds it returns: a process killed at any instruction leaves a
@@ -57,9 +54,13 @@ class Chain(StateReader):
         genesis: What it started from.
         params: Its parameters before governance.
         engine: What runs its actors.
+        store: The committed state.
         blocks: Its blocks by height, a sequence for reading.
         queue: The calendar queue over its state.
     """
+
+    store: Store
+    blocks: History
 
     def __init__(self, genesis: Genesis, engine: Engine | None = None, disk: DiskStore | None = None) -> None:
         """Start a chain in memory, or go on with the one in a store on disk.
@@ -88,6 +89,7 @@ class Chain(StateReader):
         self.blocks = blocks
         self.queue = TimerQueue(self.params.calendar, StoredTimers(store), now=store.height)
         self._mechanisms = Succession(genesis.mechanism, self.params)
+        self._published_mechanisms: Succession | None = None
         self._instance_id = genesis.instance_id()
         self._interval_ms = self.params.governance.block_interval_ms
 
@@ -169,7 +171,12 @@ class Chain(StateReader):
     # Building
 
     def build(
-        self, transactions: Iterable[Transaction] = (), timestamp_ms: int | None = None, *, unless_refused: bool = False
+        self,
+        transactions: Iterable[Transaction] = (),
+        timestamp_ms: int | None = None,
+        *,
+        unless_refused: bool = False,
+        signatures_checked: bool = False,
     ) -> Applied:
         """Build the next block from transactions in order, apply it and append it.
 
@@ -177,6 +184,8 @@ class Chain(StateReader):
             transactions: Those that a rule refuses are left out and reported.
             timestamp_ms: Milliseconds since 1970, not before the parent's; None for one interval after it.
             unless_refused: Whether a block of which every transaction is refused is dropped, as if never built.
+            signatures_checked: Whether the caller has checked the signatures of all transactions that have any: half
+                of the work of a transfer. Nobody else does then, until the chain is verified.
 
         Raises:
             Rejection: ``INVALID_DATA`` for a timestamp before the parent's, or above 64 bits.
@@ -190,6 +199,7 @@ class Chain(StateReader):
                 queue=self.queue,
                 engine=self.engine,
                 mechanism=self._mechanisms.at(lane_is_active=context.rules.lane is not None),
+                signatures_checked=signatures_checked,
             )
         except BaseException:
             # An interrupt from the keyboard, or a broken invariant: what the block has begun is not left half done.
@@ -219,7 +229,7 @@ class Chain(StateReader):
                 current_height=self.height,
             )
         while self.height < height:
-            idle = idle_until(self, self.mechanism, height) - self.height
+            idle = idle_until(self, self.queue, self.mechanism, height) - self.height
             if idle > 0:
                 yield from self._seal_idle(min(idle, CHECKPOINT_BLOCKS))
             else:
@@ -269,6 +279,7 @@ class Chain(StateReader):
             parent_state_root=parent.header.state_root,
             mechanism=mechanism.name,
             calls=mechanism.policy.calls,
+            is_development=self.genesis.development,
         )
 
     # Going back
@@ -310,7 +321,13 @@ class Chain(StateReader):
             )
         self._go_back(self.height - depth)
 
+    @property
+    def floor(self) -> int:
+        """Height of the lowest block that the chain can go back to: on disk the undo journal is bounded."""
+        return max(self.store.floor, 0)
+
     def _go_back(self, height: int) -> None:
+        # The store first: it tells the views that blocks are about to go.
         self.store.revert(height)
         self.blocks.truncate(height)
         self.queue.rewind(height)
@@ -340,40 +357,29 @@ class Chain(StateReader):
             meter=meter,
         )
 
-    @property
-    def mechanism(self) -> Mechanism:
-        """What selects the due timers of the next block."""
-        return self._mechanisms.at(lane_is_active=self.rules().lane is not None)
+    def publish(self) -> ChainView:
+        """Return the chain as it stands, for other threads to read while it goes on.
 
-    def lane(self, height: int) -> DecisionRecord | None:
-        """Return how the block of a height chose among its due timers; None if it had no choice.
-
-        Decision: D-53
+        Complexity: O(1). A chain that never publishes pays nothing for it.
         """
-        return self.blocks[height].decisions
+        # Views ask a mechanism for its name and its policy, and must not meet what those that select remember.
+        if self._published_mechanisms is None:
+            self._published_mechanisms = Succession(self.genesis.mechanism, self.params)
+        state = self.store.view()
+        return ChainView(self.genesis, self.params, self._published_mechanisms, state, self.blocks.published(state))
 
-    def prove(self, subject: Subject) -> Proof:
-        """Return the proof of what the state after the head holds of a subject; it verifies against ``state_root``.
+    def check_invariants(self) -> None:
+        """Check money, timers, queue and store against one another, the slow way.
 
-        Spec: CIP-1v3 §2.3
-        Decision: D-49
+        Spec: CIP-5 §5.4
+        Decision: D-35
+
+        Raises:
+            InvariantError: Naming what does not add up.
         """
-        return prove(self.store, subject)
-
-    @property
-    def height(self) -> int:
-        """Height of the head."""
-        return self.blocks.height
-
-    @property
-    def head(self) -> Block:
-        """The last block."""
-        return self.blocks.head
-
-    @property
-    def state_root(self) -> Hash32:
-        """Root of the state after the head."""
-        return self.store.state_root
+        super().check_invariants()
+        self.queue.check_invariants()
+        self.store.check_invariants()
 
     def close(self) -> None:
         """Release what the engine holds, and the directory of a chain on disk. Closing it again does nothing."""

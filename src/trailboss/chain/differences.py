@@ -16,7 +16,7 @@ from trailboss.primitives.errors import ErrorObject, InvariantError
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import Amount
 from trailboss.state.differences import differing_keys
-from trailboss.state.store import Store
+from trailboss.state.store import ReadableStore
 
 Item = TypeVar("Item")
 
@@ -76,7 +76,10 @@ def genesis_difference(left: Genesis, right: Genesis) -> Difference | None:
         sides = (" ".join(map(str, genesis.system_deployers)) or "none" for genesis in (left, right))
         return Difference("genesis", "genesis system_deployers", *sides)
     balances = ({str(address): balance for address, balance in each.accounts.items()} for each in (left, right))
-    return _entry_difference("accounts", *balances) or _entry_difference("params", left.overrides, right.overrides)
+    entries = _entry_difference("accounts", *balances) or _entry_difference("params", left.overrides, right.overrides)
+    if entries is None and left.development != right.development:
+        return Difference("genesis", "genesis development", str(left.development), str(right.development))
+    return entries
 
 
 def block_differences(left: Block, right: Block) -> Iterator[Difference]:
@@ -107,7 +110,7 @@ def header_differences(left: Header, right: Header) -> Iterator[Difference]:
             yield Difference("header", f"header {name}", *(field_words(name, value) for value in values))
 
 
-def state_difference(left: Store, right: Store) -> Difference | None:
+def state_difference(left: ReadableStore, right: ReadableStore) -> Difference | None:
     """Return the first key, in order of namespaces, under which two states differ, or None if none does."""
     keys = differing_keys(left.roots, right.roots)
     first = next(keys, None)

@@ -7,16 +7,16 @@ A month of empty blocks is some thousands of records, in memory and on disk.
 Decision: D-50
 """
 
-from bisect import bisect_left, bisect_right
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
-from pathlib import Path
-from typing import Final, Protocol, overload
+from itertools import pairwise
+from typing import Final, overload
 
-from trailboss.chain.block_records import decode_block, encode_block
+from trailboss.chain.shelves import Records, Shelf
 from trailboss.model.blocks import Block, Header, header_hash
-from trailboss.primitives.errors import InvariantError, Rejection, StorageError
+from trailboss.primitives.errors import InvariantError, ViewGoneError
 from trailboss.primitives.octets import Hash32
+from trailboss.state.view import StoreView
 
 CHECKPOINT_BLOCKS: Final = 1_024
 """Blocks after which one is recorded whatever it holds, so that no block is more derivations away from a record."""
@@ -74,157 +74,23 @@ def is_eventful(block: Block) -> bool:
     return bool(block.transactions or block.receipts or block.events)
 
 
-class Shelf(Protocol):
-    """Where records lie: whole blocks by height, the first at height 0."""
+class BlockSequence(Sequence[Block], ABC):
+    """Blocks from genesis to a head as a sequence by height, over records.
 
-    def keep(self, record: Block | None) -> None:
-        """Keep a record above all others, or none; whatever came since the last call is safe when this returns."""
-        ...
-
-    def at(self, height: int) -> Block:
-        """Return the last record at or below a height."""
-        ...
-
-    def records(self, first: int) -> Iterator[Block]:
-        """Yield the records from a height on, ascending. Do not keep or drop any meanwhile."""
-        ...
-
-    def drop_above(self, height: int) -> None:
-        """Forget the records above a height."""
-        ...
-
-
-class MemoryShelf:
-    """A shelf in memory."""
-
-    __slots__ = ("_heights", "_records")
-
-    def __init__(self) -> None:
-        self._heights: list[int] = []
-        self._records: list[Block] = []
-
-    def keep(self, record: Block | None) -> None:
-        """Keep a record above all others, or none."""
-        if record is not None:
-            self._heights.append(record.height)
-            self._records.append(record)
-
-    def at(self, height: int) -> Block:
-        """Return the last record at or below a height."""
-        return self._records[bisect_right(self._heights, height) - 1]
-
-    def records(self, first: int) -> Iterator[Block]:
-        """Yield the records from a height on, ascending. Do not keep or drop any meanwhile."""
-        return islice(self._records, bisect_left(self._heights, first), None)
-
-    def drop_above(self, height: int) -> None:
-        """Forget the records above a height."""
-        end = bisect_right(self._heights, height)
-        del self._heights[end:], self._records[end:]
-
-
-class RecordStore(Protocol):
-    """What a shelf on disk needs of a store: opaque records by height, written together with the staged blocks."""
-
-    def seal(self, record: tuple[int, bytes] | None) -> None:
-        """Make all staged blocks durable, and with them a record under its height, if one is given."""
-        ...
-
-    def record_at(self, height: int) -> tuple[int, bytes]:
-        """Return the last record at or below a height, and its height."""
-        ...
-
-    def records(self, first: int) -> Iterator[tuple[int, bytes]]:
-        """Yield heights and records from a height on, ascending."""
-        ...
-
-
-class DiskShelf:
-    """A shelf in a store on disk: a record becomes durable in one step with the state after its block."""
-
-    __slots__ = ("_path", "_store")
-
-    def __init__(self, store: RecordStore, path: Path) -> None:
-        """Read and write the records of a store.
-
-        Args:
-            store: The store. Going back in it also deletes the records above.
-            path: The chain directory, for messages.
-        """
-        self._store = store
-        self._path = path
-
-    def keep(self, record: Block | None) -> None:
-        """Seal the store, with a record above all others, or none."""
-        self._store.seal(None if record is None else (record.height, encode_block(record)))
-
-    def at(self, height: int) -> Block:
-        """Return the last record at or below a height.
-
-        Raises:
-            StorageError: If it is not the record of a block of its height.
-        """
-        return self._decoded(*self._store.record_at(height))
-
-    def records(self, first: int) -> Iterator[Block]:
-        """Yield the records from a height on, ascending; raises as `at`."""
-        for height, record in self._store.records(first):
-            yield self._decoded(height, record)
-
-    def drop_above(self, height: int) -> None:
-        """Check that the store has gone back, which deletes the records above a height.
-
-        Raises:
-            InvariantError: If it still holds one.
-        """
-        kept = next(self._store.records(height + 1), None)
-        if kept is not None:
-            raise InvariantError(f"the store keeps the record of block {kept[0]} after going back to block {height}")
-
-    def _decoded(self, height: int, record: bytes) -> Block:
-        try:
-            block = decode_block(record)
-        except Rejection as rejection:
-            raise self._unusable(f"block {height} cannot be read: {rejection.what}") from None
-        if block.height != height:
-            raise self._unusable(f"the record of block {height} holds block {block.height}")
-        return block
-
-    def _unusable(self, what: str) -> StorageError:
-        return StorageError(self._path, what, "restore the chain from an export")
-
-
-class History(Sequence[Block]):
-    """The blocks of a chain as a sequence by height, over a shelf of records.
-
-    Invariants: every block from a record to the next one follows idly from the block before it; the head is at hand.
+    Invariant: every block from a record to the next one follows idly from the block before it.
     """
 
-    __slots__ = ("_cache", "_head", "_interval_ms", "_recorded", "_shelf")
+    __slots__ = ("_interval_ms", "_shelf")
 
-    def __init__(self, shelf: Shelf, interval_ms: int, genesis: Block | None = None, *, height: int = 0) -> None:
-        """Start a history with a genesis block, or go on with one that the shelf holds already.
+    def __init__(self, shelf: Records, interval_ms: int) -> None:
+        """Read the blocks of a shelf.
 
         Args:
-            shelf: Where its records lie.
+            shelf: Where their records lie.
             interval_ms: Milliseconds from a block to an idle one after it.
-            genesis: Block 0, kept at once; None for a shelf that holds it.
-            height: Height of the head, without a genesis.
-
-        Raises:
-            InvariantError: For a genesis of another height than 0.
-            StorageError: If the shelf is on disk and its records cannot be read.
         """
         self._shelf = shelf
         self._interval_ms = interval_ms
-        self._cache: dict[int, Block] = {}
-        if genesis is None:
-            self._rest_at(height)
-        else:
-            if genesis.height != 0:
-                raise InvariantError(f"a history starts with block 0, not {genesis.height}")
-            shelf.keep(genesis)
-            self._head, self._recorded = genesis, 0
 
     def __len__(self) -> int:
         return self.height + 1
@@ -245,14 +111,12 @@ class History(Sequence[Block]):
         if isinstance(index, slice):
             heights = range(len(self))[index]
             if heights.step == 1:
-                return list(islice(self.since(heights.start), len(heights)))
+                return list(self._run(heights.start, heights.stop - 1))
             return [self[height] for height in heights]
         height = index + len(self) if index < 0 else index
         if not 0 <= height <= self.height:
             raise IndexError(f"there is no block {index}: the head is block {self.height}")
-        if height == self.height:
-            return self._head
-        return self._cached(height)
+        return self.head if height == self.height else self._block(height)
 
     def __iter__(self) -> Iterator[Block]:
         return self.since(0)
@@ -260,12 +124,115 @@ class History(Sequence[Block]):
     @property
     def height(self) -> int:
         """Height of the head."""
-        return self._head.header.height
+        return self.head.header.height
+
+    @property
+    @abstractmethod
+    def head(self) -> Block:
+        """The last block."""
+
+    def since(self, height: int) -> Iterator[Block]:
+        """Yield every block from a height up to the present head. Do not append or truncate meanwhile.
+
+        Complexity: one derivation or one record a block, after the way to the first.
+        """
+        return self._run(max(height, 0), self.height)
+
+    def eventful(self, since: int = 0) -> Iterator[Block]:
+        """Yield the blocks from a height on that hold transactions, receipts or events. Do not append meanwhile.
+
+        Complexity: O(records), not blocks.
+        """
+        return filter(is_eventful, self.records(since))
+
+    def records(self, since: int = 0) -> Iterator[Block]:
+        """Yield the recorded blocks from a height on: all that do not follow idly, and some that do."""
+        return self._records(max(since, 0), self.height)
+
+    def record_at(self, height: int) -> Block:
+        """Return the last recorded block at or below a height of the sequence; what follows it is idle."""
+        return self._shelf.at(height)
+
+    def _block(self, height: int) -> Block:
+        """Return a block below the head."""
+        return self._at(height)
+
+    def _at(self, height: int) -> Block:
+        block = self.record_at(height)
+        while block.height < height:
+            block = idle_after(block, self._interval_ms)
+        return block
+
+    def _run(self, first: int, last: int) -> Iterator[Block]:
+        """Yield the blocks of heights ``first..=last``, not above the head."""
+        if first > last:
+            return
+        block = self.head if first == self.height else self._at(first)
+        records = self._records(first + 1, last)
+        record = next(records, None)
+        yield block
+        for following in range(first + 1, last + 1):
+            if record is not None and record.height == following:
+                block, record = record, next(records, None)
+            else:
+                block = idle_after(block, self._interval_ms)
+            yield block
+
+    def _records(self, first: int, last: int) -> Iterator[Block]:
+        """Yield the recorded blocks of heights ``first..=last``; none if that is empty."""
+        if first > last:
+            return
+        for record in self._shelf.records(first):
+            if record.height > last:
+                return
+            yield record
+
+
+class History(BlockSequence):
+    """The blocks of a chain.
+
+    Invariant: the head is at hand.
+    """
+
+    __slots__ = ("_cache", "_head", "_recorded")
+
+    _shelf: Shelf
+
+    def __init__(self, shelf: Shelf, interval_ms: int, genesis: Block | None = None, *, height: int = 0) -> None:
+        """Start a history with a genesis block, or go on with one that the shelf holds already.
+
+        Args:
+            shelf: Where its records lie.
+            interval_ms: Milliseconds from a block to an idle one after it.
+            genesis: Block 0, kept at once; None for a shelf that holds it.
+            height: Height of the head, without a genesis.
+
+        Raises:
+            InvariantError: For a genesis of another height than 0.
+            StorageError: If the shelf is on disk and its records cannot be read.
+        """
+        super().__init__(shelf, interval_ms)
+        self._cache: dict[int, Block] = {}
+        if genesis is None:
+            self._rest_at(height)
+        else:
+            if genesis.height != 0:
+                raise InvariantError(f"a history starts with block 0, not {genesis.height}")
+            shelf.keep(genesis)
+            self._head, self._recorded = genesis, 0
 
     @property
     def head(self) -> Block:
         """The last block."""
         return self._head
+
+    def published(self, state: StoreView) -> "PublishedBlocks":
+        """Return the present blocks for other threads to read, whatever becomes of the chain.
+
+        Args:
+            state: The state after the head, in the store whose blocks these are.
+        """
+        return PublishedBlocks(self._shelf, self._interval_ms, self._head, state)
 
     def append(self, block: Block) -> None:
         """Append the next block; on disk it is durable when this returns, with all that its store has staged.
@@ -293,36 +260,6 @@ class History(Sequence[Block]):
         if record is not None:
             self._recorded = record.height
         self._head = blocks[-1]
-
-    def since(self, height: int) -> Iterator[Block]:
-        """Yield every block from a height up to the present head. Do not append or truncate meanwhile.
-
-        Complexity: one derivation or one record a block, after the way to the first.
-        """
-        height = max(height, 0)
-        if height > self.height:
-            return
-        block, last = self._at(height), self.height
-        records = self._shelf.records(height + 1)
-        record = next(records, None)
-        yield block
-        for following in range(height + 1, last + 1):
-            if record is not None and record.height == following:
-                block, record = record, next(records, None)
-            else:
-                block = idle_after(block, self._interval_ms)
-            yield block
-
-    def eventful(self, since: int = 0) -> Iterator[Block]:
-        """Yield the blocks from a height on that hold transactions, receipts or events. Do not append meanwhile.
-
-        Complexity: O(records), not blocks.
-        """
-        return filter(is_eventful, self.records(since))
-
-    def records(self, since: int = 0) -> Iterator[Block]:
-        """Yield the recorded blocks from a height on: all that do not follow idly, and some that do."""
-        return iter(()) if since > self.height else self._shelf.records(max(since, 0))
 
     def truncate(self, height: int) -> None:
         """Forget the blocks above a height. On disk the store goes back first.
@@ -354,7 +291,7 @@ class History(Sequence[Block]):
         due = self._recorded + CHECKPOINT_BLOCKS
         return blocks[due - first.height] if due <= blocks[-1].height else None
 
-    def _cached(self, height: int) -> Block:
+    def _block(self, height: int) -> Block:
         """Return a block below the head, and keep it at hand; the one asked for longest ago makes room."""
         block = self._cache.pop(height, None) or self._at(height)
         self._cache[height] = block
@@ -362,11 +299,57 @@ class History(Sequence[Block]):
             del self._cache[next(iter(self._cache))]
         return block
 
-    def _at(self, height: int) -> Block:
-        block = self._shelf.at(height)
-        while block.height < height:
-            block = idle_after(block, self._interval_ms)
-        return block
+
+class PublishedBlocks(BlockSequence):
+    """The blocks of a chain up to one of them, for any thread. What the chain drops, they no longer have.
+
+    Decision: D-74
+    """
+
+    __slots__ = ("_head", "_state")
+
+    def __init__(self, shelf: Records, interval_ms: int, head: Block, state: StoreView) -> None:
+        super().__init__(shelf, interval_ms)
+        self._head = head
+        self._state = state
+
+    @property
+    def head(self) -> Block:
+        """The last block. It is always there."""
+        return self._head
+
+    def record_at(self, height: int) -> Block:
+        """Return the last recorded block at or below a height of the sequence.
+
+        Raises:
+            ViewGoneError: If the chain has gone back below the height.
+        """
+        try:
+            record = super().record_at(height)
+        except IndexError:
+            # A list in memory may get shorter between the search and the look.
+            raise ViewGoneError(self.height, self._state.lowest_since()) from None
+        self._check_there(height)
+        return record
+
+    def _records(self, first: int, last: int) -> Iterator[Block]:
+        if first > last:
+            return
+        for record in self._shelf.records(first):
+            self._check_there(min(record.height, last))
+            if record.height > last:
+                return
+            yield record
+        self._check_there(last)
+
+    def _check_there(self, height: int) -> None:
+        """Check that what has just been read on the shelf is of this branch up to a height.
+
+        The store goes back before the shelf does and says so before it goes, so looking afterwards is soon enough.
+        """
+        lowest = self._state.lowest_since()
+        if lowest < height:
+            raise ViewGoneError(self.height, lowest)
 
 
 def _check_continues(parent: Block, block: Block) -> None:

@@ -7,16 +7,18 @@ from trailboss.execution.globalbox.records import first_to_collect
 from trailboss.execution.mailbox import mailbox_is_empty
 from trailboss.governance.rules import next_change
 from trailboss.mechanisms.base import Mechanism
+from trailboss.timer_queue.queue import TimerQueue
 
 
-def idle_until(chain: StateReader, mechanism: Mechanism, limit: int) -> int:
+def idle_until(chain: StateReader, queue: TimerQueue, mechanism: Mechanism, limit: int) -> int:
     """Return the last height, up to a limit, until which nothing can happen without transactions.
 
     Nothing happens while no timer is due that could run, no message waits, the basefees rest, the lane is not activated
     and no block leaves its fairness window, and while Globalbox has nothing queued, carried, to collect or to change.
 
     Args:
-        chain: Its state, rules and queue.
+        chain: Its state and rules.
+        queue: The calendar queue over that state.
         mechanism: What selects the due timers of the next block.
         limit: Not below the present height.
 
@@ -29,13 +31,13 @@ def idle_until(chain: StateReader, mechanism: Mechanism, limit: int) -> int:
     if rules.globalbox is not None and not globalbox_rests(rules, chain.store.read):
         return height
     happens = [limit + 1]
-    if chain.queue.due_count:
+    if queue.due_count:
         # Timers that no block can run any more, such as those above the lane's cap, wait for their expiry.
-        waits_until = mechanism.waits_until(chain.queue.due_count)
+        waits_until = mechanism.waits_until(queue.due_count)
         if waits_until is None:
             return height
         happens.append(waits_until + 1)
-    due = chain.queue.next_height_to_come()
+    due = queue.next_height_to_come()
     if due is not None:
         happens.append(due)
     if rules.lane is not None:

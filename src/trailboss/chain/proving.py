@@ -14,7 +14,7 @@ from trailboss.state.proofs.subjects import (
     TimersSubject,
     TimerSubject,
 )
-from trailboss.state.store import Store
+from trailboss.state.store import ReadableStore
 
 __all__ = [
     "AccountSubject",
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-def prove(store: Store, subject: Subject) -> Proof:
+def prove(store: ReadableStore, subject: Subject) -> Proof:
     """Return the proof of all that a store's state holds of a subject.
 
     Spec: CIP-1v3 §2.3
@@ -44,7 +44,7 @@ def prove(store: Store, subject: Subject) -> Proof:
     return proving.prove(store.roots, store.read, subject)
 
 
-def timer_subject(store: Store, timer_id: bytes, height: int | None = None) -> TimerSubject:
+def timer_subject(store: ReadableStore, timer_id: bytes, height: int | None = None) -> TimerSubject:
     """Return the subject that is the timer with an id.
 
     Decision: D-02 (a timer lies under its height)

@@ -18,6 +18,7 @@ from trailboss.chain.differences import (
     state_difference,
 )
 from trailboss.chain.history import CHECKPOINT_BLOCKS, follows_idly
+from trailboss.chain.reader import ChainReader
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.transactions import Transaction, transaction_hash
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
@@ -65,7 +66,9 @@ class VerifyReport:
         return f"{counted}, all right; then {self.failure}"
 
 
-def replay_to(chain: Chain, height: int, on_block: OnBlock | None = None, *, engine: Engine | None = None) -> Chain:
+def replay_to(
+    chain: ChainReader, height: int, on_block: OnBlock | None = None, *, engine: Engine | None = None
+) -> Chain:
     """Build a chain again, in memory, from its genesis up to a height.
 
     Args:
@@ -88,7 +91,7 @@ def replay_to(chain: Chain, height: int, on_block: OnBlock | None = None, *, eng
     return replica
 
 
-def verify_chain(chain: Chain, on_block: OnBlock | None = None, *, engine: Engine | None = None) -> VerifyReport:
+def verify_chain(chain: ChainReader, on_block: OnBlock | None = None, *, engine: Engine | None = None) -> VerifyReport:
     """Build a chain again from its genesis and compare every block, its receipts and the state after the head.
 
     After every block the replay's money and timers must add up, at a cost of what the block changed; at the end the
@@ -131,8 +134,8 @@ def verify_chain(chain: Chain, on_block: OnBlock | None = None, *, engine: Engin
 
 
 def compare_chains(
-    left: Chain,
-    right: Chain,
+    left: ChainReader,
+    right: ChainReader,
     to: int | None = None,
     on_block: OnBlock | None = None,
     *,
@@ -211,7 +214,7 @@ class _Sums:
             raise InvariantError(f"after block {chain.height}, {sums}")
 
 
-def _rebuilt(chain: Chain, replica: Chain, last: int) -> Iterator[tuple[Block, Block, Refused]]:
+def _rebuilt(chain: ChainReader, replica: Chain, last: int) -> Iterator[tuple[Block, Block, Refused]]:
     """Build the blocks of a chain up to a height on a replica that stands at its genesis.
 
     Yields every block, block 0 included, with the one built again and the transactions that it refused. The state is
@@ -253,7 +256,7 @@ def _faults(recorded: Block, built: Block, refused: Refused) -> Iterator[Differe
         yield from block_differences(recorded, built)
 
 
-def _chain_at(chain: Chain, height: int, on_block: OnBlock | None, engine: Engine | None) -> Chain | None:
+def _chain_at(chain: ChainReader, height: int, on_block: OnBlock | None, engine: Engine | None) -> ChainReader | None:
     """Return a chain whose head is a given block of ``chain``; None if that block does not come out again."""
     if chain.height == height:
         return chain
@@ -263,7 +266,7 @@ def _chain_at(chain: Chain, height: int, on_block: OnBlock | None, engine: Engin
         return None
 
 
-def _difference_of(states: list[Chain | None], blocks: tuple[Block, Block]) -> Difference | None:
+def _difference_of(states: list[ChainReader | None], blocks: tuple[Block, Block]) -> Difference | None:
     ours, theirs = states
     if ours is not None and theirs is not None:
         return state_difference(ours.store, theirs.store)

@@ -12,8 +12,8 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
 
-from trailboss.chain.chain import Chain
 from trailboss.chain.drafting import draft_deployment
+from trailboss.chain.reader import ChainReader
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
 from trailboss.model import calls
@@ -143,12 +143,14 @@ _STOCK: Final[Mapping[str, _Stock]] = MappingProxyType(
 """By the call that sets a timer at a height."""
 
 
-def scheduler_address(chain: Chain, owner: Address) -> Address:
+def scheduler_address(chain: ChainReader, owner: Address) -> Address:
     """Return the address of an owner's scheduler under the chain's mechanism, deployed or not."""
     return draft_deployment(owner, _source(_stock(chain).file), _SALT)[1]
 
 
-def draft_schedule(chain: Chain, owner: Address, order: TimerOrder, value: int | None = None) -> dict[str, Instruction]:
+def draft_schedule(
+    chain: ChainReader, owner: Address, order: TimerOrder, value: int | None = None
+) -> dict[str, Instruction]:
     """Return the owner's instructions that schedule a timer, for one block, by what each is for; the order is the last.
 
     Before it stand the deployment of the owner's scheduler, if it is needed, and its funding, if there is any; in the
@@ -182,7 +184,9 @@ def draft_schedule(chain: Chain, owner: Address, order: TimerOrder, value: int |
     return instructions | _draft(chain, owner, "schedule", encode_canonical(asked), value)
 
 
-def draft_watch(chain: Chain, owner: Address, order: WatchOrder, value: int | None = None) -> dict[str, Instruction]:
+def draft_watch(
+    chain: ChainReader, owner: Address, order: WatchOrder, value: int | None = None
+) -> dict[str, Instruction]:
     """Return the owner's instructions that set a state watch; as `draft_schedule`.
 
     Raises:
@@ -199,7 +203,7 @@ def draft_watch(chain: Chain, owner: Address, order: WatchOrder, value: int | No
     return _draft(chain, owner, "watch", encode_canonical(asked), value)
 
 
-def draft_update(chain: Chain, owner: Address, change: TimerChange) -> Instruction:
+def draft_update(chain: ChainReader, owner: Address, change: TimerChange) -> Instruction:
     """Return the owner's instruction that changes a live timer of its scheduler for later fires.
 
     Raises:
@@ -212,7 +216,7 @@ def draft_update(chain: Chain, owner: Address, change: TimerChange) -> Instructi
     return ExecuteActor(scheduler_address(chain, owner), "update", encode_canonical(asked))
 
 
-def draft_cancel(chain: Chain, owner: Address, timer_id: bytes) -> Instruction:
+def draft_cancel(chain: ChainReader, owner: Address, timer_id: bytes) -> Instruction:
     """Return the owner's instruction that cancels a live timer of its scheduler.
 
     Raises:
@@ -225,7 +229,7 @@ def draft_cancel(chain: Chain, owner: Address, timer_id: bytes) -> Instruction:
     return ExecuteActor(scheduler_address(chain, owner), "cancel", payload)
 
 
-def ended_refusal(chain: Chain, timer_id: Hash32) -> Rejection:
+def ended_refusal(chain: ChainReader, timer_id: Hash32) -> Rejection:
     """Return the refusal of an order whose client nonce has a timer that has ended; nobody can set it anew yet.
 
     Decision: D-64
@@ -238,7 +242,9 @@ def ended_refusal(chain: Chain, timer_id: Hash32) -> Rejection:
     return Rejection(RejectionReason.NOT_FOUND, what, timer_id=str(timer_id))
 
 
-def _draft(chain: Chain, owner: Address, handler: str, payload: bytes, value: int | None) -> dict[str, Instruction]:
+def _draft(
+    chain: ChainReader, owner: Address, handler: str, payload: bytes, value: int | None
+) -> dict[str, Instruction]:
     deployment, address = draft_deployment(owner, _source(_stock(chain).file), _SALT)
     is_deployed = _has_code(chain, address)
     amount = (0 if is_deployed else FUNDS) if value is None else value
@@ -248,7 +254,9 @@ def _draft(chain: Chain, owner: Address, handler: str, payload: bytes, value: in
     return instructions | {"order": ExecuteActor(address, handler, payload)}
 
 
-def _draft_agent(chain: Chain, owner: Address, offer: Mapping[str, Any]) -> tuple[dict[str, Instruction], Address]:
+def _draft_agent(
+    chain: ChainReader, owner: Address, offer: Mapping[str, Any]
+) -> tuple[dict[str, Instruction], Address]:
     """Return the deployment of the agent that bids an offer, if it is needed, and its address: one for each offer."""
     tip, cap = offer.get("tip_per_cycle", 0), offer.get("max_fee_per_cycle")
     least = chain.rules().least_timer_basefee()
@@ -264,7 +272,7 @@ def _draft_agent(chain: Chain, owner: Address, offer: Mapping[str, Any]) -> tupl
     return ({} if _has_code(chain, address) else {"agent": deployment}), address
 
 
-def _stock(chain: Chain) -> _Stock:
+def _stock(chain: ChainReader) -> _Stock:
     had = chain.mechanism.policy.calls
     for form, stock in _STOCK.items():
         if form in had:
@@ -277,7 +285,7 @@ def _given(order: TimerOrder | WatchOrder | TimerChange) -> dict[str, Any]:
     return {name: each for name, each in given.items() if each is not None}
 
 
-def _live(chain: Chain, timer_id: bytes) -> Timer:
+def _live(chain: ChainReader, timer_id: bytes) -> Timer:
     if not isinstance(timer_id, bytes):
         raise Rejection(RejectionReason.INVALID_DATA, f"timer_id must be bytes, got {timer_id!r:.80}", field="timer_id")
     timer = chain.timer(timer_id)
@@ -287,16 +295,16 @@ def _live(chain: Chain, timer_id: bytes) -> Timer:
     return timer
 
 
-def _has_code(chain: Chain, address: Address) -> bool:
+def _has_code(chain: ChainReader, address: Address) -> bool:
     account = chain.account(address)
     return account is not None and bool(account.code_hash)
 
 
-def _check_call(chain: Chain, form: str) -> None:
+def _check_call(chain: ChainReader, form: str) -> None:
     calls.check_call(form, chain.mechanism.policy.calls, chain.mechanism.name)
 
 
-def _no_option(chain: Chain, stock: _Stock, name: str) -> Rejection:
+def _no_option(chain: ChainReader, stock: _Stock, name: str) -> Rejection:
     had = ", ".join([*stock.options, *stock.offer])
     return Rejection(
         RejectionReason.INVALID_INPUT,

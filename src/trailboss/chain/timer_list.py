@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from trailboss.chain.auction_views import AuctionTimer
-from trailboss.chain.chain import Chain
 from trailboss.chain.globalbox_views import GlobalboxTimer
+from trailboss.chain.reader import ChainReader
 from trailboss.chain.views import FROZEN_FEES, TimerView, block_events, timer_view
 from trailboss.codec.canonical import decode_canonical
 from trailboss.model import events as names
@@ -23,6 +23,8 @@ QUEUED: Final = "queued"
 IN_MAILBOX: Final = "in-mailbox"
 ENDED: Final = ("fired", "expired", "unfunded", "cancelled")
 ALL: Final = "all"
+STATES: Final = (LIVE, DUE, DEFERRED, OVER_CAP, PRICED_OUT, LATE, QUEUED, IN_MAILBOX, *ENDED, ALL)
+"""Everything that can be asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,7 @@ class TimerEntry:
         state: ``live``; ``due`` once its height has passed; ``queued`` while a fire of it stands in Globalbox, and
             ``in-mailbox`` while an entry of it waits there; ``deferred`` if it waits for a reason; or how it ended.
         actor: Owner.
+        target: Actor whose handler it calls.
         handler: That it calls.
         fee_payer: Who pays.
         gas_limit: Cycles the fire may use.
@@ -81,6 +84,7 @@ class TimerEntry:
     height: int
     state: str
     actor: Address
+    target: Address
     handler: str
     fee_payer: Address
     gas_limit: int
@@ -96,26 +100,21 @@ class TimerEntry:
     auction: AuctionTimer | None = None
     globalbox: GlobalboxTimer | None = None
 
-    @property
-    def target(self) -> Address:
-        """Actor whose handler it calls, as far as it is known: of an ended timer, its owner."""
-        return self.actor if self.globalbox is None else self.globalbox.target
 
-
-def list_timers(chain: Chain, wanted: TimerFilter) -> Iterator[TimerEntry]:
+def list_timers(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]:
     """Yield the timers that a filter lets pass: live ones by height and insertion, then ended ones, the latest first.
 
     Complexity: live ones O(timers within the heights), one at a time; ended ones O(events of the chain), and memory for
     every timer that ended.
     """
     if wanted.state not in ENDED:
-        yield from _live(chain, wanted)
+        yield from list_live(chain, wanted)
     if wanted.state == ALL or wanted.state in ENDED:
         ended = [entry for entry in _ended(chain) if _passes(entry, wanted)]
         yield from reversed(ended)
 
 
-def match_timer(chain: Chain, digits: str) -> list[Hash32]:
+def match_timer(chain: ChainReader, digits: str) -> list[Hash32]:
     """Return the ids of the timers, live and ended, that begin with hexadecimal digits.
 
     Complexity: O(1) for all 64 digits of a live one, else O(events of the chain).
@@ -127,26 +126,35 @@ def match_timer(chain: Chain, digits: str) -> list[Hash32]:
     return [Hash32(timer_id) for timer_id in found]
 
 
-def _scheduled_ids(chain: Chain) -> Iterator[bytes]:
+def _scheduled_ids(chain: ChainReader) -> Iterator[bytes]:
     for block in chain.blocks.eventful(0):
         for record in block_events(block):
             if record.name == names.TIMER_SCHEDULED:
                 yield record.timer_id
 
 
-def _live(chain: Chain, wanted: TimerFilter) -> Iterator[TimerEntry]:
-    last = min(wanted.last, chain.height) if wanted.state in (DUE, DEFERRED) else wanted.last
+def list_live(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]:
+    """Yield the live timers that a filter lets pass, by height and insertion.
+
+    Complexity: O(timers within the heights), one at a time.
+    """
+    last = last_height(chain, wanted)
     if wanted.first > last:
         return
     rules = chain.rules()
     for timer in chain.timers(wanted.first, last):
-        entry = _live_entry(timer_view(timer, chain.tier(timer), rules))
-        if _passes(entry, wanted) and _waits_so(entry, wanted.state):
+        entry = live_entry(timer_view(timer, chain.tier(timer), rules))
+        if _passes(entry, wanted) and waits_so(entry, wanted.state):
             yield entry
 
 
-def _waits_so(entry: TimerEntry, state: str) -> bool:
-    """Return whether a live timer is in the state asked for, as far as heights have not settled that."""
+def last_height(chain: ChainReader, wanted: TimerFilter) -> int:
+    """Return the highest height at which a live timer can be due that a filter lets pass."""
+    return min(wanted.last, chain.height) if wanted.state in (DUE, DEFERRED) else wanted.last
+
+
+def waits_so(entry: TimerEntry, state: str) -> bool:
+    """Return whether a live timer is in the state asked for, as far as `last_height` has not settled that."""
     auction, box = entry.auction, entry.globalbox
     return {
         DEFERRED: entry.state == DEFERRED,
@@ -158,13 +166,15 @@ def _waits_so(entry: TimerEntry, state: str) -> bool:
     }.get(state, True)
 
 
-def _live_entry(view: TimerView) -> TimerEntry:
+def live_entry(view: TimerView) -> TimerEntry:
+    """Return a live timer as a list shows it."""
     is_due = view.tier == DUE
     return TimerEntry(
         timer_id=view.timer_id,
         height=view.height,
-        state=_state(view),
+        state=live_state(view),
         actor=view.actor,
+        target=view.actor if view.globalbox is None else view.globalbox.target,
         handler=view.handler,
         fee_payer=view.fee_payer,
         gas_limit=view.gas_limit,
@@ -181,7 +191,8 @@ def _live_entry(view: TimerView) -> TimerEntry:
     )
 
 
-def _state(view: TimerView) -> str:
+def live_state(view: TimerView) -> str:
+    """Return in which state a live timer is: what it waits for, if there is a word for that, else ``live``."""
     box = view.globalbox
     if view.deferred_for:
         return DEFERRED
@@ -192,24 +203,30 @@ def _state(view: TimerView) -> str:
     return DUE if view.tier == DUE else LIVE
 
 
-def _ended(chain: Chain) -> Iterator[TimerEntry]:
+def _ended(chain: ChainReader) -> Iterator[TimerEntry]:
     """Yield every timer that ended, in the order in which they did."""
     scheduled: dict[bytes, tuple[bytes, bytes]] = {}
+    moved: dict[bytes, bytes] = {}
     for block in chain.blocks.eventful(0):
         for record in block_events(block):
             if record.name == names.TIMER_SCHEDULED:
                 scheduled[record.timer_id] = record.emitter, record.data
+            elif record.name == names.TIMER_MOVED:
+                moved[record.timer_id] = record.data
             elif record.name in names.TIMER_ENDINGS:
                 actor, facts = scheduled.pop(record.timer_id)
-                yield _ended_entry(actor, decode_canonical(facts), names.TIMER_ENDINGS[record.name], block.height)
+                last = decode_canonical(moved.pop(record.timer_id, facts))
+                state = names.TIMER_ENDINGS[record.name]
+                yield _ended_entry(actor, decode_canonical(facts), last, state, block.height)
 
 
-def _ended_entry(actor: bytes, facts: Any, state: str, height: int) -> TimerEntry:
+def _ended_entry(actor: bytes, facts: Any, last: Any, state: str, height: int) -> TimerEntry:
     return TimerEntry(
         timer_id=Hash32(facts["timer_id"]),
-        height=facts["height"],
+        height=last["height"],
         state=state,
         actor=Address(actor),
+        target=Address(facts.get("target", actor)),
         handler=facts["handler"],
         fee_payer=Address(facts["fee_payer"]),
         gas_limit=facts["gas_limit"],

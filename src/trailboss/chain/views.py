@@ -202,9 +202,14 @@ def receipt_view(receipt: ReceiptRecord, height: int) -> Receipt:
 
 def refusal_view(rejection: Rejection, sender: Address, height: int) -> Receipt:
     """Return the receipt of a transaction that no block holds."""
+    return refused_receipt(rejection.error(), sender, height)
+
+
+def refused_receipt(error: ErrorObject, sender: Address, height: int) -> Receipt:
+    """Return the receipt of a transaction that was refused for a reason, as far as a block of that height goes."""
     return Receipt(
         status="refused",
-        error=rejection.error(),
+        error=error,
         cycles_used=0,
         cells_used=0,
         fee_paid=0,
@@ -287,6 +292,13 @@ def lane_gas_limit(rules: Rules, gas_limit: int, schedule_block: int) -> int:
     """Return the gas limit that a timer has in the lane: governance may hold older ones to the cap. Decision: D-13."""
     is_older = schedule_block < rules.params.lane.activation_height
     return min(gas_limit, lane_cap(rules)) if is_older and rules.params.lane.clamps_gas_limit else gas_limit
+
+
+def events_of(block: Block, name: str | None = None) -> Iterator[Event]:
+    """Yield the events of a block as people see them, in order; with a name only those."""
+    for record in block_events(block):
+        if name is None or record.name == name:
+            yield event_view(record, block.height)
 
 
 def block_events(block: Block) -> Iterator[EventRecord]:

@@ -14,9 +14,18 @@ from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
 from trailboss.state import tree
-from trailboss.state.commitment import EMPTY_ROOTS, LAYOUTS, Roots, build_roots, next_roots, state_root
-from trailboss.state.keys import STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_address, storage_key, timer_height, timer_id
+from trailboss.state.commitment import (
+    EMPTY_ROOTS,
+    Roots,
+    build_roots,
+    count_keys,
+    iterate_values,
+    next_roots,
+    state_root,
+)
+from trailboss.state.keys import STORAGE_BYTE, TIMERS, storage_address, storage_key, timer_height, timer_id
 from trailboss.state.slots import SlotIndex, decode_slot
+from trailboss.state.view import StoreView, Trail
 
 BEFORE_GENESIS: Final = -1
 """Height of a store that holds no block yet."""
@@ -45,10 +54,12 @@ class Undo(Struct, frozen=True, gc=False):
 class BlockStore(ABC):
     """Committed state, a block at a time.
 
+    One thread uses a store. What it has published in views, other threads read meanwhile.
+
     Invariant: ``_recent`` holds the trees before each of the last blocks of the undo journal, in the same order.
     """
 
-    __slots__ = ("_height", "_recent", "_roots", "_slots", "_state_root")
+    __slots__ = ("_height", "_recent", "_roots", "_slots", "_state_root", "_trail")
 
     def __init__(self) -> None:
         self._height = BEFORE_GENESIS
@@ -56,6 +67,8 @@ class BlockStore(ABC):
         self._state_root = state_root(EMPTY_ROOTS)
         self._slots = SlotIndex()
         self._recent: deque[Roots] = deque(maxlen=KEPT_ROOTS)
+        # The present point, for views; None until there is one.
+        self._trail: Trail | None = None
 
     @property
     def height(self) -> int:
@@ -106,9 +119,16 @@ class BlockStore(ABC):
         """Return the scannable slot names of an actor, ascending; live, not for keeping."""
         return self._slots.names(address)
 
-    def count(self, namespace: bytes) -> int:
-        """Return how many keys a namespace holds."""
-        return tree.count(self._roots[namespace])
+    def count(self, namespace: bytes, bound: bytes | None = None) -> int:
+        """Return how many keys a namespace holds.
+
+        Args:
+            namespace: One of the committed namespaces.
+            bound: Full key of the namespace, or the beginning of one: only the keys below it; None for all.
+
+        Complexity: O(log n).
+        """
+        return count_keys(self._roots, namespace, bound)
 
     def iterate(
         self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
@@ -123,15 +143,24 @@ class BlockStore(ABC):
         Raises:
             InvariantError: If the tree names a key that has no value.
         """
-        start = b"" if lower is None else lower[1:]
-        # A bound in a later namespace ends nothing in this one.
-        end = upper[1:] if upper is not None and upper.startswith(namespace) else None
-        for key, _ in tree.iterate(self._roots[namespace], LAYOUTS[namespace], start, end):
-            full_key = namespace + key
-            value = self.read(full_key)
-            if value is None:
-                raise InvariantError(f"state key {full_key.hex()} is in the tree and has no value")
-            yield full_key, value
+        return iterate_values(self._roots, self.read, namespace, lower, upper)
+
+    def view(self) -> StoreView:
+        """Return the present state for other threads to read, whatever becomes of the store.
+
+        Complexity: O(1). From the first view on, going back reads the values that it replaces.
+        """
+        if self._trail is None:
+            self._trail = Trail()
+        return StoreView(self, self._trail, self._height, self._state_root, self._roots)
+
+    def read_shared(self, key: bytes) -> bytes | None:
+        """Return the value that a full key has now, as `read` does, but from any thread: for `StoreView`."""
+        return self.read(key)
+
+    def timer_height_shared(self, identity: bytes) -> Height | None:
+        """Return the height at which a timer is due now, as `timer_height` does, but from any thread."""
+        return self.timer_height(identity)
 
     def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
         """Commit one block and return the new state root. A block without changes costs next to nothing.
@@ -151,6 +180,7 @@ class BlockStore(ABC):
             root = state_root(roots)
             before = {key: self.read(key) for key in changes}
             slots = _slot_changes(changes, before)
+            self._announce(before, height)
             self._put(Undo(height, self._state_root, before), changes)
             self._change_slots(slots)
             self._recent.append(self._roots)
@@ -180,7 +210,11 @@ class BlockStore(ABC):
         roots = self._roots_before(len(undone), restored)
         if state_root(roots) != root:
             raise InvariantError(f"going back to block {height} gives another state root than it had")
-        slots = _slot_changes(restored, {key: self.read(key) for key in restored if key[0] == STORAGE_BYTE})
+        concerned = restored if self._trail is not None else [key for key in restored if key[0] == STORAGE_BYTE]
+        before = {key: self.read(key) for key in concerned}
+        slots = _slot_changes(restored, before)
+        if height < self._height:
+            self._announce(before, height)
         self._take_back(height, Undo(height + 1, root, restored))
         self._change_slots(slots)
         for _ in range(min(len(undone), len(self._recent))):
@@ -225,6 +259,11 @@ class BlockStore(ABC):
             return self._recent[-blocks]
         return next_roots(self._roots, restored)
 
+    def _announce(self, before: Mapping[bytes, bytes | None], height: int) -> None:
+        """Tell the views what is about to change; see `Trail.announce`. Nothing is changed before this."""
+        if self._trail is not None:
+            self._trail = self._trail.announce(before, height)
+
     def _change_slots(self, slots: "_SlotMoves") -> None:
         for address, name in slots.added:
             self._slots.add(address, name)
@@ -250,11 +289,3 @@ def _slot_changes(changes: Mapping[bytes, bytes | None], before: Mapping[bytes, 
         [(storage_address(key), decode_slot(new)[0]) for key, new, old in slots if old is None and new is not None],
         [(storage_address(key), decode_slot(old)[0]) for key, new, old in slots if new is None and old is not None],
     )
-
-
-def timer_moves(changes: Mapping[bytes, bytes | None]) -> dict[bytes, Height | None]:
-    """Return the height of every timer that ``changes`` sets, by id, and None for every other one that it deletes."""
-    timers = [(key, value) for key, value in changes.items() if key[0] == TIMERS_BYTE]
-    moves: dict[bytes, Height | None] = {timer_id(key): None for key, value in timers if value is None}
-    moves.update((timer_id(key), timer_height(key)) for key, value in timers if value is not None)
-    return moves

@@ -4,7 +4,7 @@
 the order of ``keys.KEY_WIDTHS``. A leaf commits to sha256 of its value.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import chain, islice
 from types import MappingProxyType
@@ -60,6 +60,50 @@ def build_roots(values: Iterable[tuple[bytes, bytes]]) -> Roots:
     for first in remaining:
         roots = _apply(roots, chain((first,), islice(remaining, BUILD_BATCH - 1)))
     return roots
+
+
+def count_keys(roots: Roots, namespace: bytes, bound: bytes | None = None) -> int:
+    """Return how many keys a namespace holds.
+
+    Args:
+        roots: The trees.
+        namespace: One of the committed namespaces.
+        bound: Full key of the namespace, or the beginning of one: only the keys below it; None for all.
+
+    Complexity: O(depth).
+    """
+    root = roots[namespace]
+    return tree.count(root) if bound is None else tree.count_below(root, bound[1:], LAYOUTS[namespace])
+
+
+def iterate_values(
+    roots: Roots,
+    read: Callable[[bytes], bytes | None],
+    namespace: bytes,
+    lower: bytes | None = None,
+    upper: bytes | None = None,
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield full keys and values of a namespace, ascending by key.
+
+    Args:
+        roots: The trees.
+        read: Returns the value of a full key; from the state that the trees belong to.
+        namespace: One of the committed namespaces.
+        lower: Least full key of the namespace, or the beginning of one; None for the first.
+        upper: Full key that ends the range and is not in it, or the beginning of one; None for no end.
+
+    Raises:
+        InvariantError: If a tree names a key that has no value.
+    """
+    start = b"" if lower is None else lower[1:]
+    # A bound in a later namespace ends nothing in this one.
+    end = upper[1:] if upper is not None and upper.startswith(namespace) else None
+    for key, _ in tree.iterate(roots[namespace], LAYOUTS[namespace], start, end):
+        full_key = namespace + key
+        value = read(full_key)
+        if value is None:
+            raise InvariantError(f"state key {full_key.hex()} is in the tree and has no value")
+        yield full_key, value
 
 
 def _apply(roots: Roots, changes: Iterable[tuple[bytes, bytes | None]]) -> Roots:

@@ -101,6 +101,18 @@ def timer_range(first: Height, last: Height) -> tuple[bytes, bytes]:
     return TIMERS + first.to_bytes(8, "big"), upper
 
 
+def timer_moves(changes: Mapping[bytes, bytes | None]) -> dict[bytes, Height | None]:
+    """Return the height of every timer that ``changes`` sets, by id, and None for every other one that it deletes.
+
+    Args:
+        changes: Value by full key, None to delete.
+    """
+    timers = [(key, value) for key, value in changes.items() if key[0] == TIMERS_BYTE]
+    moves: dict[bytes, Height | None] = {timer_id(key): None for key, value in timers if value is None}
+    moves.update((timer_id(key), timer_height(key)) for key, value in timers if value is not None)
+    return moves
+
+
 def config_key(name: bytes) -> bytes:
     """Return the key of a named configuration or of a named piece of scheduler state."""
     return CONFIGURATIONS + sha256(name).digest()

@@ -23,8 +23,9 @@ from trailboss.state.keys import (
     storage_address,
 )
 from trailboss.state.slots import decode_slot
+from trailboss.state.view import StoreView
 
-__all__ = ["BEFORE_GENESIS", "KEPT_ROOTS", "KeyValue", "MemoryStore", "Store"]
+__all__ = ["BEFORE_GENESIS", "KEPT_ROOTS", "KeyValue", "MemoryStore", "ReadableStore", "Store"]
 
 
 class KeyValue(Protocol):
@@ -39,8 +40,8 @@ class KeyValue(Protocol):
         ...
 
 
-class Store(KeyValue, Protocol):
-    """Committed state that grows by blocks and goes back by height."""
+class ReadableStore(KeyValue, Protocol):
+    """Committed state as it stands after a block, for reading: a store's, or a view's of it."""
 
     @property
     def height(self) -> int:
@@ -57,6 +58,29 @@ class Store(KeyValue, Protocol):
         """The tree of each namespace."""
         ...
 
+    def iterate(
+        self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Yield full keys and values of a namespace in order; see `BlockStore.iterate`."""
+        ...
+
+    def count(self, namespace: bytes, bound: bytes | None = None) -> int:
+        """Return how many keys a namespace holds, or how many below a bound; see `BlockStore.count`."""
+        ...
+
+    def timer_height(self, identity: bytes) -> Height | None:
+        """Return the height at which a committed timer is due, or None if there is none of that id."""
+        ...
+
+
+class Store(ReadableStore, Protocol):
+    """Committed state that grows by blocks and goes back by height."""
+
+    @property
+    def floor(self) -> int:
+        """Lowest height that the store can go back to; ``BEFORE_GENESIS`` for all the way."""
+        ...
+
     def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
         """Commit the next block and return the new state root; see `BlockStore.commit`."""
         ...
@@ -65,18 +89,8 @@ class Store(KeyValue, Protocol):
         """Go back to the state after the block of ``height``; see `BlockStore.revert`."""
         ...
 
-    def iterate(
-        self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield full keys and values of a namespace in order; see `BlockStore.iterate`."""
-        ...
-
-    def count(self, namespace: bytes) -> int:
-        """Return how many keys a namespace holds."""
-        ...
-
-    def timer_height(self, identity: bytes) -> Height | None:
-        """Return the height at which a committed timer is due, or None if there is none of that id."""
+    def view(self) -> StoreView:
+        """Return the present state for other threads to read; see `BlockStore.view`."""
         ...
 
     def check_invariants(self) -> None:
@@ -100,8 +114,13 @@ class MemoryStore(BlockStore):
         self._timers: dict[bytes, bytes] = {}  # by timer id
         self._journal: list[Undo] = []
 
+    @property
+    def floor(self) -> int:
+        """Lowest height that the store can go back to: that of the copy, if it is one."""
+        return self._first
+
     @classmethod
-    def copy_of(cls, store: Store, changes: Mapping[bytes, bytes | None]) -> Self:
+    def copy_of(cls, store: ReadableStore, changes: Mapping[bytes, bytes | None]) -> Self:
         """Return a store in memory that stands at the height of another one. It goes no further back than that.
 
         Args:

@@ -62,7 +62,7 @@ class TimerQueue:
     timers are placed and cancelled as transactions commit; then the source commits the same changes. If it does not,
     or goes back, `rewind` follows.
 
-    Adding and removing: `place`, `cancel`.
+    Adding, removing and moving: `place`, `cancel`, `move`.
     The clock: `advance`, `rewind`, `now`.
     Walking: `due`, `ids_at`, `next_due_height`.
     Looking up: `height_of`, `tier`, `statistics`, `check_invariants`.
@@ -146,12 +146,7 @@ class TimerQueue:
             raise InvariantError(
                 f"timer {timer_id.hex()} is placed at height {height}, but it already waits at {waits_at}"
             )
-        if (height, timer_id) < self._frontier:
-            self._near.add(height, sequence, timer_id)
-            return
-        self._changed[timer_id] = (height, sequence)
-        if self._far is not None:
-            self._far = min(self._far, height)
+        self._add(height, sequence, timer_id)
 
     def cancel(self, timer_id: bytes) -> int | None:
         """Take a timer out, for whatever reason it leaves; return its height, or None if it is not there.
@@ -169,6 +164,26 @@ class TimerQueue:
                 self._far = None
         self._changed[timer_id] = None
         return height
+
+    def move(self, height: int, sequence: int, timer_id: bytes) -> None:
+        """Give a timer another height, which the source commits with the present block.
+
+        Decision: D-69
+        Complexity: That of `cancel` and of `place`.
+
+        Args:
+            height: Block height at which it is due, not below the present one: there it is due at once.
+            sequence: Its place in the order of insertion, which stays.
+            timer_id: Its id.
+
+        Raises:
+            InvariantError: If the height is past, or the timer is not there.
+        """
+        if height < self._now:
+            raise InvariantError(f"timer {timer_id.hex()} is moved to height {height}, but the clock is at {self._now}")
+        if self.cancel(timer_id) is None:
+            raise InvariantError(f"timer {timer_id.hex()} is moved to height {height}, but it does not wait anywhere")
+        self._add(height, sequence, timer_id)
 
     def height_of(self, timer_id: bytes) -> int | None:
         """Return the height of a timer, or None if it is not there.
@@ -334,6 +349,14 @@ class TimerQueue:
                 self._near.add(height, sequence, timer_id)
         self._frontier, self._far = frontier, far
 
+    def _add(self, height: int, sequence: int, timer_id: bytes) -> None:
+        if (height, timer_id) < self._frontier:
+            self._near.add(height, sequence, timer_id)
+            return
+        self._changed[timer_id] = (height, sequence)
+        if self._far is not None:
+            self._far = min(self._far, height)
+
     def _placed_beyond(self) -> Iterator[tuple[int, int, bytes]]:
         """Yield the timers that the present block has placed beyond the frontier."""
         for timer_id, entry in self._changed.items():
@@ -341,9 +364,9 @@ class TimerQueue:
                 yield *entry, timer_id
 
     def _committed_beyond(self, height: int) -> Iterator[tuple[int, int, bytes]]:
-        """Yield committed timers beyond the frontier, from a height on, but for those the present block removed."""
+        """Yield committed timers beyond the frontier, from a height on, but for those the present block has changed."""
         for entry in self._source.scan(*max(self._frontier, (height, b""))):
-            if self._changed.get(entry[2], entry) is not None:
+            if entry[2] not in self._changed:
                 yield entry
 
     def _differences(self) -> Iterator[str]:

@@ -5,10 +5,8 @@ from typing import Protocol
 
 from trailboss.model.timers import decode_timer
 from trailboss.primitives.units import U64_MAX
-from trailboss.state import tree
-from trailboss.state.commitment import LAYOUTS
 from trailboss.state.keys import TIMERS, timer_key
-from trailboss.state.store import Store
+from trailboss.state.store import ReadableStore
 
 
 class TimerSource(Protocol):
@@ -41,7 +39,7 @@ class StoredTimers:
 
     __slots__ = ("_store",)
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ReadableStore) -> None:
         self._store = store
 
     def scan(self, height: int, timer_id: bytes = b"") -> Iterator[tuple[int, int, bytes]]:
@@ -57,7 +55,7 @@ class StoredTimers:
         """Return how many timers are due below a height. Complexity: O(log n), from the counts in the tree."""
         if height > U64_MAX:
             return self._store.count(TIMERS)
-        return tree.count_below(self._store.roots[TIMERS], height.to_bytes(8, "big"), LAYOUTS[TIMERS])
+        return self._store.count(TIMERS, timer_key(height, b""))
 
     def height_of(self, timer_id: bytes) -> int | None:
         """Return the height of a timer, or None if there is none of that id. Complexity: one look-up of the store."""

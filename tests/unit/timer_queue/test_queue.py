@@ -127,6 +127,21 @@ def test_placement_is_refused_when_the_height_has_come_or_the_timer_is_there(hei
     blocks.advance(2)
 
 
+def test_move_is_refused_when_the_height_is_past_or_the_timer_is_not_there() -> None:
+    """Likewise; the present height is not past, and what is moved there is due."""
+    blocks = blocks_with(60)
+    blocks.advance(9)
+    words = f"^timer {name(0).hex()} is moved to height 8, but the clock is at 9$"
+    with pytest.raises(InvariantError, match=words):
+        blocks.queue.move(8, 0, name(0))
+    words = f"^timer {name(1).hex()} is moved to height 12, but it does not wait anywhere$"
+    with pytest.raises(InvariantError, match=words):
+        blocks.queue.move(12, 1, name(1))
+    assert blocks.queue.height_of(name(0)) == 60
+    blocks.queue.move(9, 0, name(0))
+    assert (blocks.due(), blocks.queue.next_height_to_come()) == ([0], None)
+
+
 @pytest.mark.parametrize(
     ("heights", "expected"),
     [((), None), ((60, 50), 50), ((60, 17, 9, 11), 9), ((60, 9, 3, 2), 2), ((U64_MAX,), U64_MAX)],

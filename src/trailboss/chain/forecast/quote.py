@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from trailboss.chain.chain import Chain
 from trailboss.chain.forecast.chances import Chance, Offer, chance_within, why_not
 from trailboss.chain.forecast.recent import BLOCKS, recent_blocks
+from trailboss.chain.reader import ChainReader
 from trailboss.chain.views import lane_cap, lane_gas_limit
 from trailboss.execution.fairness import read_totals
 from trailboss.execution.timer_checks import gas_limit_bounds
@@ -111,7 +111,7 @@ class Quote:
 
 
 def quote_timer(
-    chain: Chain,
+    chain: ChainReader,
     height: int,
     gas_limit: int,
     tip: int | None = None,
@@ -290,7 +290,7 @@ def _full_blocks(rules: Rules, max_fee: int) -> int:
 # How likely it runs
 
 
-def _weight(chain: Chain, rules: Rules, actor: bytes | None) -> int:
+def _weight(chain: ChainReader, rules: Rules, actor: bytes | None) -> int:
     """Return W(actor) as of now; 0 under FIFO. Spec: CIP-1v3 §8."""
     account = None if actor is None else chain.account(Address(actor))
     if actor is not None and (account is None or not account.code_hash):
@@ -305,7 +305,7 @@ def _weight(chain: Chain, rules: Rules, actor: bytes | None) -> int:
 # What is ahead
 
 
-def _backlogs(chain: Chain, rules: Rules, height: int, *, in_lane: bool) -> tuple[Backlog, Backlog]:
+def _backlogs(chain: ChainReader, rules: Rules, height: int, *, in_lane: bool) -> tuple[Backlog, Backlog]:
     """Return what is due and has not run, and what is due at or before a height."""
     source = StoredTimers(chain.store)
     lane_cycles, cap = rules.params.timers.lane_cycles_per_block, lane_cap(rules)
@@ -335,7 +335,7 @@ class _Sum:
         return Backlog(timers, self.counted, self.over_cap, self.gas, -(-self.gas // lane_cycles))
 
 
-def _notes(chain: Chain, rules: Rules, in_lane: bool, tip: int | None, actor: bytes | None) -> Iterator[str]:
+def _notes(chain: ChainReader, rules: Rules, in_lane: bool, tip: int | None, actor: bytes | None) -> Iterator[str]:
     """Yield what the numbers do not say."""
     begins = rules.params.lane.activation_height
     if rules.lane is None and in_lane:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from trailboss.chain.chain import Chain
+from trailboss.chain.reader import ChainReader
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -31,7 +31,7 @@ class RecentBlock:
     cell_basefee: int
 
 
-def recent_blocks(chain: Chain, count: int) -> list[RecentBlock]:
+def recent_blocks(chain: ChainReader, count: int) -> list[RecentBlock]:
     """Return the last blocks, oldest first; all but genesis if the chain has fewer.
 
     A block without a decision record had no timer due and a lane basefee at rest: it has that of the block after it.

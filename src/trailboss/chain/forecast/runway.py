@@ -1,13 +1,14 @@
 """`runway_of`: how many fires a purse still pays for, and in which block it runs dry."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import Final
 
-from trailboss.chain.chain import Chain
 from trailboss.chain.forecast.purse import Loop, walk_purse
 from trailboss.chain.forecast.recent import BLOCKS, RecentBlock, recent_blocks
+from trailboss.chain.reader import ChainReader
 from trailboss.chain.views import lane_cap, lane_gas_limit
 from trailboss.execution.globalbox.records import is_executing
 from trailboss.fees.settlement import offered_tip
@@ -123,7 +124,15 @@ class Runway:
     notes: tuple[str, ...]
 
 
-def runway_of(chain: Chain, payer: bytes, *, blocks: int = BLOCKS) -> Runway:
+def runway_of(
+    chain: ChainReader,
+    payer: bytes,
+    *,
+    blocks: int = BLOCKS,
+    most: int = TIMERS_MAX,
+    timers: Iterable[bytes] | None = None,
+    recent: Sequence[RecentBlock] | None = None,
+) -> Runway:
     """Say how many fires a payer's purse still pays for, if everything goes on as it has, and when it runs dry.
 
     The payer's live timers are the first fires, each at its height, or in the next block if it is due. Beyond them,
@@ -150,10 +159,10 @@ def runway_of(chain: Chain, payer: bytes, *, blocks: int = BLOCKS) -> Runway:
     that anybody schedules by a transaction, of a full lane that makes timers late, nor of the lane's prices before its
     activation.
 
-    Complexity: the state has no index by payer, so all live timers are walked until ``TIMERS_MAX`` of this payer are
-    found; only records that hold the payer's address are decoded. At 1,000,000 timers that is a few seconds: a question
-    for people, not for every block. Besides O(recent fires), O(timers of the payer) for each of the 64 steps of a
-    bisection, and O(log timers) for each fire that the last pre-charges alone would pay for.
+    Complexity: the state has no index by payer, so unless they are given all live timers are walked until
+    ``most`` of this payer are found: a few seconds at 1,000,000 timers. Besides O(recent fires), O(timers of the
+    payer) for each of the 64 steps of a bisection, and O(log timers) for each fire that the last pre-charges alone
+    would pay for.
 
     Spec: CIP-5 §6.3, CIP-1v3 §3
     Decision: D-14, D-16
@@ -162,15 +171,19 @@ def runway_of(chain: Chain, payer: bytes, *, blocks: int = BLOCKS) -> Runway:
         chain: The chain; nothing of it changes.
         payer: Whose purse, 20 bytes; one without an account holds nothing.
         blocks: How many recent blocks to go by.
+        most: Most timers that are looked at, the lowest heights first; ``TIMERS_MAX`` at most.
+        timers: Ids of the live timers that the payer pays for, by height and insertion, if somebody knows them.
+        recent: What `recent_blocks` gives for so many blocks, if somebody has them: for several payers at once.
 
     Raises:
         Rejection: ``INVALID_DATA`` for an address of another width, ``INVALID_INPUT`` for a number of blocks outside
             ``1..=BLOCKS_MAX``.
     """
     payer, rules, balance = Address(payer), chain.rules(), chain.balance(Address(payer))
-    recent = recent_blocks(chain, blocks)
-    timers, has_more = _live_timers(chain, payer)
-    ready = [timer for timer in timers if _can_fire(rules, timer)]
+    recent = recent_blocks(chain, blocks) if recent is None else recent
+    known = _walked(chain, payer) if timers is None else filter(None, map(chain.timer, timers))
+    found, has_more = _live_timers(payer, known, min(most, TIMERS_MAX))
+    ready = [timer for timer in found if _can_fire(rules, timer)]
     actors = _paid_actors(rules, payer, recent, ready)
     by_address: dict[bytes, PaidActor] = {actor.actor: actor for actor in actors}
     steps = _steps(rules, ready, by_address)
@@ -180,39 +193,35 @@ def runway_of(chain: Chain, payer: bytes, *, blocks: int = BLOCKS) -> Runway:
         payer=payer,
         height=chain.height,
         balance=balance,
-        timers=len(timers),
+        timers=len(found),
         has_more=has_more,
-        stuck=len(timers) - len(ready),
+        stuck=len(found) - len(ready),
         first_block=recent[0].block.height if recent else rules.height,
         last_block=chain.height,
         actors=tuple(actors),
         reaches=tuple(_reach(rules, balance, going, case, in_turn=in_turn) for case in _cases(rules, recent)),
-        notes=tuple(_notes(rules, timers, actors, has_more=has_more)),
+        notes=tuple(_notes(rules, found, actors, has_more=has_more)),
     )
 
 
 # What goes on
 
 
-def _live_timers(chain: Chain, payer: Address) -> tuple[list[Timer], bool]:
-    """Return the payer's live timers by height and insertion, and whether there are more than are looked at."""
-    found: list[Timer] = []
+def _live_timers(payer: Address, timers: Iterable[Timer], most: int) -> tuple[list[Timer], bool]:
+    """Return those of some timers that the payer has yet to pay for, and whether there are more than are looked at."""
+    paid = (timer for timer in timers if timer.fee_payer == payer and not is_executing(timer))
+    found = list(islice(paid, most))
+    has_more = next(paid, None) is not None
+    return sorted(found, key=lambda timer: (timer.height, timer.sequence)), has_more
+
+
+def _walked(chain: ChainReader, payer: Address) -> Iterator[Timer]:
+    """Yield the live timers whose records hold an address."""
     octets_of_payer = bytes(payer)
     for _, octets in chain.store.iterate(TIMERS):
         # To search the bytes takes a tenth of the time that decoding them takes.
-        if octets_of_payer not in octets:
-            continue
-        timer = decode_timer(octets)
-        if timer.fee_payer != payer or is_executing(timer):
-            continue
-        if len(found) == TIMERS_MAX:
-            return _in_order(found), True
-        found.append(timer)
-    return _in_order(found), False
-
-
-def _in_order(timers: list[Timer]) -> list[Timer]:
-    return sorted(timers, key=lambda timer: (timer.height, timer.sequence))
+        if octets_of_payer in octets:
+            yield decode_timer(octets)
 
 
 def _first_block(rules: Rules, timer: Timer) -> int:
@@ -377,7 +386,7 @@ def _notes(rules: Rules, timers: Sequence[Timer], actors: Sequence[PaidActor], *
     if rules.lane is None and begins:
         yield f"the timer lane begins at height {begins}: its prices are not in these numbers"
     if has_more:
-        yield f"it pays for more than {TIMERS_MAX} timers: those of the lowest heights are counted"
+        yield f"it pays for more than {len(timers)} timers: those of the lowest heights are counted"
     unseen = sum(actor.is_worst_case for actor in actors)
     if unseen:
         yield f"no fire of {unseen} of its actors was seen: their timers are counted once, at all that they may use"

@@ -4,12 +4,15 @@ from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
 from trailboss.chain.chain import Chain
-from trailboss.chain.history import History, MemoryShelf
+from trailboss.chain.history import BlockSequence, History
+from trailboss.chain.reader import ChainReader
+from trailboss.chain.shelves import MemoryShelf
 from trailboss.governance.apply import VALUE_WIDTH
 from trailboss.governance.rules import system_slot_key
 from trailboss.model.blocks import Block
 from trailboss.state.slots import encode_slot
 from trailboss.state.store import MemoryStore
+from trailboss.vm.native import NativeEngine
 
 
 class Fork(Chain):
@@ -19,13 +22,14 @@ class Fork(Chain):
     building further blocks on it is no matter. The fork itself cannot go back below where it began.
     """
 
-    def __init__(self, original: Chain, governed: Mapping[bytes, int] | None = None) -> None:
+    def __init__(self, original: ChainReader, governed: Mapping[bytes, int] | None = None) -> None:
         """Copy a chain as it stands.
 
         Complexity: O(state), in time and in memory.
 
         Args:
-            original: Stays as it is. The engine is shared, since all that it keeps is compiled code.
+            original: Stays as it is. The engine of a chain is shared, since all that it keeps is compiled code; a view
+                has none, for it may be another thread's, and gets one of its own.
             governed: Parameters that differ, by key of SetGovParam: as if set already, though no block did it.
         """
         changes: dict[bytes, bytes | None] = {
@@ -36,10 +40,14 @@ class Fork(Chain):
         interval_ms = original.params.governance.block_interval_ms
         blocks = History(_ForkShelf(original.blocks), interval_ms, height=original.height)
         self._disk = None
-        self._begin(original.genesis, original.params, original.engine, store, blocks)
+        self._shares_engine = isinstance(original, Chain)
+        engine = original.engine if isinstance(original, Chain) else NativeEngine(original.params)
+        self._begin(original.genesis, original.params, engine, store, blocks)
 
     def close(self) -> None:
-        """Do nothing: the engine is the original's."""
+        """Release what the engine holds, unless it is the original's."""
+        if not self._shares_engine:
+            self.engine.close()
 
 
 class _ForkShelf:
@@ -47,7 +55,7 @@ class _ForkShelf:
 
     __slots__ = ("_above", "_first", "_original")
 
-    def __init__(self, original: History) -> None:
+    def __init__(self, original: BlockSequence) -> None:
         self._original = original
         self._first = original.height
         self._above = MemoryShelf()

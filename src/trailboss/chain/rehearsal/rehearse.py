@@ -6,10 +6,11 @@ Decision: D-13, D-34
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
-from trailboss.chain.chain import Chain
+from trailboss.chain.reader import ChainReader
 from trailboss.chain.rehearsal.fork import Fork
 from trailboss.chain.rehearsal.run import (
     CANCELLED,
@@ -144,7 +145,7 @@ class ActivationRehearsal:
 
 
 def rehearse_activation(
-    chain: Chain, height: int, blocks: int = REHEARSED_BLOCKS, on_block: OnBlock | None = None
+    chain: ChainReader, height: int, blocks: int = REHEARSED_BLOCKS, on_block: OnBlock | None = None
 ) -> ActivationRehearsal:
     """Play the activation of the timer lane through on a copy of a chain, and tell what becomes of each timer.
 
@@ -170,29 +171,30 @@ def rehearse_activation(
     # RUN
     lane = _run(chain, height, last, on_block)
     fifo = _run(chain, None, last, on_block)
-    # What each of them comes to
-    in_lane, in_fifo = _fates(lane, known, last), _fates(fifo, known, last)
-    timers = [_rehearsed(lane, timer, fate, in_fifo.get(timer.timer_id)) for timer, fate in in_lane.values()]
-    timers.sort(key=_gravity)
-    rules = lane.fork.rules()
-    later = sum(_is_over_cap(rules, timer) for timer in lane.fork.timers(last + 1))
-    totals = _totals(fate for _, fate in in_lane.values())
-    return ActivationRehearsal(
-        from_height=chain.height,
-        activation_height=height,
-        last_height=last,
-        max_cycles_per_fire=lane_cap(rules),
-        clamps_gas_limit=bool(rules.params.lane.clamps_gas_limit),
-        lane=totals,
-        fifo=_totals(fate for _, fate in in_fifo.values()),
-        basefees=tuple(_changes(height, lane.basefees)),
-        stranded_later=later,
-        advice=tuple(_advice(timers, rules, totals, later)),
-        timers=tuple(timers),
-    )
+    with closing(lane.fork), closing(fifo.fork):
+        # What each of them comes to
+        in_lane, in_fifo = _fates(lane, known, last), _fates(fifo, known, last)
+        timers = [_rehearsed(lane, timer, fate, in_fifo.get(timer.timer_id)) for timer, fate in in_lane.values()]
+        timers.sort(key=_gravity)
+        rules = lane.fork.rules()
+        later = sum(_is_over_cap(rules, timer) for timer in lane.fork.timers(last + 1))
+        totals = _totals(fate for _, fate in in_lane.values())
+        return ActivationRehearsal(
+            from_height=chain.height,
+            activation_height=height,
+            last_height=last,
+            max_cycles_per_fire=lane_cap(rules),
+            clamps_gas_limit=bool(rules.params.lane.clamps_gas_limit),
+            lane=totals,
+            fifo=_totals(fate for _, fate in in_fifo.values()),
+            basefees=tuple(_changes(height, lane.basefees)),
+            stranded_later=later,
+            advice=tuple(_advice(timers, rules, totals, later)),
+            timers=tuple(timers),
+        )
 
 
-def _check(chain: Chain, height: int, blocks: int) -> None:
+def _check(chain: ChainReader, height: int, blocks: int) -> None:
     rules = chain.rules()
     is_voted = chain.genesis.mechanism != LANE and height == rules.params.lane.activation_height
     if not (is_voted and height >= rules.height):
@@ -206,7 +208,7 @@ def _check(chain: Chain, height: int, blocks: int) -> None:
         raise Rejection(RejectionReason.INVALID_DATA, what, blocks=blocks)
 
 
-def _run(chain: Chain, activation_height: int | None, last: int, on_block: OnBlock | None) -> RehearsalRun:
+def _run(chain: ChainReader, activation_height: int | None, last: int, on_block: OnBlock | None) -> RehearsalRun:
     run = RehearsalRun(Fork(chain, {ACTIVATION: activation_height or 0}), activation_height)
     run.advance(last, on_block)
     return run

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain as chained
+from itertools import dropwhile, takewhile
 from typing import Any, Final
 
-from trailboss.chain.chain import Chain
+from trailboss.chain.reader import ChainReader
 from trailboss.chain.telling.bids import AskedBid, bids_words
 from trailboss.chain.telling.fires import FireWay, fire_ways, waits_words
 from trailboss.chain.telling.outlook import outlook
 from trailboss.chain.telling.stories import story
-from trailboss.chain.telling.waiting import Wait, Waiter, find_bids, find_waiting, waiting_words
-from trailboss.chain.views import Event, block_events, event_view
+from trailboss.chain.telling.waiting import Wait, Waiter, find_bids, find_waiting, waiting_heights, waiting_words
+from trailboss.chain.views import Event, block_events, event_view, events_of
 from trailboss.execution.agents import BUDGET_SPENT
 from trailboss.model import events as names
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
@@ -92,18 +94,45 @@ def _is_end(step: LifeStep) -> bool:
     return step.event.name in names.TIMER_ENDINGS
 
 
-def explain_timer(chain: Chain, timer_id: bytes) -> TimerLife:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierEvents:
+    """What the blocks before the one that scheduled a timer come to.
+
+    Attributes:
+        scheduled: Timers that they scheduled.
+        agent: Gas bidding agent that its actor set last, 20 bytes; empty for none.
+    """
+
+    scheduled: int = 0
+    agent: bytes = b""
+
+
+def explain_timer(
+    chain: ChainReader,
+    timer_id: bytes,
+    blocks: Iterable[int] | None = None,
+    earlier: EarlierEvents | None = None,
+) -> TimerLife:
     """Tell a timer's life.
 
-    Complexity: O(blocks that hold something) since it was scheduled for a live timer, since genesis for another; and
-    the last 1,000 blocks in which it waited in the timer lane or in the auction.
+    Complexity: O(blocks that hold something) since it was scheduled for a live timer, since genesis for another, or
+    only the blocks that hold its events if they are given; and the last 1,000 blocks in which it waited in the timer
+    lane or in the auction. Of an ended timer that waited there, the blocks before it are searched unless what they
+    come to is given too.
+
+    Args:
+        chain: Where.
+        timer_id: 32 bytes.
+        blocks: Heights of the blocks that hold its events, if somebody knows them; others among them do no harm.
+        earlier: What came before the block that scheduled it, if somebody knows.
 
     Raises:
         Rejection: ``NOT_FOUND`` if no block of this chain ever scheduled it.
     """
     timer = chain.timer(timer_id)
     course = _Course(timer_id)
-    for block in chain.blocks.eventful(0 if timer is None else timer.schedule_block):
+    first = 0 if timer is None else timer.schedule_block
+    for block in chain.blocks.eventful(first) if blocks is None else _blocks_of(chain, timer_id, blocks, first):
         course.follow(block)
     if not course.steps:
         raise Rejection(
@@ -112,7 +141,13 @@ def explain_timer(chain: Chain, timer_id: bytes) -> TimerLife:
             timer_id=timer_id.hex(),
         )
     last = chain.height if course.state == LIVE else course.ended_at - 1
-    waiter = course.waiter(timer)
+    if blocks is None or timer is not None:
+        # All blocks that count have been followed.
+        earlier = EarlierEvents()
+    elif earlier is None:
+        waited = waiting_heights(chain.rules(), course.height, last)
+        earlier = _find_earlier(chain, course) if waited else EarlierEvents()
+    waiter = course.waiter(timer, earlier)
     waiting = find_waiting(chain, waiter, last)
     following = "" if timer is None else outlook(chain, timer)
     fires = fire_ways(step.event for step in course.steps)
@@ -128,6 +163,34 @@ def explain_timer(chain: Chain, timer_id: bytes) -> TimerLife:
     )
 
 
+def _blocks_of(chain: ChainReader, timer_id: bytes, heights: Iterable[int], first: int) -> Iterator[Block]:
+    """Yield the blocks that hold a timer's events, and the one that activates the lane if it comes later.
+
+    Args:
+        chain: Where.
+        timer_id: 32 bytes.
+        heights: Of blocks that may hold them, all of those that do among them.
+        first: Lowest height to look at.
+    """
+    rules = chain.rules()
+    activation = () if rules.lane is None else (rules.params.lane.activation_height,)
+    wanted = sorted({*heights, *activation})
+    blocks = (chain.blocks[height] for height in wanted if first <= height <= chain.height)
+    return dropwhile(lambda block: all(record.timer_id != timer_id for record in block_events(block)), blocks)
+
+
+def _find_earlier(chain: ChainReader, course: "_Course") -> EarlierEvents:
+    """Search the blocks before the one that scheduled a timer."""
+    scheduled, agent, owner = 0, b"", course.owner
+    before = takewhile(lambda block: block.height < course.steps[0].block_height, chain.blocks.eventful())
+    for record in chained.from_iterable(map(block_events, before)):
+        if record.name == names.TIMER_SCHEDULED:
+            scheduled += 1
+        elif record.name == names.AGENT_SET and record.emitter == owner:
+            agent = _agent_of(record)
+    return EarlierEvents(scheduled=scheduled, agent=agent)
+
+
 class _Course:
     """A timer's events as they are come upon, and what its waiting follows from.
 
@@ -135,16 +198,20 @@ class _Course:
         steps: Its life so far.
         state: ``live``, or how it ended.
         ended_at: Block in which it ended; 0 while it is live.
+        height: At which it is due, once it is scheduled.
+        owner: Its actor, 20 bytes, likewise.
     """
 
     def __init__(self, timer_id: bytes) -> None:
         self.steps: list[LifeStep] = []
         self.state = LIVE
         self.ended_at = 0
+        self.height = 0
+        self.owner = b""
         self._timer_id = timer_id
         self._agents: dict[bytes, bytes] = {}
         self._scheduled = 0
-        self._asked_until = 0
+        self._fell_back_at: int | None = None
         self._expiries: list[tuple[int, int]] = []
 
     def follow(self, block: Block) -> None:
@@ -168,17 +235,27 @@ class _Course:
             for record in receipt.events:
                 self._hear(record, block, receipt)
 
-    def waiter(self, timer: Timer | None) -> Waiter:
-        """Return what its waiting follows from; a live timer's own record knows it best."""
+    def waiter(self, timer: Timer | None, earlier: EarlierEvents) -> Waiter:
+        """Return what its waiting follows from; a live timer's own record knows it best.
+
+        Args:
+            timer: Its record, if it is live.
+            earlier: What came before the first block that was followed.
+        """
         facts = self.steps[0].event.data
         frozen = (facts["max_fee_per_cycle"], facts["max_priority_fee_per_cycle"]) if _is_frozen(facts) else None
-        asked_until = self._asked_until
+        asked_until = 0
+        if self._fell_back_at is not None:
+            # From that block on it offers what the default agent does.
+            asked_until = self._fell_back_at - 1
+        elif frozen is None and self._agents.get(self.owner, earlier.agent):
+            asked_until = U64_MAX
         if timer is not None and timer.fees == ASK_AGENT:
             asked_until = U64_MAX
         return Waiter(
             timer_id=self._timer_id,
-            height=facts["height"],
-            sequence=self._scheduled if timer is None else timer.sequence,
+            height=self.height,
+            sequence=earlier.scheduled + self._scheduled if timer is None else timer.sequence,
             schedule_block=self.steps[0].block_height,
             gas_limit=facts["gas_limit"],
             frozen=frozen,
@@ -192,7 +269,7 @@ class _Course:
         elif record.name == names.TIMER_SCHEDULED and not self.steps:
             self._scheduled += 1
         elif record.name == names.AGENT_SET and not self.steps:
-            self._agents[record.emitter] = event_view(record, block.height).data["agent"]
+            self._agents[record.emitter] = _agent_of(record)
 
     def _add(self, record: EventRecord, block: Block, receipt: ReceiptRecord | None) -> None:
         event = event_view(record, block.height)
@@ -204,14 +281,14 @@ class _Course:
             case names.TIMER_SCHEDULED:
                 # In Globalbox the id of a timer that has been forgotten can be that of another.
                 self.state = LIVE
+                self.height, self.owner = facts["height"], record.emitter
                 self._expiries.append((block.height, facts["expires_at"]))
-                if self._agents.get(record.emitter) and not _is_frozen(facts):
-                    self._asked_until = U64_MAX
+            case names.TIMER_MOVED:
+                self.height = facts["height"]
             case names.TIMER_EXTENDED | names.TIMER_EXTENDED_BY_GOVERNANCE:
                 self._expiries.append((block.height, facts["expires_at"]))
             case names.AGENT_FALLBACK if facts["reason"] != BUDGET_SPENT:
-                # From this block on it offers what the default agent does.
-                self._asked_until = block.height - 1
+                self._fell_back_at = block.height
 
 
 def _first_fire(block: Block) -> int:
@@ -222,13 +299,16 @@ def _first_fire(block: Block) -> int:
     return next((at for at, origin in enumerate(origins) if origin is not Origin.TRANSACTION), len(origins))
 
 
+def _agent_of(record: EventRecord) -> bytes:
+    """Return the agent that an event ``agent.set`` names; empty for none."""
+    return bytes(event_view(record, 0).data["agent"])
+
+
 def _is_frozen(facts: dict[str, Any]) -> bool:
     return "max_fee_per_cycle" in facts
 
 
-def events_since(chain: Chain, since: int = 0, name: str | None = None) -> Iterator[Event]:
+def events_since(chain: ChainReader, since: int = 0, name: str | None = None) -> Iterator[Event]:
     """Yield events from block ``since`` on, inclusive, oldest first; with a name only those."""
     for block in chain.blocks.eventful(since):
-        for record in block_events(block):
-            if name is None or record.name == name:
-                yield event_view(record, block.height)
+        yield from events_of(block, name)

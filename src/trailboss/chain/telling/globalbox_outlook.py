@@ -5,8 +5,8 @@ Spec: CIP-5old §8.3, CIP-5old §10
 
 from collections.abc import Sequence
 
-from trailboss.chain.chain import Chain
 from trailboss.chain.globalbox_views import MailboxView
+from trailboss.chain.reader import ChainReader
 from trailboss.chain.telling.mechanism_stories import key_words
 from trailboss.execution.globalbox.records import is_executing
 from trailboss.fees.settlement import Prices, max_cost
@@ -18,7 +18,7 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cycles, Price, format_cby
 
 
-def globalbox_outlook(chain: Chain, timer: Timer, terms: GlobalboxTerms) -> str:
+def globalbox_outlook(chain: ChainReader, timer: Timer, terms: GlobalboxTerms) -> str:
     """Return what comes next for a live timer of Globalbox, in words.
 
     Complexity: O(live timers) if a fire of it is queued, for its place; O(entries of the mailbox) if one is there.
@@ -49,7 +49,7 @@ def _in_mailbox(rules: Rules, timer: Timer, entries: Sequence[MailboxView]) -> s
     )
 
 
-def _in_queue(chain: Chain, rules: Rules, timer: Timer, fire: QueuedFire) -> str:
+def _in_queue(chain: ChainReader, rules: Rules, timer: Timer, fire: QueuedFire) -> str:
     views, box = chain.globalbox(), rules.params.globalbox
     own = next(view for view in views if view.timer_id == timer.timer_id)
     blocks = max(-(-own.place // box.max_fires_per_block), own.ahead_of_target // box.max_fires_per_target + 1)
@@ -62,7 +62,7 @@ def _in_queue(chain: Chain, rules: Rules, timer: Timer, fire: QueuedFire) -> str
     )
 
 
-def _to_come(chain: Chain, rules: Rules, timer: Timer, terms: GlobalboxTerms) -> str:
+def _to_come(chain: ChainReader, rules: Rules, timer: Timer, terms: GlobalboxTerms) -> str:
     if timer.expires_at < rules.height:
         return f"is removed as expired: it could fire up to height {timer.expires_at}"
     if terms.kind is Trigger.STATE_WATCH:
@@ -75,7 +75,7 @@ def _to_come(chain: Chain, rules: Rules, timer: Timer, terms: GlobalboxTerms) ->
     return "is due and enters Globalbox in a later block: one block takes only so many"
 
 
-def _money_words(chain: Chain, rules: Rules, timer: Timer, terms: GlobalboxTerms) -> str:
+def _money_words(chain: ChainReader, rules: Rules, timer: Timer, terms: GlobalboxTerms) -> str:
     bid, gas_limit = (terms.bid, timer.gas_limit) if terms.fire is None else (terms.fire.bid, terms.fire.gas_limit)
     cycle_basefee, cell_basefee = rules.timer_basefees()
     prices = Prices(cycle_basefee, cell_basefee, cycle_tip=Price(bid_of(bid) >> FRACTION_BITS))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from trailboss.chain.chain import Chain
+from trailboss.chain.reader import ChainReader
 from trailboss.chain.telling.globalbox_outlook import globalbox_outlook
 from trailboss.chain.views import lane_cap, lane_gas_limit
 from trailboss.fees.settlement import Prices, max_cost, offered_tip
@@ -22,7 +22,7 @@ class _Money:
     words: str
 
 
-def outlook(chain: Chain, timer: Timer) -> str:
+def outlook(chain: ChainReader, timer: Timer) -> str:
     """Return what comes next for a live timer, in words."""
     rules, terms = chain.rules(), timer.terms
     if isinstance(terms, GlobalboxTerms):
@@ -41,7 +41,7 @@ def outlook(chain: Chain, timer: Timer) -> str:
     return f"fires at height {when} as things stand: {money.words}{waits}"
 
 
-def _in_lane(chain: Chain, rules: Rules, timer: Timer, when: int) -> str:
+def _in_lane(chain: ChainReader, rules: Rules, timer: Timer, when: int) -> str:
     """Return what comes next under the lane, which may begin only later. Spec: CIP-1v3 §3."""
     cap, gas_limit = lane_cap(rules), lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)
     basefee, previous_tip = rules.lane_basefee(), 0 if rules.lane is None else rules.lane.previous_tip
@@ -69,7 +69,7 @@ def _in_lane(chain: Chain, rules: Rules, timer: Timer, when: int) -> str:
     return f"competes at height {when} with {offer}, as things stand: {price}, {money.words}"
 
 
-def _in_auction(chain: Chain, rules: Rules, timer: Timer, when: int) -> str:
+def _in_auction(chain: ChainReader, rules: Rules, timer: Timer, when: int) -> str:
     """Return what comes next under the auction, in which nothing expires. Spec: CIP-1v1 §3. Decision: D-57, D-60."""
     cycle_basefee, cell_basefee = rules.timer_basefees()
     standing = timer.frozen_fees()
@@ -89,7 +89,7 @@ def _in_auction(chain: Chain, rules: Rules, timer: Timer, when: int) -> str:
     return f"competes at height {when} with {offer}, as things stand: {money.words}{late}"
 
 
-def _money(chain: Chain, timer: Timer, gas_limit: int, prices: Prices, besides: str = "") -> _Money:
+def _money(chain: ChainReader, timer: Timer, gas_limit: int, prices: Prices, besides: str = "") -> _Money:
     cost = max_cost(Cycles(gas_limit), chain.rules().timer.max_cells_per_fire, prices)
     balance = chain.balance(timer.fee_payer)
     holds = f"{Address(timer.fee_payer)} holds {format_cby(balance)} CBY"

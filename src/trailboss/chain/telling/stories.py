@@ -47,9 +47,8 @@ def story(name: str, facts: dict[str, Any], block: Block, receipt: ReceiptRecord
             )
         case names.TIMER_DEFERRED:
             return f"due at {facts['height']}, deferred ({facts['reason']}): {_deferral(facts)}"
-        case names.TIMER_EXTENDED | names.TIMER_EXTENDED_BY_GOVERNANCE:
-            by = "governance" if name == names.TIMER_EXTENDED_BY_GOVERNANCE else "its actor"
-            return f"extended by {by}: may now fire up to height {facts['expires_at']}"
+        case names.TIMER_EXTENDED | names.TIMER_EXTENDED_BY_GOVERNANCE | names.TIMER_MOVED:
+            return _shift(name, facts)
         case names.TIMER_CANCELLED | names.TIMER_CANCELLED_BY_GOVERNANCE:
             return _cancellation(name, facts)
         case names.TIMER_EXPIRED:
@@ -82,6 +81,14 @@ def _scheduling(facts: dict[str, Any], receipt: ReceiptRecord | None) -> str:
         f"scheduled by {_who(receipt)} {when}: {calls} with at most {facts['gas_limit']:,} cycles, paid by "
         f"{Address(facts['fee_payer'])}, {last}"
     )
+
+
+def _shift(name: str, facts: dict[str, Any]) -> str:
+    """Return how a timer's height, or its last one, has moved."""
+    if name == names.TIMER_MOVED:
+        return f"moved from height {facts['from_height']} to {facts['height']}, as only a development chain does"
+    by = "governance" if name == names.TIMER_EXTENDED_BY_GOVERNANCE else "its actor"
+    return f"extended by {by}: may now fire up to height {facts['expires_at']}"
 
 
 def _fire(facts: dict[str, Any], block: Block, receipt: ReceiptRecord | None) -> str:

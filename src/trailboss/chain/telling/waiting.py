@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from trailboss.chain.chain import Chain
+from trailboss.chain.reader import ChainReader
 from trailboss.chain.telling.bids import AskedBid, bid_in
 from trailboss.chain.telling.lane_view import decimal_text
 from trailboss.chain.telling.spans import heights_words, span_words
@@ -119,19 +119,16 @@ class Waiting:
     waits: tuple[Wait, ...]
 
 
-def find_waiting(chain: Chain, waiter: Waiter, last: int) -> Waiting:
+def find_waiting(chain: ChainReader, waiter: Waiter, last: int) -> Waiting:
     """Return the blocks of the lane or of the auction in which a due timer waited, up to a height.
 
     Complexity: O(blocks gone through), at most ``BLOCKS_MAX``.
     """
     rules = chain.rules()
-    if rules.lane is None and rules.auction is None:
+    heights = waiting_heights(rules, waiter.height, last)
+    if not heights:
         return Waiting(0, ())
-    begin = waiter.height if rules.lane is None else max(waiter.height, rules.params.lane.activation_height)
-    blocks = max(0, last - begin + 1)
-    if not blocks:
-        return Waiting(0, ())
-    first = max(begin, last - BLOCKS_MAX + 1)
+    first = max(heights.start, last - BLOCKS_MAX + 1)
     gas_limit, bidder = lane_gas_limit(rules, waiter.gas_limit, waiter.schedule_block), _Bidder(waiter)
     waits = []
     for block in islice(chain.blocks.since(first), last - first + 1):
@@ -142,10 +139,17 @@ def find_waiting(chain: Chain, waiter: Waiter, last: int) -> Waiting:
             waits.append(bidder.wait(block, record))
         else:
             waits.append(_wait(waiter, gas_limit, block.height, record))
-    return Waiting(blocks, tuple(waits))
+    return Waiting(len(heights), tuple(waits))
 
 
-def find_bids(chain: Chain, waiter: Waiter, last: int) -> tuple[AskedBid, ...]:
+def waiting_heights(rules: Rules, due: int, last: int) -> range:
+    """Return the heights at which a timer due at one waits in the lane or in the auction, up to the last of them."""
+    if rules.lane is None:
+        return range(due, last + 1) if rules.auction is not None else range(0)
+    return range(max(due, rules.params.lane.activation_height), last + 1)
+
+
+def find_bids(chain: ChainReader, waiter: Waiter, last: int) -> tuple[AskedBid, ...]:
     """Return what a timer of the auction bid up to a height, each time that its agent was asked.
 
     Complexity: O(blocks gone through), at most ``BLOCKS_MAX``, and none where there is no auction.

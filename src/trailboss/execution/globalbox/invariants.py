@@ -11,10 +11,10 @@ from trailboss.model.timers import Timer
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.state.keys import ENDED_NUMBERS, FIRE_NUMBERS, MAILBOX, mailbox_key, mailbox_major
-from trailboss.state.store import Store
+from trailboss.state.store import ReadableStore
 
 
-def check_globalbox(store: Store, timers: Iterable[Timer], addresses: Iterable[bytes], escrow: int) -> None:
+def check_globalbox(store: ReadableStore, timers: Iterable[Timer], addresses: Iterable[bytes], escrow: int) -> None:
     """Check the running numbers, the counts by target, the mailbox and the ended timers against all records.
 
     Args:
@@ -37,7 +37,7 @@ def check_globalbox(store: Store, timers: Iterable[Timer], addresses: Iterable[b
     _check_ended(store, live, state)
 
 
-def _check_entries(store: Store, state: GlobalboxState) -> list[MailboxEntry]:
+def _check_entries(store: ReadableStore, state: GlobalboxState) -> list[MailboxEntry]:
     """Check that the mailbox holds exactly ``first..next``, and no delivery twice; return what it holds."""
     numbered = list(_numbered(store, FIRE_NUMBERS, 2 * FIRE_NUMBERS))
     _check_numbers("fires in the mailbox", numbered, state.first, state.next)
@@ -67,7 +67,7 @@ def _check_timers(timers: list[Timer], entries: list[MailboxEntry], state: Globa
         raise InvariantError(f"Globalbox counts {state.queued} fires and {queued} timers have one there")
 
 
-def _check_targets(store: Store, timers: list[Timer], addresses: Iterable[bytes]) -> None:
+def _check_targets(store: ReadableStore, timers: list[Timer], addresses: Iterable[bytes]) -> None:
     counts = Counter(timer.target for timer in timers)
     for address in addresses:
         counted = timers_of_target(store.read, address)
@@ -77,7 +77,7 @@ def _check_targets(store: Store, timers: list[Timer], addresses: Iterable[bytes]
         raise InvariantError(f"target {Address(min(counts))} has timers and no account")
 
 
-def _check_ended(store: Store, timers: list[Timer], state: GlobalboxState) -> None:
+def _check_ended(store: ReadableStore, timers: list[Timer], state: GlobalboxState) -> None:
     numbered = list(_numbered(store, ENDED_NUMBERS, FIRE_NUMBERS))
     _check_numbers("ended timers", numbered, state.first_ended, state.next_ended)
     live, before = {timer.timer_id for timer in timers}, 0
@@ -93,7 +93,7 @@ def _check_ended(store: Store, timers: list[Timer], state: GlobalboxState) -> No
         before = ended.ended_at
 
 
-def _numbered(store: Store, least: int, end: int) -> Iterator[tuple[int, bytes]]:
+def _numbered(store: ReadableStore, least: int, end: int) -> Iterator[tuple[int, bytes]]:
     """Yield number and value of the keys of a range of numbers in the mailbox's namespace, ascending."""
     upper = mailbox_key(end) if end < 2 * FIRE_NUMBERS else None
     for key, octets in store.iterate(MAILBOX, mailbox_key(least), upper):

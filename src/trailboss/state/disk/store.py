@@ -19,7 +19,7 @@ from msgspec import Struct
 from trailboss.primitives.errors import InvariantError, StorageError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Height
-from trailboss.state.block_store import BlockStore, Undo, timer_moves
+from trailboss.state.block_store import BlockStore, Undo
 from trailboss.state.commitment import state_root
 from trailboss.state.disk import files
 from trailboss.state.disk.directory import ChainDirectory
@@ -39,6 +39,8 @@ from trailboss.state.disk.tables import (
     height_key,
     key_height,
 )
+from trailboss.state.keys import timer_moves
+from trailboss.state.view import StoreView
 
 
 class StoreSettings(Struct, frozen=True):
@@ -174,6 +176,30 @@ class DiskStore(BlockStore):
         if height is not _UNKNOWN:
             return height
         stored = self._tables.get(TIMER_HEIGHTS, identity)
+        return None if stored is None else Height(key_height(stored))
+
+    def view(self) -> StoreView:
+        """Return the present state for other threads to read; see `BlockStore.view`.
+
+        Raises:
+            StorageError: If the store is closed or has failed.
+        """
+        self._directory.check_writable()
+        self._tables.share()
+        return super().view()
+
+    def read_shared(self, key: bytes) -> bytes | None:
+        """Return the value that a full key has now, as `read` does, but from any thread: for `StoreView`."""
+        # A value leaves the pending ones only when the tables have it, and other threads see that they do.
+        value = self._pending.get(key, _UNKNOWN)
+        return self._tables.get_shared(STATE, key) if value is _UNKNOWN else value
+
+    def timer_height_shared(self, identity: bytes) -> Height | None:
+        """Return the height at which a timer is due now, as `timer_height` does, but from any thread."""
+        height = self._pending_timers.get(identity, _UNKNOWN)
+        if height is not _UNKNOWN:
+            return height
+        stored = self._tables.get_shared(TIMER_HEIGHTS, identity)
         return None if stored is None else Height(key_height(stored))
 
     def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import lmdb
 from lmdb.verify import VerifyError, verify
 
-from trailboss.primitives.errors import StorageError
+from trailboss.primitives.errors import InvariantError, StorageError
 from trailboss.state.disk.files import RESTORE
 from trailboss.state.disk.journal import DamagedRecord, with_checksum, without_checksum
 
@@ -29,8 +30,10 @@ NAMES: Final = (META, STATE, TIMER_HEIGHTS, JOURNAL, BLOCKS)
 
 if TYPE_CHECKING:
     Transaction = lmdb.Transaction[bytes]
+    Cursor = lmdb.Cursor[bytes]
 else:
     Transaction = lmdb.Transaction
+    Cursor = lmdb.Cursor
 Result = TypeVar("Result")
 
 _HEIGHT_WIDTH: Final = 8
@@ -99,7 +102,12 @@ def check_structure(path: Path) -> None:
 
 
 class Tables:
-    """The tables of one chain, open. One thread; reads see the last transaction.
+    """The tables of one chain, open. One thread owns them; its reads see the last transaction.
+
+    Once they are shared, other threads may call `get_shared`, `record_from` and `record_to`. All of these read within
+    one transaction, one thread at a time, and never wait for a write: LMDB leaves the pages of the last state alone
+    while the next one is written, so the readers' transaction is begun anew after each write, when nothing writes, and
+    never while one is under way. Hence it is never older than LMDB allows without a lock file of its own.
 
     Attributes:
         path: Their file.
@@ -119,13 +127,15 @@ class Tables:
         """
         self.path = path
         self._reader: Transaction | None = None
+        self._shared: Transaction | None = None
+        self._sharing = Lock()
         self._is_open = True
         size = path.stat().st_size if path.exists() else 0
         while map_size < 2 * size:
             map_size *= 2
         self._map_size = map_size
         with self._explained():
-            # No lock file of LMDB's own: the directory's lock admits one store, and one thread uses it.
+            # No lock file of LMDB's own: the directory's lock admits one store, and one thread of it writes.
             self._environment = lmdb.open(
                 bytes(path),
                 map_size=map_size,
@@ -165,6 +175,26 @@ class Tables:
         except lmdb.Error as error:
             raise self._failure(error) from error
 
+    def share(self) -> None:
+        """Let other threads read from now on. Doing it again changes nothing."""
+        if self._shared is None:
+            self._share_anew()
+
+    def get_shared(self, table: bytes, key: bytes) -> bytes | None:
+        """Return what is stored under a key, or None; for any thread, once the tables are shared.
+
+        Raises:
+            InvariantError: If they are not.
+        """
+        with self._sharing:
+            if self._shared is None:
+                raise InvariantError("the tables are read from another thread, and have not been shared")
+            # As in `get`, a context manager would double the price.
+            try:
+                return self._shared.get(key, db=self._handles[table])
+            except lmdb.Error as error:
+                raise self._failure(error) from error
+
     def get_record(self, table: bytes, key: bytes) -> bytes | None:
         """Return the record under a key, its checksum verified, or None.
 
@@ -190,15 +220,13 @@ class Tables:
 
     def record_from(self, table: bytes, key: bytes) -> tuple[bytes, bytes] | None:
         """Return key and record of the first one at or after ``key``, its checksum verified, or None."""
-        with self._explained():
-            cursor = self._reading().cursor(db=self._handles[table])
+        with self._looking(table) as cursor:
             found = cursor.item() if cursor.set_range(key) else None
         return None if found is None else (found[0], self._content(table, *found))
 
     def record_to(self, table: bytes, key: bytes) -> tuple[bytes, bytes] | None:
         """Return key and record of the last one at or before ``key``, its checksum verified, or None."""
-        with self._explained():
-            cursor = self._reading().cursor(db=self._handles[table])
+        with self._looking(table) as cursor:
             there = cursor.set_range(key)
             if not there:
                 there = cursor.last()
@@ -221,7 +249,10 @@ class Tables:
             self._end_reading()
             try:
                 with self._environment.begin(write=True) as transaction:
-                    return action(transaction)
+                    result = action(transaction)
+                if self._shared is not None:
+                    self._share_anew()
+                return result
             except lmdb.MapFullError:
                 self._grow()
             except lmdb.Error as error:
@@ -260,8 +291,11 @@ class Tables:
     def close(self) -> None:
         """Close the file."""
         self._end_reading()
-        self._is_open = False
-        self._environment.close()
+        with self._sharing:
+            # The transaction stays, ended: whoever reads in it is told that the chain is closed.
+            self._end_sharing()
+            self._is_open = False
+            self._environment.close()
 
     def _reading(self) -> Transaction:
         if self._reader is None:
@@ -273,10 +307,34 @@ class Tables:
             self._reader.abort()
             self._reader = None
 
+    def _share_anew(self) -> None:
+        """Let the other threads see the last transaction. Nothing may be writing."""
+        with self._sharing, self._explained():
+            self._end_sharing()
+            self._shared = self._environment.begin()
+
+    def _end_sharing(self) -> None:
+        if self._shared is not None:
+            self._shared.abort()
+
+    @contextmanager
+    def _looking(self, table: bytes) -> Iterator[Cursor]:
+        """Give a cursor for one look."""
+        with self._explained():
+            if self._shared is None:
+                yield self._reading().cursor(db=self._handles[table])
+            else:
+                with self._sharing, self._shared.cursor(db=self._handles[table]) as cursor:
+                    yield cursor
+
     def _grow(self) -> None:
         self._map_size *= 2
-        with self._explained():
+        with self._sharing, self._explained():
+            # The map may move, so nobody may be reading.
+            self._end_sharing()
             self._environment.set_mapsize(self._map_size)
+            if self._shared is not None:
+                self._shared = self._environment.begin()
 
     def _content(self, table: bytes, key: bytes, stored: bytes) -> bytes:
         try:

@@ -1,0 +1,36 @@
+"""Bytes, numbers and what actors say, as people read them."""
+
+from typing import Final
+
+SHORT_DIGITS: Final = 8
+"""Digits that a shortened id has at least: what of it is shown can be typed back in."""
+TEXT_MAX: Final = 100
+"""Characters of free text that is shown."""
+COMMON_TEXT: Final = frozenset(map(chr, range(0x20, 0x7F)))
+
+
+def words(octets: bytes) -> str:
+    """Return bytes as people read them: the text if they are printable text, else 0x and the digits."""
+    text = octets.decode("ascii", errors="replace")
+    return text if octets and COMMON_TEXT.issuperset(text) else f"0x{octets.hex()}"
+
+
+def visible(text: str) -> str:
+    """Return a text in which what a terminal would obey is written as an escape: actors choose what they say."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
+
+
+def counted(count: int, word: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "fire"), counted(2_000, "fire")
+    ('1 fire', '2,000 fires')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def clipped(text: str) -> str:
+    """Return a text cut to what a table has room for."""
+    return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"

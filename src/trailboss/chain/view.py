@@ -1,0 +1,45 @@
+"""`ChainView`: a chain as one block left it, for any thread, while the chain goes on."""
+
+from trailboss.chain.history import PublishedBlocks
+from trailboss.chain.reader import ChainReader
+from trailboss.execution.genesis import Genesis
+from trailboss.mechanisms.registry import Succession
+from trailboss.params import ChainParams
+from trailboss.state.view import StoreView
+
+
+class ChainView(ChainReader):
+    """A chain as one block left it: what `Chain.publish` returns.
+
+    Any thread may read it, several at once, and all that it tells is of one height. The chain goes on meanwhile and
+    waits for nobody. Of a chain that has gone back below its height, a view still has the state, and of the blocks
+    those that the chain has kept and its head; for the others it raises `ViewGoneError`.
+
+    Decision: D-74
+    """
+
+    store: StoreView
+    blocks: PublishedBlocks
+
+    def __init__(
+        self,
+        genesis: Genesis,
+        params: ChainParams,
+        mechanisms: Succession,
+        store: StoreView,
+        blocks: PublishedBlocks,
+    ) -> None:
+        """Look at a chain; `Chain.publish` is the way.
+
+        Args:
+            genesis: What it started from.
+            params: Its parameters before governance.
+            mechanisms: Of the chain, by name and policy; none of them has ever selected anything.
+            store: Its state.
+            blocks: Its blocks up to the same height.
+        """
+        self.genesis = genesis
+        self.params = params
+        self.store = store
+        self.blocks = blocks
+        self._mechanisms = mechanisms

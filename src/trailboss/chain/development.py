@@ -1,22 +1,39 @@
-"""What development chains start from: ten funded accounts and a deployer, with keys that everybody knows."""
+"""What development chains start from, accounts with keys that everybody knows, and what interferes with their timers.
+
+Decision: D-69
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from trailboss.chain.reader import ChainReader
 from trailboss.crypto.digest import domain_digest
 from trailboss.crypto.signing import address_of
 from trailboss.execution.genesis import Genesis
+from trailboss.mechanisms.base import Phase
+from trailboss.model.timers import Timer
+from trailboss.model.transactions import CancelTimer, MoveTimer
+from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 
 CHAIN_ID: Final = 1
 ACCOUNT_COUNT: Final = 10
+"""Accounts that are funded unless told otherwise."""
+ACCOUNTS_MAX: Final = 1_000
 ACCOUNT_BALANCE: Final = 1_000_000 * BASE_UNITS_PER_CBY
 """Base units that every account holds at genesis."""
 DEPLOYER: Final = "deployer"
 PROPOSER: Final = "proposer"
-ACCOUNT_NAMES: Final = tuple(f"account {index}" for index in range(ACCOUNT_COUNT))
+
+
+def account_name(index: int) -> str:
+    """Return the name of a numbered account, 0 to 999."""
+    return f"account {index}"
+
+
+ACCOUNT_NAMES: Final = tuple(map(account_name, range(ACCOUNT_COUNT)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +41,7 @@ class DevelopmentAccount:
     """An account whose key is known to everybody: it must never hold anything of worth.
 
     Attributes:
-        name: ``account 0`` to ``account 9``, ``deployer`` or ``proposer``.
+        name: ``account 0`` to ``account 999``, ``deployer`` or ``proposer``.
         address: Its address.
         private_key: 32 bytes.
     """
@@ -41,17 +58,27 @@ def development_account(name: str) -> DevelopmentAccount:
 
 
 def development_genesis(
-    *, preset: str = "mainnet", mechanism: str = "fifo", overrides: Mapping[str, int] | None = None
+    *,
+    preset: str = "mainnet",
+    mechanism: str = "fifo",
+    overrides: Mapping[str, int] | None = None,
+    accounts: int = ACCOUNT_COUNT,
 ) -> Genesis:
-    """Return a genesis in which the ten accounts and the deployer are funded, and the deployer may govern.
+    """Return the genesis of a development chain: its accounts and the deployer are funded, and the deployer may govern.
 
     Args:
         preset: Parameter preset.
         mechanism: Scheduling mechanism.
         overrides: Parameters that differ from the preset, by dotted path.
+        accounts: How many numbered accounts are funded, from ``account 0`` on.
+
+    Raises:
+        ConfigurationError: Unless that is within 1..=``ACCOUNTS_MAX``.
     """
+    if type(accounts) is not int or not 1 <= accounts <= ACCOUNTS_MAX:
+        raise ConfigurationError(f"accounts = {accounts!r} must be an integer within 1..={ACCOUNTS_MAX}")
     deployer = development_account(DEPLOYER).address
-    funded = [*(development_account(name).address for name in ACCOUNT_NAMES), deployer]
+    funded = [*(development_account(account_name(index)).address for index in range(accounts)), deployer]
     return Genesis(
         chain_id=CHAIN_ID,
         preset=preset,
@@ -60,4 +87,59 @@ def development_genesis(
         system_deployers=(deployer,),
         accounts=dict.fromkeys(funded, ACCOUNT_BALANCE),
         overrides=dict(overrides or {}),
+        development=True,
     )
+
+
+def draft_hold(chain: ChainReader, timer_id: bytes, until: int | None = None) -> MoveTimer:
+    """Return the instruction that holds a timer back.
+
+    Args:
+        chain: Whose timer it is.
+        timer_id: Of a live timer.
+        until: Height at which it is due instead; None for the last one at which it may fire.
+
+    Raises:
+        Rejection: ``NOT_FOUND`` if no such timer is live.
+    """
+    timer = _live_timer(chain, timer_id)
+    return MoveTimer(timer_id, timer.expires_at if until is None else until)
+
+
+def draft_force(chain: ChainReader, timer_id: bytes) -> MoveTimer:
+    """Return the instruction that makes a timer due as early as can be, if it stands in the next block.
+
+    It is due in that block then; where a block's timers run before its transactions, in the one after it.
+
+    Args:
+        chain: Whose timer it is.
+        timer_id: Of a live timer.
+
+    Raises:
+        Rejection: ``NOT_FOUND`` if no such timer is live.
+    """
+    _live_timer(chain, timer_id)
+    runs_before = chain.mechanism.policy.phase is Phase.BEFORE_TRANSACTIONS
+    return MoveTimer(timer_id, chain.height + 1 + runs_before)
+
+
+def draft_drop(chain: ChainReader, timer_id: bytes) -> CancelTimer:
+    """Return the instruction that takes a timer away without running it.
+
+    Args:
+        chain: Whose timer it is.
+        timer_id: Of a live timer.
+
+    Raises:
+        Rejection: ``NOT_FOUND`` if no such timer is live.
+    """
+    _live_timer(chain, timer_id)
+    return CancelTimer(timer_id)
+
+
+def _live_timer(chain: ChainReader, timer_id: bytes) -> Timer:
+    timer = chain.timer(timer_id)
+    if timer is None:
+        shown = timer_id.hex()
+        raise Rejection(RejectionReason.NOT_FOUND, f"there is no live timer 0x{shown}", timer_id=shown)
+    return timer

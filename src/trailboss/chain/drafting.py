@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from trailboss.chain.chain import Chain
+from trailboss.chain.reader import ChainReader
 from trailboss.chain.views import Receipt, receipt_view, refusal_view
 from trailboss.crypto.digest import keccak256
 from trailboss.crypto.signing import address_of
@@ -50,7 +51,7 @@ DEFAULT_TERMS: Final = Terms()
 
 
 def draft_transaction(
-    chain: Chain, instruction: Instruction, private_key: bytes, *, terms: Terms = DEFAULT_TERMS, waiting: int = 0
+    chain: ChainReader, instruction: Instruction, private_key: bytes, *, terms: Terms = DEFAULT_TERMS, waiting: int = 0
 ) -> Transaction:
     """Return an instruction as a signed transaction that the chain's next block can hold.
 
@@ -64,9 +65,26 @@ def draft_transaction(
     Raises:
         Rejection: ``OVERFLOW`` or ``INVALID_DATA`` for what has no encoding, such as an amount of more than 64 bits.
     """
+    unsigned = draft_unsigned(chain, instruction, address_of(private_key), terms=terms, waiting=waiting)
+    return sign_transaction(unsigned, private_key)
+
+
+def draft_unsigned(
+    chain: ChainReader, instruction: Instruction, sender: Address, *, terms: Terms = DEFAULT_TERMS, waiting: int = 0
+) -> Transaction:
+    """Return an instruction as a transaction that only a development chain takes as it is. Decision: D-69.
+
+    Args:
+        chain: Whose id, basefees and nonce it takes.
+        instruction: What to do.
+        sender: Who pays.
+        terms: Limits and fee caps.
+        waiting: Transactions of the same sender that come before it and are in no block yet.
+    """
     cycle_basefee, cell_basefee = chain.rules().user_basefees()
-    account = chain.account(address_of(private_key))
-    transaction = Transaction(
+    account = chain.account(sender)
+    return Transaction(
+        sender=sender,
         chain_id=chain.genesis.chain_id,
         nonce=(0 if account is None else account.nonce) + waiting,
         instruction=instruction,
@@ -77,7 +95,6 @@ def draft_transaction(
         max_priority_fee_per_cycle=terms.max_priority_fee_per_cycle,
         max_priority_fee_per_cell=terms.max_priority_fee_per_cell,
     )
-    return sign_transaction(transaction, private_key)
 
 
 def draft_deployment(
@@ -96,7 +113,7 @@ def draft_deployment(
     return instruction, derive_actor_address(deployer, salt, keccak256(code))
 
 
-def deployment_of(chain: Chain, address: bytes) -> Receipt:
+def deployment_of(chain: ChainReader, address: bytes) -> Receipt:
     """Return the receipt of the transaction that deployed an actor.
 
     Complexity: O(blocks that hold something) up to that one.

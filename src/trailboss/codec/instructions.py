@@ -1,7 +1,8 @@
-"""The records that the transaction codec reads and writes: a transaction and its twelve instructions.
+"""The records that the transaction codec reads and writes: a transaction and its instructions.
 
-They stand here because a codec builds them; everyone above imports them from `trailboss.model.transactions`. Field
-order is wire order for instructions. Widths are those of the public codec and are checked when a record is encoded.
+Twelve are the public protocol's, and two are for development chains alone. They stand here because a codec builds them;
+everyone above imports them from `trailboss.model.transactions`. Field order is wire order for instructions. Widths are
+those of the public codec and are checked when a record is encoded.
 
 Source: spec/cowboy-facts.md §7, §8; bytes pinned against the public codec, version 0.6.0.
 """
@@ -228,6 +229,32 @@ class SetGovParam(Struct, frozen=True):
     value: bytes
 
 
+class SetBalance(Struct, frozen=True):
+    """Set the balance of an account, and the supply with it; on a development chain. Decision: D-69.
+
+    Attributes:
+        account: Whose; the account is made if it is not there.
+        amount: What it holds afterwards, base units; unsigned, 128 bits.
+    """
+
+    name: ClassVar[str] = "SetBalance"
+    account: Address
+    amount: int
+
+
+class MoveTimer(Struct, frozen=True):
+    """Give anybody's timer another height; on a development chain. Decision: D-69.
+
+    Attributes:
+        timer_id: Its id. The wire allows any length; a timer's is 32 bytes.
+        height: Where it is due afterwards; unsigned, 64 bits.
+    """
+
+    name: ClassVar[str] = "MoveTimer"
+    timer_id: bytes
+    height: int
+
+
 Instruction = (
     CreateAccount
     | Transfer
@@ -241,6 +268,8 @@ Instruction = (
     | ExtendTimer
     | UpdateLaneFeeMultipliers
     | SetGovParam
+    | SetBalance
+    | MoveTimer
 )
 """Any instruction that this chain executes."""
 

@@ -164,8 +164,10 @@ SYSTEM: Final[dict[int, Form]] = {
     50: Form(records.ExtendTimer, (("timer_id", OCTETS), ("new_expires_at", U64))),
     89: Form(records.UpdateLaneFeeMultipliers, (("user", U32), ("runner", U32), ("timer", U32), ("system", U32))),
     114: Form(records.SetGovParam, (("key", OCTETS), ("value", OCTETS))),
+    240: Form(records.SetBalance, (("account", ADDRESS), ("amount", U128))),
+    241: Form(records.MoveTimer, (("timer_id", OCTETS), ("height", U64))),
 }
-"""The system instructions that this chain executes, by opcode."""
+"""The system instructions that this chain executes, by opcode; the last two on development chains alone."""
 
 ACTOR: Final[dict[int, Form]] = {
     0: Form(

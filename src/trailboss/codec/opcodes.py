@@ -77,6 +77,9 @@ SYSTEM_NAMES: Final[dict[int, str]] = {
 UNNUMBERED_SYSTEM_NAMES: Final = ("RouteInvocation",)
 """System instructions whose number is not known."""
 
+DEVELOPMENT_NAMES: Final[dict[int, str]] = {240: "SetBalance", 241: "MoveTimer"}
+"""System instructions of our own, under numbers that the public codec does not use. Decision: D-69."""
+
 ACTOR_NAMES: Final[dict[int, str]] = {0: "DeployActor", 1: "ExecuteActor"}
 LIBRARY_NAMES: Final[dict[int, str]] = {0: "PublishLibrary", 1: "RemoveLibrary"}
 

@@ -52,6 +52,7 @@ def apply_block(
     queue: TimerQueue,
     engine: Engine,
     mechanism: Mechanism,
+    signatures_checked: bool = False,
 ) -> Applied:
     """Apply a block on top of the store's state and commit it.
 
@@ -64,6 +65,7 @@ def apply_block(
         queue: Calendar queue over that state.
         engine: What runs actor code.
         mechanism: What selects due timers.
+        signatures_checked: Whether the signatures of all transactions that have any have been checked already.
 
     Raises:
         InvariantError: If the chain contradicts itself; it must not go on.
@@ -75,7 +77,7 @@ def apply_block(
     mechanism.begin(partial(committed_timers, store))
     if mechanism.policy.phase is Phase.BEFORE_TRANSACTIONS:
         deliver_timers(session, mechanism)
-    accepted, refused = _apply_transactions(session, transactions)
+    accepted, refused = _apply_transactions(session, transactions, signatures_checked)
     if mechanism.policy.phase is Phase.AFTER_TRANSACTIONS:
         deliver_timers(session, mechanism)
     _deliver_messages(session)
@@ -86,13 +88,13 @@ def apply_block(
 
 
 def _apply_transactions(
-    session: BlockSession, transactions: Iterable[Transaction]
+    session: BlockSession, transactions: Iterable[Transaction], signatures_checked: bool
 ) -> tuple[tuple[Transaction, ...], tuple[tuple[Transaction, Rejection], ...]]:
     accepted, refused = [], []
     for transaction in transactions:
         mark = session.overlay.mark()
         try:
-            apply_transaction(session, transaction)
+            apply_transaction(session, transaction, signature_checked=signatures_checked)
         except Rejection as rejection:
             if session.overlay.mark() != mark:
                 raise InvariantError(f"a refused transaction has written: {rejection}") from rejection

@@ -63,6 +63,7 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
     Decision: D-09, D-12, D-39
     """
     # CHECK
+    session.has_delivered = True
     recorder = Recorder()
     markets = open_markets(session)
     context = _lane_context(session, markets)

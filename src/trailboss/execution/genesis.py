@@ -5,6 +5,7 @@ chain_id = 1
 preset = "mainnet"
 proposer = "0x…"
 system_deployers = ["0x…"]
+development = false
 
 [accounts]
 "0x…" = 1_000_000_000_000
@@ -39,7 +40,9 @@ from trailboss.state.store import Store
 
 Kind = TypeVar("Kind", list[Any], dict[str, Any])
 ACTIVATION: Final = "lane.activation_height"
-KEYS: Final = ("chain_id", "preset", "mechanism", "proposer", "system_deployers", "accounts", "params")
+DEVELOPMENT: Final = "development"
+ENCODED_KEYS: Final = ("chain_id", "preset", "mechanism", "proposer", "system_deployers", "accounts", "params")
+KEYS: Final = (*ENCODED_KEYS, DEVELOPMENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,8 @@ class Genesis:
         system_deployers: Accounts that may send system instructions.
         accounts: Balance in base units by address; the supply is their sum.
         overrides: Parameters that differ from the preset, by dotted path.
+        development: Whether it is a development chain, which takes unsigned transactions, and two instructions that
+            set balances and move timers. Decision: D-69.
     """
 
     chain_id: int
@@ -63,6 +68,7 @@ class Genesis:
     system_deployers: tuple[Address, ...] = ()
     accounts: Mapping[Address, int] = field(default_factory=dict)
     overrides: Mapping[str, int] = field(default_factory=dict)
+    development: bool = False
 
     def params(self) -> ChainParams:
         """Return the chain's parameters; see `load_params` for what it refuses."""
@@ -80,18 +86,20 @@ class Genesis:
 
 
 def encode_genesis(genesis: Genesis) -> bytes:
-    """Return the canonical CBOR of a genesis: a map of its fields under the names that TOML has for them."""
-    return encode_canonical(
-        {
-            "chain_id": genesis.chain_id,
-            "preset": genesis.preset,
-            "mechanism": genesis.mechanism,
-            "proposer": bytes(genesis.proposer),
-            "system_deployers": [bytes(address) for address in genesis.system_deployers],
-            "accounts": {bytes(address): balance for address, balance in genesis.accounts.items()},
-            "params": dict(genesis.overrides),
-        }
-    )
+    """Return the canonical CBOR of a genesis: a map of its fields under the names that TOML has for them.
+
+    That it is a development chain is said only where it is one. Decision: D-69.
+    """
+    table: dict[str, object] = {
+        "chain_id": genesis.chain_id,
+        "preset": genesis.preset,
+        "mechanism": genesis.mechanism,
+        "proposer": bytes(genesis.proposer),
+        "system_deployers": [bytes(address) for address in genesis.system_deployers],
+        "accounts": {bytes(address): balance for address, balance in genesis.accounts.items()},
+        "params": dict(genesis.overrides),
+    }
+    return encode_canonical(table | {DEVELOPMENT: True} if genesis.development else table)
 
 
 def decode_genesis(encoded: bytes) -> Genesis:
@@ -104,8 +112,12 @@ def decode_genesis(encoded: bytes) -> Genesis:
         table = decode_canonical(encoded)
     except Rejection as rejection:
         raise ConfigurationError(f"genesis is not canonical: {rejection.what}") from None
-    if not isinstance(table, dict) or table.keys() != set(KEYS):
-        raise ConfigurationError(f"an encoded genesis is a map of exactly: {', '.join(KEYS)}")
+    if not isinstance(table, dict) or table.keys() - {DEVELOPMENT} != set(ENCODED_KEYS):
+        raise ConfigurationError(f"an encoded genesis is a map of exactly: {', '.join(ENCODED_KEYS)}")
+    if table.get(DEVELOPMENT, True) is not True:
+        raise ConfigurationError(
+            f"an encoded genesis has {DEVELOPMENT} = true or not at all, not {table[DEVELOPMENT]!r}"
+        )
     genesis = Genesis(
         chain_id=_integer("chain_id", table["chain_id"], U64_MAX),
         preset=_text("preset", table["preset"]),
@@ -119,6 +131,7 @@ def decode_genesis(encoded: bytes) -> Genesis:
             for octets, balance in _typed("accounts", table, dict, "a table").items()
         },
         overrides={_text("params", path): value for path, value in _typed("params", table, dict, "a table").items()},
+        development=DEVELOPMENT in table,
     )
     check_genesis(genesis)
     return genesis
@@ -150,6 +163,7 @@ def parse_genesis(text: str) -> Genesis:
         ),
         accounts=_balances(_typed("accounts", table, dict, "a table")),
         overrides=_typed("params", table, dict, "a table"),
+        development=_boolean(DEVELOPMENT, table.get(DEVELOPMENT, False)),
     )
     check_genesis(genesis)
     return genesis
@@ -244,6 +258,12 @@ def _typed(name: str, table: Mapping[str, Any], kind: type[Kind], wanted: str) -
 def _integer(name: str, value: Any, maximum: int) -> int:
     if type(value) is not int or not 0 <= value <= maximum:
         raise ConfigurationError(f"genesis {name} = {value!r} must be an integer within 0..={maximum}")
+    return value
+
+
+def _boolean(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigurationError(f"genesis {name} = {value!r} must be true or false")
     return value
 
 

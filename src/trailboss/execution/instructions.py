@@ -2,7 +2,7 @@
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
-from trailboss.execution import timers
+from trailboss.execution import development, timers
 from trailboss.execution.frames import CREATION_HANDLERS, run_handler
 from trailboss.execution.session import BlockContext, Scope
 from trailboss.execution.settling import Run
@@ -18,6 +18,8 @@ from trailboss.model.transactions import (
     ExtendTimer,
     FundActor,
     Instruction,
+    MoveTimer,
+    SetBalance,
     SetGovParam,
     Transfer,
     UpdateBasefeeConfig,
@@ -41,7 +43,7 @@ def intrinsic_costs(instruction: Instruction, costs: CostParams) -> tuple[Cycles
     """
     cycles, cells = 0, 0
     match instruction:
-        case Transfer() | FundActor():
+        case Transfer() | FundActor() | SetBalance():
             cycles, cells = costs.transfer, costs.transfer_cells
         case DeployActor(code=code, init_payload=payload):
             cycles, cells = costs.deploy, len(code) + len(payload or b"")
@@ -80,9 +82,11 @@ def execute_instruction(scope: Scope, instruction: Instruction, meter: Meter) ->
 
 
 def _govern(scope: Scope, instruction: Instruction) -> Run:
-    """Carry out a system instruction. Spec: CIP-5 §5.4, CIP-5 §6.4. Decision: D-34."""
+    """Carry out a system instruction. Spec: CIP-5 §5.4, CIP-5 §6.4. Decision: D-34, D-69."""
     overlay, rules = scope.session.overlay, scope.session.context.rules
     # CHECK
+    if isinstance(instruction, SetBalance | MoveTimer):
+        development.check_development(scope.session.context, instruction.name)
     governance.check_deployer(rules, scope.envelope.sender, instruction.name)
     # RUN
     match instruction:
@@ -93,6 +97,11 @@ def _govern(scope: Scope, instruction: Instruction) -> Run:
             _check_extends(scope.session.context)
             timers.extend_timer(scope, timer_id, new_expires_at, None)
             return Run()
+        case MoveTimer():
+            development.move_timer(scope, instruction)
+            return Run()
+        case SetBalance():
+            event = development.set_balance(scope, instruction)
         case UpdateTimerConfig():
             event = governance.update_timer_config(overlay, rules, instruction)
         case UpdateBasefeeConfig():

@@ -39,6 +39,7 @@ class BlockContext:
         parent_state_root: State root of the block before, 32 bytes.
         mechanism: Name of the mechanism in force, for messages.
         calls: Host calls about timers that actors have under it, by `trailboss.model.calls`.
+        is_development: Whether it is a development chain. Decision: D-69.
     """
 
     chain_id: int
@@ -52,6 +53,7 @@ class BlockContext:
     parent_state_root: bytes
     mechanism: str
     calls: frozenset[str]
+    is_development: bool = False
 
 
 class Reservation(msgspec.Struct, frozen=True, gc=False):
@@ -100,6 +102,7 @@ class BlockSession:
         timer_cycles_used: By fires so far.
         fired: All fires so far, in order.
         lane_burned: Base units that the lane basefee has burned so far.
+        has_delivered: Whether the block's deliveries have begun: what falls due in it is due from then on.
         joining: Due timers that this block has let join.
         departed: Timers that have left the queue so far, for whatever reason.
         gaps: Due timers that the block has not let join. Decision: D-51.
@@ -123,6 +126,7 @@ class BlockSession:
     timer_cycles_used: int = 0
     fired: list[Fired] = field(default_factory=list)
     lane_burned: int = 0
+    has_delivered: bool = False
     joining: Sequence[Timer] = ()
     departed: list[Timer] = field(default_factory=list)
     gaps: tuple[JoiningGap, ...] = ()
@@ -167,6 +171,11 @@ class BlockSession:
         self.queue.cancel(timer.timer_id)
         self.follower.leave(timer.timer_id)
         self.departed.append(timer)
+
+    def move(self, timer: Timer) -> None:
+        """Move a timer that is to come to the height that its record has now, and tell the mechanism so."""
+        self.queue.move(timer.height, timer.sequence, timer.timer_id)
+        self.follower.replace(timer)
 
     def write_ends(self) -> None:
         """Write what `count_end` has counted to the totals."""

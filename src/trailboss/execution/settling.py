@@ -23,6 +23,7 @@ from trailboss.model.effects import (
     TimerArgumentDeprecated,
     TimerCancelled,
     TimerExtended,
+    TimerMoved,
     TimerPriorityClamped,
     TimerScheduled,
     TimerUpdated,
@@ -35,6 +36,7 @@ from trailboss.model.events import (
     TIMER_CANCELLED_BY_GOVERNANCE,
     TIMER_EXTENDED,
     TIMER_EXTENDED_BY_GOVERNANCE,
+    TIMER_MOVED,
     TIMER_PRIORITY_CLAMPED,
     TIMER_SCHEDULED,
     TIMER_UPDATED,
@@ -170,6 +172,10 @@ def _commit(session: BlockSession, effect: Effect) -> EventRecord:
             facts = {"timer_id": timer.timer_id, "expires_at": timer.expires_at}
             name = TIMER_EXTENDED_BY_GOVERNANCE if by_governance else TIMER_EXTENDED
             return _timer_event(name, timer, facts, emitter=_governance(session) if by_governance else None)
+        case TimerMoved(timer, from_height):
+            session.move(timer)
+            facts = {"timer_id": timer.timer_id, "from_height": from_height, "height": timer.height}
+            return _timer_event(TIMER_MOVED, timer, facts, emitter=_governance(session))
         case TimerUpdated(timer):
             session.follower.replace(timer)
             return _timer_event(TIMER_UPDATED, timer, updated_facts(timer))

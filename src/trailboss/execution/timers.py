@@ -284,7 +284,7 @@ def committed_timers(store: Store) -> Iterator[Timer]:
 
 
 def write_timer(session: BlockSession, timer: Timer) -> None:
-    """Write a timer's record; its key never changes in its life."""
+    """Write a timer's record; its key never changes in its life, but where a development chain moves it."""
     session.overlay.write(timer_key(timer.height, timer.timer_id), encode_timer(timer))
 
 

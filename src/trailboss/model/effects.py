@@ -41,6 +41,19 @@ class TimerExtended:
 
 
 @dataclass(frozen=True, slots=True)
+class TimerMoved:
+    """A timer that a development chain has given another height. Decision: D-69.
+
+    Attributes:
+        timer: Its record after the change.
+        from_height: Where it was due before.
+    """
+
+    timer: Timer
+    from_height: int
+
+
+@dataclass(frozen=True, slots=True)
 class TimerUpdated:
     """A timer of Globalbox with another payload, gas limit or bid; ``timer`` is its record then.
 
@@ -102,6 +115,7 @@ Effect = (
     | TimerCancelled
     | ReservedTimerCancelled
     | TimerExtended
+    | TimerMoved
     | TimerUpdated
     | EventEmitted
     | MessageSent

@@ -32,6 +32,8 @@ TIMER_UPDATED: Final = "timer.updated"
 TIMER_QUEUED: Final = "timer.queued"
 TIMER_MATERIALIZED: Final = "timer.materialized"
 TIMER_FIRE_RECEIPT: Final = "TimerFireReceipt"
+TIMER_MOVED: Final = "timer.moved"
+BALANCE_SET: Final = "development.balance_set"
 
 PROTOCOL_TOPICS: Final = frozenset(
     {
@@ -63,6 +65,8 @@ PROTOCOL_TOPICS: Final = frozenset(
         TIMER_QUEUED,
         TIMER_MATERIALIZED,
         TIMER_FIRE_RECEIPT,
+        TIMER_MOVED,
+        BALANCE_SET,
     }
 )
 """What the chain says itself; an actor that emits one of them is refused, or nobody could believe an event."""

@@ -19,8 +19,10 @@ from trailboss.codec.instructions import (
     ExtendTimer,
     FundActor,
     Instruction,
+    MoveTimer,
     OwnerDraw,
     RouteInstall,
+    SetBalance,
     SetGovParam,
     Signer,
     Transaction,
@@ -48,8 +50,10 @@ __all__ = [
     "ExtendTimer",
     "FundActor",
     "Instruction",
+    "MoveTimer",
     "OwnerDraw",
     "RouteInstall",
+    "SetBalance",
     "SetGovParam",
     "Signer",
     "Transaction",
@@ -60,6 +64,7 @@ __all__ = [
     "UpgradeActor",
     "check_signature",
     "derive_actor_address",
+    "is_unsigned",
     "sign_transaction",
     "signing_hash",
     "transaction_hash",
@@ -91,6 +96,11 @@ def sign_transaction(transaction: Transaction, private_key: bytes) -> Transactio
     """
     unsigned = replace(transaction, sender=address_of(private_key))
     return replace(unsigned, signature=sign(signing_hash(unsigned), private_key))
+
+
+def is_unsigned(transaction: Transaction) -> bool:
+    """Return whether nobody has signed for the sender; only a development chain may take it then. Decision: D-69."""
+    return transaction.signature == UNSIGNED
 
 
 def check_signature(transaction: Transaction) -> None:

@@ -7,7 +7,13 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from trailboss.chain import Receipt, Snapshot
-from trailboss.chain.development import ACCOUNT_NAMES, DEPLOYER, development_account, development_genesis
+from trailboss.chain.development import (
+    ACCOUNT_COUNT,
+    DEPLOYER,
+    account_name,
+    development_account,
+    development_genesis,
+)
 from trailboss.chain.drafting import (
     CELLS_LIMIT,
     CYCLES_LIMIT,
@@ -16,6 +22,7 @@ from trailboss.chain.drafting import (
     deployment_of,
     draft_deployment,
     draft_transaction,
+    draft_unsigned,
 )
 from trailboss.chain.views import refusal_view
 from trailboss.crypto.digest import keccak256
@@ -26,7 +33,7 @@ from trailboss.primitives.errors import ConfigurationError, Rejection, Rejection
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing.data_dir import open_chain
-from trailboss.testing.local_timers import LocalTimers
+from trailboss.testing.local_faults import LocalFaults
 from trailboss.testing.parties import ActorHandle, Party, PendingReceipt, RevertedError, TestAccount, address_of_party
 from trailboss.vm.native import NativeEngine
 
@@ -35,12 +42,12 @@ CBY: Final = BASE_UNITS_PER_CBY
 ENGINES: Final = ("native",)
 
 
-class LocalChain(LocalTimers):
+class LocalChain(LocalFaults):
     """A local chain with real fees and real state roots.
 
     Attributes:
         chain: The chain beneath.
-        accounts: Ten funded accounts.
+        accounts: Funded accounts, ten unless told otherwise.
         deployer: One more, which may send system instructions.
     """
 
@@ -50,6 +57,7 @@ class LocalChain(LocalTimers):
         mechanism: str = "fifo",
         preset: str = "mainnet",
         params: Mapping[str, int] | None = None,
+        accounts: int = ACCOUNT_COUNT,
         data_dir: str | Path | None = None,
         vm: str = "native",
     ) -> None:
@@ -59,6 +67,7 @@ class LocalChain(LocalTimers):
             mechanism: What selects due timers.
             preset: ``mainnet``, or ``minimal`` with a calendar that wraps within 40 blocks.
             params: Parameters by dotted path, as ``{"timers.max_timers_per_actor": 10_000}``.
+            accounts: How many accounts are funded, 1 to 1,000.
             data_dir: Directory that the chain lives in, made if it is not there; None for a chain in memory.
             vm: ``native``.
 
@@ -69,9 +78,9 @@ class LocalChain(LocalTimers):
         """
         if vm not in ENGINES:
             raise ConfigurationError(f"unknown vm {vm!r}; there are: {', '.join(ENGINES)}")
-        self.accounts = tuple(map(_account, ACCOUNT_NAMES))
+        genesis = development_genesis(preset=preset, mechanism=mechanism, overrides=params, accounts=accounts)
+        self.accounts = tuple(_account(account_name(index)) for index in range(accounts))
         self.deployer = _account(DEPLOYER)
-        genesis = development_genesis(preset=preset, mechanism=mechanism, overrides=params)
         self.proposer = genesis.proposer
         self._engine = NativeEngine(genesis.params())
         self.chain = open_chain(genesis, self._engine, data_dir)
@@ -196,8 +205,27 @@ class LocalChain(LocalTimers):
             return refusal
         return self.submit(signed, check=check)
 
+    def impersonate(self, party: Party, instruction: Instruction, *, check: bool = False, **options: int) -> Receipt:
+        """Send an instruction as anybody, without a signature: an actor, or an account whose key nobody has.
+
+        Args:
+            party: Who sends and pays; not a system actor.
+            instruction: What to do.
+            check: As `send`.
+            options: Limits and fees, as `send` has them.
+
+        Returns:
+            As `send`.
+
+        Raises:
+            RevertedError: As `send`.
+        """
+        sender = address_of_party(party)
+        terms, waiting = Terms(**options), self._waiting(sender)
+        return self.submit(draft_unsigned(self.chain, instruction, sender, terms=terms, waiting=waiting), check=check)
+
     def submit(self, transaction: Transaction, *, check: bool = False) -> Receipt:
-        """Put a signed transaction into a block of its own, or into the open one. Returns and raises as `send`."""
+        """Put a transaction into a block of its own, or into the open one. Returns and raises as `send`."""
         pending = PendingReceipt(check=check)
         if self._queued is not None:
             self._queued.append((transaction, pending))

@@ -45,7 +45,7 @@ class LocalReader:
 
     @property
     def supply(self) -> int:
-        """Base units that genesis created."""
+        """Base units that genesis created, and what `set_balance` has added or taken since."""
         return self.chain.economy()[0]
 
     def balance(self, party: Party) -> int:

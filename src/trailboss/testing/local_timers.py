@@ -32,7 +32,7 @@ class LocalTimers(LocalReader, ABC):
     mechanism of the chain does not have is refused by name.
 
     Attributes:
-        accounts: Ten funded accounts.
+        accounts: Funded accounts.
     """
 
     accounts: tuple[TestAccount, ...]

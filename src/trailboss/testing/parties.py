@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trailboss.chain import Answer, Receipt, TimerView
+from trailboss.chain.asking import ask_actor
 from trailboss.model.transactions import ExecuteActor
 from trailboss.primitives.errors import TrailbossError
 from trailboss.primitives.octets import Address
-from trailboss.vm.meter import Meter
 
 if TYPE_CHECKING:
     from trailboss.testing.local_chain import LocalChain
@@ -101,12 +101,8 @@ class ActorHandle:
             payload: Its argument.
             sender: Caller that the handler sees; the first account unless told otherwise.
         """
-        params = self.chain.chain.params
-        meter = Meter(params.limits.block_cycles_max, params.limits.block_cells_max)
         caller = (sender or self.chain.accounts[0]).address
-        outcome = self.chain.chain.ask(self.address, handler, payload, sender=caller, meter=meter)
-        cycles, cells = min(meter.cycles_used, meter.cycles_limit), min(meter.cells_used, meter.cells_limit)
-        return Answer(outcome.return_value, outcome.error, cycles, cells)
+        return ask_actor(self.chain.chain, self.address, handler, payload, sender=caller)
 
     @property
     def storage(self) -> Mapping[bytes, bytes]:

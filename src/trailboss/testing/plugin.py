@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
-    how = "trailboss(mechanism=, preset=, params=, data_dir=): how the fixture `chain` is started; see LocalChain"
+    options = "mechanism=, preset=, params=, accounts=, data_dir="
+    how = f"trailboss({options}): how the fixture `chain` is started; see LocalChain"
     config.addinivalue_line("markers", how)
 
 

@@ -9,8 +9,10 @@ from trailboss.model.transactions import (
     ExecuteActor,
     ExtendTimer,
     FundActor,
+    MoveTimer,
     OwnerDraw,
     RouteInstall,
+    SetBalance,
     SetGovParam,
     Transaction,
     Transfer,
@@ -59,6 +61,10 @@ KINDS = {
     "UpdateLaneFeeMultipliers": st.builds(UpdateLaneFeeMultipliers, *[below(32)] * 4),
     "SetGovParam": st.builds(SetGovParam, octets, octets),
 }
+DEVELOPMENT_KINDS = {
+    "SetBalance": st.builds(SetBalance, addresses, below(128)),
+    "MoveTimer": st.builds(MoveTimer, octets, below(64)),
+}
 
 
 def transactions(kind: str) -> st.SearchStrategy[Transaction]:
@@ -67,7 +73,7 @@ def transactions(kind: str) -> st.SearchStrategy[Transaction]:
         Transaction,
         chain_id=below(64),
         nonce=below(64),
-        instruction=KINDS[kind],
+        instruction=(KINDS | DEVELOPMENT_KINDS)[kind],
         cycles_limit=below(64),
         cells_limit=below(64),
         max_fee_per_cycle=below(64),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.codec.strategies import KINDS, any_transaction, transactions
+from tests.conformance.codec.strategies import DEVELOPMENT_KINDS, KINDS, any_transaction, transactions
 from trailboss.codec.opcodes import (
     ACTOR_NAMES,
     FAMILY_NAMES,
@@ -47,6 +47,18 @@ def test_wire_bytes_equal_the_public_codecs_for_every_kind(kind: str, data: st.D
     submission = cowboy_protocol.encode_submission(text)
     assert encode_submission([transaction]) == submission
     assert decode_submission(submission) == [transaction]
+
+
+@pytest.mark.parametrize("kind", sorted(DEVELOPMENT_KINDS))
+@settings(max_examples=20)
+@given(data=st.data())
+def test_instructions_of_our_own_come_back_and_are_none_of_the_public_codecs(kind: str, data: st.DataObject) -> None:
+    """They go through both of our codecs unchanged, and the public one knows neither name nor number."""
+    transaction = data.draw(transactions(kind))
+    assert decode_transaction(encode_transaction(transaction)) == transaction
+    assert from_json(to_text(transaction)) == transaction
+    with pytest.raises(cowboy_protocol.CowboyProtocolError, match=f"unknown variant `{kind}`"):
+        cowboy_protocol.encode_transaction(to_text(transaction))
 
 
 @settings(max_examples=20)

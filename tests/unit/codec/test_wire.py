@@ -11,15 +11,17 @@ from trailboss.codec.instructions import (
     ExecuteActor,
     ExtendTimer,
     Instruction,
+    MoveTimer,
     OwnerDraw,
     RouteInstall,
+    SetBalance,
     SetGovParam,
     Transaction,
     Transfer,
     UpdateTimerConfig,
 )
 from trailboss.codec.layout import ACTOR, SYSTEM
-from trailboss.codec.opcodes import SYSTEM_NAMES, UNNUMBERED_SYSTEM_NAMES
+from trailboss.codec.opcodes import DEVELOPMENT_NAMES, SYSTEM_NAMES, UNNUMBERED_SYSTEM_NAMES
 from trailboss.codec.wire import (
     decode_submission,
     decode_transaction,
@@ -133,6 +135,8 @@ def test_decoded_fields_are_addresses_and_hashes() -> None:
         (UpdateTimerConfig(1, 2, 3, 4, 5), "00 31" + "00000000000000".join(["", "01", "02", "03 00000004", "05"])),
         (ExtendTimer(b"\x07", 258), "00 32 01 07 0000000000000102"),
         (SetGovParam(b"ab", b""), "00 72 02 6162 00"),
+        (SetBalance(RECEIVER, 258), "00 f0" + RECEIVER.hex() + "00" * 14 + "0102"),
+        (MoveTimer(b"\x07", 258), "00 f1 01 07 0000000000000102"),
         (ExecuteActor(RECEIVER, "tick", b"\x01"), "01 01" + RECEIVER.hex() + "04 7469636b 01 01"),
         (DeployActor(b"x", b"", owner_draw=OwnerDraw.OFF), "01 00 01 78 00 00 00 00 00 00 01"),
     ],
@@ -145,15 +149,17 @@ def test_instruction_has_its_pinned_bytes(instruction: Instruction, fields: str)
 
 
 def test_every_instruction_record_has_its_form_under_its_public_name_and_number() -> None:
-    """The table covers exactly the records, each under the number that the public codec gives its name."""
+    """The table covers exactly the records, each under the public codec's number for its name, or a free one."""
     forms = {**{form.record: None for form in SYSTEM.values()}, **{form.record: None for form in ACTOR.values()}}
     assert sorted(forms, key=str) == sorted(get_args(Instruction), key=str)
     for opcode, form in SYSTEM.items():
-        assert form.record.name == form.record.__name__ == SYSTEM_NAMES[opcode]
+        assert form.record.name == form.record.__name__ == (SYSTEM_NAMES | DEVELOPMENT_NAMES)[opcode]
         assert tuple(name for name, _ in form.fields) == form.record.__struct_fields__
     assert [form.record.name for form in ACTOR.values()] == ["DeployActor", "ExecuteActor"]
     assert len(SYSTEM_NAMES) == len(set(SYSTEM_NAMES.values())) == 203
     assert not set(UNNUMBERED_SYSTEM_NAMES) & set(SYSTEM_NAMES.values())
+    assert not DEVELOPMENT_NAMES.keys() & SYSTEM_NAMES.keys()
+    assert not set(DEVELOPMENT_NAMES.values()) & {*SYSTEM_NAMES.values(), *UNNUMBERED_SYSTEM_NAMES}
 
 
 def test_signing_preimage_has_all_signatures_zero() -> None:
@@ -246,7 +252,7 @@ def test_decode_refuses_before_allocating_when_a_length_or_count_exceeds_the_res
 
 SUPPORTED = (
     "CreateAccount, Transfer, FundActor, UpgradeActor, UpdateBasefeeConfig, CancelTimer, UpdateTimerConfig, "
-    "ExtendTimer, UpdateLaneFeeMultipliers, SetGovParam, DeployActor, ExecuteActor"
+    "ExtendTimer, UpdateLaneFeeMultipliers, SetGovParam, SetBalance, MoveTimer, DeployActor, ExecuteActor"
 )
 
 

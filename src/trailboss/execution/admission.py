@@ -1,0 +1,152 @@
+"""The rules by which a block admits a transaction, one function each: a mempool asks them too, ahead of the block.
+
+Source: spec/cowboy-facts.md §8
+"""
+
+from typing import Final
+
+from trailboss.fees.settlement import Prices, max_cost, offered_tip
+from trailboss.governance.rules import Rules
+from trailboss.model.transactions import FundActor, Transaction, Transfer
+from trailboss.params import LimitParams
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.units import Cells, Cycles, Price
+
+Units = tuple[int, int]
+"""Cycles and cells."""
+UNUSED: Final[Units] = (0, 0)
+
+
+def check_destination(transaction: Transaction, chain_id: int) -> None:
+    """Refuse a transaction that is not for this chain, or that only a chain could have made.
+
+    Raises:
+        Rejection: ``CHAIN_ID_MISMATCH`` or ``INVALID_DATA``.
+    """
+    if transaction.chain_id != chain_id:
+        raise Rejection(
+            RejectionReason.CHAIN_ID_MISMATCH,
+            f"the transaction is for chain {transaction.chain_id}, this is chain {chain_id}",
+            expected=chain_id,
+            actual=transaction.chain_id,
+        )
+    if transaction.origin_tx_hash is not None:
+        raise Rejection(
+            RejectionReason.INVALID_DATA,
+            f"origin_tx_hash is 0x{transaction.origin_tx_hash.hex()}: only the chain makes deferred transactions",
+            field="origin_tx_hash",
+        )
+
+
+def nonce_mismatch(transaction: Transaction, nonce: int) -> Rejection:
+    """Return the refusal of a transaction whose sender is at another nonce."""
+    return Rejection(
+        RejectionReason.NONCE_MISMATCH,
+        f"{transaction.sender} is at nonce {nonce}, the transaction has {transaction.nonce}",
+        expected=nonce,
+        actual=transaction.nonce,
+    )
+
+
+def check_limits(transaction: Transaction, least: Units, limits: LimitParams, used: Units = UNUSED) -> None:
+    """Refuse limits that do not cover what the transaction uses before it runs, or that the block has no room for.
+
+    Args:
+        transaction: The transaction.
+        least: What it uses before it runs.
+        limits: What a block may hold.
+        used: What the block has used so far.
+
+    Raises:
+        Rejection: ``OUT_OF_CYCLES``, ``OUT_OF_CELLS`` or ``BLOCK_FULL``.
+    """
+    (cycles, cells), (cycles_used, cells_used) = least, used
+    for reason, unit, smallest, given, so_far, most in (
+        (
+            RejectionReason.OUT_OF_CYCLES,
+            "cycles",
+            cycles,
+            transaction.cycles_limit,
+            cycles_used,
+            limits.block_cycles_max,
+        ),
+        (RejectionReason.OUT_OF_CELLS, "cells", cells, transaction.cells_limit, cells_used, limits.block_cells_max),
+    ):
+        if given < smallest:
+            raise Rejection(
+                reason,
+                f"{unit}_limit is {given}, {transaction.instruction.name} uses {smallest} before it runs",
+                used=smallest,
+                limit=given,
+            )
+        if so_far + given > most:
+            left = max(most - so_far, 0)
+            raise Rejection(
+                RejectionReason.BLOCK_FULL,
+                f"{unit}_limit is {given}, the block has {left} of {most} {unit} left",
+                limit=given,
+                left=left,
+            )
+
+
+def check_price(transaction: Transaction, rules: Rules) -> Prices:
+    """Return what the transaction's units cost; refuse one whose fee caps do not cover the basefees.
+
+    Raises:
+        Rejection: ``BASEFEE_TOO_LOW``.
+    """
+    cycle_basefee, cell_basefee = rules.user_basefees()
+    if transaction.max_fee_per_cycle < cycle_basefee or transaction.max_fee_per_cell < cell_basefee:
+        raise Rejection(
+            RejectionReason.BASEFEE_TOO_LOW,
+            f"fee caps are {transaction.max_fee_per_cycle} a cycle and {transaction.max_fee_per_cell} a cell, the "
+            f"basefees {cycle_basefee} and {cell_basefee}",
+            max_fee_per_cycle=str(transaction.max_fee_per_cycle),
+            cycle_basefee=str(cycle_basefee),
+            max_fee_per_cell=str(transaction.max_fee_per_cell),
+            cell_basefee=str(cell_basefee),
+        )
+    return Prices(
+        cycle_basefee,
+        cell_basefee,
+        offered_tip(transaction.max_fee_per_cycle, transaction.max_priority_fee_per_cycle, cycle_basefee),
+        offered_tip(transaction.max_fee_per_cell, transaction.max_priority_fee_per_cell, cell_basefee),
+    )
+
+
+def check_balance(transaction: Transaction, balance: int, promised: int = 0) -> int:
+    """Return the base units that a transaction can cost its sender at most; refuse a sender that could not pay them.
+
+    These are its limits at its fee caps, and what it sends besides.
+
+    Args:
+        transaction: The transaction.
+        balance: What the sender holds, base units.
+        promised: What of it the sender's other transactions may need, base units.
+
+    Raises:
+        Rejection: ``INSUFFICIENT_GAS_BALANCE`` or ``INSUFFICIENT_BALANCE``.
+    """
+    caps = Prices(Price(transaction.max_fee_per_cycle), Price(transaction.max_fee_per_cell))
+    gas = max_cost(Cycles(transaction.cycles_limit), Cells(transaction.cells_limit), caps)
+    instruction = transaction.instruction
+    amount = instruction.amount if isinstance(instruction, Transfer | FundActor) else 0
+    available = balance - promised
+    if available >= gas + amount:
+        return gas + amount
+    holds = f"{transaction.sender} holds {balance} base units"
+    if promised:
+        holds += f", of which its other transactions may need {promised}"
+    if available < gas:
+        raise Rejection(
+            RejectionReason.INSUFFICIENT_GAS_BALANCE,
+            f"{holds}, its limits at its fee caps need {gas}",
+            required=str(gas),
+            available=str(available),
+        )
+    raise Rejection(
+        RejectionReason.INSUFFICIENT_BALANCE,
+        f"{holds}, {amount} and fees of up to {gas} are needed",
+        required=str(gas + amount),
+        available=str(available),
+    )

@@ -1,0 +1,160 @@
+"""What development chains allow besides: transactions that nobody signed, balances that are set, timers that move.
+
+Decision: D-69
+"""
+
+from msgspec.structs import replace
+
+from trailboss.codec.canonical import encode_canonical
+from trailboss.execution.session import BlockContext, Scope
+from trailboss.execution.timer_checks import check_timer_id
+from trailboss.execution.timers import find_timer, write_timer
+from trailboss.governance.rules import ECONOMY_KEY, Rules
+from trailboss.model.configs import Economy, amount_octets, amount_of, decode_record, encode_record
+from trailboss.model.effects import TimerMoved
+from trailboss.model.events import BALANCE_SET, EventRecord
+from trailboss.model.terms import GlobalboxTerms, Trigger
+from trailboss.model.timers import Timer
+from trailboss.model.transactions import MoveTimer, SetBalance, Transaction, check_signature, is_unsigned
+from trailboss.primitives.errors import Fact, InvariantError, Rejection, RejectionReason
+from trailboss.primitives.octets import Address, Hash32, system_address
+from trailboss.primitives.units import U128_MAX, Height
+from trailboss.state.keys import timer_key
+
+
+def check_sender(
+    transaction: Transaction, rules: Rules, *, is_development: bool, signature_checked: bool = False
+) -> None:
+    """Refuse a transaction that its sender has not signed; on a development chain nobody need have signed it.
+
+    Args:
+        transaction: The transaction.
+        rules: In force.
+        is_development: Whether it is a development chain.
+        signature_checked: Whether its signatures, if it has any, have been checked already.
+
+    Raises:
+        Rejection: ``INVALID_SIGNATURE``, as `check_signature`, and for an unsigned transaction where it is not allowed:
+            on another chain, with additional signers, or from a system actor.
+    """
+    if not is_unsigned(transaction):
+        if not signature_checked:
+            check_signature(transaction)
+        return
+    sender = transaction.sender
+    if not is_development:
+        rule = "only a development chain takes unsigned transactions"
+    elif transaction.additional_signers:
+        rule = "one with additional signers must be signed, by its sender too"
+    elif _is_system_actor(rules, sender):
+        rule = "nobody acts for a system actor"
+    else:
+        return
+    what = f"the transaction of {sender} is not signed: {rule}"
+    raise Rejection(RejectionReason.INVALID_SIGNATURE, what, field="from", claimed=str(sender))
+
+
+def check_development(context: BlockContext, instruction: str) -> None:
+    """Refuse an instruction of development chains on another chain.
+
+    Raises:
+        Rejection: ``UNSUPPORTED_INSTRUCTION``.
+    """
+    if not context.is_development:
+        raise Rejection(
+            RejectionReason.UNSUPPORTED_INSTRUCTION,
+            f"{instruction} is executed by development chains only, which say so in their genesis",
+            instruction=instruction,
+        )
+
+
+def set_balance(scope: Scope, instruction: SetBalance) -> EventRecord:
+    """Set a balance, make the account if there is none, move the supply by the difference, and return the event.
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` for a system actor, which holds what the chain has put there, and for the sender
+            itself, whose fees are still to be settled; ``OVERFLOW`` if the supply would not fit 128 bits.
+    """
+    session, address, after = scope.session, instruction.account, instruction.amount
+    # CHECK
+    rules = session.context.rules
+    if _is_system_actor(rules, address):
+        raise _refused(f"the balance of system actor {address} is not set: the chain keeps it", account=str(address))
+    if address == scope.envelope.sender:
+        raise _refused(
+            f"{address} sets its own balance, and its fees are still to be settled: have another account send it",
+            account=str(address),
+        )
+    octets = session.overlay.read(ECONOMY_KEY)
+    if octets is None:
+        raise InvariantError("the state holds no economy record")
+    economy, account = decode_record(octets, Economy), session.ledger.account(address)
+    before = amount_of(account.balance)
+    supply = amount_of(economy.supply) - before + after
+    if supply > U128_MAX:
+        raise Rejection(RejectionReason.OVERFLOW, f"a balance of {after} makes the supply {supply}, more than 128 bits")
+    # RUN
+    account.balance = amount_octets(after)
+    session.ledger.put(address, account)
+    session.overlay.write(ECONOMY_KEY, encode_record(Economy(amount_octets(supply), economy.burned)))
+    facts = {"account": bytes(address), "before": before, "after": after}
+    emitter = system_address(rules.params.governance.governance_actor)
+    return EventRecord(BALANCE_SET, emitter, encode_canonical(facts))
+
+
+def move_timer(scope: Scope, instruction: MoveTimer) -> None:
+    """Give a timer that is to come another height; everything else about it stays, its place among its like included.
+
+    A timer is to come until the deliveries of the block of its height begin. So where they follow the transactions, it
+    can still be taken out of the present block, or put into it, unless that block has created it.
+
+    Raises:
+        Rejection: ``NOT_FOUND`` if there is no such timer; ``INVALID_INPUT`` for a state watch, for a timer that is due
+            already, and for a height that is past or beyond the last one at which it may fire.
+    """
+    session, height = scope.session, instruction.height
+    # CHECK
+    check_timer_id(session.context.rules, instruction.timer_id)
+    timer = find_timer(session, instruction.timer_id)
+    if timer is None:
+        shown = instruction.timer_id.hex()
+        raise Rejection(RejectionReason.NOT_FOUND, f"there is no live timer 0x{shown}", timer_id=shown)
+    still_open = session.context.height + session.has_delivered
+    _check_move(timer, height, max(still_open, timer.schedule_block + 1))
+    # RUN
+    session.overlay.delete(timer_key(timer.height, timer.timer_id))
+    moved = replace(timer, height=Height(height))
+    write_timer(session, moved)
+    scope.effects.append(TimerMoved(moved, timer.height))
+
+
+def _check_move(timer: Timer, height: int, least: int) -> None:
+    """Refuse a move, where ``least`` is the lowest height at which the timer can fire now."""
+    shown = f"timer {Hash32(timer.timer_id)}"
+    if isinstance(timer.terms, GlobalboxTerms) and timer.terms.kind is Trigger.STATE_WATCH:
+        raise _refused(f"{shown} is a state watch: it has no height to be moved from")
+    if timer.height < least:
+        raise _refused(
+            f"{shown} is due already, since height {timer.height}: only a timer that is to come can be moved",
+            due_height=timer.height,
+        )
+    if height < least:
+        raise _refused(
+            f"{shown} is moved to height {height}, and {least} is the first at which it can fire now",
+            height=str(height),
+            minimum=least,
+        )
+    if height > timer.expires_at:
+        raise _refused(
+            f"{shown} is moved to height {height}, and {timer.expires_at} is the last at which it may fire",
+            height=str(height),
+            expires_at=timer.expires_at,
+        )
+
+
+def _is_system_actor(rules: Rules, address: Address) -> bool:
+    return int.from_bytes(address, "big") <= rules.params.governance.reserved_band_max
+
+
+def _refused(what: str, **facts: Fact) -> Rejection:
+    return Rejection(RejectionReason.INVALID_INPUT, what, **facts)

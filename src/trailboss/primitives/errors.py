@@ -171,10 +171,51 @@ class RejectionReason(Enum):
         "governed parameters have ranges and relations",
         "propose a value that satisfies them",
     )
+    MEMPOOL_FULL = _Rule(
+        1901,
+        "mempool_full",
+        "a node keeps a bounded number of transactions and bytes waiting, and so many of one sender; those that offer "
+        "the lowest tips, or that cannot run yet, make room for better ones",
+        "offer a higher tip, or send it again later",
+    )
+    REPLACEMENT_UNDERPRICED = _Rule(
+        1902,
+        "replacement_underpriced",
+        "a transaction takes the place of a waiting one of the same nonce if it raises both tips and both fee caps by "
+        "a tenth, and the tip per cycle by one base unit at least",
+        "raise all four, or wait for the other transaction",
+    )
+    NONCE_GAP = _Rule(
+        1903,
+        "nonce_gap",
+        "a node keeps transactions waiting only a bounded number of nonces ahead of their sender's",
+        "send the transactions that come before it first",
+    )
+    ALREADY_KNOWN = _Rule(
+        1904, "already_known", "a transaction waits once", "nothing: it is there; ask for its receipt by its hash"
+    )
+    EXPIRED = _Rule(
+        1905,
+        "expired",
+        "a transaction that no block has taken does not wait for ever",
+        "send it again, with the fees of the day",
+    )
+    REPLACED = _Rule(
+        1906,
+        "replaced",
+        "of two transactions with the same sender and nonce one can be in the chain",
+        "follow the other transaction",
+    )
+    WITHDRAWN = _Rule(
+        1907,
+        "withdrawn",
+        "going back to a snapshot takes back what has been sent since",
+        "send it again",
+    )
 
     @property
     def code(self) -> int:
-        """The public error code, 1001..1900."""
+        """The public error code, 1001..1900; from 1901 on those of our own, which the public node does not have."""
         return self.value.code
 
     @property
@@ -263,6 +304,23 @@ class StorageError(TrailbossError):
 
 class ProofError(TrailbossError):
     """A proof that does not hold against the root, or has no proof's form; the message says which step failed."""
+
+
+class ViewGoneError(TrailbossError):
+    """Blocks that a view of a chain cannot show any more, because the chain has gone back; a new view has others.
+
+    Attributes:
+        height: Height of the view.
+        lowest: Height that the chain has gone back to since; the view still has the blocks up to there.
+    """
+
+    def __init__(self, height: int, lowest: int) -> None:
+        super().__init__(height, lowest)
+        self.height = height
+        self.lowest = lowest
+
+    def __str__(self) -> str:
+        return f"the chain has gone back to block {self.lowest}: the view of block {self.height} lacks those above it"
 
 
 class InvariantError(TrailbossError):

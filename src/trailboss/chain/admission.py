@@ -1,0 +1,131 @@
+"""What a mempool asks of a chain about a transaction that is in no block yet: the rules of the block, ahead of it."""
+
+from typing import NamedTuple
+
+from trailboss.chain.reader import ChainReader
+from trailboss.execution import development
+from trailboss.execution.admission import (
+    check_balance,
+    check_destination,
+    check_limits,
+    check_price,
+    nonce_mismatch,
+)
+from trailboss.execution.instructions import intrinsic_costs
+from trailboss.model.configs import amount_of
+from trailboss.model.transactions import Transaction
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.state.keys import ACCOUNTS
+from trailboss.state.view import StoreView
+
+__all__ = [
+    "Needs",
+    "Standing",
+    "changed_accounts",
+    "check_admission",
+    "check_balance",
+    "check_sender",
+    "nonce_mismatch",
+    "standing_of",
+]
+
+
+class Standing(NamedTuple):
+    """What an account can send.
+
+    Attributes:
+        nonce: Of its next transaction.
+        balance: Base units.
+    """
+
+    nonce: int
+    balance: int
+
+
+class Needs(NamedTuple):
+    """What a transaction takes.
+
+    Attributes:
+        cycles: Cycles that it uses at least, before it runs.
+        cells: Cells that it uses at least, before it runs.
+        cost: Base units that it can cost its sender at most: its limits at its fee caps, and what it sends.
+    """
+
+    cycles: int
+    cells: int
+    cost: int
+
+
+def standing_of(reader: ChainReader, address: bytes) -> Standing:
+    """Return what an account can send; an account that is not there is at nonce 0 and holds nothing."""
+    account = reader.account(address)
+    return Standing(0, 0) if account is None else Standing(account.nonce, amount_of(account.balance))
+
+
+def changed_accounts(reader: ChainReader) -> frozenset[bytes] | None:
+    """Return the addresses of all accounts that the chain has changed since a view of it was published.
+
+    Args:
+        reader: The view.
+
+    Returns:
+        None for a chain itself, which remembers no earlier state.
+    """
+    store = reader.store
+    if not isinstance(store, StoreView):
+        return None
+    return frozenset(key.removeprefix(ACCOUNTS) for key in store.changed_since(ACCOUNTS))
+
+
+def check_sender(reader: ChainReader, transaction: Transaction) -> None:
+    """Refuse a transaction that its sender, or an additional signer, has not signed.
+
+    An unsigned one passes on a development chain. Decision: D-69.
+
+    Raises:
+        Rejection: ``INVALID_SIGNATURE``; ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the
+            wire.
+    """
+    development.check_sender(transaction, reader.rules(), is_development=reader.genesis.development)
+
+
+def check_admission(
+    reader: ChainReader, transaction: Transaction, standing: Standing, *, promised: int = 0, ahead: int | None = None
+) -> Needs:
+    """Refuse a transaction that could not be in the next block even if that held nothing else.
+
+    Args:
+        reader: The chain.
+        transaction: The transaction; its signature is not looked at.
+        standing: Of its sender, by `standing_of`.
+        promised: What the sender's other transactions that wait may need, base units.
+        ahead: How far its nonce may be ahead of its sender's. None for a transaction that has waited before: it goes on
+            waiting for those before it, however many they are, and for basefees that its fee caps cover.
+
+    Raises:
+        Rejection: ``CHAIN_ID_MISMATCH``, ``INVALID_DATA``, ``NONCE_MISMATCH``, ``NONCE_GAP``, ``OUT_OF_CYCLES``,
+            ``OUT_OF_CELLS``, ``BLOCK_FULL``, ``BASEFEE_TOO_LOW``, ``INSUFFICIENT_GAS_BALANCE`` or
+            ``INSUFFICIENT_BALANCE``: for the first rule that it breaks, in this order.
+    """
+    check_destination(transaction, reader.genesis.chain_id)
+    _check_nonce(transaction, standing.nonce, ahead)
+    rules = reader.rules()
+    cycles, cells = intrinsic_costs(transaction.instruction, rules.params.costs)
+    check_limits(transaction, (cycles, cells), rules.params.limits)
+    if ahead is not None:
+        check_price(transaction, rules)
+    return Needs(cycles, cells, check_balance(transaction, standing.balance, promised))
+
+
+def _check_nonce(transaction: Transaction, nonce: int, ahead: int | None) -> None:
+    if transaction.nonce < nonce:
+        raise nonce_mismatch(transaction, nonce)
+    if ahead is not None and transaction.nonce > nonce + ahead:
+        raise Rejection(
+            RejectionReason.NONCE_GAP,
+            f"{transaction.sender} is at nonce {nonce}, the transaction has {transaction.nonce}: more than {ahead} "
+            "ahead",
+            expected=nonce,
+            actual=transaction.nonce,
+            ahead_max=ahead,
+        )

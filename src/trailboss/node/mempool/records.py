@@ -1,0 +1,163 @@
+"""What the mempool holds and what it says, as records."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from trailboss.model.transactions import Transaction
+from trailboss.primitives.errors import Rejection
+from trailboss.primitives.octets import Hash32
+
+MEBIBYTE: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MempoolLimits:
+    """How much waits, and for how long. Decision: D-71.
+
+    Attributes:
+        transactions_max: Transactions in all.
+        bytes_max: Wire bytes in all.
+        transaction_bytes_max: Wire bytes of one transaction.
+        sender_transactions_max: Transactions of one sender.
+        nonces_ahead_max: How far a nonce may be ahead of its sender's.
+        replacement_percent: By how much a transaction must raise what another with its sender and nonce offers.
+        expiry_blocks: Blocks that a transaction waits for.
+        remembered_max: Transactions that have ended of which the reason is kept.
+        passed_over_max: Transactions that do not fit what a block has left and are passed over in one `take`.
+    """
+
+    transactions_max: int = 10_000
+    bytes_max: int = 64 * MEBIBYTE
+    transaction_bytes_max: int = 131_072
+    sender_transactions_max: int = 64
+    nonces_ahead_max: int = 64
+    replacement_percent: int = 10
+    expiry_blocks: int = 3_600
+    remembered_max: int = 10_000
+    passed_over_max: int = 64
+
+
+class Pooled(msgspec.Struct, frozen=True, eq=False, gc=False, kw_only=True):
+    """A transaction that waits.
+
+    Attributes:
+        transaction: The transaction.
+        hash: Its name: SHA-256 of its wire bytes.
+        raw: Its wire bytes.
+        arrival: How many had come before it; the lower of two was here first.
+        cost: Base units that it can cost its sender at most.
+        cycles: Cycles that it uses at least.
+        cells: Cells that it uses at least.
+        admitted_height: Height of the chain when it came.
+    """
+
+    transaction: Transaction
+    hash: Hash32
+    raw: bytes
+    arrival: int
+    cost: int
+    cycles: int
+    cells: int
+    admitted_height: int
+
+
+class End(Enum):
+    """How the wait of a transaction ended."""
+
+    INCLUDED = "included"
+    """A block holds it."""
+    REPLACED = "replaced"
+    """Another with its sender and nonce took its place."""
+    EVICTED = "evicted"
+    """It made room for one that offers more."""
+    EXPIRED = "expired"
+    """No block took it for too long."""
+    INVALIDATED = "invalidated"
+    """The chain went on, or back, and it cannot run any more."""
+    REFUSED = "refused"
+    """A block was offered it and refused it for good."""
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of one transaction's wait. Every transaction that is admitted has exactly one, sooner or later.
+
+    Attributes:
+        hash: Of the transaction.
+        end: How it ended.
+        rejection: Why; None if a block holds it.
+    """
+
+    hash: Hash32
+    end: End
+    rejection: Rejection | None = None
+
+
+class Status(Enum):
+    """What became of a transaction that was brought."""
+
+    ACCEPTED = "accepted"
+    """It waits."""
+    REPLACED = "replaced"
+    """It waits, in the place of another."""
+    KNOWN = "known"
+    """It waits already."""
+    REFUSED = "refused"
+    """It does not wait."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What the mempool says of a transaction that was brought.
+
+    Attributes:
+        hash: Of the transaction.
+        status: What became of it.
+        rejection: Why it was refused, or ``ALREADY_KNOWN``; None if it was taken.
+        endings: Of others that it took the place of.
+    """
+
+    hash: Hash32
+    status: Status
+    rejection: Rejection | None = None
+    endings: tuple[Ending, ...] = ()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the transaction waits now."""
+        return self.status is not Status.REFUSED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What was found in a journal when the node started.
+
+    Attributes:
+        admitted: Transactions that wait again.
+        endings: Of those that do not, such as those that the chain's last block held already.
+        damage: What was wrong with the end of the journal and has been cut off; None if nothing was.
+    """
+
+    admitted: int = 0
+    endings: list[Ending] = field(default_factory=list)
+    damage: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """How much waits.
+
+    Attributes:
+        transactions: In all.
+        executable: Of these, those with no nonce missing before them.
+        senders: Accounts that have any.
+        bytes: Wire bytes in all.
+        journal_bytes: Size of the journal's file; 0 without one.
+    """
+
+    transactions: int
+    executable: int
+    senders: int
+    bytes: int
+    journal_bytes: int

@@ -1,0 +1,332 @@
+"""What the index answers with."""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from trailboss.model.blocks import Origin
+from trailboss.primitives.octets import Address, Hash32
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """A part of an ordered answer.
+
+    Attributes:
+        items: Those asked for, in order.
+        total: How many there are in all.
+    """
+
+    items: tuple[Item, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedTransaction:
+    """Where a transaction is.
+
+    Attributes:
+        hash: Its hash.
+        height: Of its block.
+        position: Its place among the block's transactions, from 0.
+        receipt: The place of its receipt among the block's receipts, from 0.
+    """
+
+    hash: Hash32
+    height: int
+    position: int
+    receipt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedReceipt:
+    """Where a receipt of an address is.
+
+    Attributes:
+        height: Of its block.
+        receipt: Its place among the block's receipts, from 0.
+        origin: What it came from.
+        position: Of a transaction: its place among the block's transactions, from 0.
+        is_sender: Whether the address sent it: signed the transaction, owned the timer, or sent the message.
+        is_payer: Whether it paid.
+        is_target: Whether the transaction was about it: it was paid, called, made or changed.
+        is_actor: Whether it is the actor that ran, or that was made.
+    """
+
+    height: int
+    receipt: int
+    origin: Origin
+    position: int | None
+    is_sender: bool
+    is_payer: bool
+    is_target: bool
+    is_actor: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """What scheduled a timer.
+
+    Attributes:
+        origin: A transaction, a timer's fire, or a message.
+        timer_id: The timer that fired.
+        transaction: The hash of the transaction.
+        height: Of the block.
+        receipt: The place of the receipt that holds the event among the block's receipts, from 0.
+    """
+
+    origin: Origin
+    timer_id: Hash32 | None
+    transaction: Hash32 | None
+    height: int
+    receipt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedTimer:
+    """A timer as its events tell of it. What a live one has been changed to since, the chain's state knows.
+
+    Attributes:
+        timer_id: Its id.
+        actor: Owner.
+        target: Actor whose handler it calls.
+        payer: Who pays.
+        handler: That it calls.
+        height: At which it is, or was, due.
+        gas_limit: Cycles a fire may use, as scheduled.
+        expires_at: Last height at which it may fire, as scheduled.
+        max_fee_per_cycle: As scheduled, base units; None unless it was frozen then.
+        max_priority_fee_per_cycle: Likewise.
+        state: ``live``, ``fired``, ``expired``, ``unfunded`` or ``cancelled``.
+        ended_at: Height of the block in which it ended.
+        cause: What scheduled it, and where.
+        sequence: How many timers the chain had scheduled before it.
+        generation: How many fires lie between it and the transaction or message at the beginning of its lineage.
+    """
+
+    timer_id: Hash32
+    actor: Address
+    target: Address
+    payer: Address
+    handler: str
+    height: int
+    gas_limit: int
+    expires_at: int
+    max_fee_per_cycle: int | None
+    max_priority_fee_per_cycle: int | None
+    state: str
+    ended_at: int | None
+    cause: Cause
+    sequence: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """Where a timer stands among those that its first ancestor's fires, and their timers' fires, scheduled.
+
+    Attributes:
+        timer: The timer.
+        root: The first of its line, which a transaction or a message scheduled; itself perhaps.
+        family_size: How many timers descend from the root, and the root.
+        place: Its own place among them in the order in which they were scheduled, from 0.
+        children: How many timers its fires have scheduled.
+    """
+
+    timer: IndexedTimer
+    root: Hash32
+    family_size: int
+    place: int
+    children: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFilter:
+    """Which events somebody wants; every condition that is given must hold.
+
+    Attributes:
+        name: Topic.
+        emitter: Who emitted it.
+        address: Who emitted it, or is named in a field of it, if it is one of the chain's own.
+        timer_id: The timer it is about.
+        since: From this block on.
+        since_index: In that block, from this place among its events on.
+    """
+
+    name: str | None = None
+    emitter: Address | None = None
+    address: Address | None = None
+    timer_id: Hash32 | None = None
+    since: int = 0
+    since_index: int = 0
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EventPlace:
+    """Where an event is.
+
+    Attributes:
+        height: Of its block.
+        index: Its place among the block's events, from 0: those of the receipts in order, then the block's own.
+    """
+
+    height: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """What executions cost a payer. Amounts are base units.
+
+    Attributes:
+        origin: What the executions came from.
+        runs: How many there were: transactions, fires or messages.
+        burned: Burned; penalties of the auction, which no execution stands for, are among those of timers.
+        tips: To proposers.
+        refunds: Of what was taken in advance, given back.
+    """
+
+    origin: Origin
+    runs: int
+    burned: int
+    tips: int
+    refunds: int
+
+    @property
+    def fees(self) -> int:
+        """What it cost: burned and tips."""
+        return self.burned + self.tips
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaySpend:
+    """What executions of one day cost a payer.
+
+    Attributes:
+        day: Days of chain time since 1970.
+        spend: One for each origin that there was.
+    """
+
+    day: int
+    spend: tuple[Spend, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayerSpend:
+    """What a payer has spent on timers in all.
+
+    Attributes:
+        payer: Who.
+        fees: Base units.
+    """
+
+    payer: Address
+    fees: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnfundedPayer:
+    """A payer that could not pay.
+
+    Attributes:
+        payer: Who.
+        timers: How many timers ended for it.
+        last_height: Block in which the last of them did.
+    """
+
+    payer: Address
+    timers: int
+    last_height: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """Sums over blocks. Amounts are base units.
+
+    Attributes:
+        transactions: In them.
+        fires: Executions of timers.
+        messages: Delivered.
+        events: In receipts, and the blocks' own.
+        scheduled: Timers scheduled.
+        fired: Timers that ended by firing.
+        expired: Timers that ended so.
+        unfunded: Timers that ended so.
+        cancelled: Timers that ended so.
+        cycles: Used by everything.
+        cells: Used by everything.
+        timer_cycles: Used by fires.
+        burned: Fees and penalties burned.
+        tips: To proposers.
+    """
+
+    transactions: int = 0
+    fires: int = 0
+    messages: int = 0
+    events: int = 0
+    scheduled: int = 0
+    fired: int = 0
+    expired: int = 0
+    unfunded: int = 0
+    cancelled: int = 0
+    cycles: int = 0
+    cells: int = 0
+    timer_cycles: int = 0
+    burned: int = 0
+    tips: int = 0
+
+    @property
+    def live(self) -> int:
+        """Timers scheduled less those that ended: over all blocks, those that live."""
+        return self.scheduled - self.fired - self.expired - self.unfunded - self.cancelled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockSpan:
+    """What a run of blocks comes to, for a chart.
+
+    Attributes:
+        first: Height of its first block.
+        last: Height of its last block.
+        tally: Sums over them.
+        cycles_max: Most cycles that one of them used.
+        cells_max: Most cells.
+        timer_cycles_max: Most cycles of fires.
+        cycle_basefee_max: Highest cycle basefee, base units.
+        cell_basefee_max: Highest cell basefee.
+        lane_basefee_max: Highest lane basefee; None before the timer lane begins.
+        cycle_basefee: Cycle basefee in the last of them.
+        cell_basefee: Cell basefee in the last of them.
+        lane_basefee: Lane basefee in the last of them; None likewise.
+    """
+
+    first: int
+    last: int
+    tally: Tally
+    cycles_max: int
+    cells_max: int
+    timer_cycles_max: int
+    cycle_basefee_max: int
+    cell_basefee_max: int
+    lane_basefee_max: int | None
+    cycle_basefee: int
+    cell_basefee: int
+    lane_basefee: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What begins with some hexadecimal digits.
+
+    Attributes:
+        blocks: Heights of blocks by their hash.
+        transactions: Transactions by their hash.
+        timers: Ids of timers, live and ended.
+        addresses: Accounts and actors that a block has named.
+    """
+
+    blocks: tuple[int, ...]
+    transactions: tuple[IndexedTransaction, ...]
+    timers: tuple[Hash32, ...]
+    addresses: tuple[Address, ...]

@@ -1,0 +1,158 @@
+"""Accounts and actors as people look at them, and the slots of an actor a page at a time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from trailboss.chain.development import DEPLOYER, PROPOSER, account_name, development_account
+from trailboss.chain.reader import ChainReader
+from trailboss.execution.genesis import Genesis
+from trailboss.model.configs import amount_of
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.state.keys import ACCOUNTS, STORAGE, code_key, storage_range
+from trailboss.state.slots import decode_slot
+
+NO_ACCOUNT = "none"
+PLAIN_ACCOUNT = "account"
+ACTOR = "actor"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """An account and what it holds.
+
+    Attributes:
+        address: Its address.
+        name: Of a development account.
+        kind: ``account``, ``actor``, or ``none`` if the chain has no such account.
+        balance: Base units.
+        nonce: Transactions it has sent.
+        timers: Live timers it owns.
+    """
+
+    address: Address
+    name: str | None
+    kind: str
+    balance: int
+    nonce: int
+    timers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActorView:
+    """An actor.
+
+    Attributes:
+        address: Its address.
+        code_hash: Keccak-256 of its source.
+        owner: Who deployed it.
+        balance: Base units.
+        nonce: Transactions it has sent: none.
+        timers: Live timers it owns.
+        schedules: Timers that it has ever scheduled.
+        agent: Actor that prices its timers, its gas bidding agent; None for none.
+        recent_fires: Fires of its timers within the fairness window of the timer lane.
+        mailbox_count: Entries for it that wait in the mailbox of Globalbox.
+    """
+
+    address: Address
+    code_hash: Hash32
+    owner: Address
+    balance: int
+    nonce: int
+    timers: int
+    schedules: int
+    agent: Address | None
+    recent_fires: int
+    mailbox_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoragePage:
+    """Some of an actor's slots, in the order of their hashed names.
+
+    Attributes:
+        storage: Values by name.
+        next_cursor: Where the next page begins; None if there is none.
+    """
+
+    storage: dict[bytes, bytes]
+    next_cursor: Hash32 | None
+
+
+def known_names(genesis: Genesis) -> dict[bytes, str]:
+    """Return the names of the development accounts that a chain started with, by address."""
+    if not genesis.development:
+        return {}
+    names = {}
+    index = 0
+    while (account := development_account(account_name(index))).address in genesis.accounts:
+        names[bytes(account.address)] = account.name
+        index += 1
+    for account in map(development_account, (DEPLOYER, PROPOSER)):
+        names[bytes(account.address)] = account.name
+    return names
+
+
+def holder_of(chain: ChainReader, address: Address, names: Mapping[bytes, str]) -> Holder:
+    """Return what an account holds; one that is not there holds nothing.
+
+    Args:
+        chain: Where.
+        address: Whose.
+        names: Of accounts that have one, by address.
+    """
+    account, name = chain.account(address), names.get(address)
+    if account is None:
+        return Holder(address, name, NO_ACCOUNT, 0, 0, 0)
+    kind = ACTOR if account.code_hash else PLAIN_ACCOUNT
+    return Holder(address, name, kind, amount_of(account.balance), account.nonce, account.timer_count)
+
+
+def actor_view(chain: ChainReader, address: Address) -> ActorView | None:
+    """Return an actor, or None if there is none at that address.
+
+    Complexity: O(entries of the mailbox) under Globalbox, else O(1).
+    """
+    account = chain.account(address)
+    if account is None or not account.code_hash:
+        return None
+    return ActorView(
+        address=address,
+        code_hash=Hash32(account.code_hash),
+        owner=Address(account.owner),
+        balance=amount_of(account.balance),
+        nonce=account.nonce,
+        timers=account.timer_count,
+        schedules=account.timer_nonce,
+        agent=Address(account.agent) if account.agent else None,
+        recent_fires=account.recent_fires,
+        mailbox_count=0 if chain.rules().globalbox is None else len(chain.mailbox(address)),
+    )
+
+
+def storage_page(chain: ChainReader, address: Address, limit: int, cursor: Hash32 | None = None) -> StoragePage:
+    """Return some of the slots of an actor; none if it has none, or is not there.
+
+    Complexity: O(limit).
+
+    Args:
+        chain: Where.
+        address: Whose.
+        limit: Most slots.
+        cursor: ``next_cursor`` of the page before; None for the first page.
+    """
+    lower, upper = storage_range(address)
+    rows = list(islice(chain.store.iterate(STORAGE, lower + (cursor or b""), upper), limit + 1))
+    following = Hash32(rows[limit][0][len(lower) :]) if len(rows) > limit else None
+    return StoragePage(storage=dict(decode_slot(octets) for _, octets in rows[:limit]), next_cursor=following)
+
+
+def source_of(chain: ChainReader, code_hash: bytes) -> bytes | None:
+    """Return the source that has a hash, as it was deployed; None if the chain has none."""
+    return chain.store.read(code_key(code_hash))
+
+
+def account_count(chain: ChainReader) -> int:
+    """Return how many accounts and actors there are. Complexity: O(1)."""
+    return chain.store.count(ACCOUNTS)

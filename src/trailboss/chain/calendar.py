@@ -1,0 +1,101 @@
+"""How many live timers wait where: by tier, and by stretches of heights."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from trailboss.chain.reader import ChainReader
+from trailboss.primitives.units import U64_MAX
+from trailboss.timer_queue.placement import epoch_of, epoch_start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierCounts:
+    """Live timers by tier, after a block. Spec: CIP-1v3 §2.
+
+    Attributes:
+        due: Those whose height has come: they wait to run.
+        ring: Those of the present epoch besides.
+        epoch: Those of the next epochs, as many as have a bucket.
+        overflow: Those beyond.
+    """
+
+    due: int
+    ring: int
+    epoch: int
+    overflow: int
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarBucket:
+    """Live timers of a stretch of heights.
+
+    Attributes:
+        first: Its lowest height.
+        last: Its highest.
+        timers: How many are due there.
+    """
+
+    first: int
+    last: int
+    timers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarCounts:
+    """When live timers are due.
+
+    Attributes:
+        height: Of the last block.
+        ring_until: Last height of the ring.
+        epochs_until: Last height of the epochs that have a bucket.
+        tiers: By tier.
+        buckets: By stretches of heights, ascending, of one length but for the last.
+    """
+
+    height: int
+    ring_until: int
+    epochs_until: int
+    tiers: TierCounts
+    buckets: list[CalendarBucket]
+
+
+def tier_ends(chain: ChainReader) -> tuple[int, int]:
+    """Return the last heights of the ring and of the epochs that have a bucket."""
+    calendar = chain.params.calendar
+    present = epoch_of(chain.height, calendar)
+    ends = (epoch_start(epoch, calendar) - 1 for epoch in (present + 1, present + 1 + calendar.epoch_count))
+    ring, epochs = (min(end, U64_MAX) for end in ends)
+    return ring, epochs
+
+
+def tier_counts(chain: ChainReader) -> TierCounts:
+    """Return how many live timers there are in each tier. Complexity: O(log n)."""
+    ring, epochs = tier_ends(chain)
+    due, in_ring, in_epochs, overflow = chain.timer_counts((0, chain.height + 1, ring + 1, epochs + 1, U64_MAX + 1))
+    return TierCounts(due=due, ring=in_ring, epoch=in_epochs, overflow=overflow)
+
+
+def calendar_counts(chain: ChainReader, first: int, last: int, buckets: int) -> CalendarCounts:
+    """Return how many live timers are due within some heights.
+
+    Complexity: O(buckets · log n), however many timers there are.
+
+    Args:
+        chain: Where.
+        first: Lowest height.
+        last: Highest height, not below ``first``.
+        buckets: Into how many stretches they are divided at most, at least 1.
+    """
+    ring, epochs = tier_ends(chain)
+    length = -(-(last - first + 1) // buckets)
+    bounds = [*range(first, last + 1, length), last + 1]
+    counts = chain.timer_counts(bounds)
+    return CalendarCounts(
+        height=chain.height,
+        ring_until=ring,
+        epochs_until=epochs,
+        tiers=tier_counts(chain),
+        buckets=[
+            CalendarBucket(begin, end - 1, count) for (begin, end), count in zip(pairwise(bounds), counts, strict=True)
+        ],
+    )

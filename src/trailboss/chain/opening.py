@@ -1,0 +1,110 @@
+"""Opening a chain of which only some things are asked for: in memory or in a directory, new or as it was left."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import Final
+
+from trailboss.chain.chain import Chain
+from trailboss.chain.development import ACCOUNT_COUNT, development_account, development_genesis
+from trailboss.execution.genesis import Genesis
+from trailboss.primitives.errors import ConfigurationError
+from trailboss.state.disk.files import TABLES_NAME
+
+PRESET: Final = "mainnet"
+MECHANISM: Final = "fifo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenesisOptions:
+    """What a chain is to have started from; None for whatever it has, or the default of a new one.
+
+    Attributes:
+        preset: Parameter preset.
+        mechanism: Scheduling mechanism.
+        overrides: Parameters by dotted path.
+        accounts: Funded development accounts.
+    """
+
+    preset: str | None = None
+    mechanism: str | None = None
+    overrides: Mapping[str, int] = field(default_factory=dict)
+    accounts: int | None = None
+
+
+def open_or_create(directory: Path | None, wanted: GenesisOptions) -> Chain:
+    """Return a new development chain, or the one that is in a directory already; see `open_as_wanted`."""
+    if directory is None:
+        return Chain(new_genesis(wanted))
+    if not (directory / TABLES_NAME).exists():
+        return Chain.create(directory, new_genesis(wanted))
+    return open_as_wanted(directory, wanted)
+
+
+def open_as_wanted(directory: Path, wanted: GenesisOptions) -> Chain:
+    """Return the chain that is in a directory.
+
+    Raises:
+        ConfigurationError: If no chain can start as it is wanted, or this one started otherwise; with the first
+            difference.
+        StorageError: If the directory cannot be used: in use, without a chain, damaged, holding something else.
+    """
+    chain = Chain.open(directory)
+    try:
+        difference = next(differences(chain.genesis, wanted), None)
+    except ConfigurationError:
+        chain.close()
+        raise
+    if difference is None:
+        return chain
+    chain.close()
+    raise ConfigurationError(
+        f"{directory} holds a chain that started with {difference}: leave that option out, or name another directory"
+    )
+
+
+def new_genesis(wanted: GenesisOptions) -> Genesis:
+    """Return the genesis of a new development chain.
+
+    Raises:
+        ConfigurationError: If no chain can start so.
+    """
+    return development_genesis(
+        preset=wanted.preset or PRESET,
+        mechanism=wanted.mechanism or MECHANISM,
+        overrides=wanted.overrides,
+        accounts=ACCOUNT_COUNT if wanted.accounts is None else wanted.accounts,
+    )
+
+
+def differences(genesis: Genesis, wanted: GenesisOptions) -> Iterator[str]:
+    """Yield each thing that was asked for and that a chain started without, as ``what it has, not what was asked``.
+
+    Raises:
+        ConfigurationError: If no chain can start as it is wanted.
+    """
+    if wanted.preset not in (None, genesis.preset):
+        yield f"preset {genesis.preset}, not {wanted.preset}"
+    if wanted.mechanism not in (None, genesis.mechanism):
+        yield f"mechanism {genesis.mechanism}, not {wanted.mechanism}"
+    asked, found = new_genesis(wanted).params(), genesis.params()
+    for path in wanted.overrides:
+        has, value = _parameter(found, path), _parameter(asked, path)
+        if has != value:
+            yield f"{path} = {has}, not {value}"
+    accounts = funded_accounts(genesis)
+    if wanted.accounts not in (None, accounts):
+        yield f"{accounts} funded accounts, not {wanted.accounts}"
+
+
+def funded_accounts(genesis: Genesis) -> int:
+    """Return how many of the development accounts, counted from the first, a genesis has funded."""
+    count = 0
+    while development_account(f"account {count}").address in genesis.accounts:
+        count += 1
+    return count
+
+
+def _parameter(params: object, path: str) -> object:
+    return reduce(getattr, path.split("."), params)

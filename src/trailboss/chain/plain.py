@@ -1,0 +1,52 @@
+"""Values as JSON has them: what the command line prints and the node answers."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from msgspec import Struct
+
+from trailboss.primitives.octets import Address
+
+ATOMS: Final = frozenset({int, str, bool, float, type(None)})
+ADDRESSES_CACHED: Final = 8_192
+"""Addresses whose text is kept: a checksum takes longer than all else, and lists name the same few again and again."""
+
+
+def plain(value: object) -> Any:
+    """Return a value as JSON has it: bytes as ``0x`` text, ids in their own text form, records as objects."""
+    kind = type(value)
+    if kind in ATOMS:
+        return value
+    if kind is Address:
+        return _address_text(value)
+    if isinstance(value, bytes | bytearray):
+        return f"0x{value.hex()}"
+    names = _member_names(kind)  # type: ignore[arg-type]  # mypy takes classes for unhashable
+    if names is not None:
+        return {name: plain(getattr(value, name)) for name in names}
+    if isinstance(value, Mapping):
+        return {_key(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        # Byte strings of transactions are long lists of numbers.
+        return [item if type(item) in ATOMS else plain(item) for item in value]
+    return value.value if isinstance(value, Enum) else value
+
+
+def _key(key: object) -> str:
+    return key if type(key) is str else str(plain(key))
+
+
+@cache
+def _member_names(kind: type[Any]) -> tuple[str, ...] | None:
+    """Return the names of a record's fields; None for what is no record."""
+    if is_dataclass(kind):
+        return tuple(field.name for field in fields(kind))
+    return kind.__struct_fields__ if issubclass(kind, Struct) else None
+
+
+@lru_cache(ADDRESSES_CACHED)
+def _address_text(address: object) -> str:
+    return str(address)

@@ -1,0 +1,352 @@
+"""``trailboss dev`` and ``trailboss node``: a chain that runs, with an API and an explorer."""
+
+import gc
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from trailboss import __version__
+from trailboss.chain.development import (
+    ACCOUNTS_MAX,
+    DEPLOYER,
+    DevelopmentAccount,
+    account_name,
+    development_account,
+)
+from trailboss.chain.opening import GenesisOptions, funded_accounts
+from trailboss.chain.telling.words import counted
+from trailboss.cli.failures import Mistake
+from trailboss.cli.options import DIRECTORY_PATH, AsJson, Directory
+from trailboss.cli.output import Column, console, note, print_facts, print_json, print_table
+from trailboss.cli.parsing import parse_overrides
+from trailboss.mechanisms.registry import MECHANISMS
+from trailboss.node.options import (
+    AUTO,
+    BLOCK_TIME_MS,
+    HOST,
+    MANUAL,
+    PORT,
+    PORT_MAX,
+    Clock,
+    LogForm,
+    NodeOptions,
+    Pace,
+    Rhythm,
+    default_rate_limit,
+)
+from trailboss.params.loader import PRESETS
+from trailboss.primitives.units import format_cby
+
+if TYPE_CHECKING:
+    from trailboss.node.service import Node
+
+TEXT_COLUMNS: Final = 80
+SHOWN_ACCOUNTS: Final = 20
+"""Accounts that are listed; a document has them all."""
+KEYS_BESIDE: Final = 130
+"""Columns from which on a private key stands beside its address."""
+MS_PER_SECOND: Final = 1_000
+_BLOCK_TIME: Final = re.compile(r"(?P<whole>\d{1,9})(?:\.(?P<part>\d{1,3}))?(?P<unit>ms|s)", re.ASCII)
+
+BlockTime = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="A block so often, empty ones too: 1s, 250ms. [dim]\\[default: 1s][/dim]",
+        show_default=False,
+    ),
+]
+Auto = Annotated[bool, typer.Option("--auto", help="A block as soon as a transaction waits, and when asked for.")]
+Manual = Annotated[bool, typer.Option("--manual", help="Blocks only when asked for.")]
+ClockOption = Annotated[
+    Clock,
+    typer.Option("--clock", metavar="NAME", help="Timestamps: chain, one interval a block, or wall, of this machine."),
+]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Listen here; 0.0.0.0 for the whole network.")]
+Port = Annotated[int, typer.Option(metavar="PORT", min=0, max=PORT_MAX, help="Listen here; 0 for any that is free.")]
+RateLimit = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="Requests a second that are answered; 0 for any number. "
+        "[dim]\\[default: 0 for this machine alone, else 100][/dim]",
+        show_default=False,
+    ),
+]
+Cors = Annotated[
+    list[str] | None, typer.Option(metavar="ORIGIN", help="Let pages of this origin read answers; may be repeated.")
+]
+NoExplorer = Annotated[bool, typer.Option("--no-explorer", help="Serve the API alone.")]
+Log = Annotated[
+    LogForm | None,
+    typer.Option(
+        metavar="FORM",
+        help="Log lines: human or json. [dim]\\[default: human in a terminal, else json][/dim]",
+        show_default=False,
+    ),
+]
+
+
+def dev(
+    chain: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the chain here. [dim]\\[default: in memory][/dim]", show_default=False),
+    ] = None,
+    block_time: BlockTime = None,
+    auto: Auto = False,
+    manual: Manual = False,
+    mechanism: Annotated[
+        str | None, typer.Option(help=f"What selects due timers: {', '.join(MECHANISMS)}.", metavar="NAME")
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help=f"Parameters: {' or '.join(PRESETS)}. [dim]\\[default: mainnet][/dim]", metavar="NAME"),
+    ] = None,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="PATH=VALUE", help="Set a parameter; may be repeated.")
+    ] = None,
+    accounts: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=ACCOUNTS_MAX,
+            help="Funded accounts. [dim]\\[default: 10][/dim]",
+            show_default=False,
+        ),
+    ] = None,
+    host: Host = HOST,
+    port: Port = PORT,
+    clock: ClockOption = Clock.CHAIN,
+    rate_limit: RateLimit = None,
+    cors: Cors = None,
+    no_explorer: NoExplorer = False,
+    log: Log = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a development chain: funded accounts, an API, an explorer, and calls that change it at will.
+
+    The chain lives in memory unless --chain names a directory, which is made if it is not there. Ctrl-C ends the node.
+    """
+    genesis = GenesisOptions(
+        preset=preset, mechanism=mechanism, overrides=parse_overrides(param or []), accounts=accounts
+    )
+    served = _served(host, port, rate_limit, cors, no_explorer=no_explorer)
+    pace = _pace(block_time, auto=auto, manual=manual)
+    _run(replace(served, pace=pace, clock=clock, directory=chain, genesis=genesis), log, as_json=as_json)
+
+
+def node(
+    directory: Directory = DIRECTORY_PATH,
+    block_time: BlockTime = None,
+    auto: Auto = False,
+    manual: Manual = False,
+    host: Host = HOST,
+    port: Port = PORT,
+    clock: ClockOption = Clock.CHAIN,
+    rate_limit: RateLimit = None,
+    cors: Cors = None,
+    no_explorer: NoExplorer = False,
+    log: Log = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the chain of a directory: an API and an explorer, without the calls of a development chain.
+
+    The chain is there already, from `trailboss init` or `trailboss dev`. Ctrl-C ends the node.
+    """
+    served = _served(host, port, rate_limit, cors, no_explorer=no_explorer)
+    pace = _pace(block_time, auto=auto, manual=manual)
+    _run(replace(served, pace=pace, clock=clock, directory=directory, development=False), log, as_json=as_json)
+
+
+def _served(host: str, port: int, rate_limit: int | None, cors: list[str] | None, *, no_explorer: bool) -> NodeOptions:
+    """Return the options of a node as far as they are about who reaches it, and what is served."""
+    return NodeOptions(
+        host=host,
+        port=port,
+        rate_limit=default_rate_limit(host) if rate_limit is None else rate_limit,
+        cors_origins=tuple(cors or ()),
+        explorer=not no_explorer,
+    )
+
+
+def _run(options: NodeOptions, log: LogForm | None, *, as_json: bool) -> None:
+    # What is imported stays, and looking for garbage in it would take a tenth of the start.
+    gc.disable()
+    try:
+        # Only now: the server and the explorer take longer to import than everything else together.
+        from trailboss.node.logs import configure_logs  # noqa: PLC0415
+        from trailboss.node.serving import run_node  # noqa: PLC0415
+
+        configure_logs(log)
+        status = run_node(options, partial(_begin, show=_show_document if as_json else _show))
+    finally:
+        gc.enable()
+    if status:
+        raise typer.Exit(status)
+
+
+def _begin(node: "Node", port: int, show: Callable[["Node", int], None]) -> None:
+    gc.freeze()
+    gc.enable()
+    show(node, port)
+
+
+def _pace(block_time: str | None, *, auto: bool, manual: bool) -> Pace:
+    given = [
+        name for name, is_given in (("--block-time", block_time), ("--auto", auto), ("--manual", manual)) if is_given
+    ]
+    if len(given) > 1:
+        raise Mistake(f"{' and '.join(given)} are given", "a node has one pace: give one of them")
+    if auto:
+        return AUTO
+    return MANUAL if manual else Pace.every(BLOCK_TIME_MS if block_time is None else parse_block_time(block_time))
+
+
+def parse_block_time(text: str) -> int:
+    """Return a time in milliseconds, given with its unit.
+
+    >>> parse_block_time("1s"), parse_block_time("250ms"), parse_block_time("1.5s")
+    (1000, 250, 1500)
+
+    Raises:
+        Mistake: For anything else, and for a fraction of a millisecond.
+    """
+    match = _BLOCK_TIME.fullmatch(text)
+    if match is None or (match["part"] and match["unit"] == "ms"):
+        raise Mistake(f"--block-time {text!r} is not a time", "write seconds or milliseconds, as 1s, 0.5s or 250ms")
+    if match["unit"] == "ms":
+        return int(match["whole"])
+    return int(match["whole"]) * MS_PER_SECOND + int((match["part"] or "").ljust(3, "0"))
+
+
+# What is printed
+
+
+def _urls(node: "Node", port: int) -> dict[str, str]:
+    host = node.options.host
+    # Who listens everywhere is reached here under this machine's own address.
+    reached = {"0.0.0.0": HOST, "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    base = f"http://{reached}:{port}"
+    urls = {"explorer": f"{base}/"} if node.options.explorer else {}
+    paths = {"api": "", "reference": "/swagger-ui", "openapi": "/openapi.json", "metrics": "/metrics"}
+    return urls | {name: f"{base}{path}" for name, path in paths.items()}
+
+
+def _accounts(node: "Node") -> list[DevelopmentAccount]:
+    """Return the accounts whose keys are shown: a development chain's, where it is run as one."""
+    if node.development is None:
+        return []
+    count = funded_accounts(node.view.genesis)
+    names = [account_name(index) for index in range(count)]
+    return [development_account(name) for name in (*names, *([DEPLOYER] if count else []))]
+
+
+def _show_document(node: "Node", port: int) -> None:
+    view, options = node.view, node.options
+    shown = [
+        {
+            "name": account.name,
+            "address": account.address,
+            "private_key": account.private_key,
+            "balance": view.balance(account.address),
+        }
+        for account in _accounts(node)
+    ]
+    print_json(
+        {
+            "directory": None if options.directory is None else str(options.directory),
+            "height": view.height,
+            "chain_id": view.genesis.chain_id,
+            "preset": view.genesis.preset,
+            "mechanism": view.mechanism.name,
+            "instance_id": view.genesis.instance_id(),
+            "pace": options.pace.rhythm.value,
+            "block_time_ms": options.pace.block_time_ms or None,
+            "clock": options.clock.value,
+            "development": options.development,
+            "host": options.host,
+            "port": port,
+            "loopback": options.is_loopback,
+            "urls": _urls(node, port),
+            "accounts": shown,
+        }
+    )
+
+
+def _show(node: "Node", port: int) -> None:
+    view, options = node.view, node.options
+    place = "in memory, gone when the node ends" if options.directory is None else str(options.directory)
+    kind = "for development" if options.development else "without development calls"
+    urls = _urls(node, port)
+    print_facts(
+        {
+            "node": f"Trailboss {__version__}, {kind}",
+            "chain": f"{place}; at height {view.height:,}",
+            "rules": f"chain id {view.genesis.chain_id}, preset {view.genesis.preset}, mechanism {view.mechanism.name}",
+            "pace": _pace_words(options),
+            "explorer": urls.get("explorer"),
+            "API": urls["reference"],
+            "metrics": urls["metrics"],
+            "listens": f"on {options.host}" + (", for this machine alone" if options.is_loopback else ""),
+        }
+    )
+    accounts = _accounts(node)
+    if accounts:
+        typer.echo()
+        _show_accounts(node, accounts)
+    if not options.is_loopback:
+        note(_exposed(options))
+    typer.echo("\nCtrl-C ends the node.")
+
+
+def _show_accounts(node: "Node", accounts: list[DevelopmentAccount]) -> None:
+    listed = accounts if len(accounts) <= SHOWN_ACCOUNTS else [*accounts[:SHOWN_ACCOUNTS], accounts[-1]]
+    names = [account.name.removeprefix("account ") for account in listed]
+    amounts = [format_cby(node.view.balance(account.address)) for account in listed]
+    keys = [f"0x{account.private_key.hex()}" for account in listed]
+    addresses = [str(account.address) for account in listed]
+    columns = [Column("account"), Column("address"), Column("CBY", right=True)]
+    if console().width >= KEYS_BESIDE:
+        rows = list(zip(names, addresses, amounts, keys, strict=True))
+        print_table("accounts", [*columns, Column("private key")], rows)
+    else:
+        print_table("accounts", columns, list(zip(names, addresses, amounts, strict=True)))
+        typer.echo()
+        print_table("private keys", [Column("account"), Column("private key")], list(zip(names, keys, strict=True)))
+    typer.echo()
+    if len(listed) < len(accounts):
+        typer.echo(f"{counted(len(accounts) - len(listed), 'more account')}: --json has them all")
+    typer.echo("Everybody knows these keys: nothing of worth belongs here.")
+
+
+def _pace_words(options: NodeOptions) -> str:
+    asked = "; POST /dev/mine builds one at once" if options.development else ""
+    pace = options.pace
+    clock = "" if options.clock is Clock.CHAIN else "; timestamps are this machine's"
+    match pace.rhythm:
+        case Rhythm.INTERVAL:
+            whole, rest = divmod(pace.block_time_ms, MS_PER_SECOND)
+            time = f"{pace.block_time_ms} ms" if rest else f"{whole} s"
+            return f"a block every {time}, empty ones too{asked}{clock}"
+        case Rhythm.AUTO:
+            return f"a block as soon as a transaction waits{asked}{clock}"
+        case Rhythm.MANUAL:
+            return f"no block by itself{asked}{clock}"
+
+
+def _exposed(options: NodeOptions) -> str:
+    may = "send transactions, set balances, go back in time, and act for every account"
+    return "\n" + fill(
+        f"WARNING: the node listens on {options.host}. Whoever reaches that address can "
+        f"{may if options.development else 'send transactions'}, and programs of actors run in this process: one that "
+        f"never ends, or takes all memory, stops it. Listen on {HOST} unless you trust the whole network.",
+        TEXT_COLUMNS,
+    )

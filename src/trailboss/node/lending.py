@@ -1,0 +1,65 @@
+"""Views of the chain that are lent to programs elsewhere, so that they can read one height in many requests.
+
+A view costs nothing but what the chain has changed since, so lending one is cheap, and forgetting to return it is
+forgiven: after a while it returns by itself.
+
+Decision: D-77
+"""
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Final
+
+from trailboss.chain.view import ChainView
+
+LENT_MAX: Final = 64
+"""Views lent at once; for one more, the one that nobody has asked for the longest returns."""
+LENT_NANOSECONDS: Final = 60 * 10**9
+"""How long a view stays lent after it was last asked."""
+
+
+class Lender:
+    """Lends views by number. Any thread may ask."""
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        """Begin with none lent.
+
+        Args:
+            now: A clock that never goes back, nanoseconds.
+        """
+        self._now = now
+        self._lent: dict[int, tuple[ChainView, int]] = {}
+        self._next = 1
+        self._lock = Lock()
+
+    def lend(self, view: ChainView) -> int:
+        """Lend a view, and return its number. Complexity: O(views lent)."""
+        with self._lock:
+            self._end_leases()
+            while len(self._lent) >= LENT_MAX:
+                del self._lent[next(iter(self._lent))]
+            number, self._next = self._next, self._next + 1
+            self._lent[number] = view, self._now()
+            return number
+
+    def find(self, number: int) -> ChainView | None:
+        """Return the view of a number, lent for a while more; None if it has returned."""
+        with self._lock:
+            self._end_leases()
+            found = self._lent.pop(number, None)
+            if found is None:
+                return None
+            # Behind all others: the order of the table is that of the last use.
+            self._lent[number] = found[0], self._now()
+            return found[0]
+
+    def __len__(self) -> int:
+        return len(self._lent)
+
+    def _end_leases(self) -> None:
+        earliest = self._now() - LENT_NANOSECONDS
+        while self._lent:
+            number, (_, used_at) = next(iter(self._lent.items()))
+            if used_at >= earliest:
+                return
+            del self._lent[number]

@@ -1,0 +1,138 @@
+"""What a node is told when it starts."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final, Self
+
+from trailboss.chain.opening import GenesisOptions
+from trailboss.primitives.errors import ConfigurationError
+
+HOST: Final = "127.0.0.1"
+PORT: Final = 4000
+PORT_MAX: Final = 65_535
+BLOCK_TIME_MS: Final = 1_000
+BLOCK_TIME_MIN_MS: Final = 10
+"""A block takes a few milliseconds, and whoever reads the chain needs some of the time between two."""
+BLOCK_TIME_MAX_MS: Final = 3_600_000
+RATE_LIMIT: Final = 100
+"""Requests a second that a node answers which others than this machine reach, unless told otherwise."""
+BLOCK_TRANSACTIONS_MAX: Final = 2_000
+"""Transactions that one block is offered at most: as many transfers as the mainnet preset's cells allow."""
+
+
+class Rhythm(Enum):
+    """What makes a node build a block."""
+
+    INTERVAL = "interval"
+    AUTO = "auto"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When blocks are built.
+
+    Attributes:
+        rhythm: ``INTERVAL``: one every so often, empty ones too. ``AUTO``: one as soon as a transaction waits.
+            ``MANUAL``: only when somebody asks for one, as in the other two as well.
+        block_time_ms: Milliseconds from one block to the next, 10 to 3,600,000; 0 unless the rhythm is ``INTERVAL``.
+    """
+
+    rhythm: Rhythm
+    block_time_ms: int = 0
+
+    def __post_init__(self) -> None:
+        is_interval = self.rhythm is Rhythm.INTERVAL
+        if is_interval and not BLOCK_TIME_MIN_MS <= self.block_time_ms <= BLOCK_TIME_MAX_MS:
+            raise ConfigurationError(
+                f"a block every {self.block_time_ms} ms cannot be: the time from one block to the next is "
+                f"{BLOCK_TIME_MIN_MS} ms to {BLOCK_TIME_MAX_MS} ms"
+            )
+        if not is_interval and self.block_time_ms:
+            raise ConfigurationError(f"the pace {self.rhythm.value} has no block time, not {self.block_time_ms} ms")
+
+    @classmethod
+    def every(cls, block_time_ms: int) -> Self:
+        """Return the pace of a block every so many milliseconds."""
+        return cls(Rhythm.INTERVAL, block_time_ms)
+
+
+AUTO: Final = Pace(Rhythm.AUTO)
+MANUAL: Final = Pace(Rhythm.MANUAL)
+
+
+class Clock(Enum):
+    """Where the timestamps of blocks come from. Decision: D-70."""
+
+    CHAIN = "chain"
+    WALL = "wall"
+
+
+class LogForm(Enum):
+    """How log lines look: to people, or as JSON."""
+
+    HUMAN = "human"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOptions:
+    """How a node runs.
+
+    Attributes:
+        pace: When blocks are built.
+        clock: Where their timestamps come from.
+        development: Whether the calls under ``/dev`` are answered.
+        directory: The chain's directory; None for a chain in memory.
+        genesis: What the chain is to have started from.
+        host: Address that is listened on.
+        port: Port that is listened on; 0 for any that is free.
+        rate_limit: Requests a second that are answered; 0 for any number. `default_rate_limit` knows the usual one.
+        cors_origins: Web origins whose pages may read answers.
+        explorer: Whether the explorer is served.
+        block_transactions_max: Transactions that one block is offered at most.
+    """
+
+    pace: Pace = field(default_factory=lambda: Pace.every(BLOCK_TIME_MS))
+    clock: Clock = Clock.CHAIN
+    development: bool = True
+    directory: Path | None = None
+    genesis: GenesisOptions = field(default_factory=GenesisOptions)
+    host: str = HOST
+    port: int = PORT
+    rate_limit: int = 0
+    cors_origins: tuple[str, ...] = ()
+    explorer: bool = True
+    block_transactions_max: int = BLOCK_TRANSACTIONS_MAX
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= PORT_MAX:
+            raise ConfigurationError(f"port {self.port} cannot be: ports are 0..={PORT_MAX}")
+        if self.rate_limit < 0:
+            raise ConfigurationError(f"a rate limit of {self.rate_limit} cannot be: give a number, or 0 for none")
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the node."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine, reached by itself alone.
+
+    >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")]
+    [True, True, True, False, False]
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def default_rate_limit(host: str) -> int:
+    """Return the requests a second that a node on this host answers unless told otherwise; 0 for any number."""
+    return 0 if is_loopback(host) else RATE_LIMIT

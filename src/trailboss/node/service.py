@@ -1,0 +1,354 @@
+"""The node: a chain that runs, its mempool and its index, and what everybody may ask of them."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import monotonic_ns, time_ns
+from typing import Final, TypeVar
+
+from trailboss.chain import Answer, Chain
+from trailboss.chain.asking import ask_actor
+from trailboss.chain.view import ChainView
+from trailboss.codec.wire import encode_transaction
+from trailboss.crypto.digest import sha256
+from trailboss.model.blocks import Block, Origin
+from trailboss.model.transactions import Transaction, check_signature
+from trailboss.node.building import Builder, StoppingError
+from trailboss.node.development import Development
+from trailboss.node.feed import Feed
+from trailboss.node.index import Index
+from trailboss.node.lending import Lender
+from trailboss.node.logs import log, log_failure, log_step
+from trailboss.node.mempool import Mempool, Status, Verdict
+from trailboss.node.metrics import Metrics
+from trailboss.node.options import NodeOptions, Pace
+from trailboss.node.producer import STOPPING, Clocks, Producer
+from trailboss.node.published import Published
+from trailboss.primitives.errors import Rejection, StorageError
+from trailboss.primitives.octets import ZERO_HASH, Address, Hash32
+from trailboss.primitives.units import check_range
+
+Result = TypeVar("Result")
+WORKERS: Final = 2
+"""Threads for signature checks and long reads: the checks leave the interpreter to others, the reads do not."""
+ASKED_CYCLES_MAX: Final = 1_000_000
+"""Cycles that a view may use: it runs between two blocks, and both wait for it."""
+RUNNING: Final = "running"
+STOPPING_STATUS: Final = "stopping"
+FAILED: Final = "failed"
+MILLISECONDS: Final = 1_000
+CLOCKS: Final = Clocks(monotonic_ns, time_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether a node works.
+
+    Attributes:
+        status: ``running``, ``stopping`` or ``failed``.
+        reason: Why it failed; empty otherwise.
+    """
+
+    status: str
+    reason: str = ""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it takes requests."""
+        return self.status == RUNNING
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a transaction.
+
+    Attributes:
+        hash: The transaction's.
+        height: Of the block that holds it; None if none will.
+        position: Its place among the block's transactions, from 0; None likewise.
+        rejection: Why no block will hold it; None if one does.
+    """
+
+    hash: Hash32
+    height: int | None = None
+    position: int | None = None
+    rejection: Rejection | None = None
+
+
+class Node:
+    """A chain that runs.
+
+    `view`, `index` and `mempool` may be read from any thread; all else belongs to the event loop. Take `view` once for
+    a request, answer wholly from it, and let go of it. Who asks where a transaction is asks the mempool first and takes
+    the view after: what has left the mempool is in a block of that view.
+
+    Attributes:
+        options: How it runs.
+        mempool: Transactions that wait.
+        index: What blocks say, for looking up.
+        feed: The steps of the chain, for those who subscribe.
+        metrics: What it counts.
+        lender: Views that it lends to programs elsewhere.
+        development: What may be done to a development chain; None unless it runs as `trailboss dev`.
+        health: Whether it works.
+        ended: Set when the chain thread has ended by an error.
+    """
+
+    def __init__(
+        self, chain: Chain, mempool: Mempool, index: Index, options: NodeOptions, clocks: Clocks = CLOCKS
+    ) -> None:
+        """Prepare a node; `start` makes it run, `close` closes all that it was given.
+
+        Args:
+            chain: The chain.
+            mempool: Its mempool, with what a journal held.
+            index: Its index, up to the chain's head.
+            options: How it runs.
+            clocks: What it goes by.
+        """
+        self.options = options
+        self.mempool = mempool
+        self.index = index
+        self.metrics = Metrics()
+        self.lender = Lender(clocks.now)
+        self.development = Development(self) if options.development else None
+        self.health = Health(RUNNING)
+        self.ended = asyncio.Event()
+        self._chain = chain
+        self._producer = Producer(
+            chain, mempool, index, options, clocks, announce=self._announce, failed=self._announce_failure
+        )
+        self.feed = Feed(self.view)
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="worker")
+        self._tidying = self._pool.submit(self._tidy)
+        self._waiting: dict[bytes, set[asyncio.Future[Outcome]]] = {}
+        self._loop: asyncio.AbstractEventLoop
+        self._is_closed = False
+
+    @property
+    def view(self) -> ChainView:
+        """The chain after its last step."""
+        return self._producer.builder.view
+
+    @property
+    def pace(self) -> Pace:
+        """When blocks are built, at present."""
+        return self._producer.pace
+
+    # Asking
+
+    async def submit(self, transactions: Sequence[Transaction]) -> list[Verdict]:
+        """Admit signed transactions to the mempool, in order, and return what was decided of each.
+
+        What is accepted is safe: if the chain is in a directory, the mempool's journal has it.
+
+        Raises:
+            StoppingError: If the node stops.
+        """
+        self._check_running()
+        return await self._loop.run_in_executor(self._pool, self.admit, transactions)
+
+    async def outcome(self, tx_hash: Hash32, timeout_ms: int) -> Outcome | None:
+        """Wait until a transaction is in a block or refused, and return which; None if neither happens in time.
+
+        Args:
+            tx_hash: The transaction's hash.
+            timeout_ms: Longest wait.
+
+        Raises:
+            StoppingError: If the node stops meanwhile.
+        """
+        self._check_running()
+        future: asyncio.Future[Outcome] = self._loop.create_future()
+        waiting = self._waiting.setdefault(tx_hash, set())
+        waiting.add(future)
+        try:
+            known = self._known_outcome(tx_hash)
+            if known is not None:
+                return known
+            async with asyncio.timeout(timeout_ms / MILLISECONDS):
+                return await future
+        except TimeoutError:
+            return None
+        finally:
+            waiting.discard(future)
+            if not waiting:
+                self._waiting.pop(tx_hash, None)
+
+    async def ask(self, actor: Address, handler: str, payload: bytes, sender: Address, cycles_limit: int) -> Answer:
+        """Run a handler read-only between two blocks, as the next block would.
+
+        Args:
+            actor: Whose handler.
+            handler: Function or method.
+            payload: Its argument.
+            sender: Immediate caller that the handler sees.
+            cycles_limit: Most cycles it may use, 1..=1,000,000.
+
+        Raises:
+            Rejection: ``INVALID_DATA`` or ``OVERFLOW`` for another limit.
+            StoppingError: If the node stops meanwhile.
+        """
+        check_range("cycles_limit", cycles_limit, ASKED_CYCLES_MAX, 1)
+        return await self.do(
+            lambda builder: ask_actor(builder.chain, actor, handler, payload, sender=sender, cycles_limit=cycles_limit)
+        )
+
+    async def do(self, command: Callable[[Builder], Result]) -> Result:
+        """Have a command run on the chain thread, between two blocks, and return its result.
+
+        Raises:
+            Rejection: If the command is refused.
+            StoppingError: If the node stops before or meanwhile.
+        """
+        return await asyncio.wrap_future(self._producer.do(command))
+
+    async def set_pace(self, pace: Pace) -> None:
+        """Go on at another pace."""
+        await asyncio.wrap_future(self._producer.set_pace(pace))
+
+    # Life
+
+    def start(self) -> None:
+        """Begin to build blocks, and to tell the running event loop of them."""
+        self._loop = asyncio.get_running_loop()
+        self._producer.start()
+
+    def begin_stop(self) -> None:
+        """End what waits and streams, and refuse what comes: the node stops."""
+        if self.health.is_running:
+            self.health = Health(STOPPING_STATUS)
+        # A long advance ends with its next step, and says so to whoever waits for it.
+        self._producer.stop()
+        self.feed.close(STOPPING_STATUS)
+        for future in [future for futures in self._waiting.values() for future in futures]:
+            if not future.done():
+                future.set_exception(StoppingError(STOPPING))
+
+    async def close(self) -> None:
+        """Finish the block that is being built, end the threads, and close index, mempool and chain.
+
+        Closing it again does nothing.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.begin_stop()
+        await asyncio.to_thread(self._producer.join)
+        await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
+        # Whoever still reads must have done with the files before they are closed.
+        await asyncio.get_running_loop().shutdown_default_executor()
+        self.index.close()
+        self.mempool.close()
+        self._chain.close()
+
+    # On any thread but the event loop's
+
+    def admit(self, transactions: Sequence[Transaction], *, are_signed: bool = True) -> list[Verdict]:
+        """Admit transactions as `submit` does.
+
+        Args:
+            transactions: In order.
+            are_signed: Whether their signatures are checked. A development chain takes unsigned transactions, but only
+                from `Development`, never from the network.
+
+        Raises:
+            StoppingError: If the mempool's journal cannot be written: the node fails.
+        """
+        try:
+            verdicts = [self._admit_one(transaction, are_signed) for transaction in transactions]
+        except StorageError as error:
+            self._announce_failure(error)
+            raise StoppingError(STOPPING) from error
+        if any(verdict.rejection is None for verdict in verdicts):
+            self._producer.wake()
+        self._loop.call_soon_threadsafe(self._hear_verdicts, verdicts)
+        return verdicts
+
+    def _admit_one(self, transaction: Transaction, are_signed: bool) -> Verdict:
+        tx_hash = ZERO_HASH
+        try:
+            raw = encode_transaction(transaction)
+            tx_hash = Hash32(sha256(raw))
+            if self.mempool.find(tx_hash) is None:
+                # First what costs little: a flood of what can never come in must not keep the signatures waiting.
+                self.mempool.check(self.view, transaction)
+                if are_signed:
+                    check_signature(transaction)
+        except Rejection as rejection:
+            return Verdict(hash=tx_hash, status=Status.REFUSED, rejection=rejection)
+        return self.mempool.add(self.view, transaction, raw, tx_hash)
+
+    def _tidy(self) -> None:
+        """Give the mempool a moment for its journal."""
+        try:
+            self.mempool.tidy()
+        except StorageError as error:
+            log().warning("the mempool's journal stays larger than need be", what=str(error))
+
+    # On the chain thread
+
+    def _announce(self, published: Published) -> None:
+        self._loop.call_soon_threadsafe(self._hear, published)
+
+    def _announce_failure(self, error: BaseException) -> None:
+        self._loop.call_soon_threadsafe(self._fail, error)
+
+    # On the event loop
+
+    def _hear(self, published: Published) -> None:
+        try:
+            log_step(published)
+            self.metrics.record(published)
+            self.feed.publish(published)
+            self._tell_waiting(published)
+            if self.options.directory is not None and self._tidying.done():
+                self._tidying = self._pool.submit(self._tidy)
+        finally:
+            self._producer.heard()
+
+    def _hear_verdicts(self, verdicts: Sequence[Verdict]) -> None:
+        for verdict in verdicts:
+            if verdict.rejection is not None:
+                self.metrics.refused(verdict.rejection)
+            for ending in verdict.endings:
+                self._tell(Outcome(ending.hash, rejection=ending.rejection))
+
+    def _tell_waiting(self, published: Published) -> None:
+        if not self._waiting:
+            return
+        for block in published.blocks:
+            for position, tx_hash in enumerate(transaction_hashes(block)):
+                self._tell(Outcome(tx_hash, block.height, position))
+        for tx_hash, rejection in published.refused.items():
+            self._tell(Outcome(tx_hash, rejection=rejection))
+
+    def _tell(self, outcome: Outcome) -> None:
+        for future in self._waiting.get(outcome.hash, ()):
+            if not future.done():
+                future.set_result(outcome)
+
+    def _known_outcome(self, tx_hash: Hash32) -> Outcome | None:
+        if self.mempool.find(tx_hash) is not None:
+            return None
+        found = self.index.transaction(tx_hash, self.view.height)
+        if found is not None:
+            return Outcome(tx_hash, found.height, found.position)
+        rejection = self.mempool.refusal(tx_hash)
+        return None if rejection is None else Outcome(tx_hash, rejection=rejection)
+
+    def _fail(self, error: BaseException) -> None:
+        self.health = Health(FAILED, str(error) or type(error).__name__)
+        log_failure(error)
+        self.begin_stop()
+        self.ended.set()
+
+    def _check_running(self) -> None:
+        if not self.health.is_running:
+            raise StoppingError(STOPPING)
+
+
+def transaction_hashes(block: Block) -> list[Hash32]:
+    """Return the hashes of a block's transactions, in order."""
+    return [Hash32(receipt.origin_hash) for receipt in block.receipts if receipt.origin is Origin.TRANSACTION]

@@ -1,0 +1,94 @@
+"""Starting a node: its chain, its index and its mempool, as they were left."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from trailboss.chain import Chain
+from trailboss.chain.opening import open_as_wanted, open_or_create
+from trailboss.node.index import Index
+from trailboss.node.logs import log
+from trailboss.node.mempool import Journal, Mempool, verify
+from trailboss.node.options import NodeOptions
+from trailboss.node.service import Node
+from trailboss.primitives.errors import ConfigurationError
+
+INDEX_FILE: Final = "index.sqlite"
+JOURNAL_FILE: Final = "mempool.journal"
+TELL_SECONDS: Final = 2
+"""How often somebody who waits for the index hears of it."""
+NO_DIRECTORY: Final = "a node that is no development node runs a chain that is there already: name its directory"
+
+
+def open_node(options: NodeOptions) -> Node:
+    """Open all that a node needs, and return the node.
+
+    Args:
+        options: How it runs. A development node makes the chain that is not there.
+
+    Raises:
+        ConfigurationError: If no chain can start as it is wanted, or the one in the directory started otherwise.
+        StorageError: If the directory cannot be used.
+    """
+    with ExitStack() as opened:
+        chain = opened.enter_context(_open_chain(options))
+        mempool = _open_mempool(chain, options.directory)
+        opened.callback(mempool.close)
+        index = _open_index(chain, options.directory)
+        opened.callback(index.close)
+        node = Node(chain, mempool, index, options)
+        opened.pop_all()
+    return node
+
+
+def _open_chain(options: NodeOptions) -> Chain:
+    if options.development:
+        return open_or_create(options.directory, options.genesis)
+    if options.directory is None:
+        raise ConfigurationError(NO_DIRECTORY)
+    return open_as_wanted(options.directory, options.genesis)
+
+
+def _open_mempool(chain: Chain, directory: Path | None) -> Mempool:
+    """Return the mempool, with what waited when the node before ended, however it did."""
+    if directory is None:
+        return Mempool()
+    journal = Journal.open(directory / JOURNAL_FILE, chain.genesis.instance_id())
+    mempool, view = Mempool(journal=journal), chain.publish()
+    recovery = mempool.recover(view)
+    if recovery.damage is not None:
+        log().warning("the mempool's journal was damaged at its end, which is cut off", what=recovery.damage)
+    # Blocks take what is in the mempool for signed, and a file may have come from anywhere.
+    waiting = mempool.pooled()
+    found = verify(view, [pooled.transaction for pooled in waiting])
+    forged = {pooled.hash: why for pooled, why in zip(waiting, found, strict=True) if why is not None}
+    if forged:
+        mempool.settle(view, (), forged)
+        log().warning("the mempool's journal held transactions with false signatures", transactions=len(forged))
+    if len(mempool):
+        log().info("transactions wait as they did when the node ended", transactions=len(mempool))
+    return mempool
+
+
+def _open_index(chain: Chain, directory: Path | None) -> Index:
+    """Return the index, up to the chain's head."""
+    return Index.open(None if directory is None else directory / INDEX_FILE, chain, progress_line(monotonic))
+
+
+def progress_line(clock: Callable[[], float]) -> Callable[[int, int], None]:
+    """Return what tells how far an index is, every few seconds: most are there before it has anything to say.
+
+    Args:
+        clock: Seconds, never going back.
+    """
+    told_at = clock()
+
+    def tell(height: int, last: int) -> None:
+        nonlocal told_at
+        if clock() - told_at >= TELL_SECONDS:
+            told_at = clock()
+            log().info("the index is built from the blocks", height=height, of=last)
+
+    return tell

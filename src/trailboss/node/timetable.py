@@ -1,0 +1,68 @@
+"""When the next block is due: arithmetic on a clock that others hold."""
+
+from typing import Final
+
+from trailboss.node.options import Pace, Rhythm
+
+NANOSECONDS_PER_MS: Final = 1_000_000
+
+
+class Timetable:
+    """Tells when a block is due, under one pace or a succession of them. All times are nanoseconds of one clock.
+
+    An interval is a grid that begins when the pace does: a block that comes late does not shift those after it. Places
+    of the grid that pass while a block is built give one block together, at once: never two for having been slow.
+
+    Under ``AUTO`` a block is due when somebody has called since the last one; under ``MANUAL`` never.
+
+    Decision: D-70
+
+    Attributes:
+        pace: The present one.
+    """
+
+    __slots__ = ("_interval", "_is_called", "_next", "_start", "pace")
+
+    def __init__(self, pace: Pace, now: int) -> None:
+        """Begin with a pace.
+
+        Args:
+            pace: When blocks are due.
+            now: The present time; the first block of an interval is due one interval later.
+        """
+        self.change(pace, now)
+
+    def change(self, pace: Pace, now: int) -> None:
+        """Go on with another pace from now; a call that came before still counts."""
+        self.pace = pace
+        self._interval = pace.block_time_ms * NANOSECONDS_PER_MS
+        self._start = now
+        self._next = 1
+        self._is_called = True
+
+    @property
+    def deadline(self) -> int | None:
+        """When the next block is due by the clock; None if the clock makes none due."""
+        return self._start + self._next * self._interval if self.pace.rhythm is Rhythm.INTERVAL else None
+
+    def call(self) -> None:
+        """Say that something waits for a block."""
+        self._is_called = True
+
+    def is_due(self, now: int) -> bool:
+        """Return whether a block is to be built now."""
+        deadline = self.deadline
+        return self._is_called and self.pace.rhythm is Rhythm.AUTO if deadline is None else now >= deadline
+
+    def take(self, now: int) -> int | None:
+        """Mark the block that is due as begun.
+
+        Returns:
+            Nanoseconds that it comes after its place in the grid; None if the clock did not make it due.
+        """
+        self._is_called = False
+        deadline = self.deadline
+        if deadline is None:
+            return None
+        self._next = (now - self._start) // self._interval + 1
+        return now - deadline

@@ -1,0 +1,261 @@
+"""The chain thread: blocks at the node's pace, commands in between, and how it ends."""
+
+from collections.abc import Iterator
+from queue import SimpleQueue
+from threading import Event, current_thread
+
+import pytest
+
+from tests.unit.node.service.world import PATIENCE, Notes, gift, make_world, person
+from trailboss.chain import Chain
+from trailboss.chain.development import account_name, development_account
+from trailboss.chain.drafting import draft_transaction
+from trailboss.chain.opening import GenesisOptions, new_genesis
+from trailboss.codec.wire import encode_transaction
+from trailboss.crypto.digest import sha256
+from trailboss.node.building import BATCH_BLOCKS, Builder, StoppingError
+from trailboss.node.mempool import Mempool
+from trailboss.node.options import AUTO, MANUAL, NodeOptions, Pace
+from trailboss.node.producer import UNHEARD_MAX, Clocks, Producer
+from trailboss.node.published import Published
+from trailboss.primitives.errors import InvariantError, Rejection
+from trailboss.primitives.octets import Hash32
+
+SECOND = 10**9
+
+
+class Stage:
+    """A producer on a chain in memory, a clock held in the hand, and what it says."""
+
+    def __init__(self, pace: Pace, *, hears: bool = True) -> None:
+        self.now = 0
+        self.chain = Chain(new_genesis(GenesisOptions()))
+        self.mempool, self.index = Mempool(), Notes()
+        self.announced: SimpleQueue[Published] = SimpleQueue()
+        self.failures: SimpleQueue[BaseException] = SimpleQueue()
+        self.hears = hears
+        self.producer = Producer(
+            self.chain,
+            self.mempool,
+            self.index,
+            NodeOptions(pace=pace),
+            Clocks(lambda: self.now, lambda: 0),
+            announce=self._announce,
+            failed=self.failures.put,
+        )
+        self.producer.start()
+
+    def _announce(self, published: Published) -> None:
+        self.announced.put(published)
+        if self.hears:
+            self.producer.heard()
+
+    def turn(self) -> int:
+        """Let the thread go round once or more, and return the height after."""
+        self.producer.do(lambda _: None).result(PATIENCE)
+        return self.producer.do(lambda builder: builder.chain.height).result(PATIENCE)
+
+    def send(self, sender: int = 0) -> None:
+        """Have a transaction wait."""
+        account, view = development_account(account_name(sender)), self.producer.builder.view
+        waiting = self.mempool.next_nonce(view, account.address) - (view.account(account.address).nonce)
+        transaction = draft_transaction(view, gift(), account.private_key, waiting=waiting)
+        raw = encode_transaction(transaction)
+        assert self.mempool.add(view, transaction, raw, Hash32(sha256(raw))).rejection is None
+
+    def close(self) -> None:
+        """End the thread."""
+        self.producer.stop()
+        self.producer.join()
+
+
+@pytest.fixture
+def stages() -> Iterator[list[Stage]]:
+    """Return a list of stages that are closed at the end."""
+    made: list[Stage] = []
+    yield made
+    for stage in made:
+        stage.close()
+
+
+def on_stage(stages: list[Stage], pace: Pace, **options: bool) -> Stage:
+    """Return a new stage that is closed at the end."""
+    stages.append(Stage(pace, **options))
+    return stages[-1]
+
+
+def test_block_comes_when_the_interval_has_passed(stages: list[Stage]) -> None:
+    """One for each place of the grid, one for several that went by; each says how late it is."""
+    stage = on_stage(stages, Pace.every(3_600_000))
+    hour = 3_600 * SECOND
+    assert stage.turn() == 0
+    for now, height in ((hour - 1, 0), (hour, 1), (hour + 5, 1), (2 * hour + SECOND, 2), (9 * hour, 3), (9 * hour, 3)):
+        stage.now = now
+        assert stage.turn() == height
+    assert [stage.announced.get_nowait().late for _ in range(3)] == [0, 1, 6 * 3_600]
+
+
+def test_block_comes_at_once_when_a_transaction_waits_under_auto(stages: list[Stage]) -> None:
+    """Without one there is none, however often somebody wakes the thread."""
+    stage = on_stage(stages, AUTO)
+    stage.producer.wake()
+    assert stage.turn() == 0
+    stage.send()
+    stage.producer.wake()
+    published = stage.announced.get(timeout=PATIENCE)
+    assert len(published.blocks[0].transactions) == 1
+    assert published.late is None
+    assert stage.turn() == 1
+
+
+def test_blocks_follow_one_another_under_auto_until_nothing_fits_any_more(stages: list[Stage]) -> None:
+    """What does not fit one block has not to be woken for again."""
+    stage = on_stage(stages, AUTO)
+    stage.producer.do(lambda _: [stage.send() for _ in range(12)]).result(PATIENCE)
+    stage.producer.wake()
+    while len(stage.mempool):
+        stage.announced.get(timeout=PATIENCE)
+    assert stage.turn() == stage.chain.height
+    assert stage.chain.account(person(0)).nonce == 12
+
+
+def test_no_block_comes_when_the_pace_is_manual(stages: list[Stage]) -> None:
+    """Until somebody asks for one, or for another pace."""
+    stage = on_stage(stages, MANUAL)
+    stage.send()
+    stage.producer.wake()
+    stage.now = 10**6 * SECOND
+    assert stage.turn() == 0
+    stage.producer.do(lambda builder: builder.advance(2)).result(PATIENCE)
+    assert stage.turn() == 2
+    stage.send()
+    stage.producer.set_pace(AUTO).result(PATIENCE)
+    assert stage.turn() == 3
+
+
+def test_command_runs_on_the_chain_thread_and_its_result_comes_back(stages: list[Stage]) -> None:
+    """In the order in which they came."""
+    stage = on_stage(stages, MANUAL)
+    order: list[int] = []
+    futures = [stage.producer.do(lambda _, number=number: order.append(number)) for number in range(5)]
+    assert stage.producer.do(lambda _: current_thread().name).result(PATIENCE) == "chain"
+    assert [future.result(PATIENCE) for future in futures] == [None] * 5
+    assert order == [0, 1, 2, 3, 4]
+
+
+def test_thread_goes_on_when_a_command_is_refused(stages: list[Stage]) -> None:
+    """Its caller hears why."""
+    stage = on_stage(stages, MANUAL)
+    with pytest.raises(Rejection, match="cannot drop 1 blocks"):
+        stage.producer.do(lambda builder: builder.reorg(1)).result(PATIENCE)
+    assert stage.turn() == 0
+    assert stage.failures.empty()
+
+
+def test_command_is_left_out_when_nobody_waits_for_it_any_more(stages: list[Stage]) -> None:
+    """It is cancelled before its turn comes."""
+    stage = on_stage(stages, MANUAL)
+    release, done = Event(), []
+    blocking = stage.producer.do(lambda _: release.wait(PATIENCE))
+    cancelled = stage.producer.do(lambda _: done.append(1))
+    assert cancelled.cancel()
+    release.set()
+    assert blocking.result(PATIENCE)
+    stage.turn()
+    assert done == []
+
+
+@pytest.mark.parametrize("error", [InvariantError("sums differ"), RuntimeError("a bug"), SystemExit(3)], ids=type)
+def test_thread_ends_when_a_command_fails(stages: list[Stage], error: BaseException) -> None:
+    """The chain stops and says so; whoever asked hears of it, and later ones are told that it stops."""
+    stage = on_stage(stages, MANUAL)
+    release = Event()
+
+    def fail(builder: Builder) -> None:
+        release.wait(PATIENCE)
+        raise error
+
+    failing = stage.producer.do(fail)
+    behind = stage.producer.do(lambda _: 1)
+    release.set()
+    with pytest.raises(type(error)):
+        failing.result(PATIENCE)
+    assert stage.failures.get(timeout=PATIENCE) is error
+    with pytest.raises(StoppingError, match="the node is stopping"):
+        behind.result(PATIENCE)
+    stage.producer.join()
+    with pytest.raises(StoppingError, match="the node is stopping"):
+        stage.producer.do(lambda _: 1).result(PATIENCE)
+
+
+def test_thread_ends_when_building_a_block_fails(stages: list[Stage]) -> None:
+    """As by a broken invariant, or a disk that is full."""
+    stage = on_stage(stages, AUTO)
+    error = InvariantError("sums differ")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    stage.chain.build = refuse
+    stage.send()
+    stage.producer.wake()
+    assert stage.failures.get(timeout=PATIENCE) is error
+
+
+def test_commands_that_wait_are_refused_when_the_thread_is_stopped(stages: list[Stage]) -> None:
+    """The one that runs is finished."""
+    stage = on_stage(stages, MANUAL)
+    release, begun = Event(), Event()
+
+    def work(builder: Builder) -> str:
+        begun.set()
+        release.wait(PATIENCE)
+        return "done"
+
+    running, waiting = stage.producer.do(work), stage.producer.do(lambda _: "never")
+    begun.wait(PATIENCE)
+    stage.producer.stop()
+    release.set()
+    assert running.result(PATIENCE) == "done"
+    with pytest.raises(StoppingError):
+        waiting.result(PATIENCE)
+
+
+def test_long_advance_waits_when_nobody_listens_and_ends_when_stopped(stages: list[Stage]) -> None:
+    """It is a bounded number of steps ahead, goes on as they are heard of, and a stop ends the wait."""
+    stage = on_stage(stages, MANUAL, hears=False)
+    end = 40 * BATCH_BLOCKS
+    advancing = stage.producer.do(lambda builder: builder.advance(end))
+    heights = [stage.announced.get(timeout=PATIENCE).view.height for _ in range(UNHEARD_MAX)]
+    assert heights == [BATCH_BLOCKS * count for count in range(1, UNHEARD_MAX + 1)]
+    assert stage.announced.empty()
+    stage.producer.heard()
+    assert stage.announced.get(timeout=PATIENCE).view.height == heights[-1] + BATCH_BLOCKS
+    stage.producer.stop()
+    with pytest.raises(StoppingError, match=rf"stops at height {heights[-1] + BATCH_BLOCKS}, before {end}"):
+        advancing.result(PATIENCE)
+
+
+def test_interval_waits_for_nobody_when_nobody_listens(stages: list[Stage]) -> None:
+    """Blocks come, heard of or not."""
+    stage = on_stage(stages, Pace.every(1_000), hears=False)
+    for second in range(1, UNHEARD_MAX + 10):
+        stage.now = second * SECOND
+        assert stage.turn() == second
+
+
+def test_stop_before_start_ends_nothing() -> None:
+    """A node that never began is closed like any other."""
+    world = make_world()
+    producer = Producer(
+        world.chain,
+        world.mempool,
+        world.index,
+        NodeOptions(pace=MANUAL),
+        Clocks(lambda: 0, lambda: 0),
+        announce=lambda _: None,
+        failed=lambda _: None,
+    )
+    producer.stop()
+    producer.join()
+    assert world.chain.height == 0

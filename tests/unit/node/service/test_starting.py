@@ -1,0 +1,153 @@
+"""Starting a node: what is opened, what is taken up again, and what is closed when it cannot be."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.unit.node.service.world import PATIENCE, TIGHT, gift
+from trailboss.chain import Chain
+from trailboss.chain.development import account_name, development_account
+from trailboss.chain.drafting import draft_transaction
+from trailboss.chain.replay import verify_chain
+from trailboss.codec.wire import encode_transaction
+from trailboss.node.mempool import Journal
+from trailboss.node.options import MANUAL, NodeOptions
+from trailboss.node.service import Node
+from trailboss.node.starting import INDEX_FILE, JOURNAL_FILE, open_node, progress_line
+from trailboss.primitives.errors import ConfigurationError, StorageError
+
+
+class Log:
+    """A logger that remembers."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str, dict[str, Any]]] = []
+
+    def __call__(self) -> "Log":
+        """Be the node's logger."""
+        return self
+
+    def info(self, event: str, **facts: Any) -> None:
+        """Remember a line."""
+        self.lines.append(("info", event, facts))
+
+    def warning(self, event: str, **facts: Any) -> None:
+        """Remember a warning."""
+        self.lines.append(("warning", event, facts))
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    """Return what remembers all that is logged while a node starts."""
+    found = Log()
+    monkeypatch.setattr("trailboss.node.starting.log", found)
+    return found
+
+
+def live(directory: Path, transactions: int = 0, blocks: int = 0) -> Node:
+    """Let a node in a directory take transactions and build blocks, and close it."""
+
+    async def story() -> Node:
+        node = open_node(NodeOptions(directory=directory, pace=MANUAL))
+        node.start()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                key = development_account(account_name(0)).private_key
+                drafts = [
+                    draft_transaction(node.view, gift(), key, terms=TIGHT, waiting=n) for n in range(transactions)
+                ]
+                assert all(verdict.rejection is None for verdict in await node.submit(drafts))
+                if blocks:
+                    await node.development.mine(blocks)
+        finally:
+            await node.close()
+        return node
+
+    return asyncio.run(story())
+
+
+def test_node_takes_up_what_waited_when_it_is_started_again(tmp_path: Path, log: Log) -> None:
+    """And says so; what is in a block by then does not wait any more."""
+    directory = tmp_path / "chain"
+    live(directory, transactions=3)
+    assert log.lines == []
+    assert len(live(directory, blocks=2).mempool) == 0
+    [(_, event, facts)] = log.lines
+    assert "transactions wait" in event
+    assert facts == {"transactions": 3}
+    log.lines.clear()
+    node = live(directory)
+    assert log.lines == []
+    assert node.view.height == 2
+    assert node.index.height == 2
+
+
+def test_damage_at_the_end_of_the_journal_is_told_when_it_is_cut_off(tmp_path: Path, log: Log) -> None:
+    """What stands before it waits."""
+    directory = tmp_path / "chain"
+    live(directory, transactions=2)
+    with (directory / JOURNAL_FILE).open("ab") as file:
+        file.write(b"half a record")
+    node = live(directory)
+    assert len(node.mempool) == 2
+    [(level, event, facts), _] = log.lines
+    assert level == "warning"
+    assert "damaged" in event
+    assert facts["what"]
+
+
+def test_transaction_is_dropped_when_the_journal_holds_it_with_a_false_signature(tmp_path: Path, log: Log) -> None:
+    """The file may have come from anywhere, and blocks take what waits for signed."""
+    directory = tmp_path / "chain"
+    live(directory)
+    with Chain.open(directory) as chain:
+        accounts = [development_account(account_name(index)) for index in range(2)]
+        good, other = (draft_transaction(chain, gift(), each.private_key, terms=TIGHT) for each in accounts)
+        journal = Journal.open(directory / JOURNAL_FILE, chain.genesis.instance_id())
+        for transaction in (good, replace(other, signature=good.signature)):
+            journal.append(0, encode_transaction(transaction))
+        journal.close()
+    node = live(directory, blocks=1)
+    assert [transaction.sender for transaction in node.view.head.transactions] == [accounts[0].address]
+    [(level, event, facts), (_, _, waiting)] = log.lines
+    assert (level, facts, waiting) == ("warning", {"transactions": 1}, {"transactions": 1})
+    assert "false signatures" in event
+    with Chain.open(directory) as chain:
+        assert verify_chain(chain).ok
+
+
+def test_chain_is_released_when_something_else_cannot_be_opened(tmp_path: Path) -> None:
+    """The next start finds nobody in its way."""
+    directory = tmp_path / "chain"
+    live(directory, blocks=1)
+    (directory / JOURNAL_FILE).write_bytes(b"something else entirely, and long enough to be looked at closely")
+    with pytest.raises(StorageError, match=JOURNAL_FILE):
+        open_node(NodeOptions(directory=directory))
+    Chain.open(directory).close()
+    (directory / JOURNAL_FILE).unlink()
+    (directory / INDEX_FILE).unlink()
+    (directory / INDEX_FILE).mkdir()
+    with pytest.raises(StorageError, match=INDEX_FILE):
+        open_node(NodeOptions(directory=directory))
+    Chain.open(directory).close()
+    (directory / INDEX_FILE).rmdir()
+    assert live(directory).view.height == 1
+
+
+def test_node_needs_a_directory_when_it_is_no_development_node() -> None:
+    """It makes no chain."""
+    with pytest.raises(ConfigurationError, match="name its directory"):
+        open_node(NodeOptions(development=False))
+
+
+def test_progress_is_told_every_few_seconds(log: Log) -> None:
+    """And not at all when it does not take so long."""
+    now = 100.0
+    tell = progress_line(lambda: now)
+    for height, seconds in ((10, 0.5), (20, 1.0), (30, 0.6), (40, 1.0), (50, 5.0)):
+        now += seconds
+        tell(height, 60)
+    assert [facts for _, _, facts in log.lines] == [{"height": 30, "of": 60}, {"height": 50, "of": 60}]

@@ -1,0 +1,108 @@
+"""When blocks are due, with the clock in hand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trailboss.node.options import AUTO, MANUAL, Pace
+from trailboss.node.timetable import NANOSECONDS_PER_MS, Timetable
+from trailboss.primitives.errors import ConfigurationError
+
+SECOND = 1_000 * NANOSECONDS_PER_MS
+
+
+def test_block_is_due_on_a_grid_when_the_pace_is_an_interval() -> None:
+    """The first one interval after the start, and then every interval, however late each one is taken."""
+    table = Timetable(Pace.every(1_000), now=5 * SECOND)
+    lateness = []
+    for now in (6 * SECOND, 7 * SECOND + 400, 8 * SECOND + 1):
+        assert not table.is_due(table.deadline - 1)
+        assert table.is_due(now)
+        lateness.append(table.take(now))
+        assert not table.is_due(now)
+    assert lateness == [0, 400, 1]
+    assert table.deadline == 9 * SECOND
+
+
+def test_one_block_is_due_when_several_places_of_the_grid_have_passed() -> None:
+    """A slow block is followed by one at once, and then by the next place: never two for having been slow."""
+    table = Timetable(Pace.every(1_000), now=0)
+    assert table.take(SECOND) == 0
+    assert table.is_due(5 * SECOND + 300)
+    assert table.take(5 * SECOND + 300) == 3 * SECOND + 300
+    assert not table.is_due(5 * SECOND + 300)
+    assert table.deadline == 6 * SECOND
+
+
+@given(
+    interval=st.integers(10, 5_000),
+    start=st.integers(0, 10**18),
+    steps=st.lists(st.integers(0, 30 * SECOND), max_size=40),
+)
+def test_no_place_of_the_grid_gives_two_blocks_when_time_passes_anyhow(
+    interval: int, start: int, steps: list[int]
+) -> None:
+    """Every block stands for at least one place that has passed, no place for two, and the next lies ahead."""
+    table = Timetable(Pace.every(interval), now=start)
+    nanoseconds = interval * NANOSECONDS_PER_MS
+    now, blocks = start, 0
+    for step in steps:
+        now += step
+        if table.is_due(now):
+            late = table.take(now)
+            blocks += 1
+            assert late is not None
+            assert late >= 0
+            assert (now - late - start) % nanoseconds == 0
+        deadline = table.deadline
+        assert deadline is not None
+        assert now < deadline <= now + nanoseconds
+        assert (deadline - start) % nanoseconds == 0
+        assert blocks <= (now - start) // nanoseconds
+
+
+def test_block_is_due_when_somebody_has_called_under_auto() -> None:
+    """The clock has no part in it; one call, or several, give one block. The first look is free."""
+    table = Timetable(AUTO, now=0)
+    assert table.deadline is None
+    assert table.is_due(0)
+    assert table.take(0) is None
+    assert not table.is_due(10**18)
+    table.call()
+    table.call()
+    assert table.is_due(10**18)
+    assert table.take(10**18) is None
+    assert not table.is_due(10**18)
+
+
+def test_block_is_never_due_when_the_pace_is_manual() -> None:
+    """Calls change nothing."""
+    table = Timetable(MANUAL, now=0)
+    table.call()
+    assert table.deadline is None
+    assert not table.is_due(10**18)
+
+
+def test_new_grid_begins_when_the_pace_changes() -> None:
+    """From manual to an interval, to a shorter one, to auto: what waits then is looked at."""
+    table = Timetable(MANUAL, now=0)
+    table.change(Pace.every(1_000), now=10 * SECOND + 7)
+    assert table.deadline == 11 * SECOND + 7
+    table.change(Pace.every(250), now=10 * SECOND + 9)
+    assert table.deadline == 10 * SECOND + 250 * NANOSECONDS_PER_MS + 9
+    table.take(10 * SECOND + 250 * NANOSECONDS_PER_MS + 9)
+    table.change(AUTO, now=12 * SECOND)
+    assert table.is_due(12 * SECOND)
+
+
+@pytest.mark.parametrize("block_time_ms", [0, 9, -1_000, 3_600_001])
+def test_pace_is_refused_when_its_interval_cannot_be(block_time_ms: int) -> None:
+    """The message names the value and the range."""
+    with pytest.raises(ConfigurationError, match=rf"every {block_time_ms} ms .* 10 ms to 3600000 ms"):
+        Pace.every(block_time_ms)
+
+
+def test_pace_is_refused_when_it_has_a_block_time_and_no_interval() -> None:
+    """Auto and manual have no time of their own."""
+    with pytest.raises(ConfigurationError, match="the pace auto has no block time"):
+        Pace(AUTO.rhythm, 1_000)

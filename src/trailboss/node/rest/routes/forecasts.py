@@ -1,0 +1,54 @@
+"""What a timer would cost, and how long a purse lasts."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from trailboss.chain.forecast.quote import Quote, quote_timer
+from trailboss.chain.forecast.recent import BLOCKS, BLOCKS_MAX
+from trailboss.chain.forecast.runway import Runway, runway_of
+from trailboss.node.reading.records import extended
+from trailboss.node.rest.errors import HttpReason
+from trailboss.node.rest.kinds import ADDRESS, HEIGHT, integer
+from trailboss.node.rest.operations import Call, Routes
+from trailboss.node.rest.parsing import path, query, query_or, required_query
+
+routes: Final = Routes("forecasts")
+DUE_AT: Final = required_query("height", HEIGHT, "At which the timer would be due.")
+GAS_LIMIT: Final = required_query("gas_limit", integer(minimum=1), "Cycles the fire may use.")
+TIP: Final = query("tip", integer(), "max_priority_fee_per_cycle, base units; the default agent's if left out.")
+OWNER: Final = query("actor", ADDRESS, "Whose timer; one that has not fired if left out.")
+RECENT: Final = query_or("blocks", integer(BLOCKS_MAX, 1), "How many of the last blocks to go by.", BLOCKS)
+PAYER: Final = path("payer", ADDRESS, "Whose purse.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuoteAnswer(Quote):
+    """What a timer that is scheduled now would cost, and how likely it runs soon after it is due.
+
+    Attributes:
+        per_cycle: What one cycle costs now, everything counted.
+    """
+
+    per_cycle: int
+
+
+@routes.get(
+    "/quote",
+    DUE_AT,
+    GAS_LIMIT,
+    TIP,
+    OWNER,
+    RECENT,
+    answers=QuoteAnswer,
+    refuses=(HttpReason.NOT_FOUND, HttpReason.INVALID_VALUE),
+)
+def quote(call: Call) -> QuoteAnswer:
+    """Say what a timer scheduled now would cost, and how often one like it would have run lately."""
+    found = quote_timer(call.view, call[DUE_AT], call[GAS_LIMIT], call[TIP], actor=call[OWNER], blocks=call[RECENT])
+    return extended(QuoteAnswer, found, per_cycle=found.per_cycle)
+
+
+@routes.get("/runway/{payer}", PAYER, RECENT, answers=Runway)
+def runway(call: Call) -> Runway:
+    """Tell how many fires a purse still pays for, and in which block it runs dry."""
+    return runway_of(call.view, call[PAYER], blocks=call[RECENT])

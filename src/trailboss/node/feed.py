@@ -1,0 +1,228 @@
+"""The feed: every step of the chain to everybody who listens, waiting for nobody.
+
+It lives on the event loop and is called from nowhere else. What waits for a subscriber is bounded: one that falls
+behind is ended with a reason, and everybody else goes on.
+
+Decision: D-73
+"""
+
+import asyncio
+from collections import deque
+from itertools import islice
+from types import TracebackType
+from typing import Final, Self
+
+from trailboss.chain.view import ChainView
+from trailboss.chain.views import block_events
+from trailboss.model.blocks import Block
+from trailboss.node.published import Published
+
+WAITING_MAX: Final = 4 * 2**20
+"""Bytes that may wait for a subscriber, as `size_of` estimates them."""
+STEP_OCTETS: Final = 256
+BLOCK_OCTETS: Final = 640
+EVENT_OCTETS: Final = 320
+DATA_FACTOR: Final = 4
+"""JSON shows an event's data decoded, and in hexadecimal digits besides."""
+REMEMBERED: Final = 4_096
+"""Blocks of which is known, once they are gone, how far the chain has gone back."""
+TAG_OCTETS: Final = 8
+"""Bytes of a block's hash that tell it from others of its height."""
+FELL_BEHIND: Final = "fell behind"
+
+
+def size_of(block: Block) -> int:
+    """Return about how many bytes a block and its events take when they are told in JSON.
+
+    Complexity: O(events).
+    """
+    events = tuple(block_events(block))
+    return BLOCK_OCTETS + EVENT_OCTETS * len(events) + DATA_FACTOR * sum(len(event.data) for event in events)
+
+
+class Subscription:
+    """One listener. ``async with`` begins it, ``async for`` yields every step that is published from then on.
+
+    The iteration ends when the feed does, or when more waits than may; `reason` then says which.
+
+    Attributes:
+        reason: Why the feed has ended it; None while it has not.
+    """
+
+    def __init__(self, feed: "Feed", limit: int) -> None:
+        self.reason: str | None = None
+        self._feed = feed
+        self._limit = limit
+        self._waiting: deque[tuple[Published, int]] = deque()
+        self._size = 0
+        self._news = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._feed.add(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._feed.remove(self)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Published:
+        published = await self.take_next()
+        if published is None:
+            raise StopAsyncIteration
+        return published
+
+    async def take_next(self) -> Published | None:
+        """Return the next step, once there is one; None at the end."""
+        while not self._waiting:
+            if self.reason is not None:
+                return None
+            self._news.clear()
+            await self._news.wait()
+        published, size = self._waiting.popleft()
+        self._size -= size
+        return published
+
+    def offer(self, published: Published, size: int) -> bool:
+        """Take a step of the chain, unless too much waits already; return whether the subscription goes on.
+
+        One step is taken by whoever has read all before it, however large it is.
+
+        Complexity: O(1).
+        """
+        if self._waiting and self._size + size > self._limit:
+            self._waiting.clear()
+            self._size = 0
+            self.end(FELL_BEHIND)
+            return False
+        self._waiting.append((published, size))
+        self._size += size
+        self._news.set()
+        return True
+
+    def end(self, reason: str) -> None:
+        """End the subscription after what waits; the first reason stays."""
+        self.reason = self.reason or reason
+        self._news.set()
+
+
+class Feed:
+    """Hands every step of the chain to all subscribers.
+
+    Attributes:
+        view: The chain after the last step that was published. Whoever has read it to its head and subscribes in the
+            same turn of the loop misses nothing and hears nothing twice.
+        reason: Why it has ended; None while it has not.
+    """
+
+    def __init__(self, view: ChainView) -> None:
+        """Begin with the chain as it stands."""
+        self.view = view
+        self.reason: str | None = None
+        self._closed = asyncio.Event()
+        self._subscriptions: dict[Subscription, None] = {}
+        self._branches = Branches()
+
+    def __len__(self) -> int:
+        """Return how many are subscribed."""
+        return len(self._subscriptions)
+
+    def subscribe(self, limit: int = WAITING_MAX) -> Subscription:
+        """Return a subscription, which begins with ``async with``.
+
+        Args:
+            limit: Bytes that may wait, as `size_of` estimates them.
+        """
+        return Subscription(self, limit)
+
+    def add(self, subscription: Subscription) -> None:
+        """Count a subscription in; it is ended at once if the feed is closed."""
+        self._subscriptions[subscription] = None
+        if self.reason is not None:
+            subscription.end(self.reason)
+
+    def remove(self, subscription: Subscription) -> None:
+        """Forget a subscription."""
+        self._subscriptions.pop(subscription, None)
+
+    def publish(self, published: Published) -> None:
+        """Hand a step of the chain to all who listen. Never waits.
+
+        Complexity: O(events), and O(1) for each subscriber.
+        """
+        self.view = published.view
+        self._branches.follow(published)
+        if not self._subscriptions:
+            return
+        size = STEP_OCTETS + sum(map(size_of, published.blocks))
+        for subscription in [each for each in self._subscriptions if not each.offer(published, size)]:
+            self.remove(subscription)
+
+    def close(self, reason: str) -> None:
+        """End every subscription, present and future, after what waits for it."""
+        self.reason = self.reason or reason
+        self._closed.set()
+        for subscription in self._subscriptions:
+            subscription.end(self.reason)
+
+    async def closed(self) -> None:
+        """Wait until the feed has ended."""
+        await self._closed.wait()
+
+    def fork_of(self, tag: bytes) -> int | None:
+        """Return the height that the chain went back to, at the lowest, since it lost a block; None if unknown.
+
+        Args:
+            tag: Of the block, from `tag_of`.
+        """
+        return self._branches.fork_of(tag)
+
+
+def tag_of(block_hash: bytes) -> bytes:
+    """Return the beginning of a block's hash that tells it from others of its height."""
+    return bytes(block_hash[:TAG_OCTETS])
+
+
+class Branches:
+    """Remembers of the last blocks that were lost how far the chain went back when it lost them."""
+
+    def __init__(self) -> None:
+        self._present: dict[bytes, int] = {}
+        self._lost: dict[bytes, int] = {}
+
+    def follow(self, published: Published) -> None:
+        """Take note of a step of the chain.
+
+        Complexity: O(blocks); O(``REMEMBERED``) if some were lost.
+        """
+        if published.reorg_from is not None:
+            self._go_back(published.reorg_from)
+        for block in published.blocks:
+            self._append(block)
+        _trim(self._present)
+        _trim(self._lost)
+
+    def fork_of(self, tag: bytes) -> int | None:
+        """See `Feed.fork_of`."""
+        return self._lost.get(tag)
+
+    def _go_back(self, height: int) -> None:
+        self._lost = {tag: min(fork, height) for tag, fork in self._lost.items()}
+        for tag in [tag for tag, found in self._present.items() if found > height]:
+            del self._present[tag]
+            self._lost[tag] = height
+
+    def _append(self, block: Block) -> None:
+        # A block without transactions can come back as it was, and whoever knows it has lost nothing.
+        tag = tag_of(block.hash)
+        self._lost.pop(tag, None)
+        self._present[tag] = block.height
+
+
+def _trim(tags: dict[bytes, int]) -> None:
+    """Forget the oldest of too many."""
+    for tag in list(islice(tags, max(0, len(tags) - REMEMBERED))):
+        del tags[tag]

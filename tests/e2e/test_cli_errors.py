@@ -63,8 +63,8 @@ def failed(*arguments: object, status: int = 1) -> str:
 def test_command_says_how_to_make_a_chain_when_there_is_none(chain: Path) -> None:
     """The first error of all."""
     assert failed("timers", "--chain", "nowhere") == (
-        "error what there is no chain at nowhere fix make one with `trailboss init nowhere`, or name another one with "
-        "--chain"
+        "error what there is no chain at nowhere fix make one with `trailboss init nowhere`, name another one with "
+        "--chain, or a node with --url"
     )
 
 

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from trailboss.chain import Chain
+from trailboss.chain import ChainReader
+from trailboss.chain.plain import plain
 from trailboss.chain.rehearsal.rehearse import (
     REHEARSED_BLOCKS,
     REHEARSED_MAX,
@@ -19,13 +20,12 @@ from trailboss.chain.views import lane_cap, lane_gas_limit
 from trailboss.cli.failures import FAILED, Missing
 from trailboss.cli.govern import Governor, governing_signer
 from trailboss.cli.opening import open_chain
-from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Directory, Key, Limit
+from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Key, Limit, Place
 from trailboss.cli.output import (
     Cell,
     Column,
     console,
     note,
-    plain,
     print_facts,
     print_json,
     print_pairs,
@@ -89,14 +89,14 @@ def rehearse(
     height: Activation,
     blocks: Blocks = REHEARSED_BLOCKS,
     limit: Limit = LIMIT,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Play the activation through on a copy of the chain, and tell what becomes of each timer. Nothing changes.
 
     A second copy goes on under FIFO, for comparison. Both go on without transactions.
     """
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         found = _rehearse(chain, height, blocks, quiet=as_json)
     shown = found.timers[: limit or None]
     if as_json:
@@ -118,12 +118,12 @@ def propose(
     blocks: Blocks = REHEARSED_BLOCKS,
     sender: Governor = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Rehearse the activation, then vote for it, as the deployer. Until it begins, a vote can move or withdraw it."""
     signer = governing_signer(sender, private_key)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         found = _rehearse(chain, height, blocks, quiet=as_json)
         if not as_json:
             _show_summary(found)
@@ -138,9 +138,9 @@ def propose(
 
 
 @activation.command()
-def status(directory: Directory = DIRECTORY, as_json: AsJson = False) -> None:
+def status(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
     """Tell whether the timer lane is active, or when it will be, and where it stands."""
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         rules = chain.rules()
         if rules.auction is not None or rules.globalbox is not None:
             raise Missing(
@@ -154,7 +154,7 @@ def status(directory: Directory = DIRECTORY, as_json: AsJson = False) -> None:
         print_facts(_status_facts(document))
 
 
-def _rehearse(chain: Chain, height: int, blocks: int, *, quiet: bool) -> ActivationRehearsal:
+def _rehearse(chain: ChainReader, height: int, blocks: int, *, quiet: bool) -> ActivationRehearsal:
     total = 2 * max(0, height + blocks - chain.height)
     with progress("rehearsing", total, quiet=quiet) as advance:
         return rehearse_activation(chain, height, blocks, advance)
@@ -268,7 +268,7 @@ def _reason(reason: str, fate: Fate) -> str:
 # The lane as it stands
 
 
-def _status(chain: Chain, rules: Rules) -> dict[str, Any]:
+def _status(chain: ChainReader, rules: Rules) -> dict[str, Any]:
     lane, params, cap = rules.lane, rules.params.lane, lane_cap(rules)
     gas_limits = (lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) for timer in chain.timers())
     return {
@@ -283,7 +283,7 @@ def _status(chain: Chain, rules: Rules) -> dict[str, Any]:
         "clamps_gas_limit": bool(params.clamps_gas_limit),
         "timers": {
             "live": chain.timer_count(),
-            "due": chain.queue.due_count,
+            "due": chain.due_count(),
             "over_cap": sum(gas_limit > cap for gas_limit in gas_limits),
         },
     }

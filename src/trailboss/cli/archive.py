@@ -5,16 +5,16 @@ from typing import Annotated
 
 import typer
 
-from trailboss.chain import Chain
+from trailboss.chain import ChainReader
 from trailboss.chain.archive import check_export, export_chain, import_chain
 from trailboss.cli.opening import open_chain
-from trailboss.cli.options import DIRECTORY, AsJson, Directory
+from trailboss.cli.options import DIRECTORY, AsJson, Place
 from trailboss.cli.output import print_facts, print_json, progress
 
 
 def export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.", show_default=False)],
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Write the whole chain to one file.
@@ -22,7 +22,7 @@ def export(
     It holds the genesis, the blocks and the root after each. A file of that name is replaced once the new one is
     complete.
     """
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         with progress("exporting", chain.height, quiet=as_json) as advance:
             export_chain(chain, file, advance)
         _show(chain, "exported", file, as_json=as_json)
@@ -46,7 +46,7 @@ def import_(
         chain.close()
 
 
-def _show(chain: Chain, verb: str, place: Path, *, as_json: bool) -> None:
+def _show(chain: ChainReader, verb: str, place: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({verb: str(place), "height": chain.height, "state_root": chain.state_root})
         return

@@ -7,19 +7,19 @@ from typing import Annotated, Any, Final
 import typer
 from msgspec.structs import asdict as struct_dict
 
-from trailboss.chain import Chain, Event, Receipt
+from trailboss.chain import ChainReader, Event, Receipt
+from trailboss.chain.plain import plain
+from trailboss.chain.telling.event_words import data_words
 from trailboss.chain.telling.lane_view import LaneRow, LaneView, lane_view
 from trailboss.chain.views import event_view, receipt_view
-from trailboss.cli.event_words import data_words
 from trailboss.cli.failures import Missing
 from trailboss.cli.opening import open_chain
-from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Directory, Limit
+from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
 from trailboss.cli.output import (
     Cell,
     Column,
     console,
     note,
-    plain,
     print_facts,
     print_json,
     print_pairs,
@@ -105,11 +105,11 @@ def block(
         bool, typer.Option("--lane", help="Tell how it chose among its due timers: ranks, tips, the cut-off.")
     ] = False,
     limit: Limit = LIMIT,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Look at one block: its header, transactions, receipts and events, or how it chose among its due timers."""
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         found = _find(chain, height)
         if lane:
             record = chain.lane(found.height)
@@ -118,7 +118,7 @@ def block(
             _show_block(found, limit, as_json=as_json)
 
 
-def _find(chain: Chain, height: int | None) -> Block:
+def _find(chain: ChainReader, height: int | None) -> Block:
     if height is not None and height > chain.height:
         raise Missing(f"there is no block {height}: the chain is at height {chain.height}", "name a lower height")
     return chain.head if height is None else chain.blocks[height]

@@ -4,16 +4,15 @@ from typing import Annotated
 
 import typer
 
-from trailboss.chain import Answer, Chain
+from trailboss.chain import Answer
+from trailboss.chain.telling.words import words
 from trailboss.cli.failures import FAILED, report_failed
 from trailboss.cli.opening import find_actor, open_chain, resolve_address, resolve_signer
-from trailboss.cli.options import DIRECTORY, PAYLOAD, AsJson, CellsLimit, CyclesLimit, Directory, Key, Sender
-from trailboss.cli.output import print_facts, print_json, words
+from trailboss.cli.options import DIRECTORY, PAYLOAD, AsJson, CellsLimit, CyclesLimit, Impersonated, Key, Place, Sender
+from trailboss.cli.output import print_facts, print_json
 from trailboss.cli.parsing import parse_payload
-from trailboss.cli.receipts import make_terms, send, show_receipts
+from trailboss.cli.receipts import make_terms, send_one, show_receipts
 from trailboss.model.transactions import ExecuteActor
-from trailboss.primitives.octets import Address
-from trailboss.vm.meter import Meter
 
 
 def call(
@@ -26,9 +25,10 @@ def call(
     view: Annotated[bool, typer.Option("--view", help="Only ask: no transaction, no fee, no change.")] = False,
     sender: Sender = None,
     private_key: Key = None,
+    impersonate: Impersonated = None,
     cycles_limit: CyclesLimit = None,
     cells_limit: CellsLimit = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Call a handler of an actor, in a block of its own.
@@ -36,25 +36,16 @@ def call(
     Handlers of SDK actors take CBOR unless they say otherwise: write the payload as JSON and give --cbor.
     """
     octets = parse_payload(payload, as_cbor=cbor)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         address = find_actor(chain, actor)
         if view:
             # Whoever only asks signs nothing, so it may be anybody.
             caller = resolve_address(sender) if sender else resolve_signer(None, private_key).address
-            _show_answer(_ask(chain, address, handler, octets, caller), as_json=as_json)
+            _show_answer(chain.ask_view(address, handler, octets, caller), as_json=as_json)
             return
-        signer = resolve_signer(sender, private_key)
         terms = make_terms(cycles_limit, cells_limit)
-        [receipt] = send(chain, signer, [ExecuteActor(address, handler, octets)], terms)
+        receipt = send_one(chain, sender, private_key, impersonate, ExecuteActor(address, handler, octets), terms)
         show_receipts(chain, {"call": receipt}, as_json=as_json)
-
-
-def _ask(chain: Chain, actor: Address, handler: str, payload: bytes, caller: Address) -> Answer:
-    limits = chain.params.limits
-    meter = Meter(limits.block_cycles_max, limits.block_cells_max)
-    outcome = chain.ask(actor, handler, payload, sender=caller, meter=meter)
-    cycles, cells = min(meter.cycles_used, meter.cycles_limit), min(meter.cells_used, meter.cells_limit)
-    return Answer(outcome.return_value, outcome.error, cycles, cells)
 
 
 def _show_answer(answer: Answer, *, as_json: bool) -> None:

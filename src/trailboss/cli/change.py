@@ -4,7 +4,7 @@ from trailboss.chain import Receipt
 from trailboss.chain.scheduler import TimerChange, draft_cancel, draft_update
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import find_timer, open_chain, resolve_signer
-from trailboss.cli.options import DIRECTORY, AsJson, Directory, Key, Sender
+from trailboss.cli.options import DIRECTORY, AsJson, Key, Place, Sender
 from trailboss.cli.output import Cell
 from trailboss.cli.parsing import parse_bid, parse_payload
 from trailboss.cli.receipts import send, show_receipts
@@ -20,7 +20,7 @@ def update(
     bid: NewBid = None,
     sender: Sender = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Change what later fires of an own timer bring.
@@ -30,7 +30,7 @@ def update(
     if payload is None and gas_limit is None and bid is None:
         raise Mistake("nothing is to change", "give --payload, --gas-limit or --bid")
     signer = resolve_signer(sender, private_key)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         change = TimerChange(
             timer_id=find_timer(chain, timer),
             payload=None if payload is None else parse_payload(payload),
@@ -46,7 +46,7 @@ def cancel(
     timer: TimerId,
     sender: Sender = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Cancel an own timer.
@@ -54,7 +54,7 @@ def cancel(
     It is one that trailboss schedule or trailboss watch has set for the same sender.
     """
     signer = resolve_signer(sender, private_key)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         identity = find_timer(chain, timer)
         [receipt] = send(chain, signer, [draft_cancel(chain, signer.address, identity)])
         lead = _lead(identity, receipt, "its fire is in the mailbox already")

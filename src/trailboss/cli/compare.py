@@ -7,9 +7,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from trailboss.chain.plain import plain
 from trailboss.cli.failures import Mistake
 from trailboss.cli.options import AsJson
-from trailboss.cli.output import Cell, Column, plain, print_facts, print_json, print_table, progress
+from trailboss.cli.output import Cell, Column, print_facts, print_json, print_table, progress
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import format_cby
 from trailboss.simulator.compare import MECHANISMS, compare

@@ -7,7 +7,7 @@ import typer
 
 from trailboss.chain.drafting import draft_deployment
 from trailboss.cli.opening import open_chain, resolve_signer
-from trailboss.cli.options import DIRECTORY, PAYLOAD, AsJson, CellsLimit, CyclesLimit, Directory, Key, Sender
+from trailboss.cli.options import DIRECTORY, PAYLOAD, AsJson, CellsLimit, CyclesLimit, Key, Place, Sender
 from trailboss.cli.parsing import parse_amount, parse_payload, read_file
 from trailboss.cli.receipts import make_terms, send, show_receipts
 from trailboss.model.transactions import FundActor, Instruction
@@ -34,7 +34,7 @@ def deploy(
     private_key: Key = None,
     cycles_limit: CyclesLimit = None,
     cells_limit: CellsLimit = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Deploy an actor and fund it, in one block.
@@ -44,7 +44,7 @@ def deploy(
     code = read_file(file, "source")
     amount, payload = parse_amount(value), parse_payload(init_payload, as_cbor=cbor)
     signer = resolve_signer(sender, private_key)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         account = chain.account(signer.address)
         salt = (0 if account is None else account.nonce).to_bytes(8, "big")
         instruction, address = draft_deployment(

@@ -43,6 +43,18 @@ class Missing(Mistake):
     """Something named, correctly, that the chain does not have. Attributes as those of `Mistake`."""
 
 
+class Refused(TrailbossError):
+    """Something that a node refuses.
+
+    Attributes:
+        error: Why, as the node says it.
+    """
+
+    def __init__(self, error: ErrorObject) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 def report(error: TrailbossError, *, as_json: bool) -> int:
     """Print an error to stderr and return the exit status."""
     facts = _facts(error)
@@ -75,6 +87,8 @@ def _facts(error: TrailbossError) -> dict[str, object]:
     match error:
         case Rejection():
             return asdict(error.error())
+        case Refused(error=refusal):
+            return asdict(refusal)
         case StorageError(path=path, what=what, fix=fix):
             return {"what": f"{path}: {what}", "fix": fix}
         case Mistake(what=what, fix=fix):

@@ -6,11 +6,11 @@ from typing import Annotated, Final
 
 import typer
 
-from trailboss.chain import Chain
+from trailboss.chain import ChainReader
 from trailboss.chain.development import DEPLOYER
 from trailboss.cli.failures import Mistake
-from trailboss.cli.opening import Signer, find_actor, find_timer, open_chain, resolve_signer
-from trailboss.cli.options import DIRECTORY, AsJson, Directory, Key, complete_account
+from trailboss.cli.opening import OpenChain, Signer, find_actor, find_timer, open_chain, resolve_signer
+from trailboss.cli.options import DIRECTORY, AsJson, Key, Place, complete_account
 from trailboss.cli.parsing import SHOWN_MAX, parse_number, read_file
 from trailboss.cli.receipts import send, show_receipts
 from trailboss.governance.rules import EPOCHAL, GOVERNED, RESCALE_WEIGHTS
@@ -73,7 +73,7 @@ def timer_config(
     ] = None,
     sender: Governor = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Set the parameters of timers; those not given stay as they are."""
@@ -85,7 +85,7 @@ def timer_config(
         "gc_cycles_per_block": gc_cycles_per_block,
     }
     signer = governing_signer(sender, private_key)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         present = chain.rules().timer
         values = _merged(given, {name: getattr(present, name) for name in given})
         _govern(chain, signer, UpdateTimerConfig(**values), as_json=as_json)
@@ -109,7 +109,7 @@ def basefee_config(
     ] = None,
     sender: Governor = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Set the parameters of the fee markets; those not given stay as they are."""
@@ -124,7 +124,7 @@ def basefee_config(
         "access_weight_scalar_ppm": access_weight_scalar_ppm,
     }
     signer = governing_signer(sender, private_key)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         config = chain.rules().basefee
         present = (
             config.alpha,
@@ -148,13 +148,13 @@ def multipliers(
     system: Annotated[Number, typer.Option(metavar="N", help="Of system work.")] = None,
     sender: Governor = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Set the fee multipliers of the lanes, in parts of 10,000; those not given stay as they are."""
     given = {"user": user, "runner": runner, "timer": timer, "system": system}
     signer = governing_signer(sender, private_key)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         present = chain.rules().multipliers
         values = _merged(given, {name: getattr(present, name) for name in given})
         _govern(chain, signer, UpdateLaneFeeMultipliers(**values), as_json=as_json)
@@ -165,12 +165,12 @@ def cancel_timer(
     timer_id: TimerId,
     sender: Governor = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Cancel anybody's timer."""
     signer = governing_signer(sender, private_key)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         _govern(chain, signer, CancelTimer(find_timer(chain, timer_id)), as_json=as_json)
 
 
@@ -182,12 +182,12 @@ def extend_timer(
     ],
     sender: Governor = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Move the last height at which anybody's timer may fire."""
     signer = governing_signer(sender, private_key)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         _govern(chain, signer, ExtendTimer(find_timer(chain, timer_id), expires_at), as_json=as_json)
 
 
@@ -214,7 +214,7 @@ def set_parameter(
     ],
     sender: Governor = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Set one governed parameter."""
@@ -224,7 +224,7 @@ def set_parameter(
             f"give one of {', '.join(PARAMETERS)}; timer-config, basefee-config and multipliers set others",
         )
     signer = governing_signer(sender, private_key)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         number = _setting(chain, path, value)
         _govern(chain, signer, SetGovParam(PARAMETERS[path], number.to_bytes(8, "big")), as_json=as_json)
 
@@ -237,16 +237,16 @@ def upgrade(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Its new source.", show_default=False)],
     sender: Governor = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Replace the code of an actor; its storage and its timers stay."""
     code, signer = read_file(file, "source"), governing_signer(sender, private_key)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         _govern(chain, signer, UpgradeActor(find_actor(chain, actor), code), as_json=as_json)
 
 
-def _setting(chain: Chain, path: str, text: str) -> int:
+def _setting(chain: ChainReader, path: str, text: str) -> int:
     """Return the number that a parameter is to be set to.
 
     Raises:
@@ -286,6 +286,6 @@ def _merged(given: dict[str, int | None], present: dict[str, int]) -> dict[str, 
     return {name: present[name] if value is None else value for name, value in given.items()}
 
 
-def _govern(chain: Chain, signer: Signer, instruction: Instruction, *, as_json: bool) -> None:
+def _govern(chain: OpenChain, signer: Signer, instruction: Instruction, *, as_json: bool) -> None:
     [receipt] = send(chain, signer, [instruction])
     show_receipts(chain, {"instruction": receipt}, as_json=as_json)

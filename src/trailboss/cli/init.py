@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from trailboss.chain import Chain
-from trailboss.chain.development import ACCOUNT_BALANCE, development_genesis
+from trailboss.chain.development import ACCOUNT_BALANCE, ACCOUNT_COUNT, ACCOUNTS_MAX, development_genesis
 from trailboss.cli.failures import Mistake
 from trailboss.cli.options import DIRECTORY_VARIABLE, AsJson, default_directory
 from trailboss.cli.output import print_facts, print_json
@@ -36,15 +36,24 @@ def init(
     param: Annotated[
         list[str] | None, typer.Option(metavar="PATH=VALUE", help="Set a parameter; may be repeated.")
     ] = None,
+    accounts: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=ACCOUNTS_MAX,
+            metavar="N",
+            help=f"Fund so many accounts, from 0 on. [dim]\\[default: {ACCOUNT_COUNT}][/dim]",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a chain in a directory.
 
-    Without a genesis file it has ten funded accounts, 0 to 9, and one that may govern, deployer. Everybody knows their
-    keys: such a chain is for trying things out.
+    Without a genesis file it is a development chain: it has ten funded accounts, 0 to 9, and one that may govern,
+    deployer. Everybody knows their keys, and anybody may send for anybody: such a chain is for trying things out.
     """
     place = directory or default_directory()
-    genesis = _genesis(genesis_file, preset, mechanism, parse_overrides(param or []))
+    genesis = _genesis(genesis_file, preset, mechanism, parse_overrides(param or []), accounts)
     chain = Chain.create(place, genesis)
     try:
         _show(chain, place, is_development=genesis_file is None, as_json=as_json)
@@ -62,7 +71,8 @@ def _show(chain: Chain, place: Path, *, is_development: bool, as_json: bool) -> 
         return
     funded = f"{len(genesis.accounts)}, holding {format_cby(sum(genesis.accounts.values()))} CBY"
     if is_development:
-        funded = f"0 to 9 and deployer, {format_cby(ACCOUNT_BALANCE)} CBY each"
+        # The deployer stands among them.
+        funded = f"0 to {len(genesis.accounts) - 2} and deployer, {format_cby(ACCOUNT_BALANCE)} CBY each"
     print_facts(
         {
             "chain": str(place),
@@ -73,13 +83,20 @@ def _show(chain: Chain, place: Path, *, is_development: bool, as_json: bool) -> 
     )
 
 
-def _genesis(path: Path | None, preset: str | None, mechanism: str | None, overrides: dict[str, int]) -> Genesis:
+def _genesis(
+    path: Path | None, preset: str | None, mechanism: str | None, overrides: dict[str, int], accounts: int | None
+) -> Genesis:
     if path is None:
-        return development_genesis(preset=preset or "mainnet", mechanism=mechanism or "fifo", overrides=overrides)
-    if preset or mechanism or overrides:
+        return development_genesis(
+            preset=preset or "mainnet",
+            mechanism=mechanism or "fifo",
+            overrides=overrides,
+            accounts=ACCOUNT_COUNT if accounts is None else accounts,
+        )
+    if preset or mechanism or overrides or accounts:
         raise Mistake(
-            "a genesis file has a preset, a mechanism and parameters of its own",
-            "leave out --preset, --mechanism and --param, or --genesis",
+            "a genesis file has a preset, a mechanism, parameters and accounts of its own",
+            "leave out --preset, --mechanism, --param and --accounts, or --genesis",
         )
     try:
         return parse_genesis(read_file(path, "genesis").decode())

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from trailboss.chain import Chain
+from trailboss.chain import ChainReader
 from trailboss.chain.globalbox_views import FireView, MailboxView
 from trailboss.cli.failures import Missing
 from trailboss.cli.opening import open_chain, resolve_actor
-from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Directory, Limit
+from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
 from trailboss.cli.output import Cell, Column, note, print_json, print_table
 from trailboss.model.globalbox import format_bid
 from trailboss.primitives.units import format_cby
@@ -49,11 +49,11 @@ def mailbox(
         bool, typer.Option("--queued", help="The fires that stand in Globalbox, not yet in the mailbox.")
     ] = False,
     limit: Limit = LIMIT,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """List the mailbox of Globalbox in the order of delivery, or the fires that are queued behind it."""
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         if chain.rules().globalbox is None:
             raise Missing(
                 f"this chain has no mailbox: its mechanism is {chain.mechanism.name}",
@@ -68,7 +68,7 @@ def mailbox(
             _show_entries(chain, chain.mailbox(wanted), limit, as_json=as_json)
 
 
-def _show_entries(chain: Chain, entries: list[MailboxView], limit: int, *, as_json: bool) -> None:
+def _show_entries(chain: ChainReader, entries: list[MailboxView], limit: int, *, as_json: bool) -> None:
     shown = entries[: limit or None]
     if as_json:
         print_json({"height": chain.height, "total": len(entries), "mailbox": shown})
@@ -80,7 +80,7 @@ def _show_entries(chain: Chain, entries: list[MailboxView], limit: int, *, as_js
     _say_rest(len(shown), len(entries))
 
 
-def _show_fires(chain: Chain, fires: list[FireView], limit: int, *, as_json: bool) -> None:
+def _show_fires(chain: ChainReader, fires: list[FireView], limit: int, *, as_json: bool) -> None:
     shown = fires[: limit or None]
     if as_json:
         print_json({"height": chain.height, "total": len(fires), "globalbox": shown})

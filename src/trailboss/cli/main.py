@@ -8,8 +8,21 @@ from trailboss import __version__
 from trailboss.cli.lazy import Entry, LazyCommand, Program
 
 START, ACT, LOOK, KEEP, PROVE, STUDY = "Start", "Act", "Look", "Keep and check", "Prove", "Study"
+DEVELOP: Final = "Develop: on development chains only"
 COMMANDS: Final = (
     Entry("demo", "demo:demo", START, "Run six actors for several hundred blocks and tell what became of every timer."),
+    Entry(
+        "dev",
+        "dev:dev",
+        START,
+        "Run a development chain: funded accounts, an API, an explorer, and calls that change it at will.",
+    ),
+    Entry(
+        "node",
+        "dev:node",
+        START,
+        "Run the chain of a directory: an API and an explorer, without the calls of a development chain.",
+    ),
     Entry("init", "init:init", START, "Make a chain in a directory."),
     Entry("status", "status:status", START, "Tell where the chain stands: height, roots, money, timers, size."),
     Entry("deploy", "deploy:deploy", ACT, "Deploy an actor and fund it, in one block."),
@@ -23,6 +36,23 @@ COMMANDS: Final = (
     Entry("govern", "govern:govern", ACT, "Send system instructions, as the deployer."),
     Entry("activation", "activation:activation", ACT, "Rehearse the activation of the timer lane, and vote for it."),
     Entry("reorg", "reorg:reorg", ACT, "Drop the last blocks: clock, timers, money, everything goes back."),
+    Entry("faucet", "develop:faucet", DEVELOP, "Have a node's faucet give an account 5,000 CBY."),
+    Entry(
+        "set-balance",
+        "develop:set_balance",
+        DEVELOP,
+        "Set what an account or an actor holds; the supply moves with it.",
+    ),
+    Entry("hold", "develop:hold", DEVELOP, "Hold a timer back."),
+    Entry("force", "develop:force", DEVELOP, "Make a timer due as early as can be."),
+    Entry("drop", "develop:drop", DEVELOP, "Take a timer away without running it."),
+    Entry(
+        "snapshot",
+        "develop:snapshot",
+        DEVELOP,
+        "Remember the present point, and print its mark for `trailboss revert`.",
+    ),
+    Entry("revert", "develop:revert", DEVELOP, "Go back to a snapshot: clock, timers, money, everything."),
     Entry("timers", "timers:timers", LOOK, "List timers: live ones by height, ended ones the latest first."),
     Entry("timer", "timers:timer", LOOK, "Look at one timer."),
     Entry(

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from trailboss.chain import Chain
+from trailboss.chain import ChainReader
 from trailboss.chain.views import block_events
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import open_chain
-from trailboss.cli.options import DIRECTORY, AsJson, Directory
+from trailboss.cli.options import DIRECTORY, AsJson, Place
 from trailboss.cli.output import note, print_facts, print_json, progress
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS, TIMER_FIRED
@@ -29,7 +29,7 @@ def mine(
     to: Annotated[
         int | None, typer.Option(metavar="HEIGHT", min=1, max=U64_MAX, help="Up to this height instead.")
     ] = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Build blocks without transactions; due timers run in them.
@@ -39,7 +39,7 @@ def mine(
     """
     if blocks is not None and to is not None:
         raise Mistake("both a number of blocks and --to are given", "give one of the two")
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         end = chain.height + (blocks or 1) if to is None else to
         if end < chain.height:
             raise Mistake(
@@ -90,7 +90,7 @@ def _count(tally: Counter[str], block: Block) -> None:
     tally["reverted"] += sum(receipt.status is Status.REVERTED for receipt in fires)
 
 
-def _show(chain: Chain, start: int, tally: Counter[str], *, as_json: bool) -> None:
+def _show(chain: ChainReader, start: int, tally: Counter[str], *, as_json: bool) -> None:
     names = ("fired", "reverted", "expired", "unfunded", "cancelled", "deferred", "messages")
     counts = {name: tally[name] for name in names}
     if as_json:

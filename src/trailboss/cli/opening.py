@@ -1,25 +1,42 @@
 """From what people type to what a command works on: the chain, the accounts, the actors, the timers."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from trailboss.chain import Chain
-from trailboss.chain.development import ACCOUNT_NAMES, DEPLOYER, PROPOSER, DevelopmentAccount, development_account
-from trailboss.chain.timer_list import match_timer
+from trailboss.chain.development import (
+    ACCOUNTS_MAX,
+    DEPLOYER,
+    PROPOSER,
+    DevelopmentAccount,
+    account_name,
+    development_account,
+)
+from trailboss.cli.directory import DirectoryChain
 from trailboss.cli.failures import Missing, Mistake
-from trailboss.cli.parsing import parse_private_key
+from trailboss.cli.keys import find_key, read_key
 from trailboss.crypto.signing import address_of
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address, Hash32
+
+if TYPE_CHECKING:
+    from trailboss.cli.remote.chain import RemoteChain
 
 PREFIX_MIN: Final = 6
 """Characters, ``0x`` counted, that a shortened address has at least."""
 CANDIDATES_MAX: Final = 4
 """Ids that a message about an ambiguous one names."""
 LIST_ACCOUNTS: Final = "list accounts and actors with `trailboss balance`"
+NAMES: Final = (DEPLOYER, PROPOSER, *map(account_name, range(ACCOUNTS_MAX)))
+"""All that a development account can be called, whether the chain has funded it or not."""
+
+
+_URL: Final = re.compile(r"https?://|[A-Za-z0-9.-]+:[0-9]{1,5}/?$")
+OpenChain: TypeAlias = "DirectoryChain | RemoteChain"
+"""What a command works on: it reads alike, and is acted on alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,33 +55,64 @@ class Signer:
 
 
 @contextmanager
-def open_chain(directory: Path) -> Iterator[Chain]:
-    """Open the chain of a directory for the length of a command.
+def open_chain(place: str) -> Iterator[OpenChain]:
+    """Open the chain of a directory, or that of a node, for the length of a command.
+
+    Args:
+        place: The directory, or the node's URL; see `is_url`.
 
     Raises:
-        Missing: If there is no such directory.
-        StorageError: If there is no chain in it, or it cannot be used.
+        Missing: If there is no such directory, or no node.
+        StorageError: If there is no chain in the directory, or it cannot be used.
     """
-    if not directory.exists():
-        raise Missing(
-            f"there is no chain at {directory}",
-            f"make one with `trailboss init {directory}`, or name another one with --chain",
-        )
-    chain = Chain.open(directory)
+    chain = _remote_chain(place) if is_url(place) else _directory_chain(Path(place))
     try:
         yield chain
     finally:
         chain.close()
 
 
-def known_accounts() -> list[DevelopmentAccount]:
-    """Return the development accounts: the ten, the deployer, the proposer."""
-    return [development_account(name) for name in (*ACCOUNT_NAMES, DEPLOYER, PROPOSER)]
+@contextmanager
+def open_directory(place: str) -> Iterator[DirectoryChain]:
+    """Open the chain of a directory for the length of a command that has no use for a node.
+
+    Raises:
+        Mistake: For the URL of a node.
+        Missing: If there is no such directory.
+        StorageError: If there is no chain in the directory, or it cannot be used.
+    """
+    if is_url(place):
+        raise Mistake(f"{place} is a node: this command needs a chain's directory", "name the directory with --chain")
+    chain = _directory_chain(Path(place))
+    try:
+        yield chain
+    finally:
+        chain.close()
 
 
-def names_by_address() -> dict[bytes, str]:
-    """Return the names of the development accounts."""
-    return {account.address: account.name for account in known_accounts()}
+def is_url(place: str) -> bool:
+    """Return whether a place is a node's URL and not a directory.
+
+    >>> [is_url(place) for place in ("http://localhost:4000", "localhost:4000", "chain", "./odd:1")]
+    [True, True, False, False]
+    """
+    return _URL.match(place) is not None
+
+
+def _remote_chain(place: str) -> "RemoteChain":
+    # Only now: a command on a directory does without it.
+    from trailboss.cli.remote.chain import RemoteChain  # noqa: PLC0415
+
+    return RemoteChain(place if "://" in place else f"http://{place}")
+
+
+def _directory_chain(directory: Path) -> DirectoryChain:
+    if not directory.exists():
+        raise Missing(
+            f"there is no chain at {directory}",
+            f"make one with `trailboss init {directory}`, name another one with --chain, or a node with --url",
+        )
+    return DirectoryChain.open(directory)
 
 
 def resolve_address(text: str) -> Address:
@@ -81,7 +129,8 @@ def resolve_address(text: str) -> Address:
     except Rejection as rejection:
         raise Mistake(
             f"{text!r} is no account: {rejection.what}",
-            "give an address, 0x and 40 hexadecimal digits, or the name of a development account: 0 to 9, deployer",
+            "give an address, 0x and 40 hexadecimal digits, or the name of a development account: 0 to "
+            f"{ACCOUNTS_MAX - 1}, deployer",
         ) from None
 
 
@@ -89,24 +138,25 @@ def resolve_signer(who: str | None, key: str | None) -> Signer:
     """Return who signs.
 
     Args:
-        who: What ``--from`` says: an account whose key is known. None for the account of ``key``, else account 0.
-        key: What ``--private-key`` says.
+        who: What ``--from`` says: an account whose key is known. None for the account of ``key``, or of the project's
+            key, else account 0.
+        key: What ``--private-key`` says; without it, and without ``who``, a project's key is looked for.
 
     Raises:
         Mistake: If nobody knows the key of that account.
     """
-    private_key = None if key is None else parse_private_key(key)
+    private_key = read_key(key) if key is not None else find_key(Path.cwd()) if who is None else None
     if private_key is not None:
         owner = _key_owner(private_key)
         if who is None or resolve_address(who) == owner:
             return Signer(str(owner), owner, private_key)
     address = resolve_address("0" if who is None else who)
-    for account in known_accounts():
+    for account in map(development_account, NAMES):
         if account.address == address:
             return Signer(account.name, address, account.private_key)
     raise Mistake(
         f"the key of {address} is not known" + ("" if key is None else ": the private key given is another account's"),
-        "give its key with --private-key, or send from a development account, 0 to 9 or deployer",
+        f"give its key with --private-key, or send from a development account, 0 to {ACCOUNTS_MAX - 1} or deployer",
     )
 
 
@@ -117,7 +167,7 @@ def _key_owner(private_key: bytes) -> Address:
         raise Mistake(f"the private key is none: {rejection.what}", "give another one") from None
 
 
-def resolve_actor(chain: Chain, text: str) -> Address:
+def resolve_actor(chain: OpenChain, text: str) -> Address:
     """Return the address of an actor: in full, or the first digits of it if no other actor has the same.
 
     Raises:
@@ -139,7 +189,7 @@ def resolve_actor(chain: Chain, text: str) -> Address:
     raise _ambiguous("actors", text, found)
 
 
-def find_actor(chain: Chain, text: str) -> Address:
+def find_actor(chain: OpenChain, text: str) -> Address:
     """Return the address of an actor that the chain has; see `resolve_actor`.
 
     Raises:
@@ -153,7 +203,7 @@ def find_actor(chain: Chain, text: str) -> Address:
     return address
 
 
-def resolve_timer(chain: Chain, text: str) -> Hash32:
+def resolve_timer(chain: OpenChain, text: str) -> Hash32:
     """Return a timer's id: in full, or the first digits of it if no other timer of the chain has the same.
 
     Raises:
@@ -163,7 +213,7 @@ def resolve_timer(chain: Chain, text: str) -> Hash32:
     digits = text[2:] if text[:2] in ("0x", "0X") else text
     if not digits or len(digits) > 2 * Hash32.WIDTH or not _is_hexadecimal(digits):
         raise Mistake(f"{text!r} is no timer id", "give the first hexadecimal digits of an id from `trailboss timers`")
-    found = match_timer(chain, digits.lower())
+    found = chain.match_timers(digits.lower())
     if not found:
         raise Missing(
             f"the chain never had a timer {text}{'' if len(digits) == 2 * Hash32.WIDTH else '…'}",
@@ -174,7 +224,7 @@ def resolve_timer(chain: Chain, text: str) -> Hash32:
     return found[0]
 
 
-def find_timer(chain: Chain, text: str) -> Hash32:
+def find_timer(chain: OpenChain, text: str) -> Hash32:
     """Return the id of a timer that is live; see `resolve_timer`.
 
     Raises:
@@ -196,9 +246,9 @@ def _ambiguous(what: str, text: str, found: Sequence[Hash32 | Address]) -> Mista
 
 
 def _named(text: str) -> DevelopmentAccount | None:
-    names = {name.removeprefix("account "): name for name in (*ACCOUNT_NAMES, DEPLOYER, PROPOSER)}
-    name = names.get(text.removeprefix("account "))
-    return None if name is None else development_account(name)
+    short = text.removeprefix("account ")
+    name = short if short in (DEPLOYER, PROPOSER) else f"account {short}"
+    return development_account(name) if name in NAMES else None
 
 
 def _is_prefix(text: str) -> bool:

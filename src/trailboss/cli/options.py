@@ -9,9 +9,11 @@ import typer
 from trailboss.chain.development import ACCOUNT_COUNT, DEPLOYER
 from trailboss.cli.lazy import AS_JSON
 
-DIRECTORY: Final = Path("chain")
+DIRECTORY: Final = "chain"
 """Where a chain is looked for if nobody says."""
+DIRECTORY_PATH: Final = Path(DIRECTORY)
 DIRECTORY_VARIABLE: Final = "TRAILBOSS_CHAIN"
+URL_VARIABLE: Final = "COWBOY_RPC_URL"
 KEY_VARIABLE: Final = "COWBOY_PRIVATE_KEY"
 LIMIT: Final = 50
 """Rows of a list, unless told otherwise."""
@@ -42,6 +44,26 @@ Directory = Annotated[
     Path,
     typer.Option("--chain", metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The chain's directory."),
 ]
+Place = Annotated[
+    str,
+    typer.Option(
+        "--chain",
+        "--url",
+        "--rpc-url",
+        metavar="DIR|URL",
+        envvar=[DIRECTORY_VARIABLE, URL_VARIABLE],
+        help="The chain's directory, or the URL of a node.",
+    ),
+]
+Impersonated = Annotated[
+    str | None,
+    typer.Option(
+        "--impersonate",
+        metavar="WHO",
+        help="Send it unsigned, as this account: on a development chain.",
+        show_default=False,
+    ),
+]
 Sender = Annotated[
     str | None,
     typer.Option(
@@ -55,10 +77,10 @@ Key = Annotated[
     str | None,
     typer.Option(
         "--private-key",
-        metavar="HEX",
+        metavar="HEX|FILE",
         envvar=KEY_VARIABLE,
         show_default=False,
-        help="Key that signs, 64 hexadecimal digits.",
+        help="Key that signs: 64 hexadecimal digits, or a file that holds them.",
     ),
 ]
 CyclesLimit = Annotated[

@@ -5,12 +5,11 @@ import os
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import typer
-from msgspec import Struct
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
@@ -19,21 +18,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
+from trailboss.chain.plain import plain
+from trailboss.chain.telling.words import SHORT_DIGITS, visible
 from trailboss.primitives.octets import Address, Hash32
 
 PIPED_WIDTH: Final = 1_000
 """Columns when nobody looks: a pipe cuts nothing off."""
-SHORT_DIGITS: Final = 8
-"""Digits that a shortened id has at least: what of it is shown can be typed back in."""
-TEXT_MAX: Final = 100
-"""Characters of free text that is shown."""
 TELL_SECONDS: Final = 0.1
 """How often a progress bar moves."""
 WRAPPED_MIN: Final = 29
 """Columns that text which goes on in the next line has at least."""
 GAP: Final = 2
 """Columns between two columns of a table."""
-COMMON_TEXT: Final = frozenset(map(chr, range(0x20, 0x7F)))
 
 FORMS: Final[tuple[tuple[frozenset[type], bool], ...]] = (
     (frozenset((Hash32, Address)), True),
@@ -88,27 +84,6 @@ def note(text: str) -> None:
 def print_json(document: object) -> None:
     """Print one JSON document, in ASCII: bytes as 0x…, ids in their own text form, amounts in base units."""
     typer.echo(json.dumps(plain(document), indent=2))
-
-
-def plain(value: object) -> Any:
-    """Return a value as JSON has it."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Struct):
-        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
-    if isinstance(value, Mapping):
-        return {_key(key): plain(item) for key, item in value.items()}
-    if isinstance(value, Address | Hash32):
-        return str(value)
-    if isinstance(value, bytes | bytearray):
-        return f"0x{value.hex()}"
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value
-
-
-def _key(key: object) -> str:
-    return str(plain(key))
 
 
 def print_table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
@@ -238,33 +213,6 @@ def _print_trimmed(printer: Console, table: Table) -> None:
     with printer.capture() as captured:
         printer.print(table)
     typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
-
-
-def words(octets: bytes) -> str:
-    """Return bytes as people read them: the text if they are printable text, else 0x and the digits."""
-    text = octets.decode("ascii", errors="replace")
-    return text if octets and COMMON_TEXT.issuperset(text) else f"0x{octets.hex()}"
-
-
-def visible(text: str) -> str:
-    """Return a text in which what a terminal would obey is written as an escape: actors choose what they say."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
-
-
-def counted(count: int, word: str) -> str:
-    """Return a number of things.
-
-    >>> counted(1, "fire"), counted(2_000, "fire")
-    ('1 fire', '2,000 fires')
-    """
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
-def clipped(text: str) -> str:
-    """Return a text cut to what a table has room for."""
-    return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"
 
 
 @contextmanager

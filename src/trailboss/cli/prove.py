@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 from msgspec.structs import asdict as struct_dict
 
-from trailboss.chain import Chain
 from trailboss.chain.proving import (
     AccountSubject,
     Proof,
@@ -19,8 +18,8 @@ from trailboss.chain.proving import (
     timer_subject,
 )
 from trailboss.cli.failures import Mistake
-from trailboss.cli.opening import find_actor, open_chain, resolve_actor, resolve_timer
-from trailboss.cli.options import DIRECTORY, WHO, AsJson, Directory, complete_account
+from trailboss.cli.opening import OpenChain, find_actor, open_chain, resolve_actor, resolve_timer
+from trailboss.cli.options import DIRECTORY, WHO, AsJson, Place, complete_account
 from trailboss.cli.output import note, print_facts, print_json
 from trailboss.cli.parsing import parse_hash, parse_payload, read_json, write_file
 from trailboss.model.actors import Account
@@ -51,11 +50,11 @@ def account(
         typer.Argument(metavar="WHO", help=f"Account: {WHO}.", show_default=False, autocompletion=complete_account),
     ],
     out: Out = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Prove an account or an actor, or that there is none."""
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         _prove(chain, AccountSubject(resolve_actor(chain, who)), out, as_json=as_json)
 
 
@@ -66,19 +65,19 @@ def slot(
         str, typer.Argument(metavar="NAME", help="Name of the slot: text, or 0x… for bytes.", show_default=False)
     ],
     out: Out = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Prove what one storage slot of an actor holds, or that it is empty."""
     octets = parse_payload(name)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         _prove(chain, SlotSubject(find_actor(chain, actor), octets), out, as_json=as_json)
 
 
 @prove.command()
-def storage(actor: Actor, out: Out = None, directory: Directory = DIRECTORY, as_json: AsJson = False) -> None:
+def storage(actor: Actor, out: Out = None, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
     """Prove all storage slots of an actor, and that there are no others."""
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         _prove(chain, StorageSubject(find_actor(chain, actor)), out, as_json=as_json)
 
 
@@ -94,27 +93,25 @@ def timer(
         ),
     ] = None,
     out: Out = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Prove that a timer waits, or with --height that it is gone."""
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         subject = timer_subject(chain.store, resolve_timer(chain, timer_id), height)
         _prove(chain, subject, out, as_json=as_json)
 
 
 @prove.command()
-def timers(
-    first: AtHeight, last: AtHeight, out: Out = None, directory: Directory = DIRECTORY, as_json: AsJson = False
-) -> None:
+def timers(first: AtHeight, last: AtHeight, out: Out = None, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
     """Prove which timers are due from one height to another, and that there are no others."""
     if last < first:
         raise Mistake(f"the last height, {last}, lies below the first, {first}", "swap them")
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         _prove(chain, TimersSubject(Height(first), Height(last)), out, as_json=as_json)
 
 
-def _prove(chain: Chain, subject: Subject, out: Path | None, *, as_json: bool) -> None:
+def _prove(chain: OpenChain, subject: Subject, out: Path | None, *, as_json: bool) -> None:
     proof = chain.prove(subject)
     statement = proof.verify(chain.state_root)
     document = proof.to_json()
@@ -139,7 +136,11 @@ def verify_proof(
 ) -> None:
     """Check a proof against a state root, without a chain."""
     state_root = parse_hash("the root", root)
-    statement = Proof.from_json(read_json(file, "proof")).verify(state_root)
+    document = read_json(file, "proof")
+    if isinstance(document, dict):
+        # What a node answers to POST /proof says more than the proof.
+        document = document.get("proof", document)
+    statement = Proof.from_json(document).verify(state_root)
     if as_json:
         records = [_record_document(record) for record in statement.records]
         print_json({"holds": True, "statement": str(statement), "state_root": state_root, "records": records})

@@ -7,10 +7,11 @@ import typer
 from trailboss.chain.forecast.chances import Chance
 from trailboss.chain.forecast.quote import FULL_BLOCKS_MAX, Backlog, Quote, quote_timer
 from trailboss.chain.forecast.recent import BLOCKS, BLOCKS_MAX
+from trailboss.chain.plain import plain
 from trailboss.chain.telling.lane_view import REASONS, decimal_text
 from trailboss.cli.opening import find_actor, open_chain
-from trailboss.cli.options import DIRECTORY, AsJson, Directory
-from trailboss.cli.output import Cell, Column, note, plain, print_facts, print_json, print_table
+from trailboss.cli.options import DIRECTORY, AsJson, Place
+from trailboss.cli.output import Cell, Column, note, print_facts, print_json, print_table
 from trailboss.primitives.units import format_cby
 
 PRICES: Final = (
@@ -42,11 +43,11 @@ def quote(
     blocks: Annotated[
         int, typer.Option(min=1, max=BLOCKS_MAX, metavar="N", help="How many of the last blocks to judge by.")
     ] = BLOCKS,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Say what a timer scheduled now would cost, and how often one would have run."""
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         owner = None if actor is None else find_actor(chain, actor)
         found = quote_timer(chain, height, gas_limit, tip, actor=owner, blocks=blocks)
     if as_json:

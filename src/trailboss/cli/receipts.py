@@ -5,12 +5,15 @@ from typing import Final
 
 import typer
 
-from trailboss.chain import Chain, Receipt
-from trailboss.chain.drafting import DEFAULT_TERMS, Terms, build_block, draft_transaction
-from trailboss.cli.event_words import event_words
-from trailboss.cli.failures import FAILED, report_failed
-from trailboss.cli.opening import Signer, names_by_address
-from trailboss.cli.output import Cell, clipped, console, plain, print_json, print_pairs, words
+from trailboss.chain import ChainReader, Receipt
+from trailboss.chain.accounts import known_names
+from trailboss.chain.drafting import DEFAULT_TERMS, Terms, draft_transaction
+from trailboss.chain.plain import plain
+from trailboss.chain.telling.event_words import event_words
+from trailboss.chain.telling.words import clipped, words
+from trailboss.cli.failures import FAILED, Mistake, report_failed
+from trailboss.cli.opening import OpenChain, Signer, resolve_actor, resolve_signer
+from trailboss.cli.output import Cell, console, print_json, print_pairs
 from trailboss.codec.canonical import encode_canonical
 from trailboss.model.blocks import Origin
 from trailboss.model.transactions import Instruction
@@ -28,20 +31,51 @@ def make_terms(cycles_limit: int | None, cells_limit: int | None) -> Terms:
 
 
 def send(
-    chain: Chain, signer: Signer, instructions: Sequence[Instruction], terms: Terms = DEFAULT_TERMS
+    chain: OpenChain, signer: Signer, instructions: Sequence[Instruction], terms: Terms = DEFAULT_TERMS
 ) -> list[Receipt]:
-    """Sign instructions, in order, and build one block of them."""
-    return build_block(
-        chain,
+    """Sign instructions, in order, and send them: for one block of a directory, or to a node."""
+    waiting = chain.waiting(signer.address)
+    return chain.submit(
         [
-            draft_transaction(chain, instruction, signer.private_key, terms=terms, waiting=index)
+            draft_transaction(chain, instruction, signer.private_key, terms=terms, waiting=waiting + index)
             for index, instruction in enumerate(instructions)
-        ],
+        ]
     )
 
 
+def send_one(
+    chain: OpenChain,
+    sender: str | None,
+    key: str | None,
+    impersonated: str | None,
+    instruction: Instruction,
+    terms: Terms,
+) -> Receipt:
+    """Send one instruction, signed, or on a development chain unsigned as somebody else's; return its receipt.
+
+    Args:
+        chain: Where.
+        sender: What ``--from`` says.
+        key: What ``--private-key`` says.
+        impersonated: What ``--impersonate`` says.
+        instruction: What to do.
+        terms: Limits and fee caps.
+
+    Raises:
+        Mistake: If there is both somebody to sign and somebody to impersonate, or nobody knows the key.
+    """
+    if impersonated is None:
+        [receipt] = send(chain, resolve_signer(sender, key), [instruction], terms)
+        return receipt
+    if sender is not None:
+        raise Mistake(
+            "both --from and --impersonate are given", "give one of the two: who is impersonated signs nothing"
+        )
+    return chain.impersonate(resolve_actor(chain, impersonated), instruction, terms)
+
+
 def show_receipts(
-    chain: Chain,
+    chain: OpenChain,
     receipts: Mapping[str, Receipt],
     *,
     as_json: bool,
@@ -72,16 +106,16 @@ def show_receipts(
         raise typer.Exit(FAILED)
 
 
-def _facts(chain: Chain, receipt: Receipt) -> dict[str, Cell]:
+def _facts(chain: ChainReader, receipt: Receipt) -> dict[str, Cell]:
     if receipt.status == "refused":
         return {"status": _status(receipt)}
-    payer = names_by_address().get(receipt.payer, str(receipt.payer))
+    payer = known_names(chain.genesis).get(receipt.payer, str(receipt.payer))
     return {
         "status": _status(receipt),
         "used": f"{receipt.cycles_used:,} cycles, {receipt.cells_used:,} cells",
         "fee": f"{format_cby(receipt.fee_paid)} CBY, paid by {payer}",
         "returned": _returned(receipt.return_value) if receipt.return_value else None,
-        "besides": ", ".join(_besides(chain)) or None,
+        "besides": ", ".join(_besides(chain, receipt.block_height)) or None,
     }
 
 
@@ -96,9 +130,9 @@ def _status(receipt: Receipt) -> str:
     return f"{receipt.status}, in block {receipt.block_height}"
 
 
-def _besides(chain: Chain) -> Iterator[str]:
+def _besides(chain: ChainReader, height: int) -> Iterator[str]:
     """Yield what else ran in the block of a transaction."""
-    origins = [receipt.origin for receipt in chain.head.receipts]
+    origins = [receipt.origin for receipt in chain.blocks[height].receipts]
     for origin, one, many in ((Origin.TIMER, "timer", "timers"), (Origin.MESSAGE, "message", "messages")):
         count = origins.count(origin)
         if count:

@@ -8,7 +8,7 @@ import typer
 from trailboss.chain.forecast.recent import BLOCKS, BLOCKS_MAX
 from trailboss.chain.forecast.runway import PaidActor, Reach, Runway, runway_of
 from trailboss.cli.opening import open_chain, resolve_actor
-from trailboss.cli.options import DIRECTORY, WHO, AsJson, Directory, complete_account
+from trailboss.cli.options import DIRECTORY, WHO, AsJson, Place, complete_account
 from trailboss.cli.output import Cell, Column, note, print_facts, print_json, print_table
 from trailboss.primitives.units import format_cby
 
@@ -46,11 +46,11 @@ def runway(
     blocks: Annotated[
         int, typer.Option(min=1, max=BLOCKS_MAX, metavar="N", help="How many of the last blocks to go by.")
     ] = BLOCKS,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Tell how many fires a purse still pays for, and in which block it runs dry."""
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         found = runway_of(chain, resolve_actor(chain, payer), blocks=blocks)
     if as_json:
         print_json(found)

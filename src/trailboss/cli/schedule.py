@@ -7,7 +7,7 @@ import typer
 from trailboss.chain.scheduler import TimerOrder, draft_schedule
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import find_actor, open_chain, resolve_address, resolve_signer
-from trailboss.cli.options import DIRECTORY, AsJson, Directory, Key, Sender
+from trailboss.cli.options import DIRECTORY, AsJson, Key, Place, Sender
 from trailboss.cli.parsing import parse_amount, parse_bid, parse_payload
 from trailboss.cli.timer_options import (
     BidOption,
@@ -62,7 +62,7 @@ def schedule(
     value: Value = None,
     sender: Sender = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Schedule a timer without an actor of one's own.
@@ -77,7 +77,7 @@ def schedule(
         raise Mistake("both --tip and --tier are given", "give one of the two: a tier stands for a tip")
     amount = None if value is None else parse_amount(value)
     signer = resolve_signer(sender, private_key)
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         order = TimerOrder(
             height=height,
             payload=parse_payload(payload),

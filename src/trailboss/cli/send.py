@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from trailboss.cli.opening import open_chain, resolve_address, resolve_signer
-from trailboss.cli.options import DIRECTORY, WHO, AsJson, Directory, Key, Sender, complete_account
+from trailboss.chain.drafting import DEFAULT_TERMS
+from trailboss.cli.opening import open_chain, resolve_address
+from trailboss.cli.options import DIRECTORY, WHO, AsJson, Impersonated, Key, Place, Sender, complete_account
 from trailboss.cli.parsing import parse_amount
-from trailboss.cli.receipts import send, show_receipts
+from trailboss.cli.receipts import send_one, show_receipts
 from trailboss.model.transactions import Transfer
 from trailboss.primitives.units import format_cby
 
@@ -20,12 +21,13 @@ def send_money(
     amount: Annotated[str, typer.Argument(metavar="AMOUNT", help="Base units, or CBY as 1.5cby.", show_default=False)],
     sender: Sender = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    impersonate: Impersonated = None,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Move money to an account or an actor, in a block of its own."""
-    units, address, signer = parse_amount(amount), resolve_address(to), resolve_signer(sender, private_key)
-    with open_chain(directory) as chain:
-        [receipt] = send(chain, signer, [Transfer(address, units)])
+    units, address = parse_amount(amount), resolve_address(to)
+    with open_chain(place) as chain:
+        receipt = send_one(chain, sender, private_key, impersonate, Transfer(address, units), DEFAULT_TERMS)
         moved = f"{format_cby(units)} CBY to {address}" if receipt.ok else None
         show_receipts(chain, {"transfer": receipt}, as_json=as_json, lead={"sent": moved})

@@ -3,163 +3,90 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from msgspec.structs import asdict as struct_dict
-
-from trailboss.chain import Chain
-from trailboss.cli.opening import open_chain
-from trailboss.cli.options import DIRECTORY, AsJson, Directory
-from trailboss.cli.output import counted, print_facts, print_json
-from trailboss.governance.rules import Rules
-from trailboss.model.configs import amount_of
+from trailboss.chain.plain import plain
+from trailboss.chain.status import AuctionStatus, ChainStatus, GlobalboxStatus, LaneStatus, TimerCounts, status_of
+from trailboss.chain.telling.words import counted
+from trailboss.cli.directory import size_of
+from trailboss.cli.opening import is_url, open_chain
+from trailboss.cli.options import DIRECTORY, AsJson, Place
+from trailboss.cli.output import print_facts, print_json
 from trailboss.primitives.units import format_cby
 
 MILLISECONDS = 1_000
 
 
-def status(directory: Directory = DIRECTORY, as_json: AsJson = False) -> None:
+def status(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
     """Tell where the chain stands: height, roots, money, timers, size."""
-    with open_chain(directory) as chain:
-        if as_json:
-            print_json(_document(chain, directory))
-        else:
-            print_facts(_facts(chain, directory))
+    with open_chain(place) as chain:
+        found = status_of(chain)
+        size = None if is_url(place) else size_of(Path(place))
+    if as_json:
+        where = {"url": place} if size is None else {"directory": place}
+        print_json({**where, **plain(found), **({} if size is None else {"bytes": size})})
+    else:
+        print_facts(_facts(found, place if size is None else f"{place}, {size:,} bytes"))
 
 
-def _document(chain: Chain, directory: Path) -> dict[str, object]:
-    header, genesis = chain.head.header, chain.genesis
-    supply, burned = chain.economy()
-    cycle, cell = chain.rules().user_basefees()
+def _facts(found: ChainStatus, where: str) -> dict[str, str | int | None]:
+    genesis = found.genesis
     return {
-        "directory": str(directory),
-        "height": chain.height,
-        "block_hash": chain.head.hash,
-        "state_root": chain.state_root,
-        "timestamp_ms": header.timestamp_ms,
-        "genesis": {
-            "chain_id": genesis.chain_id,
-            "preset": genesis.preset,
-            "mechanism": genesis.mechanism,
-            "instance_id": genesis.instance_id(),
-            "block_hash": chain.blocks[0].hash,
-        },
-        "mechanism": chain.mechanism.name,
-        "basefees": {"cycle": cycle, "cell": cell},
-        "lane": _lane_document(chain.rules()),
-        "auction": _auction_document(chain),
-        "globalbox": _globalbox_document(chain.rules()),
-        "supply": supply,
-        "burned": burned,
-        "timers": {"live": chain.timer_count(), "fires": chain.fire_count(), **struct_dict(chain.totals())},
-        "bytes": _size(directory),
+        "chain": where,
+        "height": found.height,
+        "time": time_words(found.timestamp_ms),
+        "block": str(found.block_hash),
+        "state root": str(found.state_root),
+        "genesis": str(genesis.block_hash),
+        "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {_mechanism_words(found)}",
+        "basefees": f"{found.basefees.cycle:,} a cycle, {found.basefees.cell:,} a cell",
+        "lane": _lane_words(found.lane),
+        "auction": _auction_words(found.auction),
+        "Globalbox": _globalbox_words(found.globalbox),
+        "money": f"{format_cby(found.supply)} CBY at genesis, {format_cby(found.burned)} burned since",
+        "timers": _timer_words(found.timers, has_watches=found.globalbox is not None),
     }
 
 
-def _facts(chain: Chain, directory: Path) -> dict[str, str | int | None]:
-    header, genesis = chain.head.header, chain.genesis
-    supply, burned = chain.economy()
-    cycle, cell = chain.rules().user_basefees()
-    return {
-        "chain": f"{directory}, {_size(directory):,} bytes",
-        "height": chain.height,
-        "time": time_words(header.timestamp_ms),
-        "block": str(chain.head.hash),
-        "state root": str(chain.state_root),
-        "genesis": str(chain.blocks[0].hash),
-        "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {_mechanism_words(chain)}",
-        "basefees": f"{cycle:,} a cycle, {cell:,} a cell",
-        "lane": _lane_words(chain.rules()),
-        "auction": _auction_words(chain),
-        "Globalbox": _globalbox_words(chain.rules()),
-        "money": f"{format_cby(supply)} CBY at genesis, {format_cby(burned)} burned since",
-        "timers": _timer_words(chain),
-    }
-
-
-def _timer_words(chain: Chain) -> str:
-    totals = struct_dict(chain.totals())
-    ended = ", ".join(f"{totals[name]:,} {name}" for name in ("fired", "expired", "unfunded", "cancelled"))
-    if chain.rules().globalbox is None:
-        return f"{chain.timer_count():,} live; of {totals['scheduled']:,} scheduled {ended}"
+def _timer_words(timers: TimerCounts, *, has_watches: bool) -> str:
+    ended = (
+        f"{timers.fired:,} fired, {timers.expired:,} expired, {timers.unfunded:,} unfunded, "
+        f"{timers.cancelled:,} cancelled"
+    )
+    if not has_watches:
+        return f"{timers.live:,} live; of {timers.scheduled:,} scheduled {ended}"
     # A state watch fires any number of times, and no fire ends it.
-    fires = counted(chain.fire_count(), "fire")
-    return f"{chain.timer_count():,} live, {fires}; of {totals['scheduled']:,} set have ended: {ended}"
+    return f"{timers.live:,} live, {counted(timers.fires, 'fire')}; of {timers.scheduled:,} set have ended: {ended}"
 
 
-def _lane_document(rules: Rules) -> dict[str, object]:
-    lane = rules.lane
-    return {
-        "active": lane is not None,
-        "activation_height": rules.params.lane.activation_height or None,
-        "basefee": None if lane is None else lane.basefee,
-        "previous_tip": None if lane is None else lane.previous_tip,
-        "burned": 0 if lane is None else amount_of(lane.state.burned),
-    }
+def _mechanism_words(found: ChainStatus) -> str:
+    first, present = found.genesis.mechanism, found.mechanism
+    return present if first == present else f"{present} since {found.lane.activation_height}, {first} before"
 
 
-def _mechanism_words(chain: Chain) -> str:
-    first, present = chain.genesis.mechanism, chain.mechanism.name
-    if first == present:
-        return present
-    return f"{present} since {chain.rules().params.lane.activation_height}, {first} before"
+def _lane_words(lane: LaneStatus) -> str | None:
+    if lane.basefee is None or lane.previous_tip is None:
+        return f"begins at height {lane.activation_height}" if lane.activation_height else None
+    burned = format_cby(lane.burned)
+    return f"basefee {lane.basefee:,} a cycle, median tip {lane.previous_tip:,}, {burned} CBY burned by it"
 
 
-def _lane_words(rules: Rules) -> str | None:
-    begins = rules.params.lane.activation_height
-    if rules.lane is None:
-        return f"begins at height {begins}" if begins else None
-    burned = format_cby(amount_of(rules.lane.state.burned))
-    return f"basefee {rules.lane.basefee:,} a cycle, median tip {rules.lane.previous_tip:,}, {burned} CBY burned by it"
-
-
-def _auction_document(chain: Chain) -> dict[str, int] | None:
-    if chain.rules().auction is None:
-        return None
-    found = chain.auction()
-    return {
-        "epoch": found.epoch,
-        "next_epoch_at": found.next_epoch_at,
-        "waiting": found.waiting,
-        "actors": len(found.actors),
-        "budget_cycles": chain.rules().params.auction.budget_cycles,
-    }
-
-
-def _auction_words(chain: Chain) -> str | None:
-    found = _auction_document(chain)
+def _auction_words(found: AuctionStatus | None) -> str | None:
     if found is None:
         return None
-    waiting, actors = found["waiting"], found["actors"]
     return (
-        f"epoch {found['epoch']:,}, the next one begins at {found['next_epoch_at']}; "
-        f"{counted(waiting, 'timer')} {'waits' if waiting == 1 else 'wait'}, "
-        f"{counted(actors, 'actor')} {'has' if actors == 1 else 'have'} a weight; "
-        f"{found['budget_cycles']:,} cycles a block"
+        f"epoch {found.epoch:,}, the next one begins at {found.next_epoch_at}; "
+        f"{counted(found.waiting, 'timer')} {'waits' if found.waiting == 1 else 'wait'}, "
+        f"{counted(found.actors, 'actor')} {'has' if found.actors == 1 else 'have'} a weight; "
+        f"{found.budget_cycles:,} cycles a block"
     )
 
 
-def _globalbox_document(rules: Rules) -> dict[str, int] | None:
-    state = rules.globalbox
-    if state is None:
-        return None
-    length = rules.params.globalbox.epoch_blocks
-    return {
-        "queued": state.queued,
-        "mailbox": state.next - state.first,
-        "next_deliver_seq": state.next,
-        "ended_remembered": state.next_ended - state.first_ended,
-        "governance_epoch": rules.height // length,
-        "next_governance_epoch_at": (rules.height // length + 1) * length,
-    }
-
-
-def _globalbox_words(rules: Rules) -> str | None:
-    found = _globalbox_document(rules)
+def _globalbox_words(found: GlobalboxStatus | None) -> str | None:
     if found is None:
         return None
     return (
-        f"{counted(found['queued'], 'fire')} queued, {found['mailbox']:,} in the mailbox, of "
-        f"{found['next_deliver_seq']:,}; {counted(found['ended_remembered'], 'ended timer')} remembered; "
-        f"governance epoch {found['governance_epoch']:,}, the next one begins at {found['next_governance_epoch_at']}"
+        f"{counted(found.queued, 'fire')} queued, {found.mailbox:,} in the mailbox, of "
+        f"{found.next_deliver_seq:,}; {counted(found.ended_remembered, 'ended timer')} remembered; "
+        f"governance epoch {found.governance_epoch:,}, the next one begins at {found.next_governance_epoch_at}"
     )
 
 
@@ -169,8 +96,3 @@ def time_words(timestamp_ms: int) -> str:
         return f"{datetime.fromtimestamp(timestamp_ms // MILLISECONDS, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (ValueError, OverflowError, OSError):
         return f"{timestamp_ms:,} ms since 1970"
-
-
-def _size(directory: Path) -> int:
-    """Return the bytes that the files of a directory take on disk."""
-    return sum(path.stat().st_size for path in directory.iterdir() if path.is_file())

@@ -5,9 +5,8 @@ from typing import Annotated, Final
 
 import typer
 
-from trailboss.chain import Chain
 from trailboss.chain.scheduler import ended_refusal, scheduler_address
-from trailboss.cli.opening import Signer
+from trailboss.cli.opening import OpenChain, Signer
 from trailboss.cli.options import PAYLOAD
 from trailboss.cli.output import Cell, note
 from trailboss.cli.receipts import send, show_receipts
@@ -75,7 +74,7 @@ Value = Annotated[Text, amount_option("What the stock actor gets besides.", "100
 TimerId = Annotated[str, typer.Argument(metavar="ID", help="Its id, or the first digits of it.", show_default=False)]
 
 
-def send_order(chain: Chain, signer: Signer, instructions: Mapping[str, Instruction], *, as_json: bool) -> None:
+def send_order(chain: OpenChain, signer: Signer, instructions: Mapping[str, Instruction], *, as_json: bool) -> None:
     """Send an order and what it needs before it, and print what came of it.
 
     Args:

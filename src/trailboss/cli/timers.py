@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from trailboss.chain import Chain, TimerLife, explain_timer
+from trailboss.chain import ChainReader, TimerLife, explain_timer
 from trailboss.chain.timer_list import TimerEntry, TimerFilter, list_timers
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import open_chain, resolve_actor, resolve_timer
-from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Directory, Limit
+from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
 from trailboss.cli.output import Cell, Column, console, note, print_json, print_pairs, print_table
 from trailboss.governance.rules import Rules
 from trailboss.model.globalbox import format_bid
@@ -68,14 +68,14 @@ def timers(
         typer.Option(min=0, max=U64_MAX, metavar="H", help="Due at this height or earlier.", show_default=False),
     ] = None,
     limit: Limit = LIMIT,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """List timers: live ones by height, ended ones the latest first."""
     last = U64_MAX if to_height is None else to_height
     if last < from_height:
         raise Mistake(f"--to-height {last} lies below --from-height {from_height}", "swap them")
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         wanted = TimerFilter(
             state=state,
             actor=None if actor is None else resolve_actor(chain, actor),
@@ -90,7 +90,7 @@ def timers(
         _show(chain, entries, state, more=more, as_json=as_json)
 
 
-def _show(chain: Chain, entries: list[TimerEntry], state: str, *, more: bool, as_json: bool) -> None:
+def _show(chain: ChainReader, entries: list[TimerEntry], state: str, *, more: bool, as_json: bool) -> None:
     if as_json:
         print_json({"height": chain.height, "live": chain.timer_count(), "timers": entries, "more": more})
         return
@@ -167,12 +167,13 @@ def explain(
     timer_id: Annotated[
         str, typer.Argument(metavar="ID", help="Its id, or the first digits of it.", show_default=False)
     ],
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Tell a timer's whole life, and why each decision fell as it did."""
-    with open_chain(directory) as chain:
-        life = explain_timer(chain, resolve_timer(chain, timer_id))
+    with open_chain(place) as chain:
+        identity = resolve_timer(chain, timer_id)
+        life = explain_timer(chain, identity, chain.timer_blocks(identity))
     if as_json:
         print_json(_document(life))
     else:

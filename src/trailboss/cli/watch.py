@@ -6,7 +6,7 @@ import typer
 
 from trailboss.chain.scheduler import WatchOrder, draft_watch
 from trailboss.cli.opening import find_actor, open_chain, resolve_signer
-from trailboss.cli.options import DIRECTORY, AsJson, Directory, Key, Sender
+from trailboss.cli.options import DIRECTORY, AsJson, Key, Place, Sender
 from trailboss.cli.parsing import parse_amount, parse_bid, parse_payload
 from trailboss.cli.timer_options import (
     BidOption,
@@ -45,7 +45,7 @@ def watch(
     value: Value = None,
     sender: Sender = None,
     private_key: Key = None,
-    directory: Directory = DIRECTORY,
+    place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
     """Set a timer that fires whenever slots of an actor have changed.
@@ -57,7 +57,7 @@ def watch(
     amount = None if value is None else parse_amount(value)
     signer = resolve_signer(sender, private_key)
     prefixes = [parse_payload(each) for each in slot or [""]]
-    with open_chain(directory) as chain:
+    with open_chain(place) as chain:
         watched = find_actor(chain, actor)
         order = WatchOrder(
             watch_keys=[watch_key(watched, each) for each in prefixes],

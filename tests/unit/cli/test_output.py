@@ -4,17 +4,16 @@ import json
 
 import pytest
 
+from trailboss.chain.plain import plain
+from trailboss.chain.telling.words import visible, words
 from trailboss.cli import output
 from trailboss.cli.output import (
     Column,
     console,
-    plain,
     print_json,
     print_pairs,
     print_table,
     shortened,
-    visible,
-    words,
 )
 from trailboss.primitives.octets import Address, Hash32
 

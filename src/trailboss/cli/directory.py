@@ -1,0 +1,102 @@
+"""The chain of a directory, as commands use it: built by the command itself."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from trailboss.chain import Answer, Chain, Receipt, Snapshot
+from trailboss.chain.asking import ask_actor
+from trailboss.chain.development import DEPLOYER, development_account, draft_drop, draft_force, draft_hold
+from trailboss.chain.drafting import Terms, build_block, draft_transaction, draft_unsigned
+from trailboss.chain.timer_list import match_timer
+from trailboss.cli.failures import Mistake
+from trailboss.cli.parsing import parse_hash
+from trailboss.model.transactions import Instruction, SetBalance, Transaction
+from trailboss.primitives.octets import Address, Hash32
+
+
+class DirectoryChain(Chain):
+    """A chain in a directory, and what commands do to it: a `RemoteChain` does the same at a node."""
+
+    # Sending
+
+    def submit(self, transactions: Sequence[Transaction]) -> list[Receipt]:
+        """Build one block of transactions; one receipt each, in order. If all are refused there is no block."""
+        return build_block(self, transactions)
+
+    def waiting(self, _: Address) -> int:
+        """Return how many transactions of an account wait: none, for a block is built of them at once."""
+        return 0
+
+    # What only a development chain does
+
+    def mark(self) -> str:
+        """Return the present point, as `go_back` takes it."""
+        return f"{self.height}:{self.head.hash}"
+
+    def go_back(self, mark: str) -> None:
+        """Go back to a mark.
+
+        Raises:
+            Mistake: If it is none.
+            Rejection: ``NOT_FOUND`` if the chain does not hold that block any more.
+        """
+        height, _, digits = mark.partition(":")
+        if not (height.isascii() and height.isdecimal()) or not digits:
+            raise Mistake(f"{mark!r} is no mark", "give what `trailboss snapshot` printed: a height, a colon, a hash")
+        self.revert(Snapshot(int(height), parse_hash("the mark's hash", digits)))
+
+    def faucet(self, address: Address) -> tuple[int, Receipt]:
+        """Refuse: a directory has no faucet.
+
+        Raises:
+            Mistake: Always.
+        """
+        raise Mistake(
+            f"nobody gives {address} money here: a faucet is a node's",
+            "use `trailboss send`, or `trailboss set-balance`",
+        )
+
+    def impersonate(self, address: Address, instruction: Instruction, terms: Terms) -> Receipt:
+        """Send an instruction unsigned, as an account's, in a block of its own."""
+        [receipt] = self.submit([draft_unsigned(self, instruction, address, terms=terms)])
+        return receipt
+
+    def set_balance(self, address: Address, amount: int) -> Receipt:
+        """Set a balance, base units, in a block of its own."""
+        return self._govern(SetBalance(address, amount))
+
+    def hold(self, timer_id: Hash32, until: int | None) -> Receipt:
+        """Hold a timer back: to a height, or to the last one at which it may fire."""
+        return self._govern(draft_hold(self, timer_id, until))
+
+    def force(self, timer_id: Hash32) -> Receipt:
+        """Make a timer due as early as can be; see `draft_force`."""
+        return self._govern(draft_force(self, timer_id))
+
+    def drop(self, timer_id: Hash32) -> Receipt:
+        """Take a timer away without running it."""
+        return self._govern(draft_drop(self, timer_id))
+
+    def _govern(self, instruction: Instruction) -> Receipt:
+        deployer = development_account(DEPLOYER)
+        [receipt] = self.submit([draft_transaction(self, instruction, deployer.private_key)])
+        return receipt
+
+    # Asking
+
+    def ask_view(self, actor: Address, handler: str, payload: bytes, sender: Address) -> Answer:
+        """Run a handler read-only, with as many cycles as a block has."""
+        return ask_actor(self, actor, handler, payload, sender=sender)
+
+    def timer_blocks(self, _: Hash32) -> None:
+        """Say that nobody keeps a list of the blocks that hold events of a timer."""
+        return
+
+    def match_timers(self, digits: str) -> list[Hash32]:
+        """Return the ids of the timers, live and ended, that begin with hexadecimal digits."""
+        return match_timer(self, digits)
+
+
+def size_of(directory: Path) -> int:
+    """Return the bytes that the files of a directory take on disk."""
+    return sum(path.stat().st_size for path in directory.iterdir() if path.is_file())

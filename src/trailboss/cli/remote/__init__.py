@@ -1,0 +1,1 @@
+"""A chain behind a node: read key by key, acted on by requests."""

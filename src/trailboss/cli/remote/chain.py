@@ -1,0 +1,292 @@
+"""A chain behind a node, as commands use it: read at one height, changed by requests, and then read anew.
+
+Decision: D-77
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from time import monotonic, sleep
+from typing import Any, Final, NamedTuple
+
+from trailboss.chain import Answer, ChainReader, Receipt
+from trailboss.chain.block_records import decode_block
+from trailboss.chain.drafting import Terms
+from trailboss.chain.proving import (
+    AccountSubject,
+    Proof,
+    SlotSubject,
+    StorageSubject,
+    Subject,
+    TimersSubject,
+    TimerSubject,
+)
+from trailboss.chain.views import receipt_view, refused_receipt
+from trailboss.cli.failures import Missing
+from trailboss.cli.remote.blocks import RemoteBlocks
+from trailboss.cli.remote.client import BAD_REQUEST, OK, REQUEST_TIMEOUT, Client, read_error
+from trailboss.cli.remote.store import RemoteStore
+from trailboss.codec.layout import INSTRUCTION
+from trailboss.codec.wire import encode_submission
+from trailboss.execution.genesis import decode_genesis
+from trailboss.mechanisms.registry import Succession
+from trailboss.model.blocks import Block
+from trailboss.model.transactions import Instruction, Transaction, transaction_hash
+from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
+
+WAIT_MS: Final = 10_000
+"""As long as a node waits for a block at most."""
+MILLISECONDS: Final = 1_000
+POLL_SECONDS: Final = 0.05
+ADVANCE_BLOCKS: Final = 5_000
+"""Blocks that are asked for at once: seconds at most, between which Ctrl-C is heard."""
+SUBMITTED_MAX: Final = 50
+FOUND_MAX: Final = 20
+PROOFS_MAX: Final = 5
+"""Proofs that are asked for until one is of the height at hand: the chain goes on meanwhile."""
+BLOCK: Final = "block"
+REORG: Final = "reorg"
+REFUSED: Final = "refused"
+INCLUDED: Final = "included"
+
+
+class Step(NamedTuple):
+    """A step of a node's chain.
+
+    Attributes:
+        first: Height from which on its blocks are new.
+        went_back: Whether those that had these heights are gone, and none have come yet.
+    """
+
+    first: int
+    went_back: bool
+
+
+class RemoteChain(ChainReader):
+    """A node's chain at one height; whatever changes the chain goes on to the height after.
+
+    Attributes:
+        url: Where the node listens.
+    """
+
+    store: RemoteStore
+    blocks: RemoteBlocks
+
+    def __init__(self, url: str) -> None:
+        """Look at the chain of a node as it stands.
+
+        Raises:
+            Missing: If there is no node.
+            Refused: If it refuses.
+        """
+        self._client = Client(url)
+        self.url = self._client.url
+        self._look()
+
+    def close(self) -> None:
+        """Let go of the node."""
+        self._client.close()
+
+    def _look(self) -> None:
+        """Take the chain as it stands now."""
+        lent = self._client.post("/state/views")
+        self.genesis = decode_genesis(_octets(lent["genesis"]))
+        self.params = self.genesis.params()
+        self._mechanisms = Succession(self.genesis.mechanism, self.params)
+        head = decode_block(_octets(lent["head"]))
+        self.store = RemoteStore(self._client, lent["view"], lent["height"], Hash32.parse(lent["state_root"]))
+        self.blocks = RemoteBlocks(self._client, lent["view"], head, self.params.governance.block_interval_ms)
+
+    # Sending
+
+    def submit(self, transactions: Sequence[Transaction]) -> list[Receipt]:
+        """Send signed transactions and wait for what becomes of them; one receipt each, in order."""
+        receipts: list[Receipt] = []
+        for first in range(0, len(transactions), SUBMITTED_MAX):
+            receipts += self._submit(transactions[first : first + SUBMITTED_MAX])
+        return receipts
+
+    def waiting(self, address: Address) -> int:
+        """Return how many transactions of an account wait at the node."""
+        found = self._client.get(f"/account/{address}/nonce")
+        account = self.account(address)
+        waiting: int = found["next_nonce"] - (0 if account is None else account.nonce)
+        return waiting
+
+    def _submit(self, transactions: Sequence[Transaction]) -> list[Receipt]:
+        answer = self._client.post_octets(
+            "/submit_wait",
+            encode_submission(transactions),
+            expected=(OK, BAD_REQUEST, REQUEST_TIMEOUT),
+            timeout_ms=WAIT_MS,
+        )
+        if "results" not in answer:
+            raise self._client.refused(answer)
+        self._look()
+        results = zip(transactions, answer["results"], strict=True)
+        return [self._receipt(transaction, result) for transaction, result in results]
+
+    def _receipt(self, transaction: Transaction, result: Mapping[str, Any]) -> Receipt:
+        if result["status"] == REFUSED:
+            return refused_receipt(read_error(result["error"]), transaction.sender, self.height + 1)
+        if result.get("receipt") is None:
+            raise _still_waits(result["tx_hash"])
+        return self._receipt_in(result["receipt"]["block_height"], transaction_hash(transaction))
+
+    def _receipt_in(self, height: int, tx_hash: bytes) -> Receipt:
+        record = next(item for item in self.blocks[height].receipts if item.origin_hash == tx_hash)
+        return receipt_view(record, height)
+
+    def _await(self, tx_hash: str) -> Receipt:
+        end = monotonic() + WAIT_MS / MILLISECONDS
+        while True:
+            found = self._client.get(f"/mempool/transaction/{tx_hash}")
+            if found["block_height"] is not None:
+                self._look()
+                return self._receipt_in(found["block_height"], _octets(tx_hash))
+            if found["error"] is not None:
+                return refused_receipt(read_error(found["error"]), ZERO_ADDRESS, self.height + 1)
+            if monotonic() > end:
+                raise _still_waits(tx_hash)
+            sleep(POLL_SECONDS)
+
+    # What only a development chain does
+
+    def advance_to(self, height: int) -> Iterator[Block]:
+        """Have the node build blocks up to a height, and yield them."""
+        while self.height < height:
+            seen = self.height
+            self._client.post("/dev/advance", {"height": min(height, seen + ADVANCE_BLOCKS)})
+            self._look()
+            # A node at an interval may have built a block or two more by now.
+            yield from self.blocks.since(seen + 1)
+
+    def reorg(self, depth: int) -> None:
+        """Have the node drop blocks; their transactions do not come back."""
+        self._client.post("/dev/reorg", {"depth": depth, "keep_transactions": False})
+        self._look()
+
+    def mark(self) -> str:
+        """Have the node remember the present point, and return what `go_back` takes."""
+        return str(self._client.post("/dev/snapshot")["snapshot"])
+
+    def go_back(self, mark: str) -> None:
+        """Have the node go back to a mark."""
+        self._client.post("/dev/revert", {"snapshot": int(mark) if mark.isascii() and mark.isdecimal() else mark})
+        self._look()
+
+    def impersonate(self, address: Address, instruction: Instruction, terms: Terms) -> Receipt:
+        """Have the node send an instruction unsigned, as an account's."""
+        members = {
+            "sender": str(address),
+            "instruction": INSTRUCTION.show(instruction),
+            "cycles_limit": terms.cycles_limit,
+            "cells_limit": terms.cells_limit,
+        }
+        return self._develop("impersonate", members)
+
+    def faucet(self, address: Address) -> tuple[int, Receipt]:
+        """Have the node's faucet give an account money; return how many base units, and the receipt."""
+        answer = self._client.post("/faucet", {"address": str(address)})
+        return answer["amount"], self._await(answer["tx_hash"])
+
+    def set_balance(self, address: Address, amount: int) -> Receipt:
+        """Have the node set a balance, base units."""
+        return self._develop("set_balance", {"address": str(address), "amount": amount})
+
+    def hold(self, timer_id: Hash32, until: int | None) -> Receipt:
+        """Have the node hold a timer back: to a height, or to the last one at which it may fire."""
+        given = {} if until is None else {"until": until}
+        return self._develop("hold", {"timer_id": str(timer_id), **given})
+
+    def force(self, timer_id: Hash32) -> Receipt:
+        """Have the node make a timer due as early as can be."""
+        return self._develop("force", {"timer_id": str(timer_id)})
+
+    def drop(self, timer_id: Hash32) -> Receipt:
+        """Have the node take a timer away."""
+        return self._develop("drop", {"timer_id": str(timer_id)})
+
+    def _develop(self, call: str, members: Mapping[str, object]) -> Receipt:
+        answer = self._client.post(f"/dev/{call}", {**members, "wait": True})
+        if answer["status"] == REFUSED:
+            return refused_receipt(read_error(answer["error"]), ZERO_ADDRESS, self.height + 1)
+        return self._await(answer["tx_hash"])
+
+    # Asking
+
+    def ask_view(self, actor: Address, handler: str, payload: bytes, sender: Address) -> Answer:
+        """Run a handler read-only at the node, with as many cycles as a node allows."""
+        members = {"actor": str(actor), "handler": handler, "payload": f"0x{payload.hex()}", "sender": str(sender)}
+        found = self._client.post("/view", members)
+        error = None if found["error"] is None else read_error(found["error"])
+        return Answer(_octets(found["return_value"]), error, found["cycles_used"], found["cells_used"])
+
+    def prove(self, subject: Subject) -> Proof:
+        """Return the proof that the node makes; it verifies against ``state_root``.
+
+        Raises:
+            Missing: If the chain goes on faster than proofs come.
+        """
+        members = _named(subject)
+        for _ in range(PROOFS_MAX):
+            answer = self._client.post("/proof", members)
+            if answer["state_root"] == str(self.state_root):
+                return Proof.from_json(answer["proof"])
+            self._look()
+        raise Missing(
+            f"the state of {self.url} changes faster than it can be proven",
+            "stop its blocks meanwhile: run it with --manual",
+        )
+
+    def follow(self) -> Iterator[Step]:
+        """Yield each step of the chain once its blocks can be read, from now on."""
+        seen, kind = self.height, ""
+        for line in self._client.stream("/events", kinds="blocks", since=seen + 1):
+            name, _, value = line.partition(": ")
+            if name == "event":
+                kind = value
+            elif name == "data" and kind in (BLOCK, REORG):
+                height = json.loads(value)["height"]
+                if kind == REORG:
+                    seen = min(seen, height)
+                    yield Step(height + 1, went_back=True)
+                elif height > seen:
+                    self._look()
+                    first, seen = seen + 1, self.height
+                    yield Step(first, went_back=False)
+
+    def timer_blocks(self, timer_id: Hash32) -> list[int]:
+        """Return the heights of the blocks that hold events of a timer, as the node's index knows them."""
+        heights: list[int] = self._client.get(f"{self.store.path}/timers/{timer_id}/blocks")["heights"]
+        return heights
+
+    def match_timers(self, digits: str) -> list[Hash32]:
+        """Return the ids of the timers, live and ended, that begin with hexadecimal digits; a few if there are many."""
+        found = self._client.get("/search", prefix=digits, limit=FOUND_MAX)
+        return [Hash32.parse(each) for each in found["timers"]]
+
+
+def _named(subject: Subject) -> dict[str, object]:
+    """Return what a node calls the subject of a proof."""
+    match subject:
+        case AccountSubject(address):
+            return {"kind": "account", "address": str(Address(address))}
+        case SlotSubject(address, name):
+            return {"kind": "slot", "address": str(Address(address)), "name": f"0x{name.hex()}"}
+        case StorageSubject(address):
+            return {"kind": "storage", "address": str(Address(address))}
+        case TimerSubject(height, timer_id):
+            return {"kind": "timer", "timer_id": str(Hash32(timer_id)), "height": height}
+        case TimersSubject(first, last):
+            return {"kind": "timers", "first": first, "last": last}
+
+
+def _still_waits(tx_hash: str) -> Missing:
+    return Missing(
+        f"transaction {tx_hash} still waits for a block after {WAIT_MS // MILLISECONDS} s",
+        "a node that runs with --manual builds blocks only when asked: `trailboss mine`",
+    )
+
+
+def _octets(digits: str) -> bytes:
+    return bytes.fromhex(digits[2:])

@@ -1,0 +1,108 @@
+"""The state of one height, behind a node: a `ReadableStore` whose every look-up is a request.
+
+Decision: D-77
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, Final
+
+from trailboss.cli.remote.client import Client
+from trailboss.primitives.octets import Hash32
+from trailboss.primitives.units import Height
+from trailboss.state.commitment import Roots, build_roots
+from trailboss.state.keys import KEY_WIDTHS, STORAGE, storage_range
+from trailboss.state.slots import SCANNED_NAME_MAX, decode_slot
+
+RANGE_ENTRIES: Final = 1_000
+"""Entries that are asked for at once."""
+
+
+class RemoteStore:
+    """What a node's chain holds at one height.
+
+    Attributes:
+        height: The height.
+        state_root: Root of the state.
+        path: Where the node answers for it.
+    """
+
+    def __init__(self, client: Client, view: int, height: int, state_root: Hash32) -> None:
+        """Read a view that the node has lent.
+
+        Args:
+            client: Asks the node.
+            view: The view's number.
+            height: Its height.
+            state_root: Its root.
+        """
+        self._client = client
+        self.path = f"/state/views/{view}"
+        self.height = height
+        self.state_root = state_root
+        self._values: dict[bytes, bytes | None] = {}
+        self._roots: Roots | None = None
+
+    @property
+    def roots(self) -> Roots:
+        """The tree of each namespace. Complexity: O(state), all of which is fetched."""
+        if self._roots is None:
+            self._roots = build_roots(chain.from_iterable(map(self.iterate, sorted(KEY_WIDTHS))))
+        return self._roots
+
+    def read(self, key: bytes) -> bytes | None:
+        """Return the value of a full key, or None if it has none."""
+        if key not in self._values:
+            found = self._client.get(f"{self.path}/value", key=_digits(key))["value"]
+            self._values[key] = None if found is None else _octets(found)
+        return self._values[key]
+
+    def slot_names(self, address: bytes) -> Sequence[bytes]:
+        """Return the scannable slot names of an actor, ascending."""
+        slots = self.iterate(STORAGE, *storage_range(address))
+        names = (decode_slot(record)[0] for _, record in slots)
+        return sorted(name for name in names if len(name) <= SCANNED_NAME_MAX)
+
+    def iterate(
+        self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Yield full keys and values of a namespace in order; see `BlockStore.iterate`."""
+        # An end in a later namespace is no end in this one.
+        end = None if upper is None or not upper.startswith(namespace) else _digits(upper)
+        start, last = lower, b""
+        while True:
+            page = self._client.get(
+                f"{self.path}/range",
+                namespace=namespace.decode(),
+                lower=None if start is None else _digits(start),
+                upper=end,
+                limit=RANGE_ENTRIES,
+            )
+            for key, value in zip(map(_octets, page["keys"]), map(_octets, page["values"]), strict=True):
+                # A page begins with the key that the one before it ended with.
+                if key != last:
+                    self._values[key] = value
+                    yield key, value
+                last = key
+            if not page["more"]:
+                return
+            start = last
+
+    def count(self, namespace: bytes, bound: bytes | None = None) -> int:
+        """Return how many keys a namespace holds, or how many below a bound; see `BlockStore.count`."""
+        below = None if bound is None else _digits(bound)
+        found: int = self._client.get(f"{self.path}/count", namespace=namespace.decode(), bound=below)["count"]
+        return found
+
+    def timer_height(self, identity: bytes) -> Height | None:
+        """Return the height at which a timer is due, or None if there is none of that id."""
+        found: int | None = self._client.get(f"{self.path}/timers/0x{identity.hex()}/height")["height"]
+        return None if found is None else Height(found)
+
+
+def _digits(octets: bytes) -> str:
+    return f"0x{octets.hex()}"
+
+
+def _octets(digits: Any) -> bytes:
+    return bytes.fromhex(digits[2:])

@@ -14,6 +14,10 @@ def heartbeat(chain, deploy):
     deploy("heartbeat", 100 * CBY)
 
 
+def clock(chain, deploy):
+    deploy("clock", 100 * CBY).call("ticks", encode_canonical(None), sender=chain.accounts[1], check=True)
+
+
 def vesting(chain, deploy):
     terms = {"beneficiary": str(chain.accounts[1].address), "instalment": CBY, "count": 4, "every": 10}
     deploy("vesting", 20 * CBY, json.dumps(terms).encode())
@@ -95,8 +99,8 @@ def retry_backoff(chain, deploy):
 LIVES = {
     life.__name__: life
     for life in (
-        heartbeat, vesting, escrow, subscription, oracle, liquidation_watch, liquidation_bot, game_loop, retry_backoff,
-        auction_liquidator, price_feed, stop_loss,
+        clock, heartbeat, vesting, escrow, subscription, oracle, liquidation_watch, liquidation_bot, game_loop,
+        retry_backoff, auction_liquidator, price_feed, stop_loss,
     )
 }  # fmt: skip
 """By the name of the file in ``examples/actors``."""

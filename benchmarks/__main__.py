@@ -20,6 +20,7 @@ from benchmarks import (
     globalbox,
     lane,
     lane_blocks,
+    node,
     queue,
     scale,
     transfers,
@@ -44,6 +45,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "queue": queue.run,
     "commit": commit.run,
     "transfers": transfers.run,
+    "node": node.run,
     "codec": codec.run,
     "frames": frames.run,
 }

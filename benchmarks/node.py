@@ -1,0 +1,200 @@
+"""The node over HTTP, from a second process: reads, transfers from end to end, the interval under that load."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice, pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Final
+
+from msgspec.structs import replace
+
+from benchmarks.load import (
+    Connection,
+    block_times,
+    get,
+    post,
+    read_for,
+    running_node,
+    seconds_until_ready,
+    send_all,
+    until_empty,
+)
+from benchmarks.measure import Case, Figure, Report, calibrate, measure
+from trailboss.chain.development import DEPLOYER, account_name, development_account, development_genesis
+from trailboss.chain.drafting import CELLS_LIMIT, CYCLES_LIMIT, draft_deployment
+from trailboss.codec.wire import encode_submission
+from trailboss.crypto.digest import domain_digest
+from trailboss.model.transactions import FundActor, Instruction, Transaction, Transfer, sign_transaction
+from trailboss.primitives.octets import Address
+from trailboss.primitives.units import BASE_UNITS_PER_CBY
+
+ACCOUNTS: Final = 200
+CYCLES, CELLS = 10_000, 500
+"""What a transfer uses."""
+PRICE: Final = 40_000
+"""Base units a cycle or a cell that transfers offer: four times the least basefee, for full blocks raise it."""
+SENT_ALONE: Final = 4_000
+SENT_TOGETHER: Final = 50
+READ_SECONDS: Final = 3.0
+CONNECTIONS: Final = 32
+WATCHED_SECONDS: Final = 30.0
+WATCHED_SECONDS_LARGE: Final = 120.0
+PACE_TRANSFERS: Final = 1_000
+"""Transfers a second while the interval is watched."""
+ONE_BLOCK: Final = 1.0
+PERCENTILE: Final = 0.99
+MILLISECONDS: Final = 1_000
+CROWD: Final = b"""import pvm_host
+
+
+def init(payload):
+    for ahead in range(100):
+        pvm_host.schedule_timer(pvm_host.block_height() + 1_000_000 + ahead, b"")
+
+
+def handle_timer(payload):
+    pass
+"""
+INTERVAL: Final = ("--block-time", "1s", "--accounts", str(ACCOUNTS), "--no-explorer")
+PATHS: Final = {
+    "GET /height": "/height",
+    "GET /account": f"/account/{development_account(account_name(0)).address}",
+    "GET /block/latest": "/block/latest",
+    "GET /timers, 50 of them": "/timers?limit=50",
+}
+
+
+def run(rounds: int, large: bool) -> Report:
+    """Measure; in the large size the interval is watched for longer."""
+    report = Report("A node that builds a block a second, asked from a second process", "one request, or transfer")
+    with TemporaryDirectory(dir=Path.cwd()) as directory:
+        cases = [Case(name="start, and answer", sample=seconds_until_ready, seconds_max=2)]
+        on_disk = ("--chain", f"{directory}/started")
+        cases.append(Case(name="start in a directory, and answer", sample=lambda: seconds_until_ready(*on_disk)))
+        measure(report, cases, rounds)
+        with running_node(*INTERVAL) as port:
+            transfers = _transfers()
+            asyncio.run(_fill(port))
+            measure(report, [*_reads(port), *_sending(port, transfers)], rounds)
+        with running_node(*INTERVAL, "--chain", f"{directory}/chain") as port:
+            seconds = WATCHED_SECONDS_LARGE if large else WATCHED_SECONDS
+            asyncio.run(_watch(report, port, _transfers(), seconds))
+    report.calibration.append(calibrate())
+    return report
+
+
+def _reads(port: int) -> list[Case]:
+    def reading(path: str) -> float:
+        return 1 / asyncio.run(read_for(port, [path], READ_SECONDS, CONNECTIONS))
+
+    return [
+        Case(name=name, sample=partial(reading, path), rate_min=2_000 if path == "/height" else None)
+        for name, path in PATHS.items()
+    ]
+
+
+def _sending(port: int, transfers: Iterator[Transaction]) -> list[Case]:
+    def sending(together: int) -> float:
+        requests = _requests(transfers, SENT_ALONE, together)
+        began = perf_counter()
+        asyncio.run(_send(port, requests))
+        return (perf_counter() - began) / SENT_ALONE
+
+    return [
+        Case(name="transfer, one a request, until it is in a block", sample=lambda: sending(1), rate_min=1_000),
+        Case(
+            name=f"transfer, {SENT_TOGETHER} a request, until it is in a block",
+            sample=lambda: sending(SENT_TOGETHER),
+        ),
+    ]
+
+
+async def _send(port: int, requests: list[bytes]) -> None:
+    await send_all(port, requests, CONNECTIONS)
+    await until_empty(port)
+
+
+async def _watch(report: Report, port: int, transfers: Iterator[Transaction], seconds: float) -> None:
+    """Watch the interval while transfers come at a steady pace and others read."""
+    heard: list[float] = []
+    listening = asyncio.create_task(block_times(port, heard.append))
+    reading = asyncio.create_task(read_for(port, [PATHS["GET /height"], PATHS["GET /account"]], seconds, 4))
+    began, sent = perf_counter(), 0
+    connection = await Connection.open(port)
+    for at in range(int(seconds * PACE_TRANSFERS / SENT_TOGETHER)):
+        due = began + at * SENT_TOGETHER / PACE_TRANSFERS
+        await asyncio.sleep(max(0.0, due - perf_counter()))
+        for request in _requests(transfers, SENT_TOGETHER, SENT_TOGETHER):
+            await connection.ask(request)
+            sent += SENT_TOGETHER
+    elapsed = perf_counter() - began
+    rate = await reading
+    await until_empty(port)
+    built = json.loads(await connection.ask(get("/height")))["height"]
+    listening.cancel()
+    await listening
+    off = sorted(abs(after - before - ONE_BLOCK) * MILLISECONDS for before, after in pairwise(heard))
+    report.figures += [
+        Figure(
+            name="interval of 1 s, off by, 99th percentile", value=off[int(PERCENTILE * len(off))], unit="ms", most=100
+        ),
+        Figure(name="interval of 1 s, off by, median", value=off[len(off) // 2], unit="ms"),
+        Figure(name="transfers sent meanwhile", value=sent / elapsed, unit="a second"),
+        Figure(name="answers meanwhile", value=rate, unit="a second"),
+    ]
+    report.notes.append(
+        f"The interval is that of {len(off)} blocks as a reader of /events hears of them; {built} built."
+    )
+
+
+async def _fill(port: int) -> None:
+    """Give the node timers to list."""
+    deployer = development_account(DEPLOYER)
+    instruction, address = draft_deployment(deployer.address, CROWD, b"")
+    instructions: tuple[Instruction, ...] = instruction, FundActor(address, BASE_UNITS_PER_CBY)
+    wanted = [
+        Transaction(
+            chain_id=development_genesis().chain_id,
+            nonce=nonce,
+            instruction=each,
+            cycles_limit=CYCLES_LIMIT,
+            cells_limit=CELLS_LIMIT,
+            max_fee_per_cycle=PRICE,
+            max_fee_per_cell=PRICE,
+        )
+        for nonce, each in enumerate(instructions)
+    ]
+    signed = [sign_transaction(each, deployer.private_key) for each in wanted]
+    connection = await Connection.open(port)
+    await connection.ask(post("/submit_wait", encode_submission(signed)))
+    connection.close()
+
+
+def _transfers() -> Iterator[Transaction]:
+    """Yield transfers without end, of each account in turn, each to another receiver."""
+    accounts = [development_account(account_name(index)) for index in range(ACCOUNTS)]
+    chain_id, number = development_genesis().chain_id, 0
+    blank = Transaction(
+        chain_id=chain_id,
+        nonce=0,
+        instruction=Transfer(accounts[0].address, 1),
+        cycles_limit=CYCLES,
+        cells_limit=CELLS,
+        max_fee_per_cycle=PRICE,
+        max_fee_per_cell=PRICE,
+    )
+    while True:
+        for account in accounts:
+            to = Address(domain_digest(b"benchmark-receiver", number.to_bytes(8, "big"))[:20])
+            wanted = replace(blank, nonce=number // ACCOUNTS, instruction=Transfer(to, 1))
+            yield sign_transaction(wanted, account.private_key)
+            number += 1
+
+
+def _requests(transfers: Iterator[Transaction], count: int, together: int) -> list[bytes]:
+    signed = list(islice(transfers, count))
+    return [post("/submit", encode_submission(signed[at : at + together])) for at in range(0, count, together)]

@@ -20,13 +20,16 @@ REQUIRED := F,Q,E,L,A,G
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 
-.PHONY: help demo test check fix spec crash docs reference bench versions cover lock clean
+.PHONY: help demo dev test check fix spec e2e crash docs reference bench versions cover lock clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 demo: $(READY) ## six actors, several hundred blocks, one table
 	@$(BIN)/trailboss demo
+
+dev: $(READY) ## a chain that runs, with an API and an explorer on http://localhost:4000
+	@exec $(BIN)/trailboss dev
 
 test: $(READY) versions ## all tests; again under another hash seed what depends on order; then the clauses of the specification
 	@rm -f $(RECORD)
@@ -51,10 +54,17 @@ spec: $(READY) ## the clauses that no passing test names, by section
 	@if [ ! -f $(RECORD) ]; then PYTHONHASHSEED=0 $(PYTEST) -n 2 --spec-record=$(RECORD) >&2 || test -f $(RECORD); fi
 	@$(BIN)/python -m tools.spec
 
-crash: $(READY) ## 2,000 kills of a chain at work, 2,000 of a bare store, 1,000 damaged files, a million forged proofs
+e2e: $(READY) ## the explorer in Chromium, and pictures of every page in .e2e/
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+		{ echo "needs Chromium: on Debian, as root, apt-get install --no-install-recommends chromium" >&2; exit 1; }
+	PYTHONHASHSEED=0 $(PYTEST) -rs tests/e2e -k explorer
+	$(BIN)/python -m tools.screenshots .e2e
+
+crash: $(READY) ## 2,000 kills of a chain at work, 2,000 of a bare store, 100 of a node under load, 1,000 damaged files, a million forged proofs
 	@$(BIN)/python -m tests.faults.chain_crash --kills 1000 --seed 1 & first=$$!; \
 		$(BIN)/python -m tests.faults.chain_crash --kills 1000 --seed 2; wait $$first
 	$(BIN)/python -m tests.faults.crash --kills 2000
+	$(BIN)/python -m tests.faults.node_crash --kills 100 --seed 1
 	$(BIN)/python -m tests.faults.damage --cases 1000
 	$(BIN)/python -m tests.faults.forgeries --cases 1000000
 
@@ -90,7 +100,7 @@ lock: $(READY) ## resolve the versions anew, into requirements.lock
 	mv requirements.lock.new requirements.lock
 
 clean: ## remove .venv and everything that was built
-	rm -rf .venv .venv-* .spec site dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* .spec .e2e site dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(READY): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }

@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from typer.testing import CliRunner
 
+from tools.api_page import api_page
 from tools.cli_page import cli_page
+from tools.metrics_page import metrics_page
 from tools.pictures import FOLDER, pictures
 from tools.reference_text import (
     CALLS,
@@ -176,6 +178,8 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "events": events_page,
     "host-calls": calls_page,
     "cli": lambda: MADE + cli_page(),
+    "api": lambda: MADE + api_page(),
+    "metrics": lambda: MADE + metrics_page(),
 }
 SESSIONS: Final = (
     "docs/mechanisms.md",

@@ -277,6 +277,18 @@ EVENTS: Final[Mapping[str, EventEntry]] = {
             "cycles_used",
         ),
     ),
+    events.TIMER_MOVED: EventEntry(
+        "receipt",
+        _GOVERNANCE,
+        "the timer, which is to come, has another height; on a development chain only: D-69",
+        ("timer_id", "from_height", "height"),
+    ),
+    events.BALANCE_SET: EventEntry(
+        "receipt",
+        _GOVERNANCE,
+        "the account holds `after`, and the supply has moved by the difference; on a development chain only: D-69",
+        ("account", "before", "after"),
+    ),
 }
 """Every event of the protocol. A test compares the fields with those of a chain on which each of them happens."""
 

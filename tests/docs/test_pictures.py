@@ -12,9 +12,9 @@ PAGE = ROOT / "docs/mechanisms.md"
 
 
 def test_every_mechanism_has_a_picture_on_the_page() -> None:
-    """And the folder holds no other."""
+    """And the folder holds no other drawing."""
     assert set(TITLES) == set(MECHANISMS)
-    assert {path.name for path in (ROOT / FOLDER).iterdir()} == {f"{name}.svg" for name in MECHANISMS}
+    assert {path.name for path in (ROOT / FOLDER).glob("*.svg")} == {f"{name}.svg" for name in MECHANISMS}
     page = PAGE.read_text(encoding="utf-8")
     assert all(f"](pictures/{name}.svg)" in page for name in MECHANISMS)
 

@@ -107,6 +107,8 @@ def test_events_page_has_the_fields_that_events_have_on_a_chain() -> None:
             SetGovParam(b"system:cip1:lane_timer_cycles", (50_000).to_bytes(8, "big")),
         ):
             chain.system(instruction, check=True)
+        chain.hold(chain.schedule(chain.height + 100).timer_id)
+        chain.set_balance(chain.accounts[1], chain.balance(chain.accounts[1]))
         poor = chain.deploy(BUSY, sender=chain.accounts[1])
         poor.call("schedule", b"", sender=chain.accounts[1], check=True)
         chain.mine(5)

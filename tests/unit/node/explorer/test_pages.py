@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -46,6 +47,9 @@ def check_links(document: Document) -> None:
             assert cell.note.isprintable(), cell
             if cell.href:
                 assert any(route.fullmatch(cell.href) for route in known), cell.href
+                # An address that is put there as bytes is no address any more.
+                told = parse_qsl(urlsplit(cell.href).query, strict_parsing=True) if "?" in cell.href else []
+                assert all(value.isprintable() for _, value in told), cell.href
 
 
 def built(document: Document | Redirect) -> Document:

@@ -100,8 +100,18 @@ class Connection:
         self._writer.close()
 
 
-async def read_for(port: int, paths: Sequence[str], seconds: float, connections: int) -> float:
-    """Ask for paths in turn over several connections for a while, and return the answers a second."""
+async def read_for(
+    port: int, paths: Sequence[str], seconds: float, connections: int, rate: float | None = None
+) -> float:
+    """Ask for paths in turn over several connections for a while, and return the answers a second.
+
+    Args:
+        port: Of the node.
+        paths: What is asked for.
+        seconds: For how long.
+        connections: How many.
+        rate: Requests a second that are meant, all connections together; None for as many as come.
+    """
     requests = [get(path) for path in paths]
     until = perf_counter() + seconds
     began = perf_counter()
@@ -111,6 +121,8 @@ async def read_for(port: int, paths: Sequence[str], seconds: float, connections:
         while perf_counter() < until:
             await connection.ask(requests[(at + answers) % len(requests)])
             answers += 1
+            if rate is not None:
+                await asyncio.sleep(max(0.0, began + answers * connections / rate - perf_counter()))
         connection.close()
         return answers
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from benchmarks.load import (
     Connection,
     block_times,
+    get,
     post,
     read_for,
     running_node,

@@ -31,7 +31,7 @@ CURVE: Final = "secp256k1"
 CHECKSUM_DIGITS: Final = 4
 FILE_BYTES_MAX: Final = 65_536
 OF_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-GENERATE: Final = "give the key with --private-key, or mend the file"
+GIVE_OR_MEND: Final = "give the key with --private-key, or mend the file"
 
 
 def find_key(directory: Path) -> bytes | None:
@@ -72,7 +72,7 @@ def read_key_file(path: Path) -> bytes:
         text = path.read_bytes()[:FILE_BYTES_MAX].decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise Missing(f"the key file {path} cannot be read: {reason}", GENERATE) from None
+        raise Missing(f"the key file {path} cannot be read: {reason}", GIVE_OR_MEND) from None
     if text.startswith(BEGIN):
         return _read_envelope(path, text)
     try:
@@ -136,4 +136,4 @@ def _is_file(path: Path) -> bool:
 
 
 def _no_key(path: Path, rule: str) -> Mistake:
-    return Mistake(f"the file {path} holds no private key: it must have {rule}", GENERATE)
+    return Mistake(f"the file {path} holds no private key: it must have {rule}", GIVE_OR_MEND)

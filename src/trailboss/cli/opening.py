@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -65,11 +65,8 @@ def open_chain(place: str) -> Iterator[OpenChain]:
         Missing: If there is no such directory, or no node.
         StorageError: If there is no chain in the directory, or it cannot be used.
     """
-    chain = _remote_chain(place) if is_url(place) else _directory_chain(Path(place))
-    try:
+    with closing(_remote_chain(place) if is_url(place) else _directory_chain(Path(place))) as chain:
         yield chain
-    finally:
-        chain.close()
 
 
 @contextmanager
@@ -83,11 +80,8 @@ def open_directory(place: str) -> Iterator[DirectoryChain]:
     """
     if is_url(place):
         raise Mistake(f"{place} is a node: this command needs a chain's directory", "name the directory with --chain")
-    chain = _directory_chain(Path(place))
-    try:
+    with closing(_directory_chain(Path(place))) as chain:
         yield chain
-    finally:
-        chain.close()
 
 
 def is_url(place: str) -> bool:

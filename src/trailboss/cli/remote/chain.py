@@ -46,7 +46,6 @@ PROOFS_MAX: Final = 5
 BLOCK: Final = "block"
 REORG: Final = "reorg"
 REFUSED: Final = "refused"
-INCLUDED: Final = "included"
 
 
 class Step(NamedTuple):

@@ -23,6 +23,7 @@ from benchmarks import (
     node,
     queue,
     scale,
+    storms,
     transfers,
 )
 from benchmarks.measure import Report
@@ -36,6 +37,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "scale": scale.in_memory,
     "scale-disk": scale.on_disk,
     "crowd": crowd.run,
+    "storms": storms.run,
     "lane": lane.run,
     "lane-blocks": lane_blocks.run,
     "auction": auction.run,

@@ -13,6 +13,7 @@ from trailboss.params import CalendarParams
 from trailboss.primitives.units import Cycles, Height
 from trailboss.state.keys import timer_key
 from trailboss.state.store import MemoryStore
+from trailboss.timer_queue.bucket import Pending
 from trailboss.timer_queue.queue import READ_AHEAD_MAX, TimerQueue
 from trailboss.timer_queue.source import StoredTimers
 
@@ -155,7 +156,7 @@ def _near(queue: TimerQueue, identities: Iterator[int]) -> float:
     def place_and_take() -> None:
         due = queue.now + 1
         for number, identity in batch:
-            queue.place(due, number, identity)
+            queue.place(Pending(due, number, identity, ADDRESS, due))
         queue.advance(due)
         for _, _, identity in list(queue.due(due)):
             queue.cancel(identity)
@@ -168,7 +169,7 @@ def _far(queue: TimerQueue, identities: Iterator[int], heights: range) -> float:
 
     def place_and_take() -> None:
         for height, number, identity in batch:
-            queue.place(height, number, identity)
+            queue.place(Pending(height, number, identity, ADDRESS, height))
         for _, _, identity in batch:
             queue.cancel(identity)
 

@@ -221,21 +221,27 @@ class AuctionBlocks(WeighingBlocks):
         weights = {timer.actor: self.actors[timer.actor].weight for timer in self.joined_timers()}
         self.slices = {actor: self._slice(weight, sum(weights.values())) for actor, weight in weights.items()}
         self.run_so_far: list[Receipt] = []
-        self.passed_over = 0
+        self.passed_over = self.examined = 0
+        self.dead_left = self.rules["timers"]["dead_examined_max"]
+        self.out: set[bytes] = set()
         self.stopped = "none_left"
         kept: list[tuple[int, Ranked]] = []
-        for rank, each in enumerate(ranked[: self.rules["timers"]["due_examined_max"]], start=1):
+        rank = 0
+        for each in ranked:
+            if each.timer.actor in self.out:
+                continue
+            rank += 1
             if self._present(each) is None:
                 self.occurred.append("ranked timer cancelled")
                 continue
-            if self._stops():
-                break
-            if not self._examine(rank, each, within_slice=True):
+            is_over = rank > self.rules["timers"]["due_examined_max"] or self._stops()
+            if is_over or not self._examine(rank, each, within_slice=True):
                 kept.append((rank, each))
         for rank, each in kept:
-            if self._present(each) is not None and not self._stops():
+            if each.timer.actor not in self.out and self._present(each) is not None and not self._stops():
+                before = len(self.ranked)
                 self._examine(rank, each, within_slice=False)
-                self.occurred.append(f"from the pool {self.ranked[-1].outcome}")
+                self.occurred += [f"from the pool {found.outcome}" for found in self.ranked[before:]]
         self._note(ranked)
         return self.run_so_far
 
@@ -262,7 +268,7 @@ class AuctionBlocks(WeighingBlocks):
             self.stopped = "lane_full"
         elif self.passed_over == self.own["passed_over_max"]:
             self.stopped = "passed_over_max"
-        elif len(self.ranked) == self.rules["timers"]["due_examined_max"]:
+        elif self.examined == self.rules["timers"]["due_examined_max"]:
             self.stopped = "examined_max"
         return self.stopped != "none_left"
 
@@ -277,8 +283,15 @@ class AuctionBlocks(WeighingBlocks):
             return False
         required = self._cost(timer)
         if self.world.account(timer.actor).balance < required:
-            self._pass_over(rank, each, timer, "unfunded")
-        elif timer.gas_limit > self.budget and not self._is_whole():
+            if self.dead_left:
+                self.dead_left -= 1
+                self._pass_over(rank, each, timer, "unfunded")
+            else:
+                self.occurred.append("owner left out")
+                self.out.add(timer.actor)
+            return True
+        self.examined += 1
+        if timer.gas_limit > self.budget and not self._is_whole():
             self._pass_over(rank, each, timer, "lane_full")
         else:
             self._fire(rank, each, timer, required)

@@ -1,7 +1,5 @@
 """The slow model of CIP-5 §§1-8: one list of timers, looked through from the front in every block."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from tests.model.blocks import Blocks
@@ -9,8 +7,21 @@ from tests.model.language import Ending, Frame
 from tests.model.world import Event, Meter, Receipt, Timer
 
 
+def by_expiry(timer: Timer) -> tuple[int, int, int]:
+    """Who expires first, and then in due order."""
+    return timer.expires_at, timer.height, timer.sequence
+
+
 class FifoBlocks(Blocks):
-    """What FIFO makes of the due timers; classified all at once, charged, and then run."""
+    """What FIFO makes of the due timers; classified all at once, charged, and then run.
+
+    Attributes:
+        gc_left: Cycles that the block has for removals.
+        dead_left: Dead timers that the block may still defer one by one.
+    """
+
+    gc_left = 0
+    dead_left = 0
 
     def _max_cost(self, timer: Timer) -> int:
         """Return the worst case of a fire. Spec: CIP-5 §6.3."""
@@ -32,28 +43,55 @@ class FifoBlocks(Blocks):
             (timer for timer in self.world.timers if timer.height <= self.height),
             key=lambda timer: (timer.height, timer.sequence),
         )
-        lane, gc = rules["lane_cycles_per_block"], rules["gc_cycles_per_block"]
-        for timer in due[: rules["due_examined_max"]]:
+        self.gc_left, self.dead_left = rules["gc_cycles_per_block"], rules["dead_examined_max"]
+        expired = sorted((timer for timer in due if timer.expires_at < self.height), key=by_expiry)
+        removed = [timer for timer in expired if self.can_remove()]
+        kept = expired[len(removed) :][: self.dead_left]
+        self.dead_left -= len(kept)
+        lane, examined = rules["lane_cycles_per_block"], 0
+        out: set[bytes] = set()
+        for timer in due:
             required = self._max_cost(timer)
-            available = self.world.account(timer.fee_payer).balance
-            if self.height > timer.expires_at:
-                end: Callable[[Timer], None] = self.expire
-            elif available < required:
-                end = partial(self.unfund, required=required)
-            elif timer.gas_limit > lane:
-                self.defer(timer, "lane_full")
+            if timer in removed:
+                self.expire(timer)
+            elif timer in kept:
+                self.defer(timer, "gc_exhausted")
+            elif timer in expired or timer.fee_payer in out:
                 continue
+            elif examined == rules["due_examined_max"]:
+                out = {each.fee_payer for each in due}
+            elif self.world.account(timer.fee_payer).balance < required:
+                if not self.end_unfunded(timer, required):
+                    out.add(timer.fee_payer)
+            elif timer.gas_limit > lane:
+                examined += 1
+                self.defer(timer, "lane_full")
             else:
+                examined += 1
                 lane -= timer.gas_limit
                 self.world.credit(timer.fee_payer, -required)
                 self.world.timers.remove(timer)
                 self.world.paid.append((timer, required))
-                continue
-            if gc < rules["gc_cycles_per_timer"]:
-                self.defer(timer, "gc_exhausted")
-                continue
-            gc -= rules["gc_cycles_per_timer"]
-            end(timer)
+
+    def can_remove(self) -> bool:
+        """Take what one removal costs from the budget of the block. Spec: CIP-1v3 §9. Decision: D-23."""
+        price = self.rules["timers"]["gc_cycles_per_timer"]
+        if self.gc_left < price:
+            return False
+        self.gc_left -= price
+        return True
+
+    def end_unfunded(self, timer: Timer, required: int) -> bool:
+        """Remove a timer that its payer cannot pay for, or defer it; return False if it is left. Decision: D-78."""
+        if self.can_remove():
+            self.unfund(timer, required)
+        elif self.dead_left:
+            self.dead_left -= 1
+            self.defer(timer, "gc_exhausted")
+        else:
+            self.occurred.append("payer left out")
+            return False
+        return True
 
     # What both mechanisms do with a timer
 

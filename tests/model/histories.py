@@ -113,6 +113,7 @@ def small_overrides(dice: Dice) -> dict[str, int]:
         "timers.gc_cycles_per_block": dice.pick((200, 5_000, 400)),
         "timers.lane_cycles_per_block": dice.pick((60_000, 200_000, 100_000)),
         "timers.due_examined_max": dice.pick((100, 3, 6)),
+        "timers.dead_examined_max": dice.pick((256, 1, 2)),
     }
 
 

@@ -121,10 +121,12 @@ class Model(AskingBlocks, JoiningBlocks):
             facts = {"height": self.height, "basefee": self.terms.basefee}
             self.block_events.append(Event("lane.activated", emitter, facts))
         self.gc_left = self.rules["timers"]["gc_cycles_per_block"]
+        self.dead_left = self.rules["timers"]["dead_examined_max"]
         self._let_blocks_leave()
         joined = self.join()
-        self.remove_expired(joined)
-        fit = self._set_aside([timer for timer in joined if timer.expires_at >= self.height])
+        self.remove_expired([timer for timer in self.world.timers if timer.height <= self.height])
+        self.remove_barred()
+        fit = self._set_aside(joined)
         offers = self.offers(fit)
         receipts = self._walk(self._rank(offers))
         self._show({timer.timer_id: offer.max_fee for timer, offer in offers})
@@ -193,7 +195,7 @@ class Model(AskingBlocks, JoiningBlocks):
 
     def _smallest(self) -> int:
         """Return the smallest gas limit of all that have joined and are not above the cap."""
-        joined = [self._gas(timer) for timer in self.world.timers if timer.timer_id in self.joined]
+        joined = [self._gas(timer) for timer in self.joined_timers()]
         return min((gas for gas in joined if gas <= self.terms.cap), default=NO_CAP)
 
     def _walk(self, ranked: list[Ranked]) -> list[Receipt]:
@@ -205,7 +207,12 @@ class Model(AskingBlocks, JoiningBlocks):
         used = 0
         runners_up: list[Examined] = []
         stopped = "none_left"
-        for rank, each in enumerate(ranked, start=1):
+        rank = examined = 0
+        out: set[bytes] = set()
+        for each in ranked:
+            if each.timer.fee_payer in out:
+                continue
+            rank += 1
             present = [timer for timer in self.world.timers if timer.timer_id == each.timer.timer_id]
             if not present:
                 continue  # A fire before it has cancelled it.
@@ -213,12 +220,16 @@ class Model(AskingBlocks, JoiningBlocks):
                 stopped = "lane_full"
             elif stopped == "none_left" and self._passed_over() == self.rules["lane"]["passed_over_max"]:
                 stopped = "passed_over_max"
-            elif stopped == "none_left" and len(self.ranked) == most:
+            elif stopped == "none_left" and examined == most:
                 stopped = "examined_max"
             if stopped != "none_left":
                 runners_up.append(self._examined(rank, each, "defer", "outranked", 0))
                 continue
             outcome, reason, receipt = self._examine(present[0], each, lane_cycles - used)
+            if outcome == "leave":
+                out.add(each.timer.fee_payer)
+                continue
+            examined += outcome == "fire" or reason == "lane_full"
             if receipt is not None:
                 receipts.append(receipt)
                 tips += [each.tip] * self._counts(receipt)
@@ -253,9 +264,8 @@ class Model(AskingBlocks, JoiningBlocks):
         self.lane = Lane(self._next_basefee(used), self._median_tip(tips), self.lane.burned + burned)
 
     def _show(self, offered: dict[bytes, int]) -> None:
-        """Say how many of those that still wait do so for what; expired ones count by their fees. Decision: D-53."""
-        due = [timer for timer in self.world.timers if timer.height <= self.height]
-        joined = [timer for timer in due if timer.timer_id in self.joined]
+        """Say how many of those that still wait do so for what. Decision: D-53."""
+        due, joined = self.due_timers(), self.joined_timers()
         fit = [timer for timer in joined if self._gas(timer) <= self.terms.cap]
         fees = {timer.timer_id: timer.fees[0] for timer in fit if timer.fees not in ((), ASK)} | offered
         can_pay = [timer for timer in fit if fees.get(timer.timer_id, self.terms.basefee) >= self.terms.basefee]
@@ -275,6 +285,12 @@ class Model(AskingBlocks, JoiningBlocks):
             "smallest_gas": self._smallest() if stopped else 0,
         }
 
+    def least_cost(self, timer: Timer) -> int:
+        """Return the least that a fire is pre-charged for, whatever it tips. Decision: D-79."""
+        price = self.terms.cycle_price + self._lane_price()
+        cells = self.rules["timers"]["max_cells_per_fire"]
+        return min(timer.gas_limit, self.terms.cap) * price + cells * self.terms.cell_price
+
     def _lane_price(self) -> int:
         """Return what a cycle of a fire costs besides the cycle basefee and the tip. Decision: D-14."""
         return self.terms.basefee
@@ -285,11 +301,10 @@ class Model(AskingBlocks, JoiningBlocks):
         price = self.terms.cycle_price + self._lane_price() + each.tip
         required = gas * price + self.rules["timers"]["max_cells_per_fire"] * self.terms.cell_price
         if self.world.account(timer.fee_payer).balance < required:
-            if self.can_remove():
-                self.unfund(timer, required)
-                return "unfund", "", None
-            self.defer(timer, "gc_exhausted")
-            return "defer", "gc_exhausted", None
+            if not self.end_unfunded(timer, required):
+                return "leave", "", None
+            is_gone = timer.timer_id not in {each.timer_id for each in self.world.timers}
+            return ("unfund", "", None) if is_gone else ("defer", "gc_exhausted", None)
         if gas > lane_left:
             self.defer(timer, "lane_full")
             return "defer", "lane_full", None

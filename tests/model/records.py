@@ -143,9 +143,14 @@ def _number(number: int) -> bytes:
 
 
 def _compare_joined(chain: Chain, model: Any) -> None:
-    due = [timer for timer in model.world.timers if timer.height <= model.height]
-    gaps = chain.rules().gaps or ()
-    outside = [timer for timer in due if any(_is_within(timer, gap) for gap in gaps)]
+    due = [timer for timer in model.world.timers if timer.height <= model.height <= timer.expires_at]
+    gaps, barred = chain.rules().gaps or (), chain.rules().barred
+    outside = [
+        timer
+        for timer in due
+        if any(_is_within(timer, gap) for gap in gaps)
+        or any(each.holds(timer.fee_payer, (timer.height, timer.sequence)) for each in barred)
+    ]
     check("not joined", outside, [timer for timer in due if timer.timer_id not in model.joined])
 
 

@@ -5,15 +5,24 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from trailboss.params import CalendarParams
+from trailboss.primitives.units import U64_MAX
+from trailboss.timer_queue.bucket import Pending
 from trailboss.timer_queue.queue import TimerQueue
 
 Row = tuple[int, int, bytes]
 """Height, sequence, timer id."""
+PAYER = b"payer"
 
 
 def name(sequence: int) -> bytes:
     """Return the id of the timer with a sequence; the order of ids is not that of sequences."""
     return sha256(sequence.to_bytes(8, "big")).digest()
+
+
+def pending(row: Row, expires_at: int = U64_MAX, fee_payer: bytes = PAYER) -> Pending:
+    """Return what the queue holds of a timer."""
+    height, sequence, identity = row
+    return Pending(expires_at, sequence, identity, fee_payer, height)
 
 
 class TimerList:
@@ -25,18 +34,17 @@ class TimerList:
     """
 
     def __init__(self) -> None:
-        self._rows: list[tuple[int, bytes, int]] = []
+        self._rows: list[tuple[int, bytes, Pending]] = []
         self._heights: dict[bytes, int] = {}
         self.scans = 0
         self.read = 0
 
-    def scan(self, height: int, timer_id: bytes = b"") -> Iterator[Row]:
+    def scan(self, height: int, timer_id: bytes = b"") -> Iterator[Pending]:
         """Yield timers from a height and id on."""
         self.scans += 1
         for index in range(bisect_left(self._rows, (height, timer_id)), len(self._rows)):
             self.read += 1
-            found, identity, sequence = self._rows[index]
-            yield found, sequence, identity
+            yield self._rows[index][2]
 
     def count_below(self, height: int) -> int:
         """Return how many timers are due below a height."""
@@ -46,16 +54,15 @@ class TimerList:
         """Return the height of a timer, or None."""
         return self._heights.get(timer_id)
 
-    def put(self, rows: list[Row]) -> None:
+    def put(self, timers: list[Pending]) -> None:
         """Hold these timers and no others."""
-        self._rows = sorted((height, identity, sequence) for height, sequence, identity in rows)
-        self._heights = {identity: height for height, _, identity in rows}
+        self._rows = sorted((timer.height, timer.timer_id, timer) for timer in timers)
+        self._heights = {timer.timer_id: timer.height for timer in timers}
 
-    def add(self, row: Row) -> None:
+    def add(self, timer: Pending) -> None:
         """Hold one timer more."""
-        height, sequence, identity = row
-        insort(self._rows, (height, identity, sequence))
-        self._heights[identity] = height
+        insort(self._rows, (timer.height, timer.timer_id, timer))
+        self._heights[timer.timer_id] = timer.height
 
     def discard(self, identity: bytes) -> None:
         """Hold one timer less, if it is there."""
@@ -78,23 +85,25 @@ class Blocks:
     def __init__(self, calendar: CalendarParams, now: int = 0) -> None:
         self.source = TimerList()
         self.queue = TimerQueue(calendar, self.source, now)
-        self.placed: dict[bytes, Row] = {}
+        self.placed: dict[bytes, Pending] = {}
         self.gone: list[bytes] = []
         self.count = 0
 
     def place(self, *heights: int) -> None:
         """Place a timer at each height; their sequences go on from those before."""
         for height in heights:
-            row = (height, self.count, name(self.count))
-            self.queue.place(*row)
-            self.placed[row[2]] = row
+            timer = pending((height, self.count, name(self.count)))
+            self.queue.place(timer)
+            self.placed[timer.timer_id] = timer
             self.count += 1
 
     def plant(self, *heights: int) -> None:
         """Commit a timer at each height behind the queue's back, and let it read them anew."""
-        rows = [(height, self.count + number, name(self.count + number)) for number, height in enumerate(heights)]
-        self.source.put([*self.source.scan(0), *rows])
-        self.count += len(rows)
+        timers = [
+            pending((height, self.count + number, name(self.count + number))) for number, height in enumerate(heights)
+        ]
+        self.source.put([*self.source.scan(0), *timers])
+        self.count += len(timers)
         self.queue.rewind(self.queue.now)
 
     def cancel(self, sequence: int) -> int | None:
@@ -108,8 +117,8 @@ class Blocks:
         """Commit what the block has changed."""
         for identity in self.gone:
             self.source.discard(identity)
-        for row in self.placed.values():
-            self.source.add(row)
+        for timer in self.placed.values():
+            self.source.add(timer)
         self.placed.clear()
         self.gone.clear()
 

@@ -33,10 +33,10 @@ def idle_until(chain: StateReader, queue: TimerQueue, mechanism: Mechanism, limi
     happens = [limit + 1]
     if queue.due_count:
         # Timers that no block can run any more, such as those above the lane's cap, wait for their expiry.
-        waits_until = mechanism.waits_until(queue.due_count)
-        if waits_until is None:
+        expires_after = queue.next_expiry()
+        if expires_after is None or not mechanism.only_wait(queue.due_count):
             return height
-        happens.append(waits_until + 1)
+        happens.append(expires_after + 1)
     due = queue.next_height_to_come()
     if due is not None:
         happens.append(due)

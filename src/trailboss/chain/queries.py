@@ -16,7 +16,7 @@ from trailboss.execution.globalbox.records import find_ended, mailbox_entries
 from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, is_active, next_change, read_rules
 from trailboss.model.actors import Account, decode_account
 from trailboss.model.auction import AuctionActor
-from trailboss.model.configs import Economy, SchedulerTotals, amount_of, decode_record
+from trailboss.model.configs import Economy, SchedulerTotals, amount_of, decode_record, is_outside
 from trailboss.model.globalbox import GlobalboxState
 from trailboss.model.timers import Timer, decode_timer
 from trailboss.params import ChainParams
@@ -259,8 +259,8 @@ class StateReader:
         """Check what the state keeps for the chain's mechanism."""
         rules = self.rules()
         if rules.auction is not None:
-            due, gaps = self.timers(last=self.store.height), rules.gaps or ()
-            joined = (timer for timer in due if not any(gap.holds(timer.height, timer.sequence) for gap in gaps))
+            due, outside = self.timers(last=self.store.height), partial(is_outside, rules.gaps or (), rules.barred)
+            joined = (timer for timer in due if not outside(timer.fee_payer, (timer.height, timer.sequence)))
             waiting = Counter(timer.actor for timer in joined)
             check_standings(dict(self._auction_actors()), waiting, partial(read_epoch, self.store.read))
         if rules.globalbox is not None:

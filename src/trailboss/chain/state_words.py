@@ -9,6 +9,7 @@ import msgspec
 from trailboss.crypto.digest import keccak256
 from trailboss.governance.rules import (
     AUCTION_KEY,
+    BARRED_KEY,
     BASEFEE_CONFIG,
     BASEFEES_KEY,
     CARRIED_HITS_KEY,
@@ -27,6 +28,7 @@ from trailboss.governance.rules import (
 from trailboss.model.actors import Account
 from trailboss.model.auction import AuctionState
 from trailboss.model.configs import (
+    BarredPayers,
     BasefeeConfig,
     Basefees,
     Economy,
@@ -68,6 +70,7 @@ _CONFIGURATIONS: Final[Mapping[bytes, tuple[str, type[msgspec.Struct]]]] = Mappi
         SCHEDULER_KEY: ("timer totals", SchedulerTotals),
         MAILBOX_KEY: ("ends of the mailbox", MailboxEnds),
         JOINING_KEY: ("due timers that have yet to join", JoiningGaps),
+        BARRED_KEY: ("due timers that have not joined because their payers cannot pay", BarredPayers),
         AUCTION_KEY: ("rescales of the auction", AuctionState),
         GLOBALBOX_KEY: ("running numbers of Globalbox", GlobalboxState),
         CARRIED_HITS_KEY: ("keys that count as modified in the next block", CarriedHits),

@@ -6,6 +6,7 @@ how the unfunded are treated; what happens to money, state and events is the sam
 Spec: CIP-5 §5, CIP-5 §6.3, CIP-5 §6.5
 """
 
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -20,7 +21,7 @@ from trailboss.execution.globalbox.fires import (
     materialize_fire,
     take_entry,
 )
-from trailboss.execution.joining import join_timers
+from trailboss.execution.joining import expired_timers, join_timers
 from trailboss.execution.markets import Markets, open_markets
 from trailboss.execution.recording import Recorder
 from trailboss.execution.session import BlockSession, Envelope, Reservation, Scope
@@ -40,6 +41,7 @@ from trailboss.model.events import (
 )
 from trailboss.model.timers import ASK_AGENT, Timer, TimerEnd
 from trailboss.primitives.octets import ZERO_HASH
+from trailboss.primitives.units import Price
 from trailboss.vm.meter import Meter
 
 _encode_fired: Final = fields_encoder(
@@ -64,6 +66,7 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
     """
     # CHECK
     session.has_delivered = True
+    mechanism.expire(session.queue.died())
     recorder = Recorder()
     markets = open_markets(session)
     context = _lane_context(session, markets)
@@ -91,9 +94,28 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
 def _due_timers(session: BlockSession, policy: LanePolicy) -> DueTimers:
     """Return the due timers, older heights first, in order of insertion within a height. Spec: CIP-5 §3.2."""
     if policy.joined_max:
-        return join_timers(session, policy.joined_max)
-    due = session.queue.due(session.context.height)
-    return DueTimers(waiting=(load_timer(session, height, timer_id) for height, _, timer_id in due))
+        return join_timers(session, policy.joined_max, partial(_least_cost, session))
+    out: set[bytes] = set()
+    due = session.queue.due(session.context.height, is_out=out.__contains__)
+    waiting = (load_timer(session, height, timer_id) for height, _, timer_id in due)
+    return DueTimers(waiting=waiting, expired=expired_timers(session), out=out)
+
+
+def _least_cost(session: BlockSession, timer: Timer) -> int:
+    """Return the least that a fire of a timer is pre-charged for in this block, base units: without any tip.
+
+    Spec: CIP-5 §6.3
+    Decision: D-14, D-79
+    """
+    rules = session.context.rules
+    cycle_basefee, cell_basefee = rules.timer_basefees()
+    gas_limit: int = timer.gas_limit
+    if rules.lane is not None:
+        cycle_basefee, gas_limit = (
+            Price(cycle_basefee + rules.lane.basefee),
+            min(gas_limit, rules.lane.max_cycles_per_fire),
+        )
+    return gas_limit * cycle_basefee + rules.timer.max_cells_per_fire * cell_basefee
 
 
 def _lane_context(session: BlockSession, markets: Markets) -> LaneContext:

@@ -1,81 +1,199 @@
 """Joining: how many due timers a block lets into the index of its mechanism, and which.
 
 A height can hold any number of timers, and a block must not do the work of all of them. So a block lets in a bounded
-number: first those that are due at its own height, then the oldest of those that earlier blocks have left out. Who
-floods a height delays the timers of that height, and nobody who comes later.
+number: first those that are due at its own height, then the oldest of those that earlier blocks have left out. A flood
+at one height delays the timers of that height, and none of a later one.
 
-What has been left out are a few *gaps* in the due order, and those the state remembers.
+Dead timers take no places. The queue keeps those that have expired apart. Where more wait than may join, those whose
+payers cannot pay for them are *barred*: they wait outside until they can be paid, or are removed.
 
-Decision: D-51
+What has been left out are a few *gaps* in the due order, and what is barred a few gaps in the due order of one payer.
+Those the state remembers.
+
+Decision: D-51, D-79
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice, takewhile
+from typing import Final
 
 from trailboss.execution.session import BlockSession
 from trailboss.execution.timers import load_timer
-from trailboss.governance.rules import JOINING_KEY
+from trailboss.governance.rules import BARRED_KEY, JOINING_KEY
 from trailboss.mechanisms.base import DueTimers
-from trailboss.model.configs import JoiningGap, JoiningGaps, encode_record
+from trailboss.model.configs import BarredPayer, BarredPayers, JoiningGap, JoiningGaps, encode_record, is_outside
 from trailboss.model.timers import Timer
 
 Entry = tuple[int, int, bytes]
+Place = tuple[int, int]
+CostOf = Callable[[Timer], int]
+"""Timer to the least that its fire is pre-charged for in this block, base units."""
+BEHIND_ALL: Final = (1 << 64, 0)
+"""A place behind every timer's."""
 
 
-def join_timers(session: BlockSession, most: int) -> DueTimers:
+def join_timers(session: BlockSession, most: int, cost_of: CostOf) -> DueTimers:
     """Let due timers join, and return those that have joined before and those that join now.
 
-    Complexity: O(log n) for each gap that is looked at, and O(1) a timer that joins.
+    Complexity: O(log n) for each gap that is looked at, and O(1) a timer that joins and a payer that is barred.
 
     Args:
         session: The block; what it leaves out is noted there, and in the state.
         most: Timers that join at most.
+        cost_of: What a timer's payer must have.
     """
-    known, height = session.context.rules.gaps, session.context.height
+    rules, height = session.context.rules, session.context.height
+    known = rules.gaps
     # In the first block everything that is due already, as at the activation of the lane, is left out and joins later.
     before = (JoiningGap(0, 0, height - 1),) if known is None else known
-    joining: list[Entry] = []
+    door = _Door(session, most, cost_of)
     after: list[JoiningGap] = []
     for gap in (JoiningGap(height, 0, height), *before):
-        room = most - len(joining)
-        if room == 0 and gap.last_height < height:
-            after.append(gap)
-            continue
-        # One more than there is room for: it shows whether anything is left, and what comes first.
-        found = list(islice(_within(session, gap), room + 1))
-        joining += found[:room]
-        if len(found) > room:
-            after.append(JoiningGap(*found[room][:2], gap.last_height))
+        left = door.let_in(gap)
+        if left is not None:
+            after.append(left)
+    door.let_in_barred()
+    session.joining, session.barred = door.joining, tuple(sorted(door.barred))
     session.gaps = tuple(sorted(after))
     if session.gaps != known:
         session.overlay.write(JOINING_KEY, encode_record(JoiningGaps(session.gaps)))
-    session.joining = list(_load(session, iter(joining)))
-    return DueTimers(waiting=_load(session, _outside(session, before)), joining=session.joining)
+    if session.barred != rules.barred:
+        session.overlay.write(BARRED_KEY, encode_record(BarredPayers(session.barred)))
+    return DueTimers(
+        waiting=_joined(session, before, rules.barred),
+        joining=door.joining,
+        expired=expired_timers(session),
+        unfunded=door.unfunded(),
+    )
 
 
 def has_joined(session: BlockSession, timer: Timer) -> bool:
     """Return whether a timer is among those that have joined, once the block has let timers join."""
-    return timer.height <= session.context.height and not any(
-        gap.holds(timer.height, timer.sequence) for gap in session.gaps
+    place = timer.height, timer.sequence
+    return timer.height <= session.context.height and not is_outside(
+        session.gaps, session.barred, timer.fee_payer, place
     )
 
 
-def _within(session: BlockSession, gap: JoiningGap) -> Iterator[Entry]:
-    """Yield the due timers of a gap, in due order."""
-    due = session.queue.due(session.context.height, after=(gap.first_height, gap.first_sequence - 1))
-    return takewhile(lambda entry: entry[0] <= gap.last_height, due)
+def expired_timers(session: BlockSession) -> Iterator[Timer]:
+    """Yield the due timers that have expired, joined or not, the first to expire first. Spec: CIP-5 §6.5."""
+    return _load(session, session.queue.expired(session.context.height))
 
 
-def _outside(session: BlockSession, gaps: tuple[JoiningGap, ...]) -> Iterator[Entry]:
-    """Yield the due timers of earlier heights that lie in no gap, in due order."""
+class _Door:
+    """One block's joining, as it goes on.
+
+    Attributes:
+        joining: Timers that join in this block.
+        barred: Timers that wait outside because their payers cannot pay.
+    """
+
+    __slots__ = ("_cost_of", "_room", "_session", "barred", "joining")
+
+    def __init__(self, session: BlockSession, room: int, cost_of: CostOf) -> None:
+        self._session = session
+        self._room = room
+        self._cost_of = cost_of
+        self.joining: list[Timer] = []
+        self.barred: list[BarredPayer] = list(session.context.rules.barred)
+
+    def let_in(self, gap: JoiningGap) -> JoiningGap | None:
+        """Let timers of a gap join in due order; return the gap that is left of it, or None.
+
+        Only if there is no room for all of them does it matter whether they can be paid.
+        """
+        if not self._room:
+            return gap
+        begin, end = (gap.first_height, gap.first_sequence), (gap.last_height + 1, 0)
+        firsts: dict[bytes, Place] = {}
+        if gap.last_height < self._session.context.height:
+            # What was barred in the part of the gap before this one stays barred in this one.
+            firsts = {barred.payer: barred.first for barred in self.barred if barred.end == begin}
+            self.barred = [barred for barred in self.barred if barred.end != begin]
+        found = list(islice(self._within(gap, firsts), self._room + 1))
+        if len(found) <= self._room:
+            self._join(_load(self._session, found))
+        else:
+            for entry in self._within(gap, firsts):
+                timer = load_timer(self._session, entry[0], entry[2])
+                if not self._can_pay(timer):
+                    firsts[timer.fee_payer] = entry[:2]
+                elif self._room:
+                    self._join((timer,))
+                else:
+                    end = entry[:2]
+                    break
+        self.barred += (BarredPayer(payer, first, end) for payer, first in firsts.items())
+        return None if end[0] > gap.last_height else JoiningGap(*end, gap.last_height)
+
+    def let_in_barred(self) -> None:
+        """Let barred timers join that can be paid by now, in due order; a payer's wait behind one that cannot."""
+        if not (self._room and self.barred):
+            return
+        stops: dict[bytes, Place] = {}
+        stop = BEHIND_ALL
+        for timer in self._barred(stops):
+            place = timer.height, timer.sequence
+            if not self._can_pay(timer):
+                stops[timer.fee_payer] = place
+            elif self._room:
+                self._join((timer,))
+            else:
+                stop = place
+                break
+        self.barred = [
+            barred._replace(first=max(barred.first, limit))
+            for barred in self.barred
+            if (limit := stops.get(barred.payer, stop)) < barred.end
+        ]
+
+    def unfunded(self) -> Iterator[Timer]:
+        """Yield the barred timers that cannot be paid, in due order."""
+        return (timer for timer in self._barred({}) if not self._can_pay(timer))
+
+    def _can_pay(self, timer: Timer) -> bool:
+        return self._session.ledger.balance(timer.fee_payer) >= self._cost_of(timer)
+
+    def _join(self, timers: Iterable[Timer]) -> None:
+        before = len(self.joining)
+        self.joining += timers
+        self._room -= len(self.joining) - before
+
+    def _within(self, gap: JoiningGap, out: Container[bytes]) -> Iterator[Entry]:
+        """Yield the due timers of a gap, in due order, but for those of some payers."""
+        queue, after = self._session.queue, (gap.first_height, gap.first_sequence - 1)
+        due = queue.due(self._session.context.height, after, out.__contains__)
+        return takewhile(lambda entry: entry[0] <= gap.last_height, due)
+
+    def _barred(self, stops: Container[bytes]) -> Iterator[Timer]:
+        """Yield what is barred, in due order, but for the timers of payers at which the walk has stopped."""
+        ranges: dict[bytes, list[BarredPayer]] = {}
+        for barred in self.barred:
+            ranges.setdefault(barred.payer, []).append(barred)
+        height, sequence = min((barred.first for barred in self.barred), default=BEHIND_ALL)
+        queue = self._session.queue
+
+        def is_out(payer: bytes) -> bool:
+            return payer not in ranges or payer in stops
+
+        for entry in queue.due(self._session.context.height, (height, sequence - 1), is_out):
+            payer = queue.fee_payer_of(entry[2])
+            if any(barred.holds(payer, entry[:2]) for barred in ranges[payer]):
+                yield load_timer(self._session, entry[0], entry[2])
+
+
+def _joined(session: BlockSession, gaps: tuple[JoiningGap, ...], barred: tuple[BarredPayer, ...]) -> Iterator[Timer]:
+    """Yield the due timers of earlier heights that have joined before this block, in due order."""
     height, lasts = session.context.height, [gap.last_height for gap in gaps]
     for entry in takewhile(lambda entry: entry[0] < height, session.queue.due(height)):
         place = bisect_left(lasts, entry[0])
-        if place == len(gaps) or entry[:2] < gaps[place][:2]:
-            yield entry
+        if place < len(gaps) and entry[:2] >= gaps[place][:2]:
+            continue
+        timer = load_timer(session, entry[0], entry[2])
+        if not any(each.holds(timer.fee_payer, entry[:2]) for each in barred):
+            yield timer
 
 
-def _load(session: BlockSession, entries: Iterator[Entry]) -> Iterator[Timer]:
-    for height, _, timer_id in entries:
-        yield load_timer(session, height, timer_id)
+def _load(session: BlockSession, entries: Iterable[Entry]) -> Iterator[Timer]:
+    return (load_timer(session, height, timer_id) for height, _, timer_id in entries)

@@ -49,7 +49,7 @@ class Recorder:
             self._apart[kind] += 1
             if self._apart[kind] > APART_MAX:
                 return
-        if decision.verdict is Verdict.DEFER:
+        if decision.verdict is Verdict.DEFER and decision.max_cost:  # What has expired was decided before any price.
             self._deferred.append(decision.timer.timer_id)
         if len(self._decisions) < ENTRIES_MAX:
             self._decisions.append(decision)
@@ -65,7 +65,8 @@ class Recorder:
         """Return the record, after the deliveries; None if nothing was decided, could have been, or moved."""
         if not self._is_needed(session, rest):
             return None
-        rules, market, waiting = session.context.rules, context.market, session.queue.due_count
+        rules, market = session.context.rules, context.market
+        waiting = session.queue.due_count - session.queue.expired_count
         runners_up = rest.runners_up[: ENTRIES_MAX - len(self._decisions)]
         has_index = mechanism.policy.joined_max > 0
         queued, in_mailbox = _box_counts(session)

@@ -11,7 +11,7 @@ from trailboss.fees.settlement import Prices
 from trailboss.governance.rules import SCHEDULER_KEY, Rules
 from trailboss.mechanisms.base import Follower
 from trailboss.model.blocks import Origin, ReceiptRecord
-from trailboss.model.configs import JoiningGap, SchedulerTotals, decode_record, encode_record
+from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals, decode_record, encode_record
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.effects import Effect
 from trailboss.model.events import EventRecord
@@ -20,6 +20,7 @@ from trailboss.model.timers import Timer, TimerEnd
 from trailboss.primitives.units import Amount, Cells, Cycles, Height
 from trailboss.state.overlay import Overlay
 from trailboss.timer_queue.queue import TimerQueue
+from trailboss.timer_queue.source import pending_of
 from trailboss.vm.engine import Engine
 
 
@@ -106,6 +107,7 @@ class BlockSession:
         joining: Due timers that this block has let join.
         departed: Timers that have left the queue so far, for whatever reason.
         gaps: Due timers that the block has not let join. Decision: D-51.
+        barred: Due timers that the block has not let join because their payers cannot pay. Decision: D-79.
         carried_hits: Keys of which not all watches have heard in this block. Decision: D-65.
         deliveries_mark: Mark of the overlay before the deliveries; slots that change after it count in the next block.
         decisions: How the block chose among its due timers, once it has.
@@ -130,6 +132,7 @@ class BlockSession:
     joining: Sequence[Timer] = ()
     departed: list[Timer] = field(default_factory=list)
     gaps: tuple[JoiningGap, ...] = ()
+    barred: tuple[BarredPayer, ...] = ()
     carried_hits: tuple[CarriedHit, ...] = ()
     deliveries_mark: int = 0
     decisions: DecisionRecord | None = None
@@ -163,7 +166,7 @@ class BlockSession:
 
     def put_in(self, timer: Timer) -> None:
         """Put a new timer into the queue and tell the mechanism of it."""
-        self.queue.place(timer.height, timer.sequence, timer.timer_id)
+        self.queue.place(pending_of(timer))
         self.follower.schedule(timer)
 
     def take_out(self, timer: Timer) -> None:
@@ -174,7 +177,12 @@ class BlockSession:
 
     def move(self, timer: Timer) -> None:
         """Move a timer that is to come to the height that its record has now, and tell the mechanism so."""
-        self.queue.move(timer.height, timer.sequence, timer.timer_id)
+        self.queue.move(pending_of(timer))
+        self.follower.replace(timer)
+
+    def extend(self, timer: Timer) -> None:
+        """Give a timer in the queue the last height that its record has now, and tell the mechanism so."""
+        self.queue.extend(timer.timer_id, timer.expires_at)
         self.follower.replace(timer)
 
     def write_ends(self) -> None:

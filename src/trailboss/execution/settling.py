@@ -168,7 +168,7 @@ def _commit(session: BlockSession, effect: Effect) -> EventRecord:
             session.ledger.credit(timer.fee_payer, reservation.amount)
             return _cancelled(session, timer, reservation.amount, by_governance=by_governance)
         case TimerExtended(timer, by_governance):
-            session.follower.replace(timer)
+            session.extend(timer)
             facts = {"timer_id": timer.timer_id, "expires_at": timer.expires_at}
             name = TIMER_EXTENDED_BY_GOVERNANCE if by_governance else TIMER_EXTENDED
             return _timer_event(name, timer, facts, emitter=_governance(session) if by_governance else None)

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 from trailboss.fees.market import Market, next_basefee
 from trailboss.model.auction import AuctionState
 from trailboss.model.configs import (
+    BarredPayer,
+    BarredPayers,
     BasefeeConfig,
     Basefees,
     JoiningGap,
@@ -42,6 +44,7 @@ MAILBOX_KEY: Final = config_key(b"system:mailbox")
 LANE_KEY: Final = config_key(b"system:lane")
 FAIRNESS_KEY: Final = config_key(b"system:lane:fairness")
 JOINING_KEY: Final = config_key(b"system:joining")
+BARRED_KEY: Final = config_key(b"system:joining:barred")
 AUCTION_KEY: Final = config_key(b"system:auction")
 GLOBALBOX_KEY: Final = config_key(b"system:globalbox")
 CARRIED_HITS_KEY: Final = config_key(b"system:globalbox:carried_hits")
@@ -146,6 +149,7 @@ class Rules:
         auction: The auction; None on a chain that has none. Spec: CIP-1v1 §3.
         globalbox: Globalbox; None on a chain that has none. Spec: CIP-5old §5.3.
         gaps: Which due timers have yet to join; None before the first block in which any could. Decision: D-51.
+        barred: Which due timers have not joined because their payers cannot pay. Decision: D-79.
     """
 
     height: Height
@@ -160,6 +164,7 @@ class Rules:
     auction: AuctionState | None = None
     globalbox: GlobalboxState | None = None
     gaps: tuple[JoiningGap, ...] | None = None
+    barred: tuple[BarredPayer, ...] = ()
 
     def timer_cycles_max(self) -> Cycles:
         """Return the cycles that fires may use in the block. Spec: CIP-5 §6.5, CIP-1v1 §5, CIP-1v3 §9."""
@@ -213,7 +218,7 @@ class Rules:
 
     def basefees_rest(self) -> bool:
         """Return whether a block that uses nothing leaves all basefees, and the lane's state, as they are."""
-        if self.gaps:  # Maybe left by cancelled timers alone: a block that finds none there closes them.
+        if self.gaps or self.barred:  # Maybe left by cancelled timers alone: a block that finds none closes them.
             return False
         if self.lane is not None and (
             self.lane.is_new or self.lane.previous_tip or self.next_lane_basefee(0) != self.lane.basefee
@@ -252,6 +257,7 @@ def read_rules(params: ChainParams, read: Read, height: int) -> Rules:
     """
     effective = governed_params(params, read, height)
     gaps = _stored(read, JOINING_KEY, JoiningGaps)
+    barred = _stored(read, BARRED_KEY, BarredPayers)
     basefees = _stored(read, BASEFEES_KEY, Basefees)
     deployers = read(DEPLOYERS_KEY) or b""
     cycle_basefee = params.fees.genesis_cycle_basefee if basefees is None else Price(amount_of(basefees.cycle))
@@ -268,6 +274,7 @@ def read_rules(params: ChainParams, read: Read, height: int) -> Rules:
         auction=_stored(read, AUCTION_KEY, AuctionState),
         globalbox=_stored(read, GLOBALBOX_KEY, GlobalboxState),
         gaps=None if gaps is None else gaps.gaps,
+        barred=() if barred is None else barred.barred,
     )
 
 

@@ -6,8 +6,8 @@ name. What a mechanism remembers from one block to the next is an index over the
 them at any time and never changes a decision.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Protocol
 
@@ -56,7 +56,10 @@ class LanePolicy:
     Attributes:
         phase: Where in a block timers are delivered.
         charging: When payers are charged.
-        examined_max: Due timers that one block examines; the rest stay due, in order. Decision: D-39.
+        examined_max: Due timers that one block examines; the rest stay due, in order. Those that it finds dead do not
+            count. Decision: D-39, D-78.
+        dead_examined_max: Timers that one block looks at and leaves, because they are dead and its clean-up budget is
+            spent; beyond them it leaves out payers that cannot pay. Decision: D-78.
         joined_max: Due timers that join the mechanism's index in one block; 0 for a mechanism without one, which is
             offered all of them. Decision: D-51.
         passed_over_max: Timers that one block passes over because they do not fit what is left of the lane; 0 for a
@@ -68,6 +71,7 @@ class LanePolicy:
     phase: Phase
     charging: Charging
     examined_max: int
+    dead_examined_max: int = 0
     joined_max: int = 0
     passed_over_max: int = 0
     calls: frozenset[str] = frozenset()
@@ -162,14 +166,23 @@ class Rest:
 class DueTimers:
     """The due timers of a block, older heights first, FIFO within a height.
 
+    All may be long; they are read lazily, before the first decision that takes a timer out, and by an index that is up
+    to date ``waiting`` not at all.
+
     Attributes:
-        waiting: Those that have joined in earlier blocks, or all of them for a mechanism without an index. It may be
-            long; it is read lazily, and by an index that is up to date not at all.
+        waiting: Those that have not expired and that have joined in earlier blocks, or all of them for a mechanism
+            without an index.
         joining: Those that join in this block.
+        expired: Those that have expired, joined or not, the first to expire first.
+        unfunded: Those that have not joined because their payers cannot pay. Decision: D-79.
+        out: Payers whose timers ``waiting`` leaves out from now on; the selection adds to it. Decision: D-78.
     """
 
     waiting: Iterable[Timer]
     joining: Sequence[Timer] = ()
+    expired: Iterable[Timer] = ()
+    unfunded: Iterable[Timer] = ()
+    out: set[bytes] = field(default_factory=set)
 
 
 class Selection(Protocol):
@@ -193,6 +206,9 @@ class Follower(Protocol):
 
     def leave(self, timer_id: bytes) -> None:
         """Hear that a timer has left, for whatever reason; it need not be one that has joined."""
+
+    def expire(self, timer_ids: Collection[bytes]) -> None:
+        """Hear, before a block, which due timers can fire no more; they leave when the block comes to removing them."""
 
     def replace(self, timer: Timer) -> None:
         """Hear that a timer's record has changed: expiry, fees, what it waits for; it need not have joined."""
@@ -226,15 +242,8 @@ class Mechanism(Follower, Protocol):
     def select(self, due: DueTimers, context: LaneContext) -> Selection:
         """Decide about due timers; depends on nothing but its arguments and the policy."""
 
-    def waits_until(self, due: int) -> int | None:
-        """Return the last height up to which due timers only wait, whatever the lane offers.
-
-        Args:
-            due: How many timers are due.
-
-        Returns:
-            A height not below the present one; None if it cannot be told, or one of them may run in the next block.
-        """
+    def only_wait(self, due: int) -> bool:
+        """Return whether so many due timers are all there are, and none of them runs before one expires."""
 
     def rewind(self) -> None:
         """Forget what is remembered: the chain has gone back."""
@@ -252,6 +261,9 @@ class Memoryless:
     def leave(self, timer_id: bytes) -> None:
         """Nothing to forget."""
 
+    def expire(self, timer_ids: Collection[bytes]) -> None:
+        """Nothing to forget."""
+
     def replace(self, timer: Timer) -> None:
         """Nothing to change."""
 
@@ -263,8 +275,10 @@ class Memoryless:
         del key
         return False
 
-    def waits_until(self, due: int) -> None:
-        """Nothing is remembered, so nothing can be told."""
+    def only_wait(self, due: int) -> bool:
+        """Nothing is remembered, so any of them may run."""
+        del due
+        return False
 
     def rewind(self) -> None:
         """Nothing to forget."""

@@ -1,8 +1,8 @@
 """CIP-5: first come, first served, within two budgets."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from trailboss.fees.settlement import Prices
@@ -33,14 +33,15 @@ class Fifo(Memoryless):
         """Walk due timers in order and classify each.
 
         Spec: CIP-5 §5.1, CIP-5 §5.4, CIP-5 §6.5
-        Decision: D-09, D-39
-        Complexity: O(1) a timer, at most ``policy.examined_max`` timers.
+        Decision: D-09, D-39, D-78
+        Complexity: O(1) a timer, at most ``policy.examined_max`` that are alive, as many dead ones as the clean-up
+            budget removes, and ``policy.dead_examined_max`` more; and O(1) for each payer that is left out.
 
         Args:
-            due: The due timers; read lazily, at most one more than ``policy.examined_max``.
+            due: The due timers; read lazily.
             context: The block's prices, budgets and balances.
         """
-        return FifoSelection(chain(due.waiting, due.joining), context, self.policy.examined_max)
+        return FifoSelection(due, context, self.policy)
 
 
 def build_fifo(params: ChainParams) -> Fifo:
@@ -50,6 +51,7 @@ def build_fifo(params: ChainParams) -> Fifo:
             phase=Phase.AFTER_TRANSACTIONS,
             charging=Charging.ALL_FIRST,
             examined_max=params.timers.due_examined_max,
+            dead_examined_max=params.timers.dead_examined_max,
             calls=frozenset({calls.SCHEDULE, calls.EXTEND, calls.CANCEL, calls.SET_AGENT}),
         )
     )
@@ -59,39 +61,59 @@ class FifoSelection:
     """One block's walk: what earlier decisions have left of lane, clean-up budget and balances."""
 
     __slots__ = (
-        "_cells_cost", "_context", "_due", "_examined", "_examined_max", "_gc_left", "_lane_left", "_prices",
+        "_cells_cost", "_context", "_dead_left", "_due", "_gc_left", "_lane_left", "_policy", "_prices", "_rank",
         "_spendable", "_stopped",
     )  # fmt: skip
 
-    def __init__(self, due: Iterable[Timer], context: LaneContext, examined_max: int) -> None:
+    def __init__(self, due: DueTimers, context: LaneContext, policy: LanePolicy) -> None:
         self._due = due
         self._context = context
-        self._examined_max = examined_max
-        self._examined = 0
+        self._policy = policy
+        self._rank = 0
         self._stopped = Stop.NONE_LEFT
         self._prices = Prices(context.cycle_basefee, context.cell_basefee)
         self._cells_cost = context.max_cells_per_fire * context.cell_basefee
         self._lane_left: int = context.lane_cycles_max
         self._gc_left: int = context.gc_cycles_max
+        self._dead_left = policy.dead_examined_max
         self._spendable: dict[bytes, int] = {}
 
     def __iter__(self) -> Iterator[Decision]:
-        """Yield a decision for each timer, in due order."""
-        for timer in self._due:
-            if self._examined == self._examined_max:
+        """Yield a decision for each timer, in due order: of the expired, the first to expire, and of all others."""
+        expired = self._expired()
+        following = next(expired, None)
+        examined = 0
+        for timer in self._due.waiting:
+            while following is not None and _place(following.timer) < _place(timer):
+                yield following
+                following = next(expired, None)
+            if examined == self._policy.examined_max:
                 self._stopped = Stop.EXAMINED_MAX
-                return
-            self._examined += 1
-            yield self._classify(timer)
+                break
+            decision = self._classify(timer)
+            if decision is not None:
+                examined += decision.reason is DeferralReason.LANE_FULL or decision.verdict is Verdict.FIRE
+                yield decision
+        if following is not None:
+            yield from chain((following,), expired)
 
     def rest(self) -> Rest:
         """Return why the walk ended."""
         return Rest(stopped=self._stopped)
 
-    def _classify(self, timer: Timer) -> Decision:
-        """Decide about the next timer, and reserve what its fate uses up."""
-        if self._context.height > timer.expires_at:
-            return self._remove(timer, Verdict.EXPIRE, max_cost=0, available=0)
+    def _expired(self) -> Iterator[Decision]:
+        """Yield, in due order, decisions about the timers that the clean-up budget removes, and about a few more."""
+        removable = self._gc_left // self._context.gc_cycles_per_timer
+        found = list(islice(self._due.expired, removable + self._dead_left))
+        self._gc_left -= len(found[:removable]) * self._context.gc_cycles_per_timer
+        self._dead_left -= len(found[removable:])
+        kept = {timer.timer_id for timer in found[removable:]}
+        for timer in sorted(found, key=_place):
+            is_kept = timer.timer_id in kept
+            yield self._decide(timer, Verdict.DEFER if is_kept else Verdict.EXPIRE, 0, 0, _left(is_kept=is_kept))
+
+    def _classify(self, timer: Timer) -> Decision | None:
+        """Decide about the next timer, and reserve what its fate uses up; None if it is left without a word."""
         payer = timer.fee_payer
         available = self._spendable.get(payer, -1)
         if available < 0:
@@ -99,21 +121,35 @@ class FifoSelection:
         max_cost = timer.gas_limit * self._context.cycle_basefee + self._cells_cost
         # Funds come before the lane: who cannot pay does not wait for a lane in which it would not run either.
         if available < max_cost:
-            return self._remove(timer, Verdict.UNFUND, max_cost=max_cost, available=available)
+            return self._unfund(timer, max_cost, available)
         if timer.gas_limit > self._lane_left:
             return self._decide(timer, Verdict.DEFER, max_cost, available, DeferralReason.LANE_FULL)
         self._lane_left -= timer.gas_limit
         self._spendable[payer] = available - max_cost
         return self._decide(timer, Verdict.FIRE, max_cost, available)
 
-    def _remove(self, timer: Timer, verdict: Verdict, *, max_cost: int, available: int) -> Decision:
-        if self._gc_left < self._context.gc_cycles_per_timer:
-            return self._decide(timer, Verdict.DEFER, max_cost, available, DeferralReason.GC_EXHAUSTED)
-        self._gc_left -= self._context.gc_cycles_per_timer
-        return self._decide(timer, verdict, max_cost, available)
+    def _unfund(self, timer: Timer, max_cost: int, available: int) -> Decision | None:
+        """Remove a timer whose payer cannot pay, or leave it; without budget, leave out all of its payer's."""
+        if self._gc_left >= self._context.gc_cycles_per_timer:
+            self._gc_left -= self._context.gc_cycles_per_timer
+            return self._decide(timer, Verdict.UNFUND, max_cost, available)
+        if self._dead_left:
+            self._dead_left -= 1
+            return self._decide(timer, Verdict.DEFER, max_cost, available, _left(is_kept=True))
+        self._due.out.add(timer.fee_payer)
+        return None
 
     def _decide(
         self, timer: Timer, verdict: Verdict, max_cost: int, available: int, reason: DeferralReason | None = None
     ) -> Decision:
+        self._rank += 1
         amounts = Amount(max_cost), Amount(available)
-        return Decision(timer, verdict, *amounts, reason, self._prices, timer.gas_limit, self._examined)
+        return Decision(timer, verdict, *amounts, reason, self._prices, timer.gas_limit, self._rank)
+
+
+def _place(timer: Timer) -> tuple[int, int]:
+    return timer.height, timer.sequence
+
+
+def _left(*, is_kept: bool) -> DeferralReason | None:
+    return DeferralReason.GC_EXHAUSTED if is_kept else None

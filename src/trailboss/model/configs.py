@@ -1,5 +1,6 @@
 """Governed configurations as the state holds them, and the chain's own running totals."""
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -81,6 +82,28 @@ class JoiningGap(NamedTuple):
         return (self.first_height, self.first_sequence) <= (height, sequence) and height <= self.last_height
 
 
+class BarredPayer(NamedTuple):
+    """Due timers of one payer that could not pay when they were to join: those from one place up to another.
+
+    A place is a height and a sequence. The first is that of a timer that could not pay; the other lies behind the last.
+    """
+
+    payer: bytes
+    first: tuple[int, int]
+    end: tuple[int, int]
+
+    def holds(self, payer: bytes, place: tuple[int, int]) -> bool:
+        """Return whether the due timer of a payer at a place is one of them."""
+        return payer == self.payer and self.first <= place < self.end
+
+
+def is_outside(
+    gaps: Iterable[JoiningGap], barred: Iterable[BarredPayer], fee_payer: bytes, place: tuple[int, int]
+) -> bool:
+    """Return whether the due timer of a payer at a height and sequence has yet to join. Decision: D-51, D-79."""
+    return any(gap.holds(*place) for gap in gaps) or any(each.holds(fee_payer, place) for each in barred)
+
+
 class LaneState(msgspec.Struct, frozen=True, array_like=True):
     """The timer lane between two blocks. Prices and money are 16 bytes big-endian each. Spec: CIP-1v3 §5.
 
@@ -99,6 +122,12 @@ class JoiningGaps(msgspec.Struct, frozen=True, array_like=True):
     """Which due timers have yet to join, ascending, under a mechanism that they join. Decision: D-51."""
 
     gaps: tuple[JoiningGap, ...] = ()
+
+
+class BarredPayers(msgspec.Struct, frozen=True, array_like=True):
+    """Which due timers have not joined for want of funds, ascending. Decision: D-79."""
+
+    barred: tuple[BarredPayer, ...] = ()
 
 
 class FairnessTotals(msgspec.Struct, frozen=True, array_like=True):

@@ -91,6 +91,9 @@ class TimerParams:
     """Cycles of fired handlers in one block. Spec: CIP-5 §6.5, CIP-1 §9."""
     due_examined_max: int
     """Due timers one block examines; the rest stay due, in order. Decision: D-39."""
+    dead_examined_max: int
+    """Expired and unfunded timers that one block looks at and leaves once its clean-up budget is spent; beyond them it
+    leaves out payers that cannot pay. Decision: D-78."""
     payload_bytes_max: int
     """Bytes of a timer's payload. Spec: CIP-5 §4.2."""
     timer_id_bytes_max: int

@@ -13,6 +13,7 @@ from typing import Final
 from trailboss.params import CalendarParams
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import U64_MAX
+from trailboss.timer_queue.bucket import IsOut, Pending
 from trailboss.timer_queue.near import NearTimers
 from trailboss.timer_queue.placement import Tier, check_calendar, epoch_of, epoch_start, tier_of
 from trailboss.timer_queue.source import TimerSource
@@ -62,9 +63,9 @@ class TimerQueue:
     timers are placed and cancelled as transactions commit; then the source commits the same changes. If it does not,
     or goes back, `rewind` follows.
 
-    Adding, removing and moving: `place`, `cancel`, `move`.
+    Adding, removing and changing: `place`, `cancel`, `move`, `extend`.
     The clock: `advance`, `rewind`, `now`.
-    Walking: `due`, `ids_at`, `next_due_height`.
+    Walking: `due`, `expired`, `died`, `ids_at`, `next_due_height`.
     Looking up: `height_of`, `tier`, `statistics`, `check_invariants`.
 
     Complexities count n pending timers, of which those due and those of the next ``ring_size`` heights are in memory.
@@ -77,7 +78,7 @@ class TimerQueue:
     >>> calendar = CalendarParams(ring_size=8, epoch_length=4, epoch_count=4)
     >>> queue = TimerQueue(calendar, StoredTimers(MemoryStore()))
     >>> for sequence, height in enumerate((3, 30, 6)):
-    ...     queue.place(height, sequence, b"timer %d" % sequence)
+    ...     queue.place(Pending(40, sequence, b"timer %d" % sequence, b"payer", height))
     >>> [queue.tier(b"timer %d" % sequence).value for sequence in range(3)]
     ['ring', 'overflow', 'epoch']
     >>> queue.next_due_height(), queue.statistics().near_timers
@@ -90,9 +91,9 @@ class TimerQueue:
 
     _now: int
     _near: NearTimers
-    _changed: dict[bytes, tuple[int, int] | None]
-    """What the present block has changed beside ``_near``: height and sequence of a timer placed beyond the frontier,
-    None for any timer that has left."""
+    _changed: dict[bytes, Pending | None]
+    """What the present block has changed beside ``_near``: a timer placed beyond the frontier, None for any timer that
+    has left."""
     _frontier: tuple[int, bytes]
     _far: int | None
     """The lowest height beyond the frontier; `NEVER` if nothing lies there, None until it is looked up."""
@@ -122,21 +123,17 @@ class TimerQueue:
         """The present block height."""
         return self._now
 
-    def place(self, height: int, sequence: int, timer_id: bytes) -> None:
+    def place(self, timer: Pending) -> None:
         """Add a new timer, which the source commits with the present block.
 
         Spec: CIP-1v3 §2
         Complexity: One look-up of the source. In memory O(log k) for the k timers of its height; beyond the frontier
             O(1), and the block's end forgets it.
 
-        Args:
-            height: Block height at which it is due, above the present one.
-            sequence: Its place in the order of insertion over the whole chain.
-            timer_id: Its id.
-
         Raises:
-            InvariantError: If the height has come, or the timer is already there.
+            InvariantError: If its height has come, or it is already there.
         """
+        height, timer_id = timer.height, timer.timer_id
         if height <= self._now:
             raise InvariantError(
                 f"timer {timer_id.hex()} is placed at height {height}, but the clock is at {self._now}"
@@ -146,7 +143,7 @@ class TimerQueue:
             raise InvariantError(
                 f"timer {timer_id.hex()} is placed at height {height}, but it already waits at {waits_at}"
             )
-        self._add(height, sequence, timer_id)
+        self._add(timer)
 
     def cancel(self, timer_id: bytes) -> int | None:
         """Take a timer out, for whatever reason it leaves; return its height, or None if it is not there.
@@ -165,25 +162,36 @@ class TimerQueue:
         self._changed[timer_id] = None
         return height
 
-    def move(self, height: int, sequence: int, timer_id: bytes) -> None:
+    def move(self, timer: Pending) -> None:
         """Give a timer another height, which the source commits with the present block.
 
         Decision: D-69
         Complexity: That of `cancel` and of `place`.
 
         Args:
-            height: Block height at which it is due, not below the present one: there it is due at once.
-            sequence: Its place in the order of insertion, which stays.
-            timer_id: Its id.
+            timer: With its new height, not below the present one: there it is due at once.
 
         Raises:
             InvariantError: If the height is past, or the timer is not there.
         """
+        height, timer_id = timer.height, timer.timer_id
         if height < self._now:
             raise InvariantError(f"timer {timer_id.hex()} is moved to height {height}, but the clock is at {self._now}")
         if self.cancel(timer_id) is None:
             raise InvariantError(f"timer {timer_id.hex()} is moved to height {height}, but it does not wait anywhere")
-        self._add(height, sequence, timer_id)
+        self._add(timer)
+
+    def extend(self, timer_id: bytes, expires_at: int) -> None:
+        """Give a timer another last height, which the source commits with the present block.
+
+        Spec: CIP-5 §5.4
+        Complexity: O(log k) for the k timers of its height in memory; O(1) beyond the frontier, where the source is
+            read later.
+        """
+        timer = self._near.entry(timer_id)
+        if timer is not None:
+            self._near.take(timer_id)
+            self._near.add(timer._replace(expires_at=expires_at))
 
     def height_of(self, timer_id: bytes) -> int | None:
         """Return the height of a timer, or None if it is not there.
@@ -195,7 +203,14 @@ class TimerQueue:
             if timer_id not in self._changed:
                 return self._source.height_of(timer_id)
             entry = self._changed[timer_id]
-        return None if entry is None else entry[0]
+        return None if entry is None else entry.height
+
+    def fee_payer_of(self, timer_id: bytes) -> bytes:
+        """Return who pays for a timer that is due. Complexity: O(1)."""
+        timer = self._near.entry(timer_id)
+        if timer is None:
+            raise InvariantError(f"timer {timer_id.hex()} is asked about as if it were due")
+        return timer.fee_payer
 
     def tier(self, timer_id: bytes) -> Tier | None:
         """Return the tier that a timer's height calls for, or None if it is not there. Complexity: as `height_of`."""
@@ -210,27 +225,32 @@ class TimerQueue:
         """
         found = set(self._near.at(height)) if (height, b"") < self._frontier else set()
         if self._frontier < (height + 1, b""):
-            committed = takewhile(lambda entry: entry[0] == height, self._committed_beyond(height))
-            found.update(entry[1:] for entry in chain(self._placed_beyond(), committed) if entry[0] == height)
+            committed = takewhile(lambda timer: timer.height == height, self._committed_beyond(height))
+            beyond = (timer for timer in chain(self._placed_beyond(), committed) if timer.height == height)
+            found.update((timer.sequence, timer.timer_id) for timer in beyond)
         return tuple(timer_id for _, timer_id in sorted(found))
 
     @property
     def due_count(self) -> int:
-        """How many timers are due."""
+        """How many timers are due, those that have expired included."""
         return self._near.due_count
 
-    def due(self, now: int, after: tuple[int, int] = START) -> Iterator[tuple[int, int, bytes]]:
-        """Walk what is due: older heights first, FIFO within a height.
+    def due(
+        self, now: int, after: tuple[int, int] = START, is_out: IsOut | None = None
+    ) -> Iterator[tuple[int, int, bytes]]:
+        """Walk what is due and has not expired: older heights first, FIFO within a height.
 
         The queue must not change while the walk goes on.
 
         Spec: CIP-5 §5.1
-        Decision: D-09, D-39
-        Complexity: O(1) a timer that the caller takes; what it leaves is not touched.
+        Decision: D-09, D-39, D-78
+        Complexity: O(1) a timer that the caller takes; what it leaves is not touched, and neither is what has expired.
+            In a height with few timers O(1) for each of a payer that is left out, in a crowded one for all of them.
 
         Args:
             now: The present block height; the clock must stand there.
             after: Height and sequence behind which to begin.
+            is_out: Payer to whether its timers are left out; asked whenever one of them would come.
 
         Returns:
             Iterator over (height, sequence, timer id).
@@ -238,9 +258,45 @@ class TimerQueue:
         Raises:
             InvariantError: If the clock stands elsewhere.
         """
-        if now != self._now:
-            raise InvariantError(f"timers due at height {now} are asked for, but the clock is at {self._now}")
-        return self._near.due(after)
+        self._check_clock(now)
+        return ((timer.height, timer.sequence, timer.timer_id) for timer in self._near.due(after, is_out))
+
+    def expired(self, now: int) -> Iterator[tuple[int, int, bytes]]:
+        """Walk what is due and has expired: the first to expire first, then in due order.
+
+        The queue must not change while the walk goes on.
+
+        Spec: CIP-5 §5.4, CIP-5 §6.5
+        Decision: D-78
+        Complexity: O(h) for the h heights with such timers, O(log h) a timer that the caller takes.
+
+        Args:
+            now: The present block height; the clock must stand there.
+
+        Returns:
+            Iterator over (height, sequence, timer id).
+
+        Raises:
+            InvariantError: If the clock stands elsewhere.
+        """
+        self._check_clock(now)
+        return ((timer.height, timer.sequence, timer.timer_id) for timer in self._near.expired())
+
+    @property
+    def expired_count(self) -> int:
+        """How many due timers have expired, and wait for their removal. Complexity: O(h) for the h heights of these."""
+        return self._near.expired_count
+
+    def next_expiry(self) -> int | None:
+        """Return a height up to which no due timer expires; None if none of them will. Complexity: O(1)."""
+        return self._near.next_expiry()
+
+    def died(self) -> list[bytes]:
+        """Return the timers that were due before this block, whose last height has passed since, and is still past.
+
+        Complexity: O(1) a timer that the block found so when it began.
+        """
+        return self._near.died()
 
     def next_due_height(self) -> int | None:
         """Return the lowest height at which anything waits, due or to come; None if nothing does.
@@ -260,8 +316,8 @@ class TimerQueue:
         if first is not None:
             return first
         if self._far is None:
-            placed = (height for height, _, _ in self._placed_beyond())
-            committed = (height for height, _, _ in islice(self._committed_beyond(0), 1))
+            placed = (timer.height for timer in self._placed_beyond())
+            committed = (timer.height for timer in islice(self._committed_beyond(0), 1))
             self._far = min(chain(placed, committed), default=NEVER)
         return None if self._far == NEVER else self._far
 
@@ -340,49 +396,53 @@ class TimerQueue:
         frontier, far = (reach + 1, b""), self._far
         if far is None or far <= reach:
             far, left = NEVER, most
-            for height, sequence, timer_id in self._source.scan(*self._frontier):
+            for timer in self._source.scan(*self._frontier):
+                height = timer.height
                 if height > self._now:
                     if height > reach or left == 0:
-                        frontier, far = min(frontier, (height, timer_id)), height
+                        frontier, far = min(frontier, (height, timer.timer_id)), height
                         break
                     left -= 1
-                self._near.add(height, sequence, timer_id)
+                self._near.add(timer)
         self._frontier, self._far = frontier, far
 
-    def _add(self, height: int, sequence: int, timer_id: bytes) -> None:
+    def _add(self, timer: Pending) -> None:
+        height, timer_id = timer.height, timer.timer_id
         if (height, timer_id) < self._frontier:
-            self._near.add(height, sequence, timer_id)
+            self._near.add(timer)
             return
-        self._changed[timer_id] = (height, sequence)
+        self._changed[timer_id] = timer
         if self._far is not None:
             self._far = min(self._far, height)
 
-    def _placed_beyond(self) -> Iterator[tuple[int, int, bytes]]:
+    def _placed_beyond(self) -> Iterator[Pending]:
         """Yield the timers that the present block has placed beyond the frontier."""
-        for timer_id, entry in self._changed.items():
-            if entry is not None:
-                yield *entry, timer_id
+        return (timer for timer in self._changed.values() if timer is not None)
 
-    def _committed_beyond(self, height: int) -> Iterator[tuple[int, int, bytes]]:
+    def _committed_beyond(self, height: int) -> Iterator[Pending]:
         """Yield committed timers beyond the frontier, from a height on, but for those the present block has changed."""
-        for entry in self._source.scan(*max(self._frontier, (height, b""))):
-            if entry[2] not in self._changed:
-                yield entry
+        for timer in self._source.scan(*max(self._frontier, (height, b""))):
+            if timer.timer_id not in self._changed:
+                yield timer
+
+    def _check_clock(self, now: int) -> None:
+        if now != self._now:
+            raise InvariantError(f"timers due at height {now} are asked for, but the clock is at {self._now}")
 
     def _differences(self) -> Iterator[str]:
         """Yield a reason for each way in which queue and source have parted."""
-        committed: dict[bytes, tuple[int, int]] = {}
+        committed: dict[bytes, Pending] = {}
         far = NEVER
-        for height, sequence, timer_id in self._source.scan(0):
-            if (height, timer_id) >= self._frontier:
-                far = height
+        for timer in self._source.scan(0):
+            if (timer.height, timer.timer_id) >= self._frontier:
+                far = timer.height
                 break
-            committed[timer_id] = (height, sequence)
+            committed[timer.timer_id] = timer
         held = self._near.entries()
         for timer_id in sorted(committed.keys() | held.keys()):
             here, there = held.get(timer_id), committed.get(timer_id)
             if here != there:
-                yield f"timer {timer_id.hex()} has height and sequence {here} in memory, {there} in the state"
+                yield f"timer {timer_id.hex()} is {here} in memory, {there} in the state"
         if self._far not in (None, far):
             yield f"the lowest height beyond the frontier is {far}, but the queue takes it for {self._far}"
         for timer_id in self._changed:

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from sortedcontainers import SortedList
-
 from trailboss.params import CalendarParams
+from trailboss.timer_queue.bucket import Bucket
 from trailboss.timer_queue.placement import ring_slot
 
 
@@ -13,8 +12,6 @@ class Ring:
 
     It has room for the ``ring_size`` heights that come next, so no two of them share a slot. Which slots are taken is
     kept as the bits of one integer, so "which height is the next?" needs no scan and no heap.
-
-    A bucket is a sorted list of (sequence, timer id): the timers of one height in FIFO order.
 
     Spec: CIP-1v3 §2.1
     Decision: D-10
@@ -25,20 +22,20 @@ class Ring:
     def __init__(self, calendar: CalendarParams, now: int) -> None:
         self._calendar = calendar
         self._first = now + 1  # the lowest height with a slot
-        self._slots: list[SortedList | None] = [None] * calendar.ring_size
+        self._slots: list[Bucket | None] = [None] * calendar.ring_size
         self._taken = 0  # bit i stands for slot i
 
     def __len__(self) -> int:
         """Return how many heights have a bucket. Complexity: O(1) in heights and timers."""
         return self._taken.bit_count()
 
-    def put(self, height: int, bucket: SortedList) -> None:
+    def put(self, height: int, bucket: Bucket) -> None:
         """Hold the bucket of one of the next heights. Complexity: O(1)."""
         slot = ring_slot(height, self._calendar)
         self._slots[slot] = bucket
         self._taken |= 1 << slot
 
-    def find(self, height: int) -> SortedList | None:
+    def find(self, height: int) -> Bucket | None:
         """Return the bucket of one of the next heights, or None. Complexity: O(1)."""
         return self._slots[ring_slot(height, self._calendar)]
 
@@ -59,7 +56,7 @@ class Ring:
             return self._first + _lowest_bit(ahead)
         return self._first + _lowest_bit(self._taken) + self._calendar.ring_size - start
 
-    def take_through(self, now: int) -> Iterator[tuple[int, SortedList]]:
+    def take_through(self, now: int) -> Iterator[tuple[int, Bucket]]:
         """Remove and yield the buckets of all heights up to ``now``, lowest first; the slots then serve those after.
 
         Complexity: O(1) a bucket.
@@ -67,10 +64,11 @@ class Ring:
         while (height := self.first_height()) is not None and height <= now:
             bucket = self.find(height)
             self.drop(height)
-            yield height, bucket
+            if bucket is not None:  # Its bit has said so.
+                yield height, bucket
         self._first = now + 1
 
-    def walk(self) -> Iterator[tuple[int, SortedList]]:
+    def walk(self) -> Iterator[tuple[int, Bucket]]:
         """Yield height and bucket, lowest height first. Complexity: O(ring size)."""
         for height in range(self._first, self._first + self._calendar.ring_size):
             bucket = self.find(height)

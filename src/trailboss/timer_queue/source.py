@@ -3,17 +3,23 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from trailboss.model.timers import decode_timer
+from trailboss.model.timers import Timer, decode_timer
 from trailboss.primitives.units import U64_MAX
 from trailboss.state.keys import TIMERS, timer_key
 from trailboss.state.store import ReadableStore
+from trailboss.timer_queue.bucket import Pending
+
+
+def pending_of(timer: Timer) -> Pending:
+    """Return what the queue holds of a timer."""
+    return Pending(timer.expires_at, timer.sequence, timer.timer_id, timer.fee_payer, timer.height)
 
 
 class TimerSource(Protocol):
     """Committed timers, in order of height and, within a height, of id."""
 
-    def scan(self, height: int, timer_id: bytes = b"") -> Iterator[tuple[int, int, bytes]]:
-        """Yield (height, sequence, timer id) of every timer from a height and id on, ascending by height and id.
+    def scan(self, height: int, timer_id: bytes = b"") -> Iterator[Pending]:
+        """Yield every timer from a height and id on, ascending by height and id.
 
         Args:
             height: Where to begin.
@@ -42,14 +48,13 @@ class StoredTimers:
     def __init__(self, store: ReadableStore) -> None:
         self._store = store
 
-    def scan(self, height: int, timer_id: bytes = b"") -> Iterator[tuple[int, int, bytes]]:
+    def scan(self, height: int, timer_id: bytes = b"") -> Iterator[Pending]:
         """Yield timers in order; see `TimerSource.scan`. The store must not change meanwhile.
 
         Complexity: O(log n) for the first of n timers, O(1) for each one after it.
         """
         for _, octets in self._store.iterate(TIMERS, timer_key(height, timer_id)):
-            timer = decode_timer(octets)
-            yield timer.height, timer.sequence, timer.timer_id
+            yield pending_of(decode_timer(octets))
 
     def count_below(self, height: int) -> int:
         """Return how many timers are due below a height. Complexity: O(log n), from the counts in the tree."""

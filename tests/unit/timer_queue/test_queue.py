@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.model.timer_list import Blocks, name
+from tests.model.timer_list import Blocks, name, pending
 from trailboss.params import CalendarParams, load_params
 from trailboss.primitives.errors import ConfigurationError, InvariantError
 from trailboss.primitives.units import U64_MAX
@@ -119,10 +119,10 @@ def test_placement_is_refused_when_the_height_has_come_or_the_timer_is_there(hei
     now = blocks.queue.now
     words = f"^timer {name(1).hex()} is placed at height {now}, but the clock is at {now}$"
     with pytest.raises(InvariantError, match=words):
-        blocks.queue.place(now, 1, name(1))
+        blocks.queue.place(pending((now, 1, name(1))))
     words = f"^timer {name(0).hex()} is placed at height 12, but it already waits at {height}$"
     with pytest.raises(InvariantError, match=words):
-        blocks.queue.place(12, 1, name(0))
+        blocks.queue.place(pending((12, 1, name(0))))
     assert (blocks.queue.ids_at(12), blocks.queue.next_due_height()) == ((), height)
     blocks.advance(2)
 
@@ -133,12 +133,12 @@ def test_move_is_refused_when_the_height_is_past_or_the_timer_is_not_there() -> 
     blocks.advance(9)
     words = f"^timer {name(0).hex()} is moved to height 8, but the clock is at 9$"
     with pytest.raises(InvariantError, match=words):
-        blocks.queue.move(8, 0, name(0))
+        blocks.queue.move(pending((8, 0, name(0))))
     words = f"^timer {name(1).hex()} is moved to height 12, but it does not wait anywhere$"
     with pytest.raises(InvariantError, match=words):
-        blocks.queue.move(12, 1, name(1))
+        blocks.queue.move(pending((12, 1, name(1))))
     assert blocks.queue.height_of(name(0)) == 60
-    blocks.queue.move(9, 0, name(0))
+    blocks.queue.move(pending((9, 0, name(0))))
     assert (blocks.due(), blocks.queue.next_height_to_come()) == ([0], None)
 
 
@@ -289,8 +289,8 @@ def test_rewind_gives_the_queue_of_that_block_when_the_clock_goes_back(back_to: 
     blocks, expected = Blocks(CALENDAR, 45), Blocks(CALENDAR, back_to)
     for one in (blocks, expected):
         one.plant(*heights)
-    blocks.queue.place(46, 99, name(99))
-    blocks.queue.place(300, 98, name(98))
+    blocks.queue.place(pending((46, 99, name(99))))
+    blocks.queue.place(pending((300, 98, name(98))))
     blocks.queue.cancel(name(3))
     blocks.queue.cancel(name(80))
     blocks.queue.rewind(back_to)
@@ -391,3 +391,71 @@ def test_invariants_name_the_fault_when_one_is_broken(tamper: Callable[[Blocks],
     with pytest.raises(InvariantError) as broken:
         blocks.queue.check_invariants()
     assert str(broken.value) == fault
+
+
+def test_ids_of_a_height_are_its_own_when_it_lies_just_beyond_the_ring() -> None:
+    """The first height beyond the frontier has the slot of another one; the ring must not answer for it."""
+    blocks = blocks_with(*range(1, 9))
+    blocks.advance(0)
+    assert blocks.queue._frontier == (9, b"")
+    assert blocks.queue.ids_at(9) == ()
+    blocks.place(9)
+    assert blocks.queue.ids_at(9) == (name(8),)
+
+
+def test_timer_at_the_frontier_stays_beyond_it_when_it_is_moved_away_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frontier lies at a timer that has not been read; memory must not have it before it is."""
+    monkeypatch.setattr(module, "READ_AHEAD_MAX", 2)
+    blocks = Blocks(CALENDAR)
+    blocks.plant(5, 5, 5)
+    height, first = blocks.queue._frontier
+    [sequence] = [sequence for sequence in range(3) if name(sequence) == first]
+    blocks.queue.move(pending((7, sequence, first)))
+    blocks.queue.move(pending((height, sequence, first)))
+    blocks.queue.advance(1)
+    blocks.queue.check_invariants()
+    blocks.queue.advance(5)
+    assert blocks.due() == [0, 1, 2]
+
+
+@pytest.mark.spec("F-75")
+def test_dead_timers_are_apart_when_they_expire_before_their_height_or_while_they_wait() -> None:
+    """The walk over what is due meets the living alone; the dead come in order of their expiry."""
+    blocks = Blocks(CALENDAR)
+    for sequence, expires_at in enumerate((4, 9, 6, 6, 4)):
+        blocks.queue.place(pending((5, sequence, name(sequence)), expires_at))
+    blocks.queue.advance(5)
+    assert (blocks.due(), blocks.queue.died()) == ([1, 2, 3], [])
+    assert [sequence for _, sequence, _ in blocks.queue.expired(5)] == [0, 4]
+    assert (blocks.queue.next_expiry(), blocks.queue.due_count, blocks.queue.expired_count) == (6, 5, 2)
+    blocks.queue.advance(7)
+    assert (blocks.due(), blocks.queue.died()) == ([1], [name(2), name(3)])
+    assert [sequence for _, sequence, _ in blocks.queue.expired(7)] == [0, 4, 2, 3]
+    blocks.queue.extend(name(3), 8)
+    assert (blocks.due(), blocks.queue.died()) == ([1, 3], [name(2)])
+
+
+def read_steps(blocks: Blocks, now: int, out: set[bytes]) -> int:
+    """Return how many timers a walk without some payers has looked at."""
+    looked = 0
+
+    def is_out(payer: bytes) -> bool:
+        nonlocal looked
+        looked += 1
+        return payer in out
+
+    assert [sequence for _, sequence, _ in blocks.queue.due(now, is_out=is_out)] == [CROWD]
+    return looked
+
+
+@pytest.mark.spec("F-75")
+def test_payer_is_left_out_at_once_when_its_timers_are_a_crowd() -> None:
+    """A hundred payers who are out cost a hundred looks, and not one for each of their hundred thousand timers."""
+    blocks = Blocks(CALENDAR)
+    payers = [b"%d" % number for number in range(100)]
+    for sequence in range(CROWD):
+        row = (5, sequence, name(sequence))
+        blocks.queue.place(pending(row, fee_payer=payers[sequence % 100]))
+    blocks.queue.place(pending((5, CROWD, name(CROWD)), fee_payer=b"alive"))
+    blocks.queue.advance(5)
+    assert read_steps(blocks, 5, set(payers)) <= 2 * len(payers) + 2

@@ -1,18 +1,25 @@
 """Tier 1 in memory: a slot for each of the next heights."""
 
 import pytest
-from sortedcontainers import SortedList
 
+from tests.model.timer_list import pending
 from trailboss.params import CalendarParams
+from trailboss.timer_queue.bucket import Bucket
 from trailboss.timer_queue.ring import Ring
 
 CALENDAR = CalendarParams(ring_size=8, epoch_length=4, epoch_count=4)
 
 
+def bucket_of(height: int) -> Bucket:
+    bucket = Bucket()
+    bucket.add(pending((height, 0, b"")), is_expired=False)
+    return bucket
+
+
 def ring_with(*heights: int, now: int = 7) -> Ring:
     ring = Ring(CALENDAR, now)
     for height in heights:
-        ring.put(height, SortedList([(height, b"")]))
+        ring.put(height, bucket_of(height))
     return ring
 
 
@@ -44,9 +51,9 @@ def test_first_height_is_the_lowest_when_the_ring_wraps(now: int) -> None:
 def test_due_buckets_leave_in_order_when_their_heights_have_come(now: int) -> None:
     """What has left makes room for the heights eight further on."""
     ring = ring_with(11, 8, 9)
-    taken = [(height, bucket[0][0]) for height, bucket in ring.take_through(now)]
+    taken = [(height, bucket.alive[0].height) for height, bucket in ring.take_through(now)]
     assert taken == [(height, height) for height in (8, 9, 11) if height <= now]
-    ring.put(now + 8, SortedList())
+    ring.put(now + 8, Bucket())
     assert heights_of(ring.walk()) == [height for height in (11, now + 8) if height > now]
     assert list(ring.faults()) == []
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.model.timer_list import name
-from trailboss.model.timers import RECORD_VERSION, Timer, encode_timer
+from trailboss.model.timers import RECORD_VERSION, Timer, decode_timer, encode_timer
 from trailboss.primitives.units import U64_MAX, Cycles, Height
 from trailboss.state.keys import timer_key
 from trailboss.state.store import MemoryStore
-from trailboss.timer_queue.source import StoredTimers
+from trailboss.timer_queue.source import StoredTimers, pending_of
 
 
 def record(height: int, sequence: int) -> bytes:
@@ -41,9 +41,9 @@ def test_scan_is_in_order_of_height_and_id_when_it_begins_anywhere() -> None:
     heights = [9, 300, 9, U64_MAX, 9, 70_000]
     timers = StoredTimers(store_with(*heights))
     rows = sorted((height, name(sequence), sequence) for sequence, height in enumerate(heights))
-    expected = [(height, sequence, timer_id) for height, timer_id, sequence in rows]
+    expected = [pending_of(decode_timer(record(height, sequence))) for height, _, sequence in rows]
     assert list(timers.scan(0)) == expected
-    assert list(timers.scan(9, expected[1][2])) == expected[1:]
+    assert list(timers.scan(9, expected[1].timer_id)) == expected[1:]
     assert list(timers.scan(10)) == expected[3:]
     assert list(timers.scan(U64_MAX)) == expected[5:]
 
@@ -57,4 +57,4 @@ def test_counts_and_heights_follow_the_store_when_it_goes_back() -> None:
     store.revert(1)
     assert [timers.count_below(height) for height in (10, U64_MAX + 1)] == [1, 2]
     assert timers.height_of(name(3)) is None
-    assert list(timers.scan(0)) == [(9, 0, name(0)), (300, 1, name(1))]
+    assert list(timers.scan(0)) == [pending_of(decode_timer(record(9, 0))), pending_of(decode_timer(record(300, 1)))]

@@ -1,6 +1,6 @@
 """CIP-1, first version: agents bid for those that wait, and the block sells its budget to the highest tips."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from trailboss.mechanisms.auction.index import AuctionIndex
@@ -91,6 +91,9 @@ class Auction:
         if self._index is not None:
             self._index.leave(timer_id)
 
+    def expire(self, timer_ids: Collection[bytes]) -> None:
+        """Nothing to forget: its timers do not expire."""
+
     def replace(self, timer: Timer) -> None:
         """Hear that a timer's record has changed. Complexity: O(1), and O(log n) when it counts."""
         if self._index is not None:
@@ -104,8 +107,10 @@ class Auction:
         del key
         return False
 
-    def waits_until(self, due: int) -> None:
-        """Whoever waits may run in the next block."""
+    def only_wait(self, due: int) -> bool:
+        """Any of them may run in the next block."""
+        del due
+        return False
 
     def rewind(self) -> None:
         """Forget the index; the next selection makes it anew."""
@@ -120,6 +125,7 @@ def build_auction(params: ChainParams) -> Auction:
             phase=Phase.BEFORE_TRANSACTIONS,
             charging=Charging.IN_TURN,
             examined_max=params.timers.due_examined_max,
+            dead_examined_max=params.timers.dead_examined_max,
             joined_max=params.auction.joined_max,
             passed_over_max=params.auction.passed_over_max,
             calls=frozenset({calls.SET_TIMEOUT_AUCTION, calls.CANCEL}),

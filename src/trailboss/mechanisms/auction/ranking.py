@@ -7,7 +7,7 @@ Spec: overview, CIP-1v1 §3
 Decision: D-19, D-39
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import chain
 from operator import itemgetter
@@ -70,13 +70,19 @@ def _in_due_order(parts: Iterable[list[Due]]) -> list[Due]:
     return timers
 
 
-def ranked_first(rows: Sequence[Row], basefee: int) -> Iterator[Due]:
+def ranked_first(rows: Sequence[Row], basefee: int, out: Container[bytes]) -> Iterator[Due]:
     """Yield the timers of shelves, in rank, worked out as they are asked for; those priced out are left out.
 
     The best of what is in sight is either a timer, and comes next, or a node of a shelf, and is opened.
 
     Complexity: O(k log n) for the first k timers of n groups, at ``FANOUT`` steps a level of the tree. Nothing depends
-    on the number of timers in a group, and no choice of bids makes it more.
+    on the number of timers in a group, and no choice of bids makes it more. An owner that is left out costs O(log n)
+    for each different bid of its timers that would come first.
+
+    Args:
+        rows: The shelves.
+        basefee: Cycle basefee, base units.
+        out: Owners whose timers are left out, as of the moment at which one of them would come. Decision: D-78.
     """
     # What the best is ranked by, which no two share; what it is of; how many of its timers have come; their row.
     seen: list[tuple[Bound, Item, int, Row]] = []
@@ -92,6 +98,8 @@ def ranked_first(rows: Sequence[Row], basefee: int) -> Iterator[Due]:
             heappop(seen)
             for child in best.children:
                 heappush(seen, (row.bound(child, basefee), child, 0, row))
+        elif isinstance(best, Group) and best.owner.address in out:
+            heappop(seen)
         elif isinstance(best, Group):
             due = best.ranked[place]
             place += 1

@@ -61,9 +61,11 @@ class AuctionSelection:
         "_balance_of",
         "_cells_cost",
         "_context",
+        "_examined",
         "_index",
         "_market",
         "_offers",
+        "_out",
         "_passed_over",
         "_policy",
         "_rest",
@@ -82,6 +84,8 @@ class AuctionSelection:
         self._offers: dict[Group, Offer] = {}
         self._passed_over: list[bytes] = []
         self._unfunded: list[bytes] = []
+        self._out: set[bytes] = set()
+        self._examined = 0
         self._rest: Rest | None = None
 
     def __iter__(self) -> Iterator[Decision]:
@@ -178,7 +182,7 @@ class AuctionSelection:
         self._ask()
         yield self._set_aside()
         index.settle(context.height, market.weight_of)
-        ranking = enumerate(self._order(), 1)
+        ranking = enumerate(self._without_out(), 1)
         kept: list[Ranked] = []
         yield self._walk_slices(islice(ranking, self._policy.examined_max), kept)
         yield self._walk_pool(chain(kept, ranking))
@@ -207,7 +211,7 @@ class AuctionSelection:
                     kept.append((rank, due))
                     return
                 else:
-                    yield decide(rank, due, entry, left)
+                    yield from decide(rank, due, entry, left)
                     own.cycles -= left - budget_left()
                     own.to_come -= 1
                     if not own.to_come or own.cycles < own.smallest_gas:
@@ -225,29 +229,37 @@ class AuctionSelection:
         runners_up: list[Decision] = []
         for rank, due in ranking:
             entry = entries.get(due[2])
-            if entry is None:
+            if entry is None or entry.group.owner.address in self._out:
                 continue
             left = budget_left()
-            stopped = stopped or self._stop(rank, left)
+            stopped = stopped or self._stop(left)
             if stopped is None:
-                yield self._decide(rank, due, entry, left)
+                yield from self._decide(rank, due, entry, left)
                 continue
-            runners_up.append(self._decide(rank, due, entry, None))
+            runners_up += self._decide(rank, due, entry, None)
             if len(runners_up) == RUNNERS_UP_MAX:
                 break
         self._rest = self._count(stopped or Stop.NONE_LEFT, tuple(runners_up))
 
-    def _stop(self, rank: int, left: int) -> Stop | None:
-        """Return why a timer is not decided any more, if so. Decision: D-39, D-68."""
+    def _stop(self, left: int) -> Stop | None:
+        """Return why a timer is not decided any more, if so. Decision: D-39, D-68, D-78."""
         if self._is_full(left):
             return Stop.LANE_FULL
         if len(self._passed_over) == self._policy.passed_over_max:
             return Stop.PASSED_OVER_MAX
-        return Stop.EXAMINED_MAX if rank > self._policy.examined_max else None
+        return Stop.EXAMINED_MAX if self._examined == self._policy.examined_max else None
 
     def _is_full(self, left: int) -> bool:
         """Return whether what is left of the budget holds no timer; a whole budget is there for any. Decision: D-68."""
         return left < self._index.smallest_gas and left < self._context.lane_cycles_max
+
+    def _without_out(self) -> Iterator[Due]:
+        """Yield the ranked timers but for those of owners that are left out by then, however they were found."""
+        entries, left = self._index.entries, self._index.left
+        for due in self._order():
+            entry = entries.get(due[2]) or left[due[2]]
+            if entry.group.owner.address not in self._out:
+                yield due
 
     def _order(self) -> Iterator[Due]:
         """Return all timers that are ranked, in rank. Spec: overview, CIP-1v1 §3. Decision: D-19."""
@@ -263,11 +275,14 @@ class AuctionSelection:
         # How many may be asked for; more, if they use less than their gas limits.
         room = context.lane_cycles_left() // max(1, index.smallest_gas)
         asked_for = min(room, self._policy.examined_max) + RUNNERS_UP_MAX
-        in_rank = ranked_all if len(index.entries) <= SORTED_MAX * asked_for else ranked_first
-        return chain(late_first(index, basefee) if has_late_first else (), in_rank(rows, basefee))
+        if len(index.entries) <= SORTED_MAX * asked_for:
+            in_rank = ranked_all(rows, basefee)
+        else:
+            in_rank = ranked_first(rows, basefee, self._out)
+        return chain(late_first(index, basefee) if has_late_first else (), in_rank)
 
-    def _decide(self, rank: int, due: Due, entry: Entry, left: int | None) -> Decision:
-        """Decide about a ranked timer.
+    def _decide(self, rank: int, due: Due, entry: Entry, left: int | None) -> Iterator[Decision]:
+        """Decide about a ranked timer; not at all if its owner cannot pay, and enough of these have been set aside.
 
         Args:
             rank: Its place in the order.
@@ -281,11 +296,15 @@ class AuctionSelection:
         timer, gas_limit = self._timer_of(height, timer_id), entry.gas_limit
         cost = gas_limit * offer.cycle_price + self._cells_cost
         available = self._balance_of(timer.fee_payer)
+        if left is not None and available < cost and len(self._unfunded) == self._policy.dead_examined_max:
+            self._out.add(entry.group.owner.address)
+            return
+        self._examined += left is not None and available >= cost
         if left is not None and available >= cost and (gas_limit <= left or left == self._context.lane_cycles_max):
             verdict, reason = FIRE, None
         else:
             verdict, reason = self._defer(timer_id, is_over=left is None, has_funds=available >= cost)
-        return Decision(
+        yield Decision(
             timer, verdict, Amount(cost), available, reason, offer.prices, gas_limit, rank,
             offer.weight, offer.max_fee, offer.source, offer.agent_cycles,
         )  # fmt: skip

@@ -1,6 +1,6 @@
 """The first draft of CIP-5: heights and changes put fires into one queue, and quotas take them out of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from trailboss.mechanisms.base import Charging, DueTimers, Keeps, LanePolicy, Phase
@@ -76,6 +76,9 @@ class Globalbox:
         if self._index is not None:
             self._index.leave(timer_id)
 
+    def expire(self, timer_ids: Collection[bytes]) -> None:
+        """Nothing to forget: its index has an order by expiry of its own."""
+
     def replace(self, timer: Timer) -> None:
         """Hear that a timer's record has changed: its fire is queued, or has left the queue. Complexity: as `leave`."""
         if self._index is not None:
@@ -88,8 +91,10 @@ class Globalbox:
         """Return whether a timer that is there now watches a prefix of a key. Spec: CIP-5old §5.2. Decision: D-65."""
         return self._index is not None and self._index.is_watched(key)
 
-    def waits_until(self, due: int) -> None:
-        """Nothing that is due only waits: it is queued at once."""
+    def only_wait(self, due: int) -> bool:
+        """Any of them may run in the next block."""
+        del due
+        return False
 
     def rewind(self) -> None:
         """Forget the index; the next block makes it anew."""

@@ -8,6 +8,7 @@ Decision: D-39, D-51
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable
+from itertools import islice
 from operator import attrgetter
 from typing import Any, Final
 
@@ -21,15 +22,15 @@ from trailboss.model.timers import ASK_AGENT, FEES_WIDTH, DeferralReason, Timer
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Cycles, Price
 
-PASSED_MAX: Final = 10_000
-"""Expired timers that are taken out of the ranking in one block at most."""
-_group_key = attrgetter("is_over_cap", "fees")
+UNRANKED_MAX: Final = 10_000
+"""Expired timers that are taken out of the ranking in one block at most; until then the walk passes them by."""
+_group_key = attrgetter("is_over_cap", "fees", "payer")
 Place = tuple[int, int, bytes]
 """Height, sequence and id: a place in due order."""
 
 
-class Entry(msgspec.Struct, order=True, gc=False):
-    """What the index keeps of a joined timer; entries sort by expiry, then in due order.
+class Entry(msgspec.Struct, gc=False):
+    """What the index keeps of a joined timer.
 
     Attributes:
         expires_at: Last height at which it may fire.
@@ -40,7 +41,7 @@ class Entry(msgspec.Struct, order=True, gc=False):
         stated_gas: The same before any clamp.
         schedule_block: Height of the block that scheduled it.
         is_told: Whether its owner knows that it is above the cap.
-        group: The timers of its actor that offer the same.
+        group: The timers of its actor that offer the same and have the same payer.
     """
 
     expires_at: int
@@ -69,16 +70,15 @@ class Actor(msgspec.Struct, eq=False, gc=False):
 class LaneIndex:
     """The joined timers.
 
-    Joining and hearing: `join`, `leave`, `replace`, `recount`, `pass_by`, `settle`, `forget_left`.
-    Asking: `entries`, `left`, `by_expiry`, `untold`, `asking`, `shelves`, `gas_limits`, `over_cap`, `priced_out`.
+    Joining and hearing: `join`, `leave`, `expire`, `replace`, `recount`, `settle`, `forget_left`.
+    Asking: `entries`, `left`, `untold`, `asking`, `shelves`, `gas_limits`, `over_cap`, `priced_out`.
 
     n counts joined timers. An actor's move to another number of fires costs O(log n) for each of its groups, whatever
     their timers: there are as many groups as the actor's waiting timers make different offers.
 
     Attributes:
-        entries: By id; of all timers that are there now.
+        entries: By id; of all timers that are there now and have not expired.
         left: By id; those that have left since the orders were last settled.
-        by_expiry: Entries by expiry, and then in due order.
         untold: Those above the cap that have not been told so, in due order.
         asking: Those whose agents are to be asked, in due order.
         shelves: By the fires of the actors, and whether the fees are frozen.
@@ -87,8 +87,8 @@ class LaneIndex:
     """
 
     __slots__ = (
-        "_actors", "_cap", "_clamps_before", "_fee_caps", "_passed", "_recounted", "_replaced", "_unranked",
-        "asking", "by_expiry", "entries", "gas_limits", "left", "over_cap", "shelves", "untold",
+        "_actors", "_cap", "_clamps_before", "_expired", "_fee_caps", "_recounted", "_replaced",
+        "asking", "entries", "gas_limits", "left", "over_cap", "shelves", "untold",
     )  # fmt: skip
 
     def __init__(self, cap: Cycles, clamps_before: int) -> None:
@@ -106,7 +106,6 @@ class LaneIndex:
     def _clear(self, cap: Cycles, clamps_before: int) -> None:
         self._cap, self._clamps_before = cap, clamps_before
         self.left: dict[bytes, Entry] = {}
-        self.by_expiry = SortedList()
         self.untold = SortedList()
         self.asking = SortedList()
         self.shelves: dict[tuple[int, bool], Shelf] = {}
@@ -114,8 +113,7 @@ class LaneIndex:
         self._actors: dict[bytes, Actor] = {}
         self._fee_caps = SortedList()
         self.gas_limits = GasLimits()
-        self._passed: set[bytes] = set()
-        self._unranked: set[bytes] = set()  # Expired, and out of all orders but that by expiry and that of fee caps.
+        self._expired: dict[bytes, Entry] = {}  # By id; they are counted nowhere, and still in their groups.
 
     # What a block asks
 
@@ -128,16 +126,13 @@ class LaneIndex:
         count: int = self._fee_caps.bisect_left(basefee)
         return count
 
-    def set_aside_until(self, timers: int) -> int | None:
-        """Return the first expiry if so many timers are all there are, all are above the cap, and all are told so.
+    def is_set_aside(self, timers: int) -> bool:
+        """Return whether so many timers are all there are, all are above the cap, and all are told so.
 
-        None in any other case, and until the orders have been settled. Complexity: O(1).
+        It is false until the orders have been settled. Complexity: O(1).
         """
-        is_settled = not (self.left or self._replaced or self._recounted or self._passed)
-        if is_settled and not self.untold and timers == len(self.entries) == self.over_cap > 0:
-            first: Entry = self.by_expiry[0]
-            return first.expires_at
-        return None
+        is_settled = not (self.left or self._replaced or self._recounted or self._expired)
+        return is_settled and not self.untold and timers == len(self.entries) == self.over_cap
 
     # What it hears
 
@@ -175,7 +170,7 @@ class LaneIndex:
                 stated_gas,
                 shared.setdefault(timer.schedule_block, timer.schedule_block),
                 _is_told(timer),
-                self._group(owner, timer.actor, timer.fees, is_over_cap=is_over_cap),
+                self._group(owner, timer.actor, timer.fee_payer, timer.fees, is_over_cap=is_over_cap),
             )
             joined.append(entry)
         self._put_in(joined)
@@ -190,6 +185,20 @@ class LaneIndex:
         if not entry.group.is_over_cap:
             self.gas_limits.drop(entry.gas_limit)
 
+    def expire(self, timer_ids: Iterable[bytes]) -> None:
+        """Hear which timers can fire no more, if they are here.
+
+        Complexity: O(log n) each, and again when it is taken out of its group.
+        """
+        for timer_id in timer_ids:
+            entry = self.entries.pop(timer_id, None)
+            if entry is not None:
+                self._expired[timer_id] = entry
+                self._replaced.pop(timer_id, None)
+                if not entry.group.is_over_cap:
+                    self.gas_limits.drop(entry.gas_limit)
+                self._uncount(entry)
+
     def replace(self, timer: Timer) -> None:
         """Hear of a timer's new record, if it is here. Complexity: as `leave`."""
         if timer.timer_id in self.entries:
@@ -199,14 +208,6 @@ class LaneIndex:
         """Hear of an actor's fires, if it has timers here. Complexity: O(1), and that of its move when settled."""
         if actor in self._actors:
             self._recounted[actor] = fires
-
-    def pass_by(self, timer_id: bytes) -> None:
-        """Hear that an expired timer was in the way of others: it need not be looked at again.
-
-        Of a storm of them some are noted in each block: it is over as soon as the clean-up budget has removed them.
-        """
-        if len(self._passed) < PASSED_MAX:
-            self._passed.add(timer_id)
 
     def settle(self, cap: Cycles, clamps_before: int) -> None:
         """Take all that was heard into the orders.
@@ -220,10 +221,10 @@ class LaneIndex:
         if (cap, clamps_before) != (self._cap, self._clamps_before):
             self._rebuild(cap, clamps_before)
         self.forget_left()
-        for timer_id in self._passed & self.entries.keys():
-            self._unrank(self.entries[timer_id])
-            self._unranked.add(timer_id)
-        self._passed.clear()
+        expired = [self._expired.pop(timer_id) for timer_id in list(islice(self._expired, UNRANKED_MAX))]
+        for entry in expired:
+            self._unrank(entry)
+        self._drop_empty(expired)
         self._take_replaced()
         for actor, fires in self._recounted.items():
             self._move(actor, fires)
@@ -232,7 +233,7 @@ class LaneIndex:
     def forget_left(self) -> None:
         """Take those that have left out of the orders.
 
-        Complexity: O(log n) for each; if more have left than are here, the index is made anew.
+        Complexity: O(log n) for each; if more have left than are here, the index is built again.
         """
         if len(self.left) > len(self.entries):
             self._rebuild(self._cap, self._clamps_before)
@@ -248,10 +249,10 @@ class LaneIndex:
         owners = self._actors
         self._clear(cap, clamps_before)
         for entry in self.entries.values():
-            address, fees = entry.group.actor, entry.group.fees
+            address, payer, fees = entry.group.actor, entry.group.payer, entry.group.fees
             owner = self._actors.setdefault(address, Actor(owners[address].fires, []))
             entry.gas_limit = self._clamped(entry.stated_gas, entry.schedule_block)
-            entry.group = self._group(owner, address, fees, is_over_cap=entry.gas_limit > cap)
+            entry.group = self._group(owner, address, payer, fees, is_over_cap=entry.gas_limit > cap)
             if not entry.group.is_over_cap:
                 self.gas_limits.add(entry.gas_limit)
         self._put_in(self.entries.values())
@@ -266,7 +267,8 @@ class LaneIndex:
             if (timer.expires_at, timer.fees, _is_told(timer)) != (entry.expires_at, entry.group.fees, entry.is_told):
                 former.append(entry)
                 group = entry.group
-                group = self._group(self._actors[group.actor], group.actor, timer.fees, is_over_cap=group.is_over_cap)
+                owner, is_over_cap = self._actors[group.actor], group.is_over_cap
+                group = self._group(owner, group.actor, group.payer, timer.fees, is_over_cap=is_over_cap)
                 changes = {"expires_at": timer.expires_at, "is_told": _is_told(timer), "group": group}
                 self.entries[timer_id] = msgspec.structs.replace(entry, **changes)
                 present.append(self.entries[timer_id])
@@ -288,10 +290,11 @@ class LaneIndex:
         for group in groups:
             self._shelf(group).add(group)
 
-    def _group(self, owner: Actor, address: bytes, fees: bytes, *, is_over_cap: bool) -> Group:
+    def _group(self, owner: Actor, address: bytes, payer: bytes, fees: bytes, *, is_over_cap: bool) -> Group:
         """Return the group of an actor's timers that offer the same; a new one is empty, and on no shelf yet."""
-        place = bisect_left(owner.groups, (is_over_cap, fees), key=_group_key)
-        if place < len(owner.groups) and _group_key(owner.groups[place]) == (is_over_cap, fees):
+        key = is_over_cap, fees, payer
+        place = bisect_left(owner.groups, key, key=_group_key)
+        if place < len(owner.groups) and _group_key(owner.groups[place]) == key:
             return owner.groups[place]
         max_fee = max_priority = 0
         if len(fees) == FEES_WIDTH:
@@ -299,7 +302,7 @@ class LaneIndex:
                 int.from_bytes(fees[:AMOUNT_WIDTH], "big"),
                 int.from_bytes(fees[AMOUNT_WIDTH:], "big"),
             )
-        group = Group(address, fees, is_over_cap, Price(max_fee), Price(max_priority))
+        group = Group(address, payer, fees, is_over_cap, Price(max_fee), Price(max_priority))
         owner.groups.insert(place, group)
         return group
 
@@ -310,7 +313,6 @@ class LaneIndex:
             if group not in before:
                 before[group] = group.ids[0] if group.ids else None, group.last_expiry
             group.ids.append(entry.timer_id)
-            group.held += 1
             group.last_expiry = max(group.last_expiry, entry.expires_at)
         for group, (first, last_expiry) in before.items():
             group.ids.sort()
@@ -322,35 +324,34 @@ class LaneIndex:
                 self._shelf(group).change(group, first)
         inside = [entry for entry in entries if not entry.group.is_over_cap]
         outside = [entry for entry in entries if entry.group.is_over_cap]
-        self.by_expiry.update(entries)
         self.over_cap += len(outside)
         self.untold.update([entry.place for entry in outside if not entry.is_told])
         self.asking.update([entry.place for entry in inside if entry.group.fees == ASK_AGENT])
         self._fee_caps.update([entry.group.max_fee for entry in inside if entry.group.is_frozen])
 
     def _take_out(self, entry: Entry) -> None:
-        self.by_expiry.remove(entry)
-        entry.group.held -= 1
-        if entry.group.is_over_cap:
+        self._uncount(entry)
+        self._unrank(entry)
+
+    def _uncount(self, entry: Entry) -> None:
+        """Take a timer from every list but its group."""
+        group = entry.group
+        if group.is_over_cap:
             self.over_cap -= 1
-        elif entry.group.is_frozen:
-            self._fee_caps.remove(entry.group.max_fee)
-        if entry.timer_id in self._unranked:
-            self._unranked.remove(entry.timer_id)
-        else:
-            self._unrank(entry)
+            if not entry.is_told:
+                self.untold.remove(entry.place)
+        elif group.is_frozen:
+            self._fee_caps.remove(group.max_fee)
+        elif group.fees == ASK_AGENT:
+            self.asking.remove(entry.place)
 
     def _unrank(self, entry: Entry) -> None:
-        """Take a timer from its group, and from the lists in due order."""
+        """Take a timer from its group."""
         group = entry.group
         first = group.ids[0]
         del group.ids[bisect_left(group.ids, entry.timer_id)]
         if group.is_over_cap:
-            if not entry.is_told:
-                self.untold.remove(entry.place)
             return
-        if group.fees == ASK_AGENT:
-            self.asking.remove(entry.place)
         if not group.ids:
             self._from_shelf(group, first)
         elif group.ids[0] != first:
@@ -372,7 +373,7 @@ class LaneIndex:
     def _drop_empty(self, former: Iterable[Entry]) -> None:
         """Drop groups that hold no timer any more, and actors without groups."""
         for group in {entry.group: None for entry in former}:
-            if not group.held:
+            if not group.ids:
                 owner = self._actors[group.actor]
                 del owner.groups[bisect_left(owner.groups, _group_key(group), key=_group_key)]
                 if not owner.groups:

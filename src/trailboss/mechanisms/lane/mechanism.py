@@ -1,6 +1,6 @@
 """CIP-1 v3: the timer lane, in which those who wait compete by what they offer, weighed by how little they have had."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from trailboss.mechanisms.base import Charging, DueTimers, LanePolicy, Phase
@@ -63,7 +63,7 @@ class Lane:
         else:
             self._index.settle(*terms)
         self._index.join(due.joining, market.fires_of)
-        return LaneSelection(self._index, context, market, self.policy)
+        return LaneSelection(self._index, due, context, market, self.policy)
 
     def schedule(self, timer: Timer) -> None:
         """Nothing to remember: it is not due."""
@@ -72,6 +72,11 @@ class Lane:
         """Hear that a timer has left. Complexity: O(1), and O(log n) in the next block."""
         if self._index is not None:
             self._index.leave(timer_id)
+
+    def expire(self, timer_ids: Collection[bytes]) -> None:
+        """Hear which timers can fire no more. Complexity: O(log n) each, and again when it leaves the ranking."""
+        if self._index is not None:
+            self._index.expire(timer_ids)
 
     def replace(self, timer: Timer) -> None:
         """Hear that a timer's record has changed. Complexity: as `leave`."""
@@ -88,9 +93,9 @@ class Lane:
         del key
         return False
 
-    def waits_until(self, due: int) -> int | None:
-        """Return the first expiry, if all that are due are above the cap and have been told so. Complexity: O(1)."""
-        return None if self._index is None else self._index.set_aside_until(due)
+    def only_wait(self, due: int) -> bool:
+        """Return whether all that are due are above the cap and have been told so. Complexity: O(1)."""
+        return self._index is not None and self._index.is_set_aside(due)
 
     def rewind(self) -> None:
         """Forget the index; the next selection makes it anew."""
@@ -104,6 +109,7 @@ def build_lane(params: ChainParams) -> Lane:
             phase=Phase.AFTER_TRANSACTIONS,
             charging=Charging.IN_TURN,
             examined_max=params.timers.due_examined_max,
+            dead_examined_max=params.timers.dead_examined_max,
             joined_max=params.lane.joined_max,
             passed_over_max=params.lane.passed_over_max,
             calls=frozenset({calls.SCHEDULE, calls.EXTEND, calls.CANCEL, calls.SET_AGENT}),

@@ -7,7 +7,7 @@ Spec: CIP-1v3 §3
 Decision: D-11, D-30, D-39
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import chain, count
 from typing import NamedTuple
@@ -40,18 +40,23 @@ class Lineup(NamedTuple):
             have expired are not.
         answered: Effective priority of the timers whose agents were asked, negative if they are priced out. They are
             ranked by that, and not with their groups.
+        out: Payers whose timers are left out, as of the moment at which one of them would come. Decision: D-78.
     """
 
     rows: list[Row]
     basefee: int
     height: int
     answered: Mapping[bytes, int]
+    out: Container[bytes]
 
-    def groups_of(self, row: Row, groups: Iterable[Group]) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield effective priority and ids of the groups of a row that are neither priced out nor all expired."""
+    def groups_of(self, row: Row, groups: Iterable[Group]) -> Iterator[tuple[int, bytes, list[bytes]]]:
+        """Yield effective priority, payer and ids of the groups of a row, but for those that cannot fire.
+
+        These are priced out, have all expired, or their payer is left out.
+        """
         weight, fixed, basefee, height, answered = row.weight, row.tip, self.basefee, self.height, self.answered
         for group in groups:
-            if group.last_expiry < height:
+            if group.last_expiry < height or group.payer in self.out:
                 continue
             ids = group.ids
             tip = fixed
@@ -65,13 +70,13 @@ class Lineup(NamedTuple):
                 ids = [timer_id for timer_id in ids if timer_id not in answered]
                 if not ids:
                     continue
-            yield tip * weight, ids
+            yield tip * weight, group.payer, ids
 
-    def singles(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield effective priority and id of the timers whose agents were asked."""
+    def singles(self) -> Iterator[tuple[int, bytes, list[bytes]]]:
+        """Yield effective priority, no payer, and id of each timer whose agent was asked."""
         for timer_id, priority in self.answered.items():
             if priority >= 0:
-                yield priority, [timer_id]
+                yield priority, b"", [timer_id]
 
 
 def ranked_all(lineup: Lineup) -> Iterator[bytes]:
@@ -81,7 +86,7 @@ def ranked_all(lineup: Lineup) -> Iterator[bytes]:
     """
     found: dict[int, list[bytes]] = {}
     in_rows = (lineup.groups_of(row, row.shelf.groups()) for row in lineup.rows)
-    for priority, ids in chain(chain.from_iterable(in_rows), lineup.singles()):
+    for priority, _, ids in chain(chain.from_iterable(in_rows), lineup.singles()):
         found.setdefault(priority, []).extend(ids)
     return chain.from_iterable(sorted(found[priority]) for priority in sorted(found, reverse=True))
 
@@ -92,12 +97,13 @@ def ranked_first(lineup: Lineup) -> Iterator[bytes]:
     The best of what is in sight is either a timer, and comes next, or a node of a shelf, and is opened.
 
     Complexity: O(k log n) for the first k timers of n groups, at ``FANOUT`` steps a level of the tree. Nothing depends
-    on the number of timers in a group, and no choice of fees makes it more.
+    on the number of timers in a group, and no choice of fees makes it more. A payer that is left out costs O(log n) for
+    each different offer of its timers that would come first.
     """
-    basefee, height, numbers = lineup.basefee, lineup.height, count()
+    basefee, height, out, numbers = lineup.basefee, lineup.height, lineup.out, count()
     # Effective priority, negated, and id of the best; a number that no two share; what it is of.
     nodes: list[tuple[int, bytes, int, Node, Row]] = []
-    timers = [(-priority, ids[0], ids, 0) for priority, ids in lineup.singles()]
+    timers = [(-priority, ids[0], payer, ids, 0) for priority, payer, ids in lineup.singles()]
     heapify(timers)
     seen = [(row, [row.shelf.root]) for row in lineup.rows if row.shelf.root is not None]
     while seen or nodes or timers:
@@ -113,13 +119,15 @@ def ranked_first(lineup: Lineup) -> Iterator[bytes]:
         if nodes and (not timers or nodes[0][:2] <= timers[0][:2]):
             _, _, _, node, row = heappop(nodes)
             seen.append((row, node.nodes))
-            for priority, ids in lineup.groups_of(row, node.groups):
-                heappush(timers, (-priority, ids[0], ids, 0))
-        elif timers:
-            priority, timer_id, ids, place = timers[0]
+            for priority, payer, ids in lineup.groups_of(row, node.groups):
+                heappush(timers, (-priority, ids[0], payer, ids, 0))
+        elif timers[0][2] in out:
+            heappop(timers)
+        else:
+            priority, timer_id, payer, ids, place = timers[0]
             place += 1
             if place < len(ids):
-                heapreplace(timers, (priority, ids[place], ids, place))
+                heapreplace(timers, (priority, ids[place], payer, ids, place))
             else:
                 heappop(timers)
             yield timer_id

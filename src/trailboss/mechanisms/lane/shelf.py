@@ -23,32 +23,32 @@ FANOUT: Final = 16
 MERGED_MAX: Final = FANOUT // 2
 """Two neighbours with no more children than this together become one."""
 
-Place = tuple[int, bytes, bytes]
-"""Headroom, actor and fees of a group: its place on a shelf, unique there."""
+Place = tuple[int, bytes, bytes, bytes]
+"""Headroom, actor, fees and payer of a group: its place on a shelf, unique there."""
 
 
 class Group(msgspec.Struct, eq=False, gc=False):
-    """The waiting timers of one actor that offer the same.
+    """The waiting timers of one actor that offer the same and have the same payer.
 
     Attributes:
         actor: 20 bytes.
+        payer: 20 bytes.
         fees: `Timer.fees` of all of them.
         is_over_cap: Whether their gas limits are above the lane's cap; then they are on no shelf.
         max_fee: Cap of lane basefee and tip together; 0 while it is settled at the fire only.
         max_priority: Cap of the tip; 0 likewise.
         last_expiry: None of them expires after it; perhaps all do before.
         ids: Their ids, ascending.
-        held: How many they are; more than there are ids if some are in no order any more.
     """
 
     actor: bytes
+    payer: bytes
     fees: bytes
     is_over_cap: bool
     max_fee: Price
     max_priority: Price
     last_expiry: int = 0
     ids: list[bytes] = []
-    held: int = 0
 
     @property
     def is_frozen(self) -> bool:
@@ -58,7 +58,7 @@ class Group(msgspec.Struct, eq=False, gc=False):
     @property
     def place(self) -> Place:
         """Where it belongs on a shelf."""
-        return self.max_fee - self.max_priority, self.actor, self.fees
+        return self.max_fee - self.max_priority, self.actor, self.fees, self.payer
 
 
 class Node:

@@ -16,6 +16,8 @@ from tests.model.histories import Call, Dice, History
 ONE = 2**96
 """A bid of one base unit per cycle."""
 BIDS = (0, ONE, 0, 3 * ONE, ONE // 2, 5 * ONE + 1, 2 * ONE, 7_000 * ONE)
+FAR = (0, -1, 10**12, 2**64 - 2, 40, 12, 13, 1_763_855_000)
+"""Delays at the bounds and beyond, a time in seconds among them."""
 FIRE_CYCLES = 25_000
 FIRE_CELLS = 1_000 * 10_000
 HANDLERS = ("tick", "spend", "purge", "tick", "crowd", "watch", "spend")
@@ -137,7 +139,7 @@ def _more(dice: Dice, delay: int) -> list[Any]:
 
 
 def _aim(dice: Dice) -> list[Any]:
-    delay = dice.pick((2, 2, 3, 1, 3, 2, 5, 8)) if dice.often(95) else dice.pick((0, -1, 10**12, 2**64 - 2, 40))
+    delay = dice.pick((2, 2, 3, 1, 3, 2, 5, 8)) if dice.often(94) else dice.pick(FAR)
     return ["aim", _target(dice), delay, *_more(dice, max(1, delay % 50))]
 
 

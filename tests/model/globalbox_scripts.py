@@ -12,9 +12,8 @@ HEIGHT, WATCH = "HEIGHT", "STATE_WATCH"
 ACTIVE, COMPLETED, CANCELLED = "ACTIVE", "COMPLETED", "CANCELLED"
 FRACTION = 96
 BID_LIMIT = 2**128
-HEIGHT_MAX = 10**12 - 1
 ADDRESS_WIDTH = 20
-INVALID, NO_TARGET, NO_TIMER, QUOTA = 1511, 1512, 1513, 1514
+INVALID, NO_TARGET, NO_TIMER, QUOTA, NO_HEIGHT = 1511, 1512, 1513, 1514, 1515
 
 
 class QueuedFire(NamedTuple):
@@ -100,13 +99,15 @@ class GlobalboxInterpreter(OtherCalls):
         gas_limit = self.timers["max_cycles_per_fire"] if gas_limit is None else gas_limit
         last = self.height + self.timers["max_ttl_blocks"]
         expires_at = last if life is None else self.height + life
-        self._check_parameters(payload, gas_limit, bid)
+        if due is not None and due > last:
+            raise Refused(NO_HEIGHT)
         if (
-            (due is not None and not self.height < due <= HEIGHT_MAX)
+            (due is not None and due <= self.height)
             or not self.height < expires_at <= last
             or (keys is not None and not self._are_keys(keys))
         ):
             raise Refused(INVALID)
+        self._check_parameters(payload, gas_limit, bid)
         self._check_quotas(frame.actor, target)
         keys = sorted(keys or [])
         indexed = self.costs["timer_index_cells"] * (1 + len(keys))

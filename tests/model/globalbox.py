@@ -300,7 +300,10 @@ class GlobalboxBlocks(CandidateBlocks):
             fewer = live.terms._replace(in_mailbox=live.terms.in_mailbox - 1)
             self.world.replace_timer(live, live._replace(terms=fewer))
         meter = Meter(timer.gas_limit, entry.cells_limit)
-        frame = Frame(timer.terms.target, timer.handler, timer.payload, timer.actor, timer.actor)
+        due_height, keys = (timer.height if is_last else None), list(entry.matched_keys)
+        trigger = {"kind": timer.terms.kind, "due_height": due_height, "matched_keys": keys}
+        facts = {"deliver_id": entry.deliver_id, "trigger_ctx": trigger}
+        frame = Frame(timer.terms.target, timer.handler, timer.payload, timer.actor, timer.actor, delivery=facts)
         receipt = self.settle(
             "timer",
             lambda: self.interpreter.run(frame, meter),

@@ -105,6 +105,8 @@ def _source(dice: Dice, fire: int) -> dict[str, list[Any]]:
     for name in ("tick", "spend", "handle_timer", "handle_message"):
         if dice.often(50):
             handlers[name].insert(0, _write(dice))
+        if dice.often(40):
+            handlers[name].append(["delivery"])
         if dice.often(25):
             handlers[name].append(["try", [dice.pick((_watch(dice), _aim(dice), _update(dice), _drop(dice)))]])
     handlers["change"] = [["try", [_update(dice)]] for _ in range(dice.integer(1, 3))]

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from tests.model.envelopes import routed
-from tests.model.language import Frame, enveloped
+from tests.model.language import Frame, delivered, enveloped
 from tests.model.other_calls import OtherCalls
 from tests.model.timer_scripts import check_writable
 from tests.model.world import Meter, Refused, Timer, keccak256
@@ -198,6 +198,11 @@ class GlobalboxInterpreter(OtherCalls):
             facts = {"payload_size": len(changed.payload), "gas_limit": changed.gas_limit}
             self._tell("timer.updated", changed, **facts, bid=changed.terms.bid.to_bytes(16, "big"))
         self.note(frame, meter, answer=not no_more)
+
+    def _op_delivery(self, frame: Frame, meter: Meter) -> None:
+        """Tell what the fire that runs knows of itself. Spec: CIP-5old §9.1. Decision: D-83."""
+        meter.use(self.costs["context_read"])
+        self._op_emit(frame, meter, "delivery", delivered(frame.delivery).hex())
 
     def _op_drop(self, frame: Frame, meter: Meter, who: str, which: int | str) -> None:
         """Cancel a timer of a target. Spec: CIP-5old §6.1, §6.2."""

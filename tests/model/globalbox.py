@@ -122,15 +122,21 @@ class GlobalboxBlocks(CandidateBlocks):
             self.occurred += ["fire waits in the queue"] * (timer.terms.fire is not None)
             self.occurred += ["several entries of a watch"] * (timer.terms.in_mailbox > 1)
             self.occurred += ["due timer not joined"] * (
-                timer.height <= self.height and timer.timer_id not in self.joined
+                timer.height <= self.height and self.comes_due(timer) and timer.timer_id not in self.joined
             )
 
+    def comes_due(self, timer: Timer) -> bool:
+        """Tell whether its expiry lets it see its height; a watch has none. Decision: D-84."""
+        return timer.terms.kind == HEIGHT and timer.expires_at >= timer.height
+
     def _may_expire(self, timer: Timer) -> bool:
-        return not is_delivered(timer) and (timer.timer_id in self.joined or timer.terms.fire is not None)
+        has_joined = timer.timer_id in self.joined or timer.terms.fire is not None
+        return not is_delivered(timer) and (has_joined or not self.comes_due(timer))
 
     def expire(self, timer: Timer) -> None:
         """Remove a timer whose last height has passed, and remember it."""
         super().expire(timer)
+        self.occurred += ["expired before its height"] * (timer.height > self.height)
         self.world.ended.append(ended(timer, COMPLETED, self.height))
 
     def _collect(self) -> None:

@@ -135,7 +135,9 @@ def _more(dice: Dice, delay: int) -> list[Any]:
     bid = dice.pick(BIDS) if dice.often(95) else dice.pick((2**128 - 1, 5 * ONE, 2**127))
     life = None
     if dice.often(45):
-        life = dice.pick((delay, delay + 1, delay + 3, 12, 2, 4)) if dice.often(92) else dice.pick((0, 13, -1, 10**12))
+        # One that is shorter than the delay ends before its height.
+        lives = (delay, delay + 1, delay + 3, 12, 2, 4, max(1, delay - 1))
+        life = dice.pick(lives) if dice.often(92) else dice.pick((0, 13, -1, 10**12))
     nonce = "" if dice.often(80) else dice.pick(("01", "02", "0102"))
     return [_envelope(dice), gas_limit, bid, life, nonce]
 

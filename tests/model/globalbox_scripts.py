@@ -70,6 +70,11 @@ def ended(timer: Timer, status: str, height: int) -> Ended:
     return Ended(timer.timer_id, timer.actor, terms.target, terms.kind, *facts)
 
 
+def lives_to_see(height: int, last: int) -> bool:
+    """Tell whether a timer that may live up to a last height can see another height. Decision: D-82."""
+    return height <= last
+
+
 class GlobalboxInterpreter(OtherCalls):
     """Sets, updates and cancels timers of Globalbox."""
 
@@ -99,7 +104,7 @@ class GlobalboxInterpreter(OtherCalls):
         gas_limit = self.timers["max_cycles_per_fire"] if gas_limit is None else gas_limit
         last = self.height + self.timers["max_ttl_blocks"]
         expires_at = last if life is None else self.height + life
-        if due is not None and due > last:
+        if due is not None and not lives_to_see(due, last):
             raise Refused(NO_HEIGHT)
         if (
             (due is not None and due <= self.height)

@@ -39,10 +39,14 @@ class JoiningBlocks(FifoBlocks):
 
     def join(self) -> list[Timer]:
         """Let due timers join, and return all that have, in due order."""
-        due = [timer for timer in self.world.timers if timer.height <= self.height]
+        due = [timer for timer in self.world.timers if timer.height <= self.height and self.comes_due(timer)]
         outside = sorted((timer for timer in due if timer.timer_id not in self.joined), key=self._joining_order)
         self.joined |= {timer.timer_id for timer in outside[: self.rules[self.mechanism]["joined_max"]]}
         return self.joined_timers()
+
+    def comes_due(self, timer: Timer) -> bool:
+        """Tell whether a timer joins when its height has come."""
+        return True
 
     def _joining_order(self, timer: Timer) -> Any:
         """The timers of the block's own height join first, and then the oldest."""

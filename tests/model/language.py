@@ -131,7 +131,7 @@ def answered(prices: Mapping[str, Any], payload: bytes, sender: bytes) -> bytes:
 
 
 def delivered(context: Mapping[str, Any] | None) -> bytes:
-    """Return what is said about a delivery in canonical CBOR; nothing else tells that there is none."""
+    """Return what a context says about a delivery in canonical CBOR: an empty map if it says nothing."""
     return told({} if context is None else {name: context[name] for name in DELIVERY if name in context})
 
 

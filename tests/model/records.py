@@ -143,7 +143,7 @@ def _number(number: int) -> bytes:
 
 
 def _compare_joined(chain: Chain, model: Any) -> None:
-    due = [timer for timer in model.world.timers if timer.height <= model.height]
+    due = [timer for timer in model.world.timers if timer.height <= model.height and model.comes_due(timer)]
     gaps = chain.rules().gaps or ()
     outside = [timer for timer in due if any(_is_within(timer, gap) for gap in gaps)]
     check("not joined", outside, [timer for timer in due if timer.timer_id not in model.joined])

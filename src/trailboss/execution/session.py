@@ -20,6 +20,7 @@ from trailboss.model.timers import Timer, TimerEnd
 from trailboss.primitives.units import Amount, Cells, Cycles, Height
 from trailboss.state.overlay import Overlay
 from trailboss.timer_queue.queue import TimerQueue
+from trailboss.timer_queue.source import APART
 from trailboss.vm.engine import Engine
 
 
@@ -163,7 +164,7 @@ class BlockSession:
 
     def put_in(self, timer: Timer) -> None:
         """Put a new timer into the queue and tell the mechanism of it."""
-        self.queue.place(timer.height, timer.sequence, timer.timer_id)
+        self.queue.place(timer.height, APART if timer.waits_to_expire else timer.sequence, timer.timer_id)
         self.follower.schedule(timer)
 
     def take_out(self, timer: Timer) -> None:

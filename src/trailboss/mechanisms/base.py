@@ -236,6 +236,12 @@ class Mechanism(Follower, Protocol):
             A height not below the present one; None if it cannot be told, or one of them may run in the next block.
         """
 
+    def next_end(self) -> int | None:
+        """Return the first block, at the earliest, that ends a timer which is not due, if only time passes.
+
+        None if there is no such timer, 0 if it cannot be told.
+        """
+
     def rewind(self) -> None:
         """Forget what is remembered: the chain has gone back."""
 
@@ -265,6 +271,9 @@ class Memoryless:
 
     def waits_until(self, due: int) -> None:
         """Nothing is remembered, so nothing can be told."""
+
+    def next_end(self) -> None:
+        """Only due timers end."""
 
     def rewind(self) -> None:
         """Nothing to forget."""

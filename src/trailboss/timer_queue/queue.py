@@ -2,7 +2,7 @@
 
 One rule holds it together: *every timer whose key lies below the frontier is in memory, every other one in the state
 alone.* A key is (height, timer id), as the state orders its timers. The frontier runs ahead of the clock, as far as
-the ring has slots, and may lie inside a height.
+the ring has slots, and may lie inside a height. What waits to expire is never due, and lies in the state alone.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import U64_MAX
 from trailboss.timer_queue.near import NearTimers
 from trailboss.timer_queue.placement import Tier, check_calendar, epoch_of, epoch_start, tier_of
-from trailboss.timer_queue.source import TimerSource
+from trailboss.timer_queue.source import APART, TimerSource
 
 READ_AHEAD_MAX: Final = 1_024
 """Most timers that one block reads before they are due, a few milliseconds of work.
@@ -131,7 +131,7 @@ class TimerQueue:
 
         Args:
             height: Block height at which it is due, above the present one.
-            sequence: Its place in the order of insertion over the whole chain.
+            sequence: Its place in the order of insertion over the whole chain; `APART` if it waits to expire.
             timer_id: Its id.
 
         Raises:
@@ -211,7 +211,8 @@ class TimerQueue:
         found = set(self._near.at(height)) if (height, b"") < self._frontier else set()
         if self._frontier < (height + 1, b""):
             committed = takewhile(lambda entry: entry[0] == height, self._committed_beyond(height))
-            found.update(entry[1:] for entry in chain(self._placed_beyond(), committed) if entry[0] == height)
+            beyond = (entry[1:] for entry in chain(self._placed_beyond(), committed) if entry[0] == height)
+            found.update(entry for entry in beyond if entry[0] != APART)
         return tuple(timer_id for _, timer_id in sorted(found))
 
     @property
@@ -244,6 +245,8 @@ class TimerQueue:
 
     def next_due_height(self) -> int | None:
         """Return the lowest height at which anything waits, due or to come; None if nothing does.
+
+        What waits to expire may count beyond the frontier, and does not count before it.
 
         Complexity: as `next_height_to_come`.
         """
@@ -346,21 +349,23 @@ class TimerQueue:
                         frontier, far = min(frontier, (height, timer_id)), height
                         break
                     left -= 1
-                self._near.add(height, sequence, timer_id)
+                if sequence != APART:
+                    self._near.add(height, sequence, timer_id)
         self._frontier, self._far = frontier, far
 
     def _add(self, height: int, sequence: int, timer_id: bytes) -> None:
-        if (height, timer_id) < self._frontier:
+        is_near = (height, timer_id) < self._frontier
+        if is_near and sequence != APART:
             self._near.add(height, sequence, timer_id)
             return
         self._changed[timer_id] = (height, sequence)
-        if self._far is not None:
+        if self._far is not None and not is_near:
             self._far = min(self._far, height)
 
     def _placed_beyond(self) -> Iterator[tuple[int, int, bytes]]:
         """Yield the timers that the present block has placed beyond the frontier."""
         for timer_id, entry in self._changed.items():
-            if entry is not None:
+            if entry is not None and (entry[0], timer_id) >= self._frontier:
                 yield *entry, timer_id
 
     def _committed_beyond(self, height: int) -> Iterator[tuple[int, int, bytes]]:
@@ -377,7 +382,8 @@ class TimerQueue:
             if (height, timer_id) >= self._frontier:
                 far = height
                 break
-            committed[timer_id] = (height, sequence)
+            if sequence != APART:
+                committed[timer_id] = (height, sequence)
         held = self._near.entries()
         for timer_id in sorted(committed.keys() | held.keys()):
             here, there = held.get(timer_id), committed.get(timer_id)

@@ -1,12 +1,15 @@
 """Where the queue reads the timers that it does not hold in memory: the committed state."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 from trailboss.model.timers import decode_timer
 from trailboss.primitives.units import U64_MAX
 from trailboss.state.keys import TIMERS, timer_key
 from trailboss.state.store import ReadableStore
+
+APART: Final = -1
+"""In place of the sequence of a timer that waits to expire: the queue passes over it, and it is never due."""
 
 
 class TimerSource(Protocol):
@@ -14,6 +17,8 @@ class TimerSource(Protocol):
 
     def scan(self, height: int, timer_id: bytes = b"") -> Iterator[tuple[int, int, bytes]]:
         """Yield (height, sequence, timer id) of every timer from a height and id on, ascending by height and id.
+
+        The sequence of one that waits to expire is `APART`.
 
         Args:
             height: Where to begin.
@@ -49,7 +54,7 @@ class StoredTimers:
         """
         for _, octets in self._store.iterate(TIMERS, timer_key(height, timer_id)):
             timer = decode_timer(octets)
-            yield timer.height, timer.sequence, timer.timer_id
+            yield timer.height, APART if timer.waits_to_expire else timer.sequence, timer.timer_id
 
     def count_below(self, height: int) -> int:
         """Return how many timers are due below a height. Complexity: O(log n), from the counts in the tree."""

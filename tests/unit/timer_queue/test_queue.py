@@ -11,6 +11,7 @@ from trailboss.primitives.units import U64_MAX
 from trailboss.timer_queue import queue as module
 from trailboss.timer_queue.placement import Tier
 from trailboss.timer_queue.queue import READ_AHEAD_MAX, STRETCH_MAX, TimerQueue
+from trailboss.timer_queue.source import APART
 
 CALENDAR = CalendarParams(ring_size=8, epoch_length=4, epoch_count=4)
 OVERVIEW = CalendarParams(ring_size=512, epoch_length=360, epoch_count=13)
@@ -391,3 +392,20 @@ def test_invariants_name_the_fault_when_one_is_broken(tamper: Callable[[Blocks],
     with pytest.raises(InvariantError) as broken:
         blocks.queue.check_invariants()
     assert str(broken.value) == fault
+
+
+@pytest.mark.spec("Q-03")
+@pytest.mark.parametrize("height", [3, 60])
+def test_timer_that_waits_to_expire_is_found_and_never_due(height: int) -> None:
+    """Before the frontier and beyond it, in its block and after it, through a rewind, and until it is taken out."""
+    blocks = blocks_with(height)
+    blocks.queue.place(height, APART, name(1))
+    blocks.placed[name(1)] = (height, APART, name(1))
+    assert (blocks.queue.height_of(name(1)), blocks.queue.ids_at(height)) == (height, (name(0),))
+    blocks.advance(1)
+    blocks.queue.rewind(1)
+    blocks.advance(height)
+    assert (blocks.due(), blocks.queue.due_count, blocks.queue.height_of(name(1))) == ([0], 1, height)
+    assert (blocks.cancel(1), blocks.queue.height_of(name(1))) == (height, None)
+    blocks.advance(height + 1)
+    assert list(blocks.source.scan(0)) == [(height, 0, name(0))]

@@ -107,6 +107,9 @@ class Auction:
     def waits_until(self, due: int) -> None:
         """Whoever waits may run in the next block."""
 
+    def next_end(self) -> None:
+        """Only due timers end."""
+
     def rewind(self) -> None:
         """Forget the index; the next selection makes it anew."""
         self._index = self._era = None

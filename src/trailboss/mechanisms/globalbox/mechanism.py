@@ -67,7 +67,7 @@ class Globalbox:
         return GlobalboxSelection(index, context, market, self.policy, self._shards)
 
     def schedule(self, timer: Timer) -> None:
-        """Hear that a timer has been set. Complexity: O(1) a watch key."""
+        """Hear that a timer has been set. Complexity: O(log n), and O(1) a watch key."""
         if self._index is not None:
             self._index.schedule(timer)
 
@@ -90,6 +90,18 @@ class Globalbox:
 
     def waits_until(self, due: int) -> None:
         """Nothing that is due only waits: it is queued at once."""
+
+    def next_end(self) -> int | None:
+        """Return the block after the first expiry; 0 while nothing is remembered.
+
+        Spec: CIP-5old §14
+        Decision: D-84
+        Complexity: O(1).
+        """
+        if self._index is None:
+            return 0
+        expiry = self._index.first_expiry()
+        return None if expiry is None else expiry + 1
 
     def rewind(self) -> None:
         """Forget the index; the next block makes it anew."""

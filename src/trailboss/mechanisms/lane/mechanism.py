@@ -92,6 +92,9 @@ class Lane:
         """Return the first expiry, if all that are due are above the cap and have been told so. Complexity: O(1)."""
         return None if self._index is None else self._index.set_aside_until(due)
 
+    def next_end(self) -> None:
+        """Only due timers end."""
+
     def rewind(self) -> None:
         """Forget the index; the next selection makes it anew."""
         self._index = None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.boxes import GAS, count_of, deploy_box, ended, key, open_box, put, set_timeout, watch
+from tests.integration.boxes import BID, GAS, count_of, deploy_box, ended, key, open_box, put, set_timeout, watch
 from tests.integration.helpers import answers, events_about, fired_ids, fires, perform, step
 from trailboss.chain.replay import verify_chain
 from trailboss.model.globalbox import TimerStatus
@@ -12,7 +12,7 @@ from trailboss.model.transactions import MoveTimer
 from trailboss.testing import ActorHandle, LocalChain
 
 FAR = 2_000_000
-A_STORM = 3_000
+A_STORM = 2_000
 A_TRANSACTION = 250
 ROOMY = {
     "globalbox__max_timers_per_owner": 10_000,
@@ -122,6 +122,21 @@ def test_storm_of_expired_timers_delays_no_live_one(kind: str, lag: int) -> None
         chain.advance_to(height + lag)
         assert fired_ids(chain) == [live]
         assert len(chain.timers()) == A_STORM - 10 * (1 + lag)
+
+
+@pytest.mark.spec("F-75", "G-22")
+def test_storm_of_unfunded_fires_delays_no_live_one() -> None:
+    """Thousands of fires of an owner that has spent its money stand before a live one that was set last."""
+    with open_box(**ROOMY) as chain:
+        actor, other = deploy_box(chain), deploy_box(chain, chain.accounts[1])
+        height = chain.height + 2 * A_STORM // A_TRANSACTION
+        brew(actor, A_STORM, "set_timeout", height, bid_fp=BID)
+        live = set_timeout(other, height)
+        rest = chain.balance(actor.address)
+        answers(perform(actor, step("transfer_balance", bytes(other.address), rest)))
+        chain.advance_to(height)
+        assert fired_ids(chain) == [live]
+        assert (len(chain.events("TimerCancelledInsufficientFunds")), chain.timers()) == (A_STORM, [])
 
 
 @pytest.mark.spec("G-02")

@@ -292,7 +292,7 @@ def cancel_timer(*positional: Any, **named: Any) -> bool | None:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What a fire of Globalbox is told of itself. Spec: CIP-5old §9.1.
+    """What a fire of Globalbox knows of itself. Spec: CIP-5old §9.1.
 
     Attributes:
         deliver_id: 32 bytes that no other delivery has: an actor that must not do a thing twice remembers them.
@@ -308,7 +308,7 @@ class Delivery:
 
 
 def current_delivery() -> Delivery | None:
-    """Return what the running fire is told of itself; None outside of Globalbox's fires.
+    """Return what the running fire knows of itself; None outside of Globalbox's fires.
 
     Spec: CIP-5old §9.1, CIP-5old §14
     Decision: D-83

@@ -1,4 +1,4 @@
-"""Timers of Globalbox that end by their expiry: in its order, within the clean-up budget, in nobody's way."""
+"""Timers of Globalbox that end by their expiry: in its order, within the clean-up budget, in the way of none."""
 
 from pathlib import Path
 

@@ -322,34 +322,34 @@ def test_an_old_entry_leaves_a_new_timer_of_the_same_name_alone() -> None:
 
 
 ACCOUNTANT = '''
-"""Does each delivery once, and writes down what it is told; asks another actor to do so as well."""
+"""Does each delivery once, and writes down what it knows of it; an actor that it calls reports its own context."""
 
 from trailboss.sdk import current_delivery
 
 
-def tell(payload):
-    pvm_host.emit_event("told", repr(sorted(pvm_host.context().items())).encode())
+def report(payload):
+    pvm_host.emit_event("context", repr(sorted(pvm_host.context().items())).encode())
 
 
 def handle_timer(payload):
     delivery, context = current_delivery(), pvm_host.context()
     trigger = context["trigger_ctx"]
     if delivery.deliver_id != context["deliver_id"] or pvm_host.get_state(delivery.deliver_id) is not None:
-        raise ValueError("told wrong, or told twice")
+        raise ValueError("a wrong delivery, or a second time")
     if (delivery.kind, delivery.due_height, delivery.matched_keys) != tuple(trigger.values()):
-        raise ValueError("the SDK tells something else")
+        raise ValueError("the SDK says something else")
     trigger["matched_keys"].append(b"of my own")
     if pvm_host.context()["trigger_ctx"] == trigger:
         raise ValueError("what one call returns, another one changes")
     pvm_host.set_state(delivery.deliver_id, repr(delivery).encode())
     if payload:
-        pvm_host.call_actor(payload, "tell", b"", 50_000)
+        pvm_host.call_actor(payload, "report", b"", 50_000)
 '''
 
 
 @pytest.mark.spec("G-13")
-def test_fire_is_told_its_delivery_and_what_set_it_off() -> None:
-    """Its id, the due height, the keys that hit it, in plain types; actors that it calls are told the same."""
+def test_fire_finds_its_delivery_and_what_set_it_off_in_its_context() -> None:
+    """Its id, the due height, the keys that hit it, in plain types; actors that it calls find the same."""
     with open_box() as chain:
         owner = deploy_box(chain)
         target = chain.deploy(ACCOUNTANT, sender=chain.accounts[1])
@@ -362,14 +362,14 @@ def test_fire_is_told_its_delivery_and_what_set_it_off() -> None:
                 owner.call("perform", script(step("set_state", name, b"1")), sender=chain.accounts[0])
         chain.mine(1)
         entries = [event.data for event in chain.events("timer.materialized")]
-        heard, reached = (Hash32(data["deliver_id"]) for data in entries)
+        hit, reached = (Hash32(data["deliver_id"]) for data in entries)
         noted = {Hash32(slot): octets.decode() for slot, octets in target.storage.items()}
         assert noted == {
-            heard: f"Delivery(deliver_id={bytes(heard)!r}, kind='STATE_WATCH', due_height=None, matched_keys={keys!r})",
+            hit: f"Delivery(deliver_id={bytes(hit)!r}, kind='STATE_WATCH', due_height=None, matched_keys={keys!r})",
             reached: f"Delivery(deliver_id={bytes(reached)!r}, kind='HEIGHT', due_height={due}, matched_keys=[])",
         }
-        (told,) = chain.events("told")
-        assert f"('deliver_id', {bytes(reached)!r})" in bytes(told.data).decode()
+        (reported,) = chain.events("context")
+        assert f"('deliver_id', {bytes(reached)!r})" in bytes(reported.data).decode()
 
 
 @pytest.mark.spec("G-13")

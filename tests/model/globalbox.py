@@ -126,7 +126,7 @@ class GlobalboxBlocks(CandidateBlocks):
             )
 
     def comes_due(self, timer: Timer) -> bool:
-        """Tell whether its expiry lets it see its height; a watch has none. Decision: D-84."""
+        """Return whether its expiry lets it see its height; a watch has none. Decision: D-84."""
         return timer.terms.kind == HEIGHT and timer.expires_at >= timer.height
 
     def _may_expire(self, timer: Timer) -> bool:

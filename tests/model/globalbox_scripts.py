@@ -71,7 +71,7 @@ def ended(timer: Timer, status: str, height: int) -> Ended:
 
 
 def lives_to_see(height: int, last: int) -> bool:
-    """Tell whether a timer that may live up to a last height can see another height. Decision: D-82."""
+    """Return whether a timer that may live up to a last height can see another height. Decision: D-82."""
     return height <= last
 
 
@@ -205,7 +205,7 @@ class GlobalboxInterpreter(OtherCalls):
         self.note(frame, meter, answer=not no_more)
 
     def _op_delivery(self, frame: Frame, meter: Meter) -> None:
-        """Tell what the fire that runs knows of itself. Spec: CIP-5old §9.1. Decision: D-83."""
+        """Emit what the fire that runs knows of itself. Spec: CIP-5old §9.1. Decision: D-83."""
         meter.use(self.costs["context_read"])
         self._op_emit(frame, meter, "delivery", delivered(frame.delivery).hex())
 

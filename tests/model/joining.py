@@ -45,7 +45,7 @@ class JoiningBlocks(FifoBlocks):
         return self.joined_timers()
 
     def comes_due(self, timer: Timer) -> bool:
-        """Tell whether a timer joins when its height has come."""
+        """Return whether a timer joins when its height has come."""
         return True
 
     def _joining_order(self, timer: Timer) -> Any:

@@ -127,8 +127,8 @@ BENT_RULES: dict[str, tuple[Any, str, Any]] = {
     ),
     "a watch joins when it ends": (GlobalboxBlocks, "comes_due", lambda _, timer: timer.expires_at + 1 >= timer.height),
     "every height is one": (globalbox_scripts, "lives_to_see", lambda *_: True),
-    "a fire is told nothing": (globalbox_scripts, "delivered", _of_nothing),
-    "a fire is told no keys": (globalbox_scripts, "delivered", _without_keys),
+    "a fire knows nothing of itself": (globalbox_scripts, "delivered", _of_nothing),
+    "a fire knows no keys": (globalbox_scripts, "delivered", _without_keys),
 }
 
 

@@ -239,7 +239,7 @@ class Mechanism(Follower, Protocol):
     def next_end(self) -> int | None:
         """Return the first block, at the earliest, that ends a timer which is not due, if only time passes.
 
-        None if there is no such timer, 0 if it cannot be told.
+        None if there is no such timer, 0 if it is not known.
         """
 
     def rewind(self) -> None:

@@ -145,7 +145,7 @@ def fire_receipt(entry: MailboxEntry, receipt: ReceiptRecord) -> EventRecord:
 
 
 def delivery_facts(entry: MailboxEntry) -> dict[str, object]:
-    """Return what a fire is told of its delivery, in plain types that the guest may keep.
+    """Return what a fire finds of its delivery in ``context()``: plain values, new ones for each call.
 
     Spec: CIP-5old §9.1, CIP-5old §14
     Decision: D-83

@@ -54,7 +54,7 @@ class GlobalboxIndex:
     # What it hears
 
     def schedule(self, timer: Timer) -> None:
-        """Hear of a new timer. Complexity: O(log n), and O(1) a watch key, amortized."""
+        """Note a new timer. Complexity: O(log n), and O(1) a watch key, amortized."""
         if not timer.waits_to_expire:
             return
         entry = self._entries[timer.timer_id] = make_entry(timer)
@@ -158,7 +158,7 @@ class GlobalboxIndex:
                 yield at, timer_id
 
     def first_expiry(self) -> int | None:
-        """Return the lowest expiry of those of whom `overdue` would tell; None if there are none. Complexity: O(1)."""
+        """Return the lowest expiry of those that `overdue` yields in time; None if there are none. Complexity: O(1)."""
         return next(iter(self._expiries), None)
 
     def ready(self) -> list[tuple[int, bytes]]:

@@ -67,7 +67,7 @@ class Globalbox:
         return GlobalboxSelection(index, context, market, self.policy, self._shards)
 
     def schedule(self, timer: Timer) -> None:
-        """Hear that a timer has been set. Complexity: O(log n), and O(1) a watch key."""
+        """Note a new timer. Complexity: O(log n), and O(1) a watch key."""
         if self._index is not None:
             self._index.schedule(timer)
 

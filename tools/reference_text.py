@@ -311,7 +311,11 @@ class CallEntry(NamedTuple):
 
 _OPTIONAL: Final = "arguments that are None or left out take the default"
 CALLS: Final[Mapping[str, CallEntry]] = {
-    "context": CallEntry(("context_read",), "a dict of the facts of this execution: `sender`, `actor_addr`, .."),
+    "context": CallEntry(
+        ("context_read",),
+        "a dict of the facts of this execution: `sender`, `actor_addr`, ..; in a fire of Globalbox also `deliver_id` "
+        "and `trigger_ctx`: [D-83](../decisions/0083-delivery-facts.md)",
+    ),
     "current_block": CallEntry(("context_read",), "the height of the running block"),
     "block_height": CallEntry(("context_read",), "the same"),
     "runtime_config": CallEntry(("context_read",), "how the SDK compiles continuations: always `fsm`"),

@@ -290,6 +290,35 @@ def cancel_timer(*positional: Any, **named: Any) -> bool | None:
     return is_cancelled
 
 
+@dataclass(frozen=True)
+class Delivery:
+    """What a fire of Globalbox knows of itself. Spec: CIP-5old §9.1.
+
+    Attributes:
+        deliver_id: 32 bytes that no other delivery has: an actor that must not do a thing twice remembers them.
+        kind: ``HEIGHT`` or ``STATE_WATCH``.
+        due_height: At which it was due; None for a state watch.
+        matched_keys: Watched keys that were modified, ascending, at most 16; empty for a height.
+    """
+
+    deliver_id: bytes
+    kind: str
+    due_height: int | None
+    matched_keys: list[bytes]
+
+
+def current_delivery() -> Delivery | None:
+    """Return what the running fire knows of itself; None outside of Globalbox's fires.
+
+    Spec: CIP-5old §9.1, CIP-5old §14
+    Decision: D-83
+    """
+    import pvm_host
+
+    facts = pvm_host.context()
+    return Delivery(facts["deliver_id"], **facts["trigger_ctx"]) if "deliver_id" in facts else None
+
+
 def watch_key(actor: bytes, slot_prefix: bytes = b"") -> bytes:
     """Return the key that watches the slots of an actor whose names begin so; all of them if nothing is given.
 

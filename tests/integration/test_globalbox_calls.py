@@ -57,8 +57,10 @@ KEY = b"k" * 20
         ("set_timeout", 1_700_000_000_000, {}, "UNSUPPORTED_TIMER_TYPE", "due_height is 1700000000000, which reads"),
         ("set_timeout", 2, {"expiry_height": 10**12}, "UNSUPPORTED_TIMER_TYPE", "expiry_height is 1000000000000"),
         ("set_timeout", 2, {"payload": b"x" * 101}, "INVALID_PARAM", "payload has 101 bytes and the limit is 100"),
-        ("set_timeout", 10**12 - 1, {"gas_limit": -5}, "INVALID_PARAM", "gas_limit is -5, outside 10000..=550000"),
-        ("set_timeout", -9, {}, "INVALID_PARAM", "outside {next}..=999999999999"),
+        ("set_timeout", 2, {"gas_limit": -5}, "INVALID_PARAM", "gas_limit is -5, outside 10000..=550000"),
+        ("set_timeout", -9, {}, "INVALID_PARAM", "outside {next}..="),
+        ("set_timeout", 1_763_855_000, {}, "UNSUPPORTED_TIMER_TYPE", "heights count blocks, not seconds"),
+        ("set_timeout", 10**12 - 1, {}, "UNSUPPORTED_TIMER_TYPE", "due_height is 999999999999, 999999999"),
         ("set_timeout", 2, {"bid_fp": -1}, "INVALID_PARAM", "the whole part of bid_fp is -1, outside 1..=3"),
         ("set_state_watch", [b""], {}, "INVALID_PARAM", "the size in bytes of watch_keys[0] is 0, outside 20..=84"),
         ("set_timeout", 2, {"gas_limit": 9_999}, "INVALID_PARAM", "gas_limit is 9999, outside 10000..=550000"),
@@ -95,6 +97,20 @@ def test_set_is_refused_by_name_when_a_rule_is_broken(
         assert_refused_call(receipt, CODES[name], name, words.format(now=now, next=now + 1))
         assert chain.timers() == []
         assert count_of(chain, actor) == 0
+
+
+@pytest.mark.spec("G-04")
+def test_due_height_is_refused_when_no_timer_lives_to_see_it() -> None:
+    """The farthest one is as many blocks ahead as the greatest TTL, whatever expiry is given."""
+    with open_box(timers__max_ttl_blocks=10) as chain:
+        actor = deploy_box(chain)
+        for keywords in ({}, {"expiry_height": chain.height + 5}):
+            now = chain.height + 1
+            setting = step("set_timeout", bytes(actor.address), now + 11, b"", GAS, **keywords)
+            words = f"{now + 11}, 11 blocks ahead, and a timer set in block {now} ends after height {now + 10}"
+            name = "ERR_UNSUPPORTED_TIMER_TYPE"
+            assert_refused_call(perform(actor, setting), CODES[name], name, words)
+        assert chain.chain.timer(set_timeout(actor, chain.height + 11)).height == chain.height + 10
 
 
 @pytest.mark.spec("G-04")

@@ -36,6 +36,7 @@ from trailboss.crypto.digest import domain_digest
 from trailboss.model.globalbox import CarriedHit, TimerStatus
 from trailboss.model.terms import Trigger
 from trailboss.model.timers import RECORD_VERSION
+from trailboss.primitives.octets import Hash32
 
 ONE_RUN_A_BLOCK = {"timers__max_cycles_per_fire": GAS, "timers__lane_cycles_per_block": GAS}
 LISTENER = '''
@@ -318,3 +319,71 @@ def test_an_old_entry_leaves_a_new_timer_of_the_same_name_alone() -> None:
         chain.mine(3)
         assert actor.storage[b"payload"] == b"old"
         assert (terms(chain, old).fire_seq, terms(chain, old).in_mailbox, mailbox(chain)) == (0, 0, [])
+
+
+ACCOUNTANT = '''
+"""Does each delivery once, and writes down what it knows of it; an actor that it calls reports its own context."""
+
+from trailboss.sdk import current_delivery
+
+
+def report(payload):
+    pvm_host.emit_event("context", repr(sorted(pvm_host.context().items())).encode())
+
+
+def handle_timer(payload):
+    delivery, context = current_delivery(), pvm_host.context()
+    trigger = context["trigger_ctx"]
+    if delivery.deliver_id != context["deliver_id"] or pvm_host.get_state(delivery.deliver_id) is not None:
+        raise ValueError("a wrong delivery, or a second time")
+    if (delivery.kind, delivery.due_height, delivery.matched_keys) != tuple(trigger.values()):
+        raise ValueError("the SDK says something else")
+    trigger["matched_keys"].append(b"of my own")
+    if pvm_host.context()["trigger_ctx"] == trigger:
+        raise ValueError("what one call returns, another one changes")
+    pvm_host.set_state(delivery.deliver_id, repr(delivery).encode())
+    if payload:
+        pvm_host.call_actor(payload, "report", b"", 50_000)
+'''
+
+
+@pytest.mark.spec("G-13")
+def test_fire_finds_its_delivery_and_what_set_it_off_in_its_context() -> None:
+    """Its id, the due height, the keys that hit it, in plain types; actors that it calls find the same."""
+    with open_box() as chain:
+        owner = deploy_box(chain)
+        target = chain.deploy(ACCOUNTANT, sender=chain.accounts[1])
+        due = chain.height + 4
+        set_timeout(owner, due, bytes(target.address), target=target.address)
+        keys = [key(owner, name) for name in (b"price:a", b"price:b")]
+        watch(owner, key(owner, b"price:"), target=target.address)
+        with chain.one_block():
+            for name in (b"price:a", b"price:b"):
+                owner.call("perform", script(step("set_state", name, b"1")), sender=chain.accounts[0])
+        chain.mine(1)
+        entries = [event.data for event in chain.events("timer.materialized")]
+        hit, reached = (Hash32(data["deliver_id"]) for data in entries)
+        noted = {Hash32(slot): octets.decode() for slot, octets in target.storage.items()}
+        assert noted == {
+            hit: f"Delivery(deliver_id={bytes(hit)!r}, kind='STATE_WATCH', due_height=None, matched_keys={keys!r})",
+            reached: f"Delivery(deliver_id={bytes(reached)!r}, kind='HEIGHT', due_height={due}, matched_keys=[])",
+        }
+        (reported,) = chain.events("context")
+        assert f"('deliver_id', {bytes(reached)!r})" in bytes(reported.data).decode()
+
+
+@pytest.mark.spec("G-13")
+def test_context_has_no_delivery_outside_of_fires() -> None:
+    """A transaction finds what it always found, and the SDK says that there is none."""
+    source = (
+        ACCOUNTANT
+        + """
+
+def ask(payload):
+    context = pvm_host.context()
+    return repr(["deliver_id" in context, "trigger_ctx" in context, current_delivery()]).encode()
+"""
+    )
+    with open_box() as chain:
+        actor = chain.deploy(source, sender=chain.accounts[0])
+        assert actor.call("ask", b"", sender=chain.accounts[0]).return_value == b"[False, False, None]"

@@ -96,6 +96,7 @@ class GlobalboxBlocks(CandidateBlocks):
         self.slots_meanwhile = dict(self.world.slots)
         self.join()
         self.remove_expired([timer for timer in self.world.timers if self._may_expire(timer)])
+        self.remove_barred()
         hits = self._modified()
         self.carried = {}
         self._enqueue([*self._due(), *self._hit(hits)])
@@ -121,16 +122,20 @@ class GlobalboxBlocks(CandidateBlocks):
             self.occurred += ["expired timer not removed"] * expired
             self.occurred += ["fire waits in the queue"] * (timer.terms.fire is not None)
             self.occurred += ["several entries of a watch"] * (timer.terms.in_mailbox > 1)
-            self.occurred += ["due timer not joined"] * (
-                timer.height <= self.height and timer.timer_id not in self.joined
-            )
+            self.occurred += ["due timer not joined"] * (self.is_due(timer) and timer.timer_id not in self.joined)
 
     def _may_expire(self, timer: Timer) -> bool:
-        return not is_delivered(timer) and (timer.timer_id in self.joined or timer.terms.fire is not None)
+        return not is_delivered(timer)
 
     def expire(self, timer: Timer) -> None:
         """Remove a timer whose last height has passed, and remember it."""
         super().expire(timer)
+        self.occurred += ["expired before its height"] * (timer.height > self.height)
+        self.world.ended.append(ended(timer, COMPLETED, self.height))
+
+    def unfund(self, timer: Timer, required: int) -> None:
+        """Remove a timer that its owner cannot pay for, and remember it."""
+        super().unfund(timer, required)
         self.world.ended.append(ended(timer, COMPLETED, self.height))
 
     def _collect(self) -> None:
@@ -212,7 +217,6 @@ class GlobalboxBlocks(CandidateBlocks):
                 self._deliver(timer)
             elif self.can_remove():
                 self.unfund(timer, self._cost(timer))
-                self.world.ended.append(ended(timer, COMPLETED, self.height))
             else:
                 passed_over += 1
                 self.occurred.append("passed over for want of funds")
@@ -300,7 +304,10 @@ class GlobalboxBlocks(CandidateBlocks):
             fewer = live.terms._replace(in_mailbox=live.terms.in_mailbox - 1)
             self.world.replace_timer(live, live._replace(terms=fewer))
         meter = Meter(timer.gas_limit, entry.cells_limit)
-        frame = Frame(timer.terms.target, timer.handler, timer.payload, timer.actor, timer.actor)
+        due_height, keys = (timer.height if is_last else None), list(entry.matched_keys)
+        trigger = {"kind": timer.terms.kind, "due_height": due_height, "matched_keys": keys}
+        facts = {"deliver_id": entry.deliver_id, "trigger_ctx": trigger}
+        frame = Frame(timer.terms.target, timer.handler, timer.payload, timer.actor, timer.actor, delivery=facts)
         receipt = self.settle(
             "timer",
             lambda: self.interpreter.run(frame, meter),

@@ -16,6 +16,8 @@ from tests.model.histories import Call, Dice, History
 ONE = 2**96
 """A bid of one base unit per cycle."""
 BIDS = (0, ONE, 0, 3 * ONE, ONE // 2, 5 * ONE + 1, 2 * ONE, 7_000 * ONE)
+FAR = (0, -1, 10**12, 2**64 - 2, 40, 12, 13, 1_763_855_000)
+"""Delays at the bounds and beyond, a time in seconds among them."""
 FIRE_CYCLES = 25_000
 FIRE_CELLS = 1_000 * 10_000
 HANDLERS = ("tick", "spend", "purge", "tick", "crowd", "watch", "spend")
@@ -103,6 +105,8 @@ def _source(dice: Dice, fire: int) -> dict[str, list[Any]]:
     for name in ("tick", "spend", "handle_timer", "handle_message"):
         if dice.often(50):
             handlers[name].insert(0, _write(dice))
+        if dice.often(40):
+            handlers[name].append(["delivery"])
         if dice.often(25):
             handlers[name].append(["try", [dice.pick((_watch(dice), _aim(dice), _update(dice), _drop(dice)))]])
     handlers["change"] = [["try", [_update(dice)]] for _ in range(dice.integer(1, 3))]
@@ -131,13 +135,15 @@ def _more(dice: Dice, delay: int) -> list[Any]:
     bid = dice.pick(BIDS) if dice.often(95) else dice.pick((2**128 - 1, 5 * ONE, 2**127))
     life = None
     if dice.often(45):
-        life = dice.pick((delay, delay + 1, delay + 3, 12, 2, 4)) if dice.often(92) else dice.pick((0, 13, -1, 10**12))
+        # One that is shorter than the delay ends before its height.
+        lives = (delay, delay + 1, delay + 3, 12, 2, 4, max(1, delay - 1))
+        life = dice.pick(lives) if dice.often(92) else dice.pick((0, 13, -1, 10**12))
     nonce = "" if dice.often(80) else dice.pick(("01", "02", "0102"))
     return [_envelope(dice), gas_limit, bid, life, nonce]
 
 
 def _aim(dice: Dice) -> list[Any]:
-    delay = dice.pick((2, 2, 3, 1, 3, 2, 5, 8)) if dice.often(95) else dice.pick((0, -1, 10**12, 2**64 - 2, 40))
+    delay = dice.pick((2, 2, 3, 1, 3, 2, 5, 8)) if dice.often(94) else dice.pick(FAR)
     return ["aim", _target(dice), delay, *_more(dice, max(1, delay % 50))]
 
 

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from tests.model.envelopes import routed
-from tests.model.language import Frame, enveloped
+from tests.model.language import Frame, delivered, enveloped
 from tests.model.other_calls import OtherCalls
 from tests.model.timer_scripts import check_writable
 from tests.model.world import Meter, Refused, Timer, keccak256
@@ -12,9 +12,8 @@ HEIGHT, WATCH = "HEIGHT", "STATE_WATCH"
 ACTIVE, COMPLETED, CANCELLED = "ACTIVE", "COMPLETED", "CANCELLED"
 FRACTION = 96
 BID_LIMIT = 2**128
-HEIGHT_MAX = 10**12 - 1
 ADDRESS_WIDTH = 20
-INVALID, NO_TARGET, NO_TIMER, QUOTA = 1511, 1512, 1513, 1514
+INVALID, NO_TARGET, NO_TIMER, QUOTA, NO_HEIGHT = 1511, 1512, 1513, 1514, 1515
 
 
 class QueuedFire(NamedTuple):
@@ -71,6 +70,11 @@ def ended(timer: Timer, status: str, height: int) -> Ended:
     return Ended(timer.timer_id, timer.actor, terms.target, terms.kind, *facts)
 
 
+def lives_to_see(height: int, last: int) -> bool:
+    """Return whether a timer that may live up to a last height can see another height. Decision: D-82."""
+    return height <= last
+
+
 class GlobalboxInterpreter(OtherCalls):
     """Sets, updates and cancels timers of Globalbox."""
 
@@ -100,13 +104,15 @@ class GlobalboxInterpreter(OtherCalls):
         gas_limit = self.timers["max_cycles_per_fire"] if gas_limit is None else gas_limit
         last = self.height + self.timers["max_ttl_blocks"]
         expires_at = last if life is None else self.height + life
-        self._check_parameters(payload, gas_limit, bid)
+        if due is not None and not lives_to_see(due, last):
+            raise Refused(NO_HEIGHT)
         if (
-            (due is not None and not self.height < due <= HEIGHT_MAX)
+            (due is not None and due <= self.height)
             or not self.height < expires_at <= last
             or (keys is not None and not self._are_keys(keys))
         ):
             raise Refused(INVALID)
+        self._check_parameters(payload, gas_limit, bid)
         self._check_quotas(frame.actor, target)
         keys = sorted(keys or [])
         indexed = self.costs["timer_index_cells"] * (1 + len(keys))
@@ -197,6 +203,11 @@ class GlobalboxInterpreter(OtherCalls):
             facts = {"payload_size": len(changed.payload), "gas_limit": changed.gas_limit}
             self._tell("timer.updated", changed, **facts, bid=changed.terms.bid.to_bytes(16, "big"))
         self.note(frame, meter, answer=not no_more)
+
+    def _op_delivery(self, frame: Frame, meter: Meter) -> None:
+        """Emit what the fire that runs knows of itself. Spec: CIP-5old §9.1. Decision: D-83."""
+        meter.use(self.costs["context_read"])
+        self._op_emit(frame, meter, "delivery", delivered(frame.delivery).hex())
 
     def _op_drop(self, frame: Frame, meter: Meter, who: str, which: int | str) -> None:
         """Cancel a timer of a target. Spec: CIP-5old §6.1, §6.2."""

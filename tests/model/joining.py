@@ -43,8 +43,11 @@ class JoiningBlocks(FifoBlocks):
 
     def due_timers(self) -> list[Timer]:
         """Return the timers that are due and have not expired, in due order."""
-        alive = [timer for timer in self.world.timers if timer.height <= self.height <= timer.expires_at]
-        return sorted(alive, key=due_order)
+        return sorted((timer for timer in self.world.timers if self.is_due(timer)), key=due_order)
+
+    def is_due(self, timer: Timer) -> bool:
+        """Return whether a timer's height has come, and its last height has not passed."""
+        return timer.height <= self.height <= timer.expires_at
 
     def join(self) -> list[Timer]:
         """Let due timers join, and return all that have, in due order. Decision: D-51, D-79."""

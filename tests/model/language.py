@@ -17,6 +17,7 @@ A source is JSON: ``{handler name: [operation, ...]}``. An operation is a list w
 ["watch", target, keys, envelope, gas limit or null, bid, TTL or null, nonce]   at a change; a key is [who, slot, width]
 ["update", target, which, {"envelope":, "gas":, "bid":}]                        each of the three may be left out
 ["drop", target, which]             these two emit what they answer
+["delivery"]: emits what the host says about the delivery that runs
 ```
 
 Values are hexadecimal. An envelope is ``["raw", value]``, ``["cbor", handler, value]`` or ``["json", handler, value]``.
@@ -44,6 +45,7 @@ ID_WIDTH = 32
 LOOP_CYCLES = 1_000
 NO_TIMER = bytes(ID_WIDTH)
 MIX_WIDTH = 2
+DELIVERY = ("deliver_id", "trigger_ctx")
 
 
 class Failed(Exception):
@@ -68,6 +70,7 @@ class Frame(NamedTuple):
     signer: bytes
     depth: int = 0
     read_only: bool = False
+    delivery: Mapping[str, Any] | None = None
 
 
 class Ending(NamedTuple):
@@ -125,6 +128,11 @@ def answered(prices: Mapping[str, Any], payload: bytes, sender: bytes) -> bytes:
         raise Failed
     facts["mix"] = int.from_bytes(keccak256(payload + sender)[:MIX_WIDTH], "big")
     return cbor2.dumps({name: priced(price, facts) for name, price in prices.items()}, canonical=True)
+
+
+def delivered(context: Mapping[str, Any] | None) -> bytes:
+    """Return what a context says about a delivery in canonical CBOR: an empty map if it says nothing."""
+    return told({} if context is None else {name: context[name] for name in DELIVERY if name in context})
 
 
 def told(facts: Mapping[str, Any]) -> bytes:

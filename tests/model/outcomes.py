@@ -3,6 +3,8 @@
 from collections import Counter
 from itertools import pairwise
 
+import cbor2
+
 from tests.model.blocks import Report
 from tests.model.lane import WHOLE, Model
 from tests.model.world import Event, Terms
@@ -68,6 +70,8 @@ class Outcomes:
                 self.seen[f"fire of {event.fields['kind']} {event.fields['status']}"] += 1
             case "note" if event.fields in (b"\x00", b"\x01"):
                 self.seen[f"answer {bool(event.fields[0])}"] += 1
+            case "delivery":
+                self.seen[f"delivery of {cbor2.loads(event.fields).get('trigger_ctx', {}).get('kind', 'nothing')}"] += 1
             case "gba.fallback":
                 self.seen[f"gba.fallback {event.fields['reason']}"] += 1
 

@@ -23,7 +23,7 @@ from trailboss.model.events import EventRecord
 from trailboss.model.timers import ASK_AGENT, NO_FEES
 from trailboss.state.keys import config_key, ended_key, fire_key
 
-OWN_EVENTS = ("note",)
+OWN_EVENTS = ("note", "delivery")
 RANKED = ("lane", "auction")
 """Mechanisms whose decisions have ranks that the models know."""
 NUMBER_WIDTH = 8

@@ -16,6 +16,7 @@ from tests.model.language import (
     Returned,
     answered,
     asks_facts,
+    delivered,
     enveloped,
     id_at,
     priced,
@@ -267,6 +268,10 @@ class _Run:
         timer_id = self._which(which)
         self._meter.charge_cycles(self._costs.timer_cancel)
         self._note(self._host.cancel_globalbox_timer(self._who(who), timer_id))
+
+    def _op_delivery(self) -> None:
+        self._meter.charge_cycles(self._costs.context_read)
+        self._op_emit("delivery", delivered(self._host.context()).hex())
 
     def _note(self, answer: bool) -> None:
         self._op_emit("note", bytes([answer]).hex())

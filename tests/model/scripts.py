@@ -116,7 +116,9 @@ class Interpreter(TimerScripts):
         inner = Meter(min(cycles, left[0]), left[1])
         target = self._who(frame, who)
         sender = frame.sender if target == frame.actor else frame.actor
-        callee = Frame(target, handler, bytes.fromhex(value), sender, frame.signer, frame.depth + 1, frame.read_only)
+        callee = frame._replace(
+            actor=target, handler=handler, payload=bytes.fromhex(value), sender=sender, depth=frame.depth + 1
+        )
         ending = self.run(callee, inner)
         meter.use(*inner.used())
         if ending.code is not None:

@@ -8,16 +8,18 @@ from collections import Counter
 from random import Random
 from typing import Any
 
+import cbor2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.model import globalbox
+from tests.model import globalbox, globalbox_scripts
 from tests.model.globalbox import GlobalboxBlocks
 from tests.model.globalbox_histories import globalbox_histories, globalbox_history
 from tests.model.globalbox_scripts import GlobalboxInterpreter
 from tests.model.histories import History, seeded
 from tests.model.hunt import differs, played, wandered
+from tests.model.language import delivered
 from tests.model.session import Session
 
 SHARE = settings.default.max_examples * 2 // 10
@@ -33,7 +35,8 @@ OUTCOMES = """
     fire longer than the lane, expired timer not removed, due timer not joined, ended timer collected, set again
     parameter.set, note, message ok, transaction reverted 1209, transaction reverted 1212
     transaction reverted 1511, timer reverted 1512
-    transaction reverted 1513, timer reverted 1514, transaction reverted 1601
+    transaction reverted 1513, timer reverted 1514, transaction reverted 1601, timer reverted 1515
+    expired before its height, delivery of HEIGHT, delivery of STATE_WATCH, delivery of nothing
 """
 RARE = {"fire delivered as it was queued", "transaction reverted 1209", "timer reverted 1512"}
 """These want two random things of one timer or actor at once."""
@@ -100,6 +103,15 @@ def _hears_at_once(model: GlobalboxBlocks, timer: Any, hit: Any) -> bool:
     return timer.sequence >= hit.next_sequence and any(hit.key.startswith(prefix) for prefix in timer.terms.watch_keys)
 
 
+def _of_nothing(_: object) -> bytes:
+    return cbor2.dumps({})
+
+
+def _without_keys(facts: dict[str, Any] | None) -> bytes:
+    trigger = {} if facts is None else {"trigger_ctx": facts["trigger_ctx"] | {"matched_keys": []}}
+    return delivered(None if facts is None else facts | trigger)
+
+
 BENT_RULES: dict[str, tuple[Any, str, Any]] = {
     "a changed W_age is applied to all heights": (GlobalboxBlocks, "_standing", _bare_key),
     "bids have no buckets": (GlobalboxBlocks, "_bucket", lambda *_: 0),
@@ -108,6 +120,10 @@ BENT_RULES: dict[str, tuple[Any, str, Any]] = {
     "what is in the mailbox expires": (GlobalboxBlocks, "_may_expire", lambda *_: True),
     "sixteen ended timers at most are collected": (globalbox, "COLLECTED_LEAST", 1),
     "a name is never taken": (GlobalboxInterpreter, "_is_known", lambda *_: False),
+    "what has expired joins": (GlobalboxBlocks, "is_due", lambda model, timer: timer.height <= model.height),
+    "every height is one": (globalbox_scripts, "lives_to_see", lambda *_: True),
+    "a fire knows nothing of itself": (globalbox_scripts, "delivered", _of_nothing),
+    "a fire knows no keys": (globalbox_scripts, "delivered", _without_keys),
 }
 
 

@@ -13,8 +13,9 @@ from trailboss.timer_queue.queue import TimerQueue
 def idle_until(chain: StateReader, queue: TimerQueue, mechanism: Mechanism, limit: int) -> int:
     """Return the last height, up to a limit, until which nothing can happen without transactions.
 
-    Nothing happens while no timer is due that could run, no message waits, the basefees rest, the lane is not activated
-    and no block leaves its fairness window, and while Globalbox has nothing queued, carried, to collect or to change.
+    Nothing happens while no timer is due that could run and none ends, no message waits, the basefees rest, the lane is
+    not activated and no block leaves its fairness window, and while Globalbox has nothing queued, carried, to collect
+    or to change.
 
     Args:
         chain: Its state and rules.
@@ -37,9 +38,7 @@ def idle_until(chain: StateReader, queue: TimerQueue, mechanism: Mechanism, limi
         if expires_after is None or not mechanism.only_wait(queue.due_count):
             return height
         happens.append(expires_after + 1)
-    due = queue.next_height_to_come()
-    if due is not None:
-        happens.append(due)
+    happens += [each for each in (queue.next_height_to_come(), mechanism.next_end()) if each is not None]
     if rules.lane is not None:
         leaves = first_to_leave(chain.store.read, rules.params.lane.fairness_window_blocks)
         if leaves is not None:

@@ -228,6 +228,7 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
         prices=reservation.prices,
         timer_id=timer.timer_id,
         actor=timer.target,
+        entry=decision.entry,
     )
     if decision.fee_source is FeeSource.FALLBACK and timer.fees == ASK_AGENT:
         tell_fallback(session, timer, BUDGET_SPENT)

@@ -8,6 +8,7 @@ from trailboss.crypto.digest import domain_digest
 from trailboss.execution import timers
 from trailboss.execution.auction.timers import set_timeout
 from trailboss.execution.globalbox import timers as globalbox_timers
+from trailboss.execution.globalbox.fires import delivery_facts
 from trailboss.execution.mailbox import send_message
 from trailboss.execution.session import Scope
 from trailboss.execution.timer_checks import check_agent, gas_limit_bounds
@@ -44,8 +45,8 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
     call: CallActor
 
     def context(self) -> Mapping[str, object]:
-        """Return the facts of this execution. Source: cowboy-facts §2.1."""
-        session = self.scope.session
+        """Return the facts of this execution. Source: cowboy-facts §2.1. Spec: CIP-5old §9.1. Decision: D-83."""
+        session, entry = self.scope.session, self.scope.envelope.entry
         block = session.context
         return {
             "chain_id": block.chain_id,
@@ -57,6 +58,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
             "block_height": block.height,
             "timestamp_ms": block.timestamp_ms,
             "hire_id": None,
+            **({} if entry is None else delivery_facts(entry)),
         }
 
     def owner(self) -> bytes:

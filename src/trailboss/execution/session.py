@@ -15,7 +15,7 @@ from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals, de
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.effects import Effect
 from trailboss.model.events import EventRecord
-from trailboss.model.globalbox import CarriedHit
+from trailboss.model.globalbox import CarriedHit, MailboxEntry
 from trailboss.model.timers import Timer, TimerEnd
 from trailboss.primitives.units import Amount, Cells, Cycles, Height
 from trailboss.state.overlay import Overlay
@@ -210,6 +210,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         prices: What a unit costs.
         timer_id: The timer that fires, or empty.
         actor: The actor that is called, or empty.
+        entry: The entry of Globalbox's mailbox that fires, or None.
     """
 
     origin: Origin
@@ -224,6 +225,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     prices: Prices
     timer_id: bytes = b""
     actor: bytes = b""
+    entry: MailboxEntry | None = None
 
 
 class Scope(msgspec.Struct):

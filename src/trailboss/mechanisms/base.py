@@ -245,6 +245,12 @@ class Mechanism(Follower, Protocol):
     def only_wait(self, due: int) -> bool:
         """Return whether so many due timers are all there are, and none of them runs before one expires."""
 
+    def next_end(self) -> int | None:
+        """Return the first block, at the earliest, that ends a timer which is not due, if only time passes.
+
+        None if there is no such timer, 0 if it is not known.
+        """
+
     def rewind(self) -> None:
         """Forget what is remembered: the chain has gone back."""
 
@@ -279,6 +285,9 @@ class Memoryless:
         """Nothing is remembered, so any of them may run."""
         del due
         return False
+
+    def next_end(self) -> None:
+        """Only due timers end."""
 
     def rewind(self) -> None:
         """Nothing to forget."""

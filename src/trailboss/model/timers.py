@@ -67,6 +67,14 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
         """The actor whose handler it calls, 20 bytes: its owner, unless Globalbox has it call another."""
         return self.terms.target if isinstance(self.terms, GlobalboxTerms) else self.actor
 
+    @property
+    def waits_to_expire(self) -> bool:
+        """Whether its height never comes, so that the calendar has only its end: under Globalbox nothing is extended.
+
+        So it is with every state watch, and with a height timer whose expiry lies before its height. Decision: D-84.
+        """
+        return isinstance(self.terms, GlobalboxTerms) and self.expires_at < self.height
+
     def frozen_fees(self) -> tuple[int, int] | None:
         """Return max_fee_per_cycle and max_priority_fee_per_cycle; None if they are settled at the fire only."""
         if len(self.fees) != FEES_WIDTH:

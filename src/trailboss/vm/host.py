@@ -26,7 +26,8 @@ class Host(Protocol):
         """Return the facts of this execution, by the public names.
 
         Source: cowboy-facts §2.1 (chain_id, chain_instance_id, pvm_version, sender, actor_addr, tx_hash,
-        block_height, timestamp_ms, hire_id).
+        block_height, timestamp_ms, hire_id). A fire of Globalbox has ``deliver_id`` and ``trigger_ctx`` too.
+        Decision: D-83.
         """
 
     def owner(self) -> bytes:

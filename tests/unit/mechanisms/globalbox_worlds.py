@@ -138,6 +138,7 @@ class World:
         order = sorted(self.timers.values(), key=lambda timer: (timer.height, timer.sequence))
         waiting = [timer for timer in order if timer.timer_id in self.joined]
         due = [timer for timer in order if timer.height <= self.height and timer.timer_id not in self.joined]
+        due = [timer for timer in due if timer.expires_at >= timer.height]
         due.sort(key=lambda timer: timer.height != self.height)
         joining = due[: self.terms.joined_max]
         self.joined |= {timer.timer_id for timer in joining}
@@ -330,7 +331,8 @@ class Told:
         over = [timer for timer in world.timers.values() if timer.expires_at < world.height]
         over = [
             timer for timer in over
-            if (timer.timer_id in world.joined or terms_of(timer).fire) and not self.is_delivered(timer)
+            if (timer.expires_at < timer.height or timer.timer_id in world.joined or terms_of(timer).fire)
+            and not self.is_delivered(timer)
         ]  # fmt: skip
         for timer in sorted(over, key=lambda timer: (timer.expires_at, timer.height, timer.sequence)):
             if self.can_remove():

@@ -468,8 +468,25 @@ def test_nothing_is_remembered_before_the_first_block_and_after_going_back() -> 
         mechanism.replace(watch_timer(0, KEY))
         mechanism.leave(watch_timer(0, KEY).timer_id)
         mechanism.recount(OWNER, 1)
-        assert mechanism.waits_until(3) is None
+        assert not mechanism.only_wait(3)
+        assert mechanism.next_end() == 0
         assert not mechanism.is_watched(KEY)
         mechanism.begin(lambda: iter([watch_timer(0, KEY)]))
         assert mechanism.is_watched(KEY)
         mechanism.rewind()
+
+
+@pytest.mark.spec("G-22")
+def test_next_end_follows_what_waits_to_expire() -> None:
+    """Watches and height timers that end before their height count, and those whose height comes do not."""
+    mechanism = build_globalbox(load_params())
+    early, late = height_timer(0, height=90, expires_at=30), watch_timer(1, KEY, expires_at=40)
+    mechanism.begin(lambda: iter([late, height_timer(2, height=20, expires_at=25)]))
+    assert mechanism.next_end() == 41
+    mechanism.schedule(early)
+    mechanism.schedule(height_timer(3, height=20, expires_at=20))
+    assert mechanism.next_end() == 31
+    mechanism.replace(msgspec.structs.replace(early, height=30))
+    assert mechanism.next_end() == 41
+    mechanism.leave(late.timer_id)
+    assert mechanism.next_end() is None

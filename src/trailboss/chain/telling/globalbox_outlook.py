@@ -69,7 +69,8 @@ def _to_come(chain: ChainReader, rules: Rules, timer: Timer, terms: GlobalboxTer
         keys = ", ".join(map(key_words, terms.watch_keys))
         return f"fires when {keys} changes, up to height {timer.expires_at}"
     if timer.expires_at < timer.height:
-        return f"expires unfired: it may fire up to height {timer.expires_at}, and is due at {timer.height}"
+        end = timer.expires_at + 1
+        return f"expires unfired at height {end}: it may fire up to {timer.expires_at}, and is due at {timer.height}"
     if timer.height > chain.height:
         return f"enters Globalbox at height {timer.height}"
     return "is due and enters Globalbox in a later block: one block takes only so many"

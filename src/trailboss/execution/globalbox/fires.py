@@ -144,6 +144,20 @@ def fire_receipt(entry: MailboxEntry, receipt: ReceiptRecord) -> EventRecord:
     return EventRecord(TIMER_FIRE_RECEIPT, timer.actor, encode_canonical(facts), timer.timer_id)
 
 
+def delivery_facts(entry: MailboxEntry) -> dict[str, object]:
+    """Return what a fire finds of its delivery in ``context()``: plain values, new ones for each call.
+
+    Spec: CIP-5old §9.1, CIP-5old §14
+    Decision: D-83
+    """
+    trigger = {
+        "kind": (Trigger.HEIGHT if entry.is_last else Trigger.STATE_WATCH).value,
+        "due_height": entry.hit_height if entry.is_last else None,
+        "matched_keys": list(entry.matched_keys),
+    }
+    return {"deliver_id": entry.deliver_id, "trigger_ctx": trigger}
+
+
 def deliver_id(height: int, parent_state_root: bytes, timer_id: bytes, fire_seq: int) -> bytes:
     """Return the id of one delivery, 32 bytes.
 

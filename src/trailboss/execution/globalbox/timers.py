@@ -34,8 +34,9 @@ def set_timer(scope: Scope, owner: bytes, request: GlobalboxRequest, meter: Mete
     Decision: D-64, D-65
 
     Raises:
-        Rejection: ``ERR_INVALID_PARAM``, ``ERR_TARGET_NOT_FOUND`` or ``ERR_QUOTA_EXCEEDED``; nothing has changed but
-            the meter.
+        Rejection: ``ERR_INVALID_PARAM``, ``ERR_TARGET_NOT_FOUND``, ``ERR_QUOTA_EXCEEDED``, or
+            ``ERR_UNSUPPORTED_TIMER_TYPE`` for a due height that no timer lives to see; nothing has changed but the
+            meter.
         OutOfGas: If its cells do not fit the frame.
     """
     rules = scope.session.context.rules
@@ -178,15 +179,26 @@ def _has_used_its_fire(timer: Timer, terms: GlobalboxTerms) -> bool:
 
 
 def _check_heights(rules: Rules, request: GlobalboxRequest) -> int:
-    """Check due height and expiry; return the last height at which the timer may fire."""
+    """Check due height and expiry; return the last height at which the timer may fire.
+
+    Decision: D-82
+    """
     # From CLOCK_MIN on a number reads as a time, and the call is refused for that.
-    now, last = rules.height, min(rules.height + rules.timer.max_ttl_blocks, CLOCK_MIN - 1)
-    for name, height, most in (
-        ("due_height", request.due_height, CLOCK_MIN - 1),
-        ("expiry_height", request.expiry_height, last),
-    ):
+    now, ttl = rules.height, rules.timer.max_ttl_blocks
+    last = min(now + ttl, CLOCK_MIN - 1)
+    due = request.due_height
+    if due is not None and due > last:
+        raise Rejection(
+            RejectionReason.ERR_UNSUPPORTED_TIMER_TYPE,
+            f"due_height is {due}, {due - now} blocks ahead, and a timer set in block {now} ends after height {last}, "
+            f"max_ttl_blocks = {ttl} ahead: heights count blocks, not seconds",
+            field="due_height",
+            value=str(due),
+            maximum=last,
+        )
+    for name, height in (("due_height", due), ("expiry_height", request.expiry_height)):
         if height is not None:
-            _check_within(name, height, now + 1, most)
+            _check_within(name, height, now + 1, last)
     return last if request.expiry_height is None else request.expiry_height
 
 

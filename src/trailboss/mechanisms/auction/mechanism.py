@@ -112,6 +112,9 @@ class Auction:
         del due
         return False
 
+    def next_end(self) -> None:
+        """Only due timers end."""
+
     def rewind(self) -> None:
         """Forget the index; the next selection makes it anew."""
         self._index = self._era = None

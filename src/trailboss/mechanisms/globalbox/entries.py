@@ -9,7 +9,7 @@ from trailboss.primitives.errors import InvariantError
 
 
 class Entry(msgspec.Struct, eq=False, gc=False):
-    """A state watch, or a height timer that has joined.
+    """A timer that waits to expire, as every state watch does, or a height timer that has joined.
 
     Attributes:
         expires_at: Last height at which it may be hit, queued and materialized.
@@ -20,7 +20,7 @@ class Entry(msgspec.Struct, eq=False, gc=False):
         watch_keys: Prefixes that it watches; empty for a height timer.
         place: Where its fire stands in the queue; None if it has none there.
         is_delivered: Whether the one fire of a height timer has left the queue.
-        has_joined: Whether its height has come, and the block has let it in.
+        has_joined: Whether its height has come, and the block has let it in; never of one that waits to expire.
     """
 
     expires_at: int
@@ -35,8 +35,13 @@ class Entry(msgspec.Struct, eq=False, gc=False):
 
     @property
     def can_expire(self) -> bool:
-        """Whether it ends once its expiry has passed: what is in the mailbox runs, and what waits for hits joins."""
-        return (self.has_joined or self.place is not None) and not self.is_delivered
+        """Whether it ends once its expiry has passed: what is in the mailbox runs, and what is to join joins."""
+        return (self.waits_to_expire or self.has_joined or self.place is not None) and not self.is_delivered
+
+    @property
+    def waits_to_expire(self) -> bool:
+        """Whether its height never comes; as `Timer.waits_to_expire`."""
+        return self.expires_at < self.height
 
     @property
     def due(self) -> tuple[int, int, bytes]:

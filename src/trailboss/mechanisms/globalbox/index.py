@@ -17,10 +17,10 @@ from trailboss.primitives.errors import InvariantError
 
 
 class GlobalboxIndex:
-    """State watches, and height timers that have joined; n counts both.
+    """Timers that wait to expire, state watches all of them, and height timers that have joined; n counts both.
 
-    Hearing: `schedule`, `join`, `leave`, `replace`. Asking: `overdue`, `ready`, `match`, `consume`, `first`,
-    `is_watched`.
+    Hearing: `schedule`, `join`, `leave`, `replace`. Asking: `overdue`, `first_expiry`, `ready`, `match`, `consume`,
+    `first`, `is_watched`.
 
     Attributes:
         joined: How many have joined and are there now.
@@ -30,7 +30,7 @@ class GlobalboxIndex:
     __slots__ = ("_entries", "_expiries", "_fires", "_ready", "_watches", "joined", "queued")
 
     def __init__(self, timers: Iterable[Timer]) -> None:
-        """Make an index of all timers; of height timers it knows those that must have joined.
+        """Make an index of all timers; of those whose height comes it knows which must have joined.
 
         Complexity: O(n log n).
         """
@@ -41,7 +41,7 @@ class GlobalboxIndex:
         for entry in map(make_entry, timers):
             if entry.watch_keys:
                 self._watches.add(entry)
-            if entry.watch_keys or entry.place is not None or entry.is_delivered:
+            if entry.waits_to_expire or entry.place is not None or entry.is_delivered:
                 self._entries[entry.timer_id] = entry
         places = [entry.place for entry in self._entries.values() if entry.place is not None]
         self.queued = len(places)
@@ -54,10 +54,12 @@ class GlobalboxIndex:
     # What it hears
 
     def schedule(self, timer: Timer) -> None:
-        """Hear of a new timer. Complexity: O(1) a watch key, amortized."""
-        entry = make_entry(timer)
+        """Note a new timer. Complexity: O(log n), and O(1) a watch key, amortized."""
+        if not timer.waits_to_expire:
+            return
+        entry = self._entries[timer.timer_id] = make_entry(timer)
+        self._await_expiry(entry)
         if entry.watch_keys:
-            self._entries[timer.timer_id] = entry
             self._watches.add(entry)
 
     def join(self, timers: Iterable[Timer], height: int) -> None:
@@ -79,7 +81,7 @@ class GlobalboxIndex:
             self.joined += 1
             if entry.can_expire and not could_expire:
                 self._await_expiry(entry)
-            if not (entry.watch_keys or entry.is_delivered or entry.place) and entry.expires_at >= height:
+            if not (entry.is_delivered or entry.place) and entry.expires_at >= height:
                 self._ready[entry.timer_id] = entry
 
     def leave(self, timer_id: bytes) -> None:
@@ -101,6 +103,10 @@ class GlobalboxIndex:
         """Hear of a timer's new record: its fire may have entered the queue, or left it. Complexity: as `leave`."""
         entry = self._entries.get(timer.timer_id)
         if entry is None:
+            return
+        if timer.height != entry.height:
+            # A development chain has moved it to where it comes due, so that it is to join.
+            self.leave(timer.timer_id)
             return
         could_expire, former = entry.can_expire, entry.place
         entry.follow(timer)
@@ -137,10 +143,14 @@ class GlobalboxIndex:
 
     # What a block asks
 
-    def overdue(self, height: int) -> Iterator[tuple[int, bytes]]:
-        """Yield height and id of those that have expired before a height, the earliest first.
+    def knows(self, timer_id: bytes) -> bool:
+        """Return whether a timer is here. Complexity: O(1)."""
+        return timer_id in self._entries
 
-        Those in the mailbox are not among them, and neither are watches that have yet to join.
+    def overdue(self, height: int) -> Iterator[tuple[int, int, int, bytes]]:
+        """Yield expiry, height, sequence and id of those that have expired before a height, ascending.
+
+        Those in the mailbox are not among them, and neither are height timers that have yet to join.
 
         Spec: CIP-5old §14
         Complexity: O(1) each, while nothing is heard.
@@ -148,8 +158,12 @@ class GlobalboxIndex:
         for expires_at, line in self._expiries.items():
             if expires_at >= height:
                 return
-            for at, _, timer_id in line:
-                yield at, timer_id
+            for due in line:
+                yield expires_at, *due
+
+    def first_expiry(self) -> int | None:
+        """Return the lowest expiry of those that `overdue` yields in time; None if there are none. Complexity: O(1)."""
+        return next(iter(self._expiries), None)
 
     def ready(self) -> list[tuple[int, bytes]]:
         """Return height and id of the height timers that have joined and are neither queued nor expired."""

@@ -64,10 +64,10 @@ class Globalbox:
             index.join(due.waiting, context.height)
             self._has_joined = True
         index.join(due.joining, context.height)
-        return GlobalboxSelection(index, context, market, self.policy, self._shards)
+        return GlobalboxSelection(index, context, market, self.policy, due=due, shards=self._shards)
 
     def schedule(self, timer: Timer) -> None:
-        """Hear that a timer has been set. Complexity: O(1) a watch key."""
+        """Note a new timer. Complexity: O(log n), and O(1) a watch key."""
         if self._index is not None:
             self._index.schedule(timer)
 
@@ -95,6 +95,18 @@ class Globalbox:
         """Any of them may run in the next block."""
         del due
         return False
+
+    def next_end(self) -> int | None:
+        """Return the block after the first expiry; 0 while nothing is remembered.
+
+        Spec: CIP-5old §14
+        Decision: D-84
+        Complexity: O(1).
+        """
+        if self._index is None:
+            return 0
+        expiry = self._index.first_expiry()
+        return None if expiry is None else expiry + 1
 
     def rewind(self) -> None:
         """Forget the index; the next block makes it anew."""

@@ -3,13 +3,15 @@
 Spec: CIP-5old §7, CIP-5old §8, CIP-5old §9, CIP-5old §10
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from heapq import merge
 from itertools import chain, islice
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from trailboss.fees.settlement import Prices, max_cost
-from trailboss.mechanisms.base import Decision, LanePolicy, Rest, Verdict
+from trailboss.mechanisms.base import Decision, DueTimers, LanePolicy, Rest, Verdict
 from trailboss.mechanisms.context import GlobalboxMarket, LaneContext
 from trailboss.mechanisms.globalbox.candidates import Candidate, Scoring, order_candidates
 from trailboss.mechanisms.globalbox.entries import globalbox_terms
@@ -22,19 +24,29 @@ from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Amount, Price
 
+Removable = TypeVar("Removable")
+
 
 class GlobalboxSelection:
     """One block's decisions, each made when the one before has been carried out."""
 
     __slots__ = (
-        "_carried", "_context", "_gc_left", "_index", "_market", "_policy", "_runners_up", "_shards",
+        "_carried", "_context", "_due", "_gc_left", "_index", "_market", "_policy", "_runners_up", "_shards",
         "_smallest_gas", "_stopped",
     )  # fmt: skip
 
     def __init__(
-        self, index: GlobalboxIndex, context: LaneContext, market: GlobalboxMarket, policy: LanePolicy, shards: int
+        self,
+        index: GlobalboxIndex,
+        context: LaneContext,
+        market: GlobalboxMarket,
+        policy: LanePolicy,
+        *,
+        due: DueTimers,
+        shards: int,
     ) -> None:
         self._index = index
+        self._due = due
         self._context = context
         self._market = market
         self._policy = policy
@@ -51,7 +63,7 @@ class GlobalboxSelection:
         Spec: CIP-5old §4
         Complexity: O(log n) a decision of n timers, beside what the index says.
         """
-        return chain(self._expire(), self._enqueue(), self._materialize(), self._execute())
+        return chain(self._expire(), self._clear(), self._enqueue(), self._materialize(), self._execute())
 
     def rest(self) -> Rest:
         """Return what was left, after the walk.
@@ -72,10 +84,30 @@ class GlobalboxSelection:
 
     def _expire(self) -> Iterator[Decision]:
         """Remove expired timers for as long as the clean-up budget lasts. Spec: CIP-5old §14."""
-        affordable = self._gc_left // self._context.gc_cycles_per_timer
-        for height, timer_id in list(islice(self._index.overdue(self._context.height), affordable)):
-            self._gc_left -= self._context.gc_cycles_per_timer
+        index = self._index
+        not_joined = (
+            (timer.expires_at, timer.height, timer.sequence, timer.timer_id)
+            for timer in self._due.expired
+            if not index.knows(timer.timer_id)
+        )
+        for _, height, _, timer_id in self._removable(merge(index.overdue(self._context.height), not_joined)):
             yield self._decide(self._market.timer_of(height, timer_id), Verdict.EXPIRE)
+
+    def _clear(self) -> Iterator[Decision]:
+        """Remove timers that have not joined because their owners cannot pay. Spec: CIP-5old §14. Decision: D-79."""
+        context = self._context
+        for timer in self._removable(self._due.unfunded):
+            decision = self._decide(timer, Verdict.UNFUND)
+            prices = Prices(context.cycle_basefee, context.cell_basefee, Price(0))
+            cost = max_cost(timer.gas_limit, context.max_cells_per_fire, prices)
+            yield replace(decision, max_cost=cost, available=context.balance_of(timer.fee_payer))
+
+    def _removable(self, found: Iterable[Removable]) -> list[Removable]:
+        """Return as many as the clean-up budget removes, and take the cost. Decision: D-23."""
+        price = self._context.gc_cycles_per_timer
+        removed = list(islice(found, self._gc_left // price))
+        self._gc_left -= len(removed) * price
+        return removed
 
     def _enqueue(self) -> Iterator[Decision]:
         """Insert the block's candidates: timers that are due, and watches that a change has hit.

@@ -97,6 +97,9 @@ class Lane:
         """Return whether all that are due are above the cap and have been told so. Complexity: O(1)."""
         return self._index is not None and self._index.is_set_aside(due)
 
+    def next_end(self) -> None:
+        """Only due timers end."""
+
     def rewind(self) -> None:
         """Forget the index; the next selection makes it anew."""
         self._index = None

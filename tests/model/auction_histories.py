@@ -15,6 +15,8 @@ from tests.model.histories import Call, Dice, History
 ACTORS = 5
 AGENTS = tuple(f"@a{index}" for index in range(ACTORS))
 UNIT = 10**9
+BLOCK_CYCLES = 1_000_000
+BLOCK_CELLS = 40_000
 FIRE_CYCLES = 25_000
 FIRE_CELLS = 1_000 * 10_000
 BASEFEE = "basefee_cycle"
@@ -39,6 +41,8 @@ def auction_history(dice: Dice, blocks_max: int = 14) -> History:
         if dice.often(30):
             # Whoever lacks money gets just enough, or one unit less.
             calls = (*calls, topping_up(dice))
+        if dice.often(20):
+            calls = (filling(dice), *calls)
         blocks.append(dice.pick((1, 2, 3, 6)) if dice.often(25) else calls)
     blocks.append(dice.pick((4, 12)))
     return History(overrides, sources, tuple(blocks), "auction")
@@ -52,8 +56,8 @@ def _overrides(dice: Dice) -> dict[str, int]:
     most = dice.pick((UNIT, 600_000_000))
     return {
         **plain.small_overrides(dice),
-        "limits.block_cycles_max": 1_000_000,
-        "limits.block_cells_max": 40_000,
+        "limits.block_cycles_max": BLOCK_CYCLES,
+        "limits.block_cells_max": BLOCK_CELLS,
         "fees.min_basefee": genesis,
         "fees.genesis_cycle_basefee": genesis,
         "timers.max_timers_per_actor": dice.pick((20, 8)),
@@ -95,6 +99,12 @@ def topping_up(dice: Dice) -> Call:
     """Return a transfer of what whoever fires next lacks, or of one unit less."""
     money = (("payer", 0), ("cost", dice.pick((-1, 0))))
     return Call("dan", "Transfer", money, 12_000, 600, "double", (0, 0), "")
+
+
+def filling(dice: Dice) -> Call:
+    """Return a transfer that may use all that a block has for transactions; fires before it take none of that."""
+    limits = dice.pick(((BLOCK_CYCLES, 600), (12_000, BLOCK_CELLS), (BLOCK_CYCLES, BLOCK_CELLS)))
+    return Call("alice", "Transfer", ("@bob", 1), *limits, "double", (0, 0), "")
 
 
 def crowding(dice: Dice, actor: str) -> Call:

@@ -115,6 +115,7 @@ BENT_RULES: dict[str, tuple[str, Any]] = {
     "scores leave out fires": ("_score", _score_without(1)),
     "scores leave out deferrals": ("_score", _score_without(2)),
     "the idle keep their weight": ("_halved", lambda *_: 0),
+    "fires take the room of transactions": ("_taken", lambda model: model.used),
     "the freshened keep their weight": ("_first_idle", lambda _, state: state.epoch + 1),
     "the oldest join first": ("_joining_order", lambda _, timer: due_order(timer)),
 }

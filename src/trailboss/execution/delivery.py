@@ -217,7 +217,7 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
     # RUN, SETTLE
     lane_burned = session.lane_burned
     receipt = run_envelope(session, envelope, reservation.amount, body)
-    session.count_fire(timer.actor, reservation.prices.cycle_tip, receipt.cycles_used)
+    session.count_fire(timer.actor, reservation.prices.cycle_tip, receipt.cycles_used, receipt.cells_used)
     recorder.fired(decision, receipt.cycles_used)
     events = [*receipt.events]
     if decision.entry is not None:

@@ -84,7 +84,8 @@ def check_admission(session: BlockSession, transaction: Transaction, least: Unit
     account = session.ledger.account(transaction.sender)
     if transaction.nonce != account.nonce:
         raise nonce_mismatch(transaction, account.nonce)
-    used = (session.cycles_used, session.cells_used)
+    # Fires have limits of their own: those before the transactions take no room from them. Spec: CIP-1v1 §5.
+    used = (session.cycles_used - session.timer_cycles_used, session.cells_used - session.timer_cells_used)
     check_limits(transaction, least, context.rules.params.limits, used)
     prices = check_price(transaction, context.rules)
     check_balance(transaction, amount_of(account.balance))

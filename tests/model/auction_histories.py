@@ -45,7 +45,7 @@ def auction_history(dice: Dice, blocks_max: int = 14) -> History:
             calls = (filling(dice), *calls)
         blocks.append(dice.pick((1, 2, 3, 6)) if dice.often(25) else calls)
     blocks.append(dice.pick((4, 12)))
-    return History(overrides, sources, tuple(blocks), "auction")
+    return plain.with_cells(dice, History(overrides, sources, tuple(blocks), "auction"))
 
 
 def _overrides(dice: Dice) -> dict[str, int]:

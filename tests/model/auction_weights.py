@@ -97,7 +97,7 @@ class WeighingBlocks(JoiningBlocks):
         self.actors[actor] = state._replace(weight=weight, rescaled=len(self.world.rescales))
 
     def _first_idle(self, state: Actor) -> int:
-        """Return the first epoch without a part in it: that of the state, if nothing came of being brought up to date."""
+        """Return the first epoch without a part in it: that of the state, if nothing came of it."""
         return state.epoch + state.takes_part
 
     def _halved(self, distance: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.model.blocks import Blocks
 from tests.model.language import Ending, Frame
-from tests.model.world import Event, Meter, Receipt, Timer
+from tests.model.world import NO_CAP, Event, Meter, Receipt, Timer
 
 
 class FifoBlocks(Blocks):
@@ -33,6 +33,7 @@ class FifoBlocks(Blocks):
             key=lambda timer: (timer.height, timer.sequence),
         )
         lane, gc = rules["lane_cycles_per_block"], rules["gc_cycles_per_block"]
+        cells = self.cells_max()
         for timer in due[: rules["due_examined_max"]]:
             required = self._max_cost(timer)
             available = self.world.account(timer.fee_payer).balance
@@ -43,8 +44,12 @@ class FifoBlocks(Blocks):
             elif timer.gas_limit > lane:
                 self.defer(timer, "lane_full")
                 continue
+            elif rules["max_cells_per_fire"] > cells:
+                self.defer(timer, "cells_full")
+                continue
             else:
                 lane -= timer.gas_limit
+                cells -= rules["max_cells_per_fire"]
                 self.world.credit(timer.fee_payer, -required)
                 self.world.timers.remove(timer)
                 self.world.paid.append((timer, required))
@@ -55,7 +60,11 @@ class FifoBlocks(Blocks):
             gc -= rules["gc_cycles_per_timer"]
             end(timer)
 
-    # What both mechanisms do with a timer
+    # What all mechanisms do
+
+    def cells_max(self) -> int:
+        """Return the cells that fires may use in a block. Decision: D-80."""
+        return self.rules["timers"]["lane_cells_per_block"] or NO_CAP
 
     def expire(self, timer: Timer) -> None:
         """Remove a timer whose last height has passed. Spec: CIP-5 §5.4."""

@@ -99,7 +99,7 @@ def _due_timers(session: BlockSession, policy: LanePolicy) -> DueTimers:
 def _lane_context(session: BlockSession, markets: Markets) -> LaneContext:
     rules = session.context.rules
     cycle_basefee, cell_basefee = rules.timer_basefees()
-    lane_cycles_max = rules.timer_cycles_max()
+    lane_cycles_max, lane_cells_max = rules.timer_cycles_max(), rules.timer_cells_max()
     return LaneContext(
         height=session.context.height,
         cycle_basefee=cycle_basefee,
@@ -110,6 +110,8 @@ def _lane_context(session: BlockSession, markets: Markets) -> LaneContext:
         gc_cycles_per_timer=rules.params.timers.gc_cycles_per_timer,
         balance_of=session.ledger.balance,
         lane_cycles_left=lambda: lane_cycles_max - session.timer_cycles_used,
+        lane_cells_max=lane_cells_max,
+        lane_cells_left=lambda: lane_cells_max - session.timer_cells_used,
         market=markets.lane,
         auction=markets.auction,
         globalbox=markets.globalbox,

@@ -59,8 +59,8 @@ class FifoSelection:
     """One block's walk: what earlier decisions have left of lane, clean-up budget and balances."""
 
     __slots__ = (
-        "_cells_cost", "_context", "_due", "_examined", "_examined_max", "_gc_left", "_lane_left", "_prices",
-        "_spendable", "_stopped",
+        "_cells_cost", "_cells_left", "_context", "_due", "_examined", "_examined_max", "_gc_left", "_lane_left",
+        "_prices", "_spendable", "_stopped",
     )  # fmt: skip
 
     def __init__(self, due: Iterable[Timer], context: LaneContext, examined_max: int) -> None:
@@ -72,6 +72,7 @@ class FifoSelection:
         self._prices = Prices(context.cycle_basefee, context.cell_basefee)
         self._cells_cost = context.max_cells_per_fire * context.cell_basefee
         self._lane_left: int = context.lane_cycles_max
+        self._cells_left: int = context.lane_cells_max
         self._gc_left: int = context.gc_cycles_max
         self._spendable: dict[bytes, int] = {}
 
@@ -102,7 +103,10 @@ class FifoSelection:
             return self._remove(timer, Verdict.UNFUND, max_cost=max_cost, available=available)
         if timer.gas_limit > self._lane_left:
             return self._decide(timer, Verdict.DEFER, max_cost, available, DeferralReason.LANE_FULL)
+        if self._context.max_cells_per_fire > self._cells_left:
+            return self._decide(timer, Verdict.DEFER, max_cost, available, DeferralReason.CELLS_FULL)
         self._lane_left -= timer.gas_limit
+        self._cells_left -= self._context.max_cells_per_fire
         self._spendable[payer] = available - max_cost
         return self._decide(timer, Verdict.FIRE, max_cost, available)
 

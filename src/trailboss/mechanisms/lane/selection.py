@@ -139,11 +139,11 @@ class LaneSelection:
         A timer that has been cancelled meanwhile leaves its rank unused.
 
         Spec: CIP-1v3 §3, CIP-1v3 §9
-        Decision: D-12, D-39
+        Decision: D-12, D-39, D-80
         """
         context, index, answers, offers = self._context, self._index, self._answers, self._offers
         height, lane_cycles_left, balance_of = context.height, context.lane_cycles_left, context.balance_of
-        timer_of = self._market.timer_of
+        timer_of, cells_left = self._market.timer_of, context.lane_cells_left
         examined_max, passed_over_max = self._policy.examined_max, self._policy.passed_over_max
         cells_cost = context.max_cells_per_fire * context.cell_basefee
         self._ask()
@@ -163,8 +163,8 @@ class LaneSelection:
                 continue
             rank += 1
             lane_left, gas_limit = lane_cycles_left(), entry.gas_limit
-            if lane_left < gas_limits.smallest:
-                stopped = stopped or Stop.LANE_FULL
+            if lane_left < gas_limits.smallest or cells_left() < context.max_cells_per_fire:
+                stopped = stopped or (Stop.LANE_FULL if lane_left < gas_limits.smallest else Stop.CELLS_FULL)
             elif passed_over == passed_over_max:
                 stopped = stopped or Stop.PASSED_OVER_MAX
             elif examined == examined_max:

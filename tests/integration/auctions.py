@@ -89,6 +89,8 @@ def handle_timer(label):
     deed, _, name = label.partition(b"/")
     if deed == b"drop":
         pvm_host.cancel_timer(pvm_host.get_state(b"id:" + name))
+    if label[:3] == b"big":
+        pvm_host.set_state(label, bytes(549_000))
     while label[:1] == b"~":
         pass
 '''

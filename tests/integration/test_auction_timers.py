@@ -234,3 +234,45 @@ def test_fire_pays_the_proposer_its_effective_tip() -> None:
     item = examined(chain)[timer_id]
     assert item.tip == basefee + 5 - record(chain).cycle_basefee
     assert receipt.tip == item.tip * receipt.cycles_used
+
+
+@pytest.mark.spec("A-15")
+@pytest.mark.parametrize(
+    ("gas_limit", "labels", "limits"),
+    [
+        (40_000, ("big1", "big2"), {"cells_limit": 500_000}),
+        (500_000, tuple(f"~{number}" for number in range(20)), {"cycles_limit": 10_000_000}),
+    ],
+)
+def test_fires_take_no_room_from_the_transactions_after_them(
+    gas_limit: int, labels: tuple[str, ...], limits: dict[str, int]
+) -> None:
+    """Fires have the budget; two transactions find all 20,000,000 cycles and 1,000,000 cells. Both count as used."""
+    chain = LocalChain(mechanism="auction")
+    actor = bidder(chain, value=100_000 * CBY)
+    arm(actor, *labels, height=9, gas_limit=gas_limit)
+    chain.advance_to(8)
+    with chain.one_block():
+        sent = [chain.transfer(actor.address, 5, sender=sender, **limits) for sender in chain.accounts[:2]]
+    assert [receipt.status for receipt in sent] == ["ok", "ok"]
+    header, fires = chain.chain.head.header, chain.receipts(origin="timer")
+    assert len(fires) == len(labels)
+    assert header.timer_cycles_used == sum(fire.cycles_used for fire in fires)
+    receipts = [*fires, *sent]
+    assert header.cycles_used == sum(receipt.cycles_used for receipt in receipts)
+    assert header.cells_used == sum(receipt.cells_used for receipt in receipts)
+
+
+@pytest.mark.spec("A-15")
+def test_transactions_still_fill_their_own_room() -> None:
+    """One cell more than the block has for transactions is refused, with and without a fire before it."""
+    chain = LocalChain(mechanism="auction")
+    actor = bidder(chain, value=100_000 * CBY)
+    arm(actor, "big1", height=9, gas_limit=40_000)
+    chain.advance_to(8)
+    with chain.one_block():
+        first = chain.transfer(actor.address, 5, sender=chain.accounts[0])
+        second = chain.transfer(actor.address, 5, sender=chain.accounts[1], cells_limit=999_501)
+    assert (first.status, second.status) == ("ok", "refused")
+    assert second.error is not None
+    assert second.error.what == "cells_limit is 999501, the block has 999500 of 1000000 cells left"

@@ -47,6 +47,23 @@ def test_weight_is_drawn_from_the_epoch_before_in_which_the_actor_fired() -> Non
 
 
 @pytest.mark.spec("A-10")
+def test_actor_relaxes_for_an_epoch_that_begins_with_the_end_of_its_last_timer() -> None:
+    """Its timer waits through epoch 5 and is cancelled in the first block of epoch 6; the next one is due in epoch 8.
+
+    Four deferrals: S = (4 / 20 + 1) / 4 = 0.3 and w' = 0.46; the distance halves for epoch 6 and for epoch 7.
+    """
+    chain = open_auction()
+    actor = bidder(chain, "1 0")
+    arm(actor, "a", height=20)
+    arm(actor, "b", height=32)
+    chain.advance_to(23)
+    tell(actor, "drop", "a")
+    assert (chain.height, standing(actor).weight, standing(actor).epoch) == (24, 460_000_000, 6)
+    chain.advance_to(32)
+    assert standing(actor).weight == 490_000_000
+
+
+@pytest.mark.spec("A-10")
 def test_actor_that_is_passed_by_gets_its_floor() -> None:
     """Room for one fire, which others always take: after eight blocks the one that waits has the floor at least."""
     chain = open_auction(auction__budget_cycles=550_000, auction__weight_start=300_000_000)

@@ -217,7 +217,7 @@ class AuctionBlocks(WeighingBlocks):
 
     def _walk(self, ranked: list[Ranked]) -> list[Receipt]:
         """Go through the ranking twice: within each actor's slice, and then within what is left."""
-        self.budget = self.own["budget_cycles"]
+        self.budget, self.cells = self.own["budget_cycles"], self.cells_max()
         weights = {timer.actor: self.actors[timer.actor].weight for timer in self.joined_timers()}
         self.slices = {actor: self._slice(weight, sum(weights.values())) for actor, weight in weights.items()}
         self.run_so_far: list[Receipt] = []
@@ -266,6 +266,8 @@ class AuctionBlocks(WeighingBlocks):
         smallest = min((timer.gas_limit for timer in self.joined_timers()), default=0)
         if self.budget < smallest and not self._is_whole():
             self.stopped = "lane_full"
+        elif self.cells < self.rules["timers"]["max_cells_per_fire"]:
+            self.stopped = "cells_full"
         elif self.passed_over == self.own["passed_over_max"]:
             self.stopped = "passed_over_max"
         elif self.examined == self.rules["timers"]["due_examined_max"]:
@@ -312,6 +314,7 @@ class AuctionBlocks(WeighingBlocks):
         self.run_so_far.append(receipt)
         used = receipt.cycles_used
         self.budget -= used
+        self.cells -= receipt.cells_used
         self.slices[timer.actor] -= used
         # Whose weight is behind counts in the epoch that its weight is of.
         state = self.actors[timer.actor]

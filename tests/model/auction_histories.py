@@ -15,6 +15,10 @@ from tests.model.histories import Call, Dice, History
 ACTORS = 5
 AGENTS = tuple(f"@a{index}" for index in range(ACTORS))
 UNIT = 10**9
+EPOCH = 4
+"""Blocks of an epoch under the preset that histories have."""
+BLOCK_CYCLES = 1_000_000
+BLOCK_CELLS = 40_000
 FIRE_CYCLES = 25_000
 FIRE_CELLS = 1_000 * 10_000
 BASEFEE = "basefee_cycle"
@@ -39,9 +43,13 @@ def auction_history(dice: Dice, blocks_max: int = 14) -> History:
         if dice.often(30):
             # Whoever lacks money gets just enough, or one unit less.
             calls = (*calls, topping_up(dice))
+        if dice.often(20):
+            calls = (filling(dice), *calls)
         blocks.append(dice.pick((1, 2, 3, 6)) if dice.often(25) else calls)
     blocks.append(dice.pick((4, 12)))
-    return History(overrides, sources, tuple(blocks), "auction")
+    if dice.often(50):
+        blocks += leaving(dice, sum(block if isinstance(block, int) else 1 for block in blocks))
+    return plain.with_cells(dice, History(overrides, sources, tuple(blocks), "auction"))
 
 
 def _overrides(dice: Dice) -> dict[str, int]:
@@ -52,8 +60,8 @@ def _overrides(dice: Dice) -> dict[str, int]:
     most = dice.pick((UNIT, 600_000_000))
     return {
         **plain.small_overrides(dice),
-        "limits.block_cycles_max": 1_000_000,
-        "limits.block_cells_max": 40_000,
+        "limits.block_cycles_max": BLOCK_CYCLES,
+        "limits.block_cells_max": BLOCK_CELLS,
         "fees.min_basefee": genesis,
         "fees.genesis_cycle_basefee": genesis,
         "timers.max_timers_per_actor": dice.pick((20, 8)),
@@ -97,6 +105,27 @@ def topping_up(dice: Dice) -> Call:
     return Call("dan", "Transfer", money, 12_000, 600, "double", (0, 0), "")
 
 
+def filling(dice: Dice) -> Call:
+    """Return a transfer that may use all that a block has for transactions; fires before it take none of that."""
+    limits = dice.pick(((BLOCK_CYCLES, 600), (12_000, BLOCK_CELLS), (BLOCK_CYCLES, BLOCK_CELLS)))
+    return Call("alice", "Transfer", ("@bob", 1), *limits, "double", (0, 0), "")
+
+
+def leaving(dice: Dice, height: int) -> list[tuple[Call, ...] | int]:
+    """Return blocks, above a height, in which actors wait in an epoch, leave as the next begins, and come back later.
+
+    What is due in an epoch's last block waits, as its actor has given its money away. It is cancelled in the next one,
+    which freshens weights.
+    """
+    called = {handler: tuple(_called(actor, handler) for actor in AGENTS) for handler in ("lone", "quit")}
+    until_last = (EPOCH - 3 - height) % EPOCH or EPOCH
+    return [until_last, called["lone"], 1, called["quit"], dice.pick((EPOCH, 2 * EPOCH, 2)), called["lone"], 2]
+
+
+def _called(actor: str, handler: str) -> Call:
+    return Call("bob", "ExecuteActor", (actor, handler, b""), 60_000, 1_000, "double", (0, 0), "")
+
+
 def crowding(dice: Dice, actor: str) -> Call:
     """Return a call that sets many timers."""
     limits = dice.pick((120_000, 160_000)), dice.pick((3_000, 5_000))
@@ -120,6 +149,9 @@ def _source(dice: Dice, fire: int) -> dict[str, list[Any]]:
         ["repeat", dice.pick((2, 3, 4)), [["try", [_crowded(dice)]]]] for _ in range(dice.integer(1, 3))
     ]
     handlers["touch"] = [["cancel", "payload"]]
+    given = [["try", [["transfer", "@dan", 2**power]]] for power in range(43, 21, -1)]
+    handlers["lone"] = [*given, ["timeout", 1, ["raw", ""], "self", FIRE_CYCLES]]
+    handlers["quit"] = [["try", [["cancel", place]]] for place in range(4)]
     return handlers
 
 

@@ -85,7 +85,7 @@ class WeighingBlocks(JoiningBlocks):
             # What joins in this block is no part of the epoch that is over.
             waiting = self.waited[actor]
             weight = self._scored(state, waiting)
-            for _ in range(state.epoch + 1, self.epoch):
+            for _ in range(self._first_idle(state), self.epoch):
                 if not waiting:
                     self.occurred.append("weight of the idle")
                     weight += self._halved(self.own["weight_start"] - weight)
@@ -95,6 +95,10 @@ class WeighingBlocks(JoiningBlocks):
             self.occurred.append("weight rescaled" if factor else "weight reset")
             weight = self._clamped(weight * factor // UNIT if factor else self.own["weight_start"])
         self.actors[actor] = state._replace(weight=weight, rescaled=len(self.world.rescales))
+
+    def _first_idle(self, state: Actor) -> int:
+        """Return the first epoch without a part in it: that of the state, if nothing came of it."""
+        return state.epoch + state.takes_part
 
     def _halved(self, distance: int) -> int:
         return distance // 2 if distance >= 0 else -(-distance // 2)

@@ -118,6 +118,7 @@ class Blocks:
         self.height += 1
         self.interpreter = self.interpreter_class(self.world, self.height, self.rules, self.terms, self.find)
         self.used = [0, 0]
+        self.transactions_used = [0, 0]
         self.block_events: list[Event] = []
         self.ranked: list[Examined] = []
         self.runners_up: list[Examined] = []
@@ -188,9 +189,9 @@ class Blocks:
             (1011, tx.chain_id == CHAIN_ID),
             (1002, tx.nonce == sender.nonce),
             (1005, tx.cycles_limit >= least_cycles),
-            (1012, self.used[0] + tx.cycles_limit <= limits["block_cycles_max"]),
+            (1012, self._taken()[0] + tx.cycles_limit <= limits["block_cycles_max"]),
             (1006, tx.cells_limit >= least_cells),
-            (1012, self.used[1] + tx.cells_limit <= limits["block_cells_max"]),
+            (1012, self._taken()[1] + tx.cells_limit <= limits["block_cells_max"]),
             (1008, tx.max_fee_per_cycle >= prices[0] and tx.max_fee_per_cell >= prices[1]),
             (1004, gas <= sender.balance),
             (1003, gas + sent <= sender.balance),
@@ -198,6 +199,10 @@ class Blocks:
         for code, holds in checks:
             if not holds:
                 raise Refused(code)
+
+    def _taken(self) -> list[int]:
+        """Return what counts against the limits of a block's transactions: their own use alone. Spec: CIP-1v1 §5."""
+        return self.transactions_used
 
     def _transaction(self, tx: Tx) -> Receipt:
         prices = self._prices("user", self.rules)
@@ -256,8 +261,9 @@ class Blocks:
         self.world.credit(payer, reserved - burned - tip)
         self.world.credit(self.proposer, tip)
         self.world.burned += burned
-        self.used[0] += cycles
-        self.used[1] += cells
+        for used in (self.used, self.transactions_used)[: 1 + (origin == "transaction")]:
+            used[0] += cycles
+            used[1] += cells
         status = "ok" if code is None else "reverted"
         return Receipt(
             origin,

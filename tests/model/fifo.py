@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.model.blocks import Blocks
 from tests.model.language import Ending, Frame
-from tests.model.world import Event, Meter, Receipt, Timer
+from tests.model.world import NO_CAP, Event, Meter, Receipt, Timer
 
 
 def by_expiry(timer: Timer) -> tuple[int, int, int]:
@@ -48,6 +48,7 @@ class FifoBlocks(Blocks):
         removed = [timer for timer in expired if self.can_remove()]
         kept = expired[len(removed) :][: self.dead_left]
         self.dead_left -= len(kept)
+        cells = self.cells_max()
         lane, examined = rules["lane_cycles_per_block"], 0
         out: set[bytes] = set()
         for timer in due:
@@ -66,9 +67,13 @@ class FifoBlocks(Blocks):
             elif timer.gas_limit > lane:
                 examined += 1
                 self.defer(timer, "lane_full")
+            elif rules["max_cells_per_fire"] > cells:
+                examined += 1
+                self.defer(timer, "cells_full")
             else:
                 examined += 1
                 lane -= timer.gas_limit
+                cells -= rules["max_cells_per_fire"]
                 self.world.credit(timer.fee_payer, -required)
                 self.world.timers.remove(timer)
                 self.world.paid.append((timer, required))
@@ -93,7 +98,11 @@ class FifoBlocks(Blocks):
             return False
         return True
 
-    # What both mechanisms do with a timer
+    # What all mechanisms do
+
+    def cells_max(self) -> int:
+        """Return the cells that fires may use in a block. Decision: D-80."""
+        return self.rules["timers"]["lane_cells_per_block"] or NO_CAP
 
     def expire(self, timer: Timer) -> None:
         """Remove a timer whose last height has passed. Spec: CIP-5 §5.4."""

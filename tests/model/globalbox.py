@@ -271,16 +271,21 @@ class GlobalboxBlocks(CandidateBlocks):
         """Run a prefix of the mailbox. Decision: D-67."""
         receipts: list[Receipt] = []
         examined = self.rules["timers"]["due_examined_max"]
-        left = self.rules["timers"]["lane_cycles_per_block"]
+        left, cells = self.rules["timers"]["lane_cycles_per_block"], self.cells_max()
         # The first fire has the whole lane, even if its gas limit comes from a time when the lane was longer.
         while self.world.entries and (self.world.entries[0].timer.gas_limit <= left or not receipts):
+            entry = self.world.entries[0]
+            # So it is with cells, of which a fire may use none.
+            if entry.cells_limit > cells and cells < self.cells_max():
+                self.occurred.append("entry waits for cells")
+                break
             if not examined:
                 break
             examined -= 1
-            entry = self.world.entries[0]
             receipts.append(self._run(entry))
             self.occurred += ["fire longer than the lane"] * (entry.timer.gas_limit > left)
             left -= receipts[-1].cycles_used
+            cells -= receipts[-1].cells_used
         self.occurred += ["entries wait in the mailbox"] * bool(self.world.entries)
         return receipts
 

@@ -49,7 +49,7 @@ def globalbox_history(dice: Dice, blocks_max: int = 14) -> History:
             handlers = dice.pick((("write", "renew"), ("write", "write", "renew")))
             blocks += [(_execution(dice, who, handler),) for handler in handlers]
     blocks.append(dice.pick((4, 14)))
-    return History(overrides, sources, tuple(blocks), "globalbox")
+    return plain.with_cells(dice, History(overrides, sources, tuple(blocks), "globalbox"))
 
 
 def _overrides(dice: Dice) -> dict[str, int]:

@@ -9,6 +9,7 @@ Rules = dict[str, dict[str, int]]
 SLOTS = {
     b"system:cip1:lane_timer_cycles": ("timers", "lane_cycles_per_block"),
     b"system:timers:gc_cycles_per_timer": ("timers", "gc_cycles_per_timer"),
+    b"system:timers:lane_cells_per_block": ("timers", "lane_cells_per_block"),
     b"system:limits:block_cycles_max": ("limits", "block_cycles_max"),
     b"system:limits:block_cells_max": ("limits", "block_cells_max"),
     b"system:limits:messages_delivered_max": ("limits", "messages_delivered_max"),
@@ -56,7 +57,10 @@ EPOCHAL_PREFIX = b"system:globalbox:"
 RESCALE = b"system:auction:rescale_weights"
 RESCALE_MAX = 10 * 10**9
 CLAMPS = "clamps_gas_limit"
-MAY_BE_OFF = (CLAMPS, "activation_height", "decay", "delay_action", "delay_penalty_cycles", "bid_weight", "bid_min")
+MAY_BE_OFF = (
+    *("lane_cells_per_block", CLAMPS, "activation_height", "decay"),
+    *("delay_action", "delay_penalty_cycles", "bid_weight", "bid_min"),
+)
 HIGHEST = {
     ("auction", "decay"): 10**9,
     ("auction", "weight_max"): 10**9,
@@ -187,6 +191,7 @@ def _check_relations(
         any(value < (name not in MAY_BE_OFF) for name, value in values.items())
         or any(value > HIGHEST.get((subject, name), FOR_EVER) for name, value in values.items())
         or timers["lane_cycles_per_block"] < timers["max_cycles_per_fire"]
+        or 0 < timers["lane_cells_per_block"] < timers["max_cells_per_fire"]
         or timers["gc_cycles_per_block"] < timers["gc_cycles_per_timer"]
         or timers["max_cycles_per_fire"] < base
         or min(lane["max_cycles_per_fire"], lane["gba_cycles_max"]) < base

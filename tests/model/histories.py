@@ -91,7 +91,19 @@ def history(dice: Dice, blocks_max: int = 14) -> History:
         calls = tuple(random_call(dice) for _ in range(dice.integer(0, 4)))
         blocks.append(dice.pick((1, 2, 3, 5, 8, 25)) if dice.often(25) else calls)
     blocks.append(dice.pick((4, 12)))
-    return History(small_overrides(dice), sources, tuple(blocks))
+    return with_cells(dice, History(small_overrides(dice), sources, tuple(blocks)))
+
+
+def with_cells(dice: Dice, unbounded: History) -> History:
+    """Return a history in which, mostly, the cells of a block's fires are bounded, and governance may change that."""
+    overrides, blocks = dict(unbounded.overrides), list(unbounded.blocks)
+    overrides["timers.lane_cells_per_block"] = dice.pick((0, 1_500, 2_500))
+    place, value = dice.integer(0, len(blocks) - 1), dice.pick((1_000, 2_000, 0, 300))
+    voting = blocks[place]
+    if isinstance(voting, tuple) and dice.often(50):
+        args = b"system:timers:lane_cells_per_block", value.to_bytes(8, "big")
+        blocks[place] = (*voting, Call("governor", "SetGovParam", args, 30_000, 600, "double", (0, 0), ""))
+    return unbounded._replace(overrides=overrides, blocks=tuple(blocks))
 
 
 def small_overrides(dice: Dice) -> dict[str, int]:

@@ -204,7 +204,7 @@ class Model(AskingBlocks, JoiningBlocks):
         self.purses = {address: account.balance for address, account in self.world.accounts.items()}
         receipts: list[Receipt] = []
         tips = []
-        used = 0
+        used, cells = 0, self.cells_max()
         runners_up: list[Examined] = []
         stopped = "none_left"
         rank = examined = 0
@@ -218,6 +218,8 @@ class Model(AskingBlocks, JoiningBlocks):
                 continue  # A fire before it has cancelled it.
             if stopped == "none_left" and lane_cycles - used < self._smallest():
                 stopped = "lane_full"
+            elif stopped == "none_left" and cells < self.rules["timers"]["max_cells_per_fire"]:
+                stopped = "cells_full"
             elif stopped == "none_left" and self._passed_over() == self.rules["lane"]["passed_over_max"]:
                 stopped = "passed_over_max"
             elif stopped == "none_left" and examined == most:
@@ -234,6 +236,7 @@ class Model(AskingBlocks, JoiningBlocks):
                 receipts.append(receipt)
                 tips += [each.tip] * self._counts(receipt)
                 used += receipt.cycles_used
+                cells -= receipt.cells_used
             cycles = 0 if receipt is None else receipt.cycles_used
             self.ranked.append(self._examined(rank, each, outcome, reason, cycles))
         self._close(receipts, tips)

@@ -49,8 +49,9 @@ def lane_history(dice: Dice, blocks_max: int = 14) -> History:
         blocks.append(dice.pick((1, 2, 3, 6)) if dice.often(20) else calls)
     blocks.append(dice.pick((4, 12)))
     if dice.often(35):
-        return History(overrides, sources, tuple(blocks), "lane")
-    return History({**overrides, "lane.activation_height": activation}, sources, tuple(blocks))
+        return plain.with_cells(dice, History(overrides, sources, tuple(blocks), "lane"))
+    overrides |= {"lane.activation_height": activation}
+    return plain.with_cells(dice, History(overrides, sources, tuple(blocks)))
 
 
 def _overrides(dice: Dice) -> dict[str, int]:

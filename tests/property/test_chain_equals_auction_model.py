@@ -20,13 +20,15 @@ from tests.model.histories import History, seeded
 from tests.model.hunt import differs, played, wandered
 from tests.model.joining import due_order
 from tests.model.session import Session
+from tests.model.world import NO_CAP
 
 SHARE = settings.default.max_examples * 2 // 10
 SEEDS = 40
 OFTEN = 3
 OUTCOMES = """
     from the pool fire, from the pool defer, bid agent fire, bid frozen fire, bid fallback fire, priced out, set aside
-    stopped none_left, stopped lane_full, stopped passed_over_max, ranked timer cancelled, tie broken by weight
+    stopped none_left, stopped lane_full, stopped passed_over_max, stopped cells_full, ranked timer cancelled
+    tie broken by weight
     timer.deferred unfunded, timer.deferred lane_full, timer.deferred for another reason, timer.fired after deferral
     timer.delayed event, timer.delayed front, late before a higher tip, timer.cancelled_by_delay
     gba.fallback budget, gba.fallback failed, gba.fallback malformed, gba.fallback out_of_cycles
@@ -115,6 +117,9 @@ BENT_RULES: dict[str, tuple[str, Any]] = {
     "scores leave out fires": ("_score", _score_without(1)),
     "scores leave out deferrals": ("_score", _score_without(2)),
     "the idle keep their weight": ("_halved", lambda *_: 0),
+    "fires take the room of transactions": ("_taken", lambda model: model.used),
+    "the freshened keep their weight": ("_first_idle", lambda _, state: state.epoch + 1),
+    "the cells of fires have no bound": ("cells_max", lambda _: NO_CAP),
     "the oldest join first": ("_joining_order", lambda _, timer: due_order(timer)),
 }
 

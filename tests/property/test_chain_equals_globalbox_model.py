@@ -21,6 +21,7 @@ from tests.model.histories import History, seeded
 from tests.model.hunt import differs, played, wandered
 from tests.model.language import delivered
 from tests.model.session import Session
+from tests.model.world import NO_CAP
 
 SHARE = settings.default.max_examples * 2 // 10
 SEEDS = 60
@@ -29,7 +30,7 @@ OUTCOMES = """
     fire of HEIGHT ok, fire of HEIGHT reverted, fire of STATE_WATCH ok, fire of STATE_WATCH reverted
     timer.queued, timer.materialized, timer.updated, timer.fired, TimerExpired, TimerCancelledInsufficientFunds
     timer.cancelled, timer.cancelled_by_governance, answer True, answer False
-    passed over for want of funds, unfunded by one unit
+    passed over for want of funds, unfunded by one unit, entry waits for cells
     fan-out carried, delivery modifies a watched key, fire delivered as it was queued, fire waits in the queue
     passed over for its target's share, entries wait in the mailbox, several entries of a watch
     fire longer than the lane, expired timer not removed, due timer not joined, ended timer collected, set again
@@ -116,6 +117,7 @@ BENT_RULES: dict[str, tuple[Any, str, Any]] = {
     "a changed W_age is applied to all heights": (GlobalboxBlocks, "_standing", _bare_key),
     "bids have no buckets": (GlobalboxBlocks, "_bucket", lambda *_: 0),
     "a watch hears of its own block": (GlobalboxBlocks, "_hears", _hears_at_once),
+    "the cells of fires have no bound": (GlobalboxBlocks, "cells_max", lambda _: NO_CAP),
     "every write is a modification": (GlobalboxBlocks, "_differ", lambda *_: True),
     "what is in the mailbox expires": (GlobalboxBlocks, "_may_expire", lambda *_: True),
     "sixteen ended timers at most are collected": (globalbox, "COLLECTED_LEAST", 1),

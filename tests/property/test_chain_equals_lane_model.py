@@ -17,7 +17,7 @@ from tests.model.lane import WHOLE, Model
 from tests.model.lane_histories import lane_histories, lane_history
 from tests.model.session import Session
 from tests.model.timer_scripts import TimerScripts
-from tests.model.world import Timer
+from tests.model.world import NO_CAP, Timer
 
 SHARE = settings.default.max_examples * 8 // 10
 SEEDS = 120
@@ -26,7 +26,8 @@ OUTCOMES = """
     lane.activated, activation moved, activation with a backlog, gas limit clamped
     lane timer.deferred over_cap, lane timer.deferred lane_full, lane timer.deferred gc_exhausted, priced out
     ranked fire, ranked unfund, ranked defer lane_full, ranked defer gc_exhausted, ranked timer cancelled
-    lane stopped none_left, lane stopped lane_full, lane stopped examined_max, ranked defer outranked
+    lane stopped none_left, lane stopped lane_full, lane stopped examined_max, lane stopped cells_full
+    ranked defer outranked
     lane TimerExpired, lane TimerCancelledInsufficientFunds, expired timer not removed, expired timer extended
     due timer not joined, unfunded by one unit, payer runs dry before the turn
     timer.fired after deferral, timer.deferred for another reason
@@ -118,6 +119,7 @@ BENT_RULES: dict[str, tuple[Any, str, Any]] = {
     "agents have no budget": (Model, "_budget", lambda _: 10**12),
     "a malformed answer offers nothing": (Model, "_read_answer", _read_anyhow),
     "fires of less than a frame have votes": (Model, "_counts", lambda *_: True),
+    "the cells of fires have no bound": (Model, "cells_max", lambda _: NO_CAP),
     "the oldest join first": (Model, "_joining_order", lambda _, timer: (timer.height, timer.sequence)),
 }
 

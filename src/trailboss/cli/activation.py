@@ -78,6 +78,7 @@ REASON_WORDS = {
     "priced_out": "priced out",
     "outranked": "outranked",
     "lane_full": "lane full",
+    "cells_full": "cells for fires spent",
     "not_joined": "yet to join",
     "gc_exhausted": "clean-up budget spent",
     "agent_offer": "its agent offered too little",

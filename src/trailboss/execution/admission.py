@@ -54,8 +54,8 @@ def check_limits(transaction: Transaction, least: Units, limits: LimitParams, us
     Args:
         transaction: The transaction.
         least: What it uses before it runs.
-        limits: What a block may hold.
-        used: What the block has used so far.
+        limits: What a block's transactions may use.
+        used: What those before it have used.
 
     Raises:
         Rejection: ``OUT_OF_CYCLES``, ``OUT_OF_CELLS`` or ``BLOCK_FULL``.

@@ -121,7 +121,7 @@ def _least_cost(session: BlockSession, timer: Timer) -> int:
 def _lane_context(session: BlockSession, markets: Markets) -> LaneContext:
     rules = session.context.rules
     cycle_basefee, cell_basefee = rules.timer_basefees()
-    lane_cycles_max = rules.timer_cycles_max()
+    lane_cycles_max, lane_cells_max = rules.timer_cycles_max(), rules.timer_cells_max()
     return LaneContext(
         height=session.context.height,
         cycle_basefee=cycle_basefee,
@@ -132,6 +132,8 @@ def _lane_context(session: BlockSession, markets: Markets) -> LaneContext:
         gc_cycles_per_timer=rules.params.timers.gc_cycles_per_timer,
         balance_of=session.ledger.balance,
         lane_cycles_left=lambda: lane_cycles_max - session.timer_cycles_used,
+        lane_cells_max=lane_cells_max,
+        lane_cells_left=lambda: lane_cells_max - session.timer_cells_used,
         market=markets.lane,
         auction=markets.auction,
         globalbox=markets.globalbox,
@@ -240,7 +242,7 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
     # RUN, SETTLE
     lane_burned = session.lane_burned
     receipt = run_envelope(session, envelope, reservation.amount, body)
-    session.count_fire(timer.actor, reservation.prices.cycle_tip, receipt.cycles_used)
+    session.count_fire(timer.actor, reservation.prices.cycle_tip, receipt.cycles_used, receipt.cells_used)
     recorder.fired(decision, receipt.cycles_used)
     events = [*receipt.events]
     if decision.entry is not None:

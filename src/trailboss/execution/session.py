@@ -101,6 +101,7 @@ class BlockSession:
         cycles_used: By everything so far.
         cells_used: By everything so far.
         timer_cycles_used: By fires so far.
+        timer_cells_used: By fires so far.
         fired: All fires so far, in order.
         lane_burned: Base units that the lane basefee has burned so far.
         has_delivered: Whether the block's deliveries have begun: what falls due in it is due from then on.
@@ -126,6 +127,7 @@ class BlockSession:
     cycles_used: int = 0
     cells_used: int = 0
     timer_cycles_used: int = 0
+    timer_cells_used: int = 0
     fired: list[Fired] = field(default_factory=list)
     lane_burned: int = 0
     has_delivered: bool = False
@@ -159,9 +161,10 @@ class BlockSession:
         """Count one more timer that the block has ended, outside any transaction."""
         self.ends[end] = self.ends.get(end, 0) + 1
 
-    def count_fire(self, actor: bytes, tip: int, cycles_used: int) -> None:
+    def count_fire(self, actor: bytes, tip: int, cycles_used: int, cells_used: int) -> None:
         """Count a fire and what it used."""
         self.timer_cycles_used += cycles_used
+        self.timer_cells_used += cells_used
         self.fired.append(Fired(actor, tip, cycles_used))
 
     def put_in(self, timer: Timer) -> None:

@@ -74,6 +74,7 @@ def apply_transaction(
 def check_admission(session: BlockSession, transaction: Transaction, least: Units) -> Prices:
     """Refuse a transaction that may not be in this block; return what its units will cost.
 
+    Spec: CIP-1v1 §5
     Source: cowboy-facts §8
 
     Raises:
@@ -84,7 +85,8 @@ def check_admission(session: BlockSession, transaction: Transaction, least: Unit
     account = session.ledger.account(transaction.sender)
     if transaction.nonce != account.nonce:
         raise nonce_mismatch(transaction, account.nonce)
-    used = (session.cycles_used, session.cells_used)
+    # Fires have limits of their own: those before the transactions take no room from them.
+    used = (session.cycles_used - session.timer_cycles_used, session.cells_used - session.timer_cells_used)
     check_limits(transaction, least, context.rules.params.limits, used)
     prices = check_price(transaction, context.rules)
     check_balance(transaction, amount_of(account.balance))

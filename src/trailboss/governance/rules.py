@@ -29,7 +29,7 @@ from trailboss.model.globalbox import GlobalboxState
 from trailboss.params import ChainParams, FeeParams, TimerParams
 from trailboss.primitives.arithmetic import clamp
 from trailboss.primitives.octets import Address, system_address
-from trailboss.primitives.units import Cycles, Height, Price
+from trailboss.primitives.units import U128_MAX, Cells, Cycles, Height, Price
 from trailboss.state.keys import config_key, storage_key
 from trailboss.state.slots import decode_slot
 
@@ -80,6 +80,7 @@ GOVERNED: Final = MappingProxyType(
         b"system:auction:delay_action": ("auction", "delay_action"),
         b"system:auction:delay_penalty_cycles": ("auction", "delay_penalty_cycles"),
         b"system:timers:gc_cycles_per_timer": ("timers", "gc_cycles_per_timer"),
+        b"system:timers:lane_cells_per_block": ("timers", "lane_cells_per_block"),
         b"system:limits:block_cycles_max": ("limits", "block_cycles_max"),
         b"system:limits:block_cells_max": ("limits", "block_cells_max"),
         b"system:limits:messages_delivered_max": ("limits", "messages_delivered_max"),
@@ -171,6 +172,13 @@ class Rules:
         if self.auction is not None:
             return self.params.auction.budget_cycles
         return self.params.timers.lane_cycles_per_block
+
+    def timer_cells_max(self) -> Cells:
+        """Return the cells that fires may use in the block; more than they ever could if there is no bound.
+
+        Decision: D-80
+        """
+        return Cells(self.params.timers.lane_cells_per_block or U128_MAX)
 
     def user_basefees(self) -> tuple[Price, Price]:
         """Return the basefees of a user transaction, per cycle and per cell. Decision: D-41 (rounds down)."""

@@ -5,6 +5,7 @@ Numbers are read once a block; callables answer as of now.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -12,7 +13,10 @@ from trailboss.model.auction import DelayAction
 from trailboss.model.decisions import FeeSource
 from trailboss.model.globalbox import CarriedHit, MailboxEntry
 from trailboss.model.timers import Timer
-from trailboss.primitives.units import Amount, Cells, Cycles, Height, Price
+from trailboss.primitives.units import U128_MAX, Amount, Cells, Cycles, Height, Price
+
+UNBOUNDED: Final = Cells(U128_MAX)
+"""Cells of a block without a bound: more than its fires ever could use."""
 
 
 class Bid(msgspec.Struct, frozen=True, gc=False):
@@ -123,7 +127,7 @@ class GlobalboxMarket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneContext:
-    """What one block's delivery offers. Numbers are read once a block; the two callables answer as of now.
+    """What one block's delivery offers. Numbers are read once a block; the callables answer as of now.
 
     Spec: CIP-5 §6.3, CIP-5 §6.5
 
@@ -137,6 +141,8 @@ class LaneContext:
         gc_cycles_per_timer: Cycles one removal costs.
         balance_of: Payer to what it can spend now, base units.
         lane_cycles_left: Cycles of the lane that no fire has used yet.
+        lane_cells_max: Cells of fired handlers in this block. Decision: D-80.
+        lane_cells_left: Cells of those that no fire has used yet.
         market: The lane's market, on a chain whose lane is active.
         auction: The auction, on a chain that has one.
         globalbox: Globalbox, on a chain that has it.
@@ -151,6 +157,8 @@ class LaneContext:
     gc_cycles_per_timer: Cycles
     balance_of: Callable[[bytes], Amount]
     lane_cycles_left: Callable[[], int]
+    lane_cells_max: Cells = UNBOUNDED
+    lane_cells_left: Callable[[], int] = lambda: UNBOUNDED
     market: LaneMarket | None = None
     auction: AuctionMarket | None = None
     globalbox: GlobalboxMarket | None = None

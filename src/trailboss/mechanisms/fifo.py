@@ -61,8 +61,8 @@ class FifoSelection:
     """One block's walk: what earlier decisions have left of lane, clean-up budget and balances."""
 
     __slots__ = (
-        "_cells_cost", "_context", "_dead_left", "_due", "_gc_left", "_lane_left", "_policy", "_prices", "_rank",
-        "_spendable", "_stopped",
+        "_cells_cost", "_cells_left", "_context", "_dead_left", "_due", "_gc_left", "_lane_left", "_policy", "_prices",
+        "_rank", "_spendable", "_stopped",
     )  # fmt: skip
 
     def __init__(self, due: DueTimers, context: LaneContext, policy: LanePolicy) -> None:
@@ -74,6 +74,7 @@ class FifoSelection:
         self._prices = Prices(context.cycle_basefee, context.cell_basefee)
         self._cells_cost = context.max_cells_per_fire * context.cell_basefee
         self._lane_left: int = context.lane_cycles_max
+        self._cells_left: int = context.lane_cells_max
         self._gc_left: int = context.gc_cycles_max
         self._dead_left = policy.dead_examined_max
         self._spendable: dict[bytes, int] = {}
@@ -92,7 +93,7 @@ class FifoSelection:
                 break
             decision = self._classify(timer)
             if decision is not None:
-                examined += decision.reason is DeferralReason.LANE_FULL or decision.verdict is Verdict.FIRE
+                examined += decision.available >= decision.max_cost
                 yield decision
         if following is not None:
             yield from chain((following,), expired)
@@ -124,7 +125,10 @@ class FifoSelection:
             return self._unfund(timer, max_cost, available)
         if timer.gas_limit > self._lane_left:
             return self._decide(timer, Verdict.DEFER, max_cost, available, DeferralReason.LANE_FULL)
+        if self._context.max_cells_per_fire > self._cells_left:
+            return self._decide(timer, Verdict.DEFER, max_cost, available, DeferralReason.CELLS_FULL)
         self._lane_left -= timer.gas_limit
+        self._cells_left -= self._context.max_cells_per_fire
         self._spendable[payer] = available - max_cost
         return self._decide(timer, Verdict.FIRE, max_cost, available)
 

@@ -32,6 +32,8 @@ class Stop(StrEnum):
     """There were no others that could have run."""
     LANE_FULL = "lane_full"
     """What was left of the lane was less than the smallest gas limit that waited."""
+    CELLS_FULL = "cells_full"
+    """What was left of the block's cells for fires was less than one fire may use. Decision: D-80."""
     PASSED_OVER_MAX = "passed_over_max"
     """As many had been passed over for want of room as one block passes over. Decision: D-54."""
     EXAMINED_MAX = "examined_max"

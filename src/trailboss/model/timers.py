@@ -96,6 +96,8 @@ class DeferralReason(StrEnum):
 
     LANE_FULL = "lane_full"
     """Its gas limit exceeds what is left of the lane. Spec: CIP-5 §6.5."""
+    CELLS_FULL = "cells_full"
+    """What one fire may use exceeds what is left of the block's cells for fires. Decision: D-80."""
     GC_EXHAUSTED = "gc_exhausted"
     """It is to be removed, but the block's clean-up budget is spent. Spec: CIP-5 §8."""
     UNFUNDED = "unfunded"

@@ -64,6 +64,7 @@ MAY_BE_ZERO: Final = frozenset(
     {
         "costs",
         "source",
+        "timers.lane_cells_per_block",
         "lane.activation_height",
         "lane.clamps_gas_limit",
         "auction.decay",

@@ -89,6 +89,8 @@ class TimerParams:
     """Cycles one such removal costs of that budget. Decision: D-23."""
     lane_cycles_per_block: Cycles
     """Cycles of fired handlers in one block. Spec: CIP-5 §6.5, CIP-1 §9."""
+    lane_cells_per_block: Cells
+    """Cells of fired handlers in one block; 0 for no bound but that of each fire. Decision: D-80."""
     due_examined_max: int
     """Due timers one block examines; the rest stay due, in order. Decision: D-39."""
     dead_examined_max: int
@@ -309,6 +311,7 @@ def check_relations(params: ChainParams) -> None:
             )
             for name in SYSTEM_ACTORS
         ),
+        *_cells_relation(params),
         *_auction_relations(params),
         *_globalbox_relations(params),
     )
@@ -319,6 +322,15 @@ def check_relations(params: ChainParams) -> None:
     if len(set(numbers)) < len(numbers):
         named = ", ".join(f"governance.{name} = {number}" for name, number in zip(SYSTEM_ACTORS, numbers, strict=True))
         raise ConfigurationError(f"system actors must differ: {named}")
+
+
+def _cells_relation(params: ChainParams) -> tuple[tuple[str, int, int, str], ...]:
+    """Return what `_auction_relations` does, of the bound on the cells of fires; nothing while there is none."""
+    timers = params.timers
+    if not timers.lane_cells_per_block:
+        return ()
+    least = timers.max_cells_per_fire
+    return (("timers.lane_cells_per_block", timers.lane_cells_per_block, least, "timers.max_cells_per_fire"),)
 
 
 def _auction_relations(params: ChainParams) -> tuple[tuple[str, int, int, str], ...]:

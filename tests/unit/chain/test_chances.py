@@ -83,6 +83,16 @@ def test_timer_that_does_not_fire_takes_nothing_when_it_ranks_higher() -> None:
     assert verdict(record(*others), 91, LANE) is None
 
 
+def test_place_behind_the_last_fire_runs_nothing_when_the_cells_of_the_block_are_spent() -> None:
+    """The lane: who comes before a fire would have had its cells. FIFO: the last in the order waits with the others."""
+    spent = record(*THREE, stopped=Stop.CELLS_FULL)
+    assert verdict(spent, 31, 500) is None
+    assert verdict(spent, 30, 1) is OUTRANKED
+    waits = msgspec.structs.replace(examined(4, 0, 0, "defer"), reason="cells_full")
+    in_order = record(*THREE, waits, stopped=Stop.NONE_LEFT, lane_cycles_max=10**9)
+    assert verdict(in_order, lane=None) is DeferralReason.CELLS_FULL
+
+
 def test_block_has_room_when_it_was_idle() -> None:
     """Under either mechanism."""
     assert verdict(None) is None

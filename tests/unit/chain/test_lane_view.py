@@ -82,6 +82,10 @@ def test_rows_tell_rank_weight_and_priority_exactly_when_timers_were_ranked() ->
             {"outranked": 14, "stopped": Stop.EXAMINED_MAX, "examined": (FIRED,), "examined_count": 1},
             "14 outranked: one block examines at most 1 due timers",
         ),
+        (
+            {"outranked": 2, "stopped": Stop.CELLS_FULL},
+            "2 outranked: what was left of the block's cells for fires was less than one fire may use",
+        ),
         ({"priced_out": 3}, "3 priced out: their max_fee is below the lane basefee of 22"),
         ({"priced_out": 1}, "1 priced out: its max_fee is below the lane basefee of 22"),
         ({"over_cap": 2}, "2 over the cap of 250,000 cycles a fire"),
@@ -145,6 +149,13 @@ def test_decimal_is_exact_when_it_is_told(parts: int, text: str) -> None:
         (
             {"order": Order.STANDING, "in_mailbox": 2, "stopped": Stop.LANE_FULL, "smallest_gas": 7_000},
             ("2 entries wait in the mailbox: the block had 5,000 cycles left, and the first of them may use 7,000",),
+        ),
+        (
+            {"order": Order.STANDING, "in_mailbox": 1, "stopped": Stop.CELLS_FULL},
+            (
+                "1 entry waits in the mailbox: what was left of the block's cells for fires was less than one fire may "
+                "use",
+            ),
         ),
         (
             {"order": Order.STANDING, "in_mailbox": 1, "stopped": Stop.EXAMINED_MAX, "carried": 1},

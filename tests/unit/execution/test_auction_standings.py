@@ -202,20 +202,21 @@ def test_wait_goes_on_over_the_end_of_an_epoch() -> None:
     assert counted(world.actor(ALICE), 12).longest_wait == 8
 
 
-@pytest.mark.spec("A-09")
-def test_actor_that_nothing_became_of_draws_no_score() -> None:
-    """Freshened in block 8, her only timer left in it: she has no part in epoch 2, and her weight stays.
+@pytest.mark.spec("A-09", "A-10")
+@pytest.mark.parametrize(("height", "weight"), [(11, 460_000_000), (12, 480_000_000), (20, 495_000_000)])
+def test_epoch_in_which_an_actor_is_freshened_and_takes_no_part_halves_the_distance(height: int, weight: int) -> None:
+    """Freshened in block 8, her only timer left in it: she has no part in epoch 2, no score from it, and relaxes.
 
-    Epoch 1 has four deferrals: T = O = 0, L = 4 / 20, C = 1, S = 0.3, w' = 0.46; for epochs 3 and 4 the distance of
-    0.04 halves twice.
+    Epoch 1 has four deferrals: T = O = 0, L = 4 / 20, C = 1, S = 0.3, w' = 0.46. The distance of 0.04 halves for epoch
+    2, and by block 20 for epochs 3 and 4 as well.
     """
     world = World()
     world.block(4, {ALICE: 1})
     world.block(8, left={ALICE: 1}, freshen=(ALICE,))
     assert world.actor(ALICE).weight == 460_000_000
     assert world.actor(ALICE).took_part is False
-    world.block(20, {ALICE: 1})
-    assert world.actor(ALICE).weight == 490_000_000
+    world.block(height, {ALICE: 1})
+    assert world.actor(ALICE).weight == weight
 
 
 @pytest.mark.spec("A-12")

@@ -55,10 +55,11 @@ TIERS = tuple(
     b"system:cip1:priority_tier_multipliers." + name for name in (b"economy", b"standard", b"fast", b"urgent")
 )
 AUCTION_WEIGHT_MAX, DELAY_ACTION = b"system:auction:weight_max", b"system:auction:delay_action"
-SWITCHES = (ACTIVATION, CLAMPS, DELAY_ACTION, b"system:auction:decay", b"system:auction:delay_penalty_cycles")
+CELLS = b"system:timers:lane_cells_per_block"
+SWITCHES = (ACTIVATION, CLAMPS, CELLS, DELAY_ACTION, b"system:auction:decay", b"system:auction:delay_penalty_cycles")
 """Parameters that can be 0."""
 BID_MAX = b"system:globalbox:bid_max"
-SOUND = {ACTIVATION: 10**6, CLAMPS: 1, AUCTION_WEIGHT_MAX: 900_000_000, DELAY_ACTION: 2, BID_MAX: 5}
+SOUND = {ACTIVATION: 10**6, CLAMPS: 1, CELLS: 550_000, AUCTION_WEIGHT_MAX: 900_000_000, DELAY_ACTION: 2, BID_MAX: 5}
 """Values of parameters that can be neither doubled nor one more than their default."""
 GC_PRICE = b"system:timers:gc_cycles_per_timer"
 
@@ -167,6 +168,17 @@ def test_timer_config_is_held_to_the_lane_of_its_own_block_when_that_was_changed
     update_timer_config(overlay, rules, UpdateTimerConfig(1, 600_000, 3, 4, 200))
     refused = refusal(overlay, set_parameter, SetGovParam(LANE, number(599_999)))
     assert "lane_cycles_per_block = 599999" in refused.what
+
+
+def test_timer_config_is_held_to_the_cells_of_a_block_when_they_are_bounded(overlay: Overlay) -> None:
+    """A fire that may use more cells than a block has for all of them would wait for ever."""
+    govern(overlay, CELLS, 550_000)
+    refused = refusal(overlay, update_timer_config, UpdateTimerConfig(1, 600_000, 550_001, 4, 200))
+    assert "lane_cells_per_block = 550000 is too small" in refused.what
+    govern(overlay, CELLS, 0)
+    update_timer_config(overlay, in_force(overlay), UpdateTimerConfig(1, 600_000, 550_001, 4, 200))
+    refused = refusal(overlay, set_parameter, SetGovParam(CELLS, number(550_000)))
+    assert "it must be at least timers.max_cells_per_fire = 550001" in refused.what
 
 
 def test_basefee_config_is_stored_and_told_when_it_is_sound(overlay: Overlay) -> None:

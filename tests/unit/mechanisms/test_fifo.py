@@ -94,6 +94,15 @@ def test_due_timers_are_classified_in_their_order_when_all_kinds_are_mixed() -> 
     assert rest == Rest(stopped=Stop.NONE_LEFT)
 
 
+def test_cells_of_each_fire_are_reserved_when_a_block_has_so_many() -> None:
+    """Room for two fires of 50 cells: the dead still leave, and want of cycles is told before want of cells."""
+    due = timers({}, {}, {"expires_at": 19}, {}, {"fee_payer": BOB}, {"gas_limit": 900}, {})
+    decisions = select(due, lane_cells_max=149)
+    assert verdicts(decisions) == ["fire", "fire", "expire", "cells_full", "unfund", "lane_full", "cells_full"]
+    assert verdicts(select(due[:2], lane_cells_max=100)) == ["fire", "fire"]
+    assert verdicts(select(due[:2], lane_cells_max=99)) == ["fire", "cells_full"]
+
+
 def test_selection_is_empty_when_nothing_is_due() -> None:
     """No timers, no decisions."""
     assert walk(DueTimers(())) == ([], Rest(stopped=Stop.NONE_LEFT))

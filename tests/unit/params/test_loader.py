@@ -114,6 +114,15 @@ def test_load_refuses_when_a_fire_could_never_fit_the_lane() -> None:
         load_params("mainnet", {"timers.lane_cycles_per_block": 1})
 
 
+def test_load_refuses_when_a_fire_could_never_fit_the_cells_of_a_block() -> None:
+    """The bound is off, or holds what one fire may use."""
+    rule = r"timers.lane_cells_per_block = 549999 is too small: it must be at least timers.max_cells_per_fire = 550000"
+    with pytest.raises(ConfigurationError, match=rule):
+        load_params("mainnet", {"timers.lane_cells_per_block": 549_999})
+    for sound in (0, 550_000):
+        assert load_params("mainnet", {"timers.lane_cells_per_block": sound}).timers.lane_cells_per_block == sound
+
+
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [

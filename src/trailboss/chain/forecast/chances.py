@@ -57,7 +57,7 @@ def why_not(recent: RecentBlock, offer: Offer) -> DeferralReason | None:
     """Return why a timer would not have run in a recent block; None if it would have."""
     record, lane_basefee = recent.block.decisions, recent.lane_basefee
     if lane_basefee is None:
-        return DeferralReason.LANE_FULL if record is not None and _fifo_left(record) < offer.gas_limit else None
+        return None if record is None else _why_not_in_order(record, offer)
     if offer.max_fee < lane_basefee:
         return DeferralReason.PRICED_OUT
     if record is None:
@@ -79,6 +79,14 @@ def chance_within(verdicts: Sequence[DeferralReason | None], within: int) -> Cha
     return Chance(within, sum(None in verdicts[start : start + within] for start in starts), len(starts))
 
 
+def _why_not_in_order(record: DecisionRecord, offer: Offer) -> DeferralReason | None:
+    """Return why a timer would not have run as the last of a FIFO block."""
+    if _fifo_left(record) < offer.gas_limit:
+        return DeferralReason.LANE_FULL
+    waited = any(timer.reason == DeferralReason.CELLS_FULL for timer in record.examined)
+    return DeferralReason.CELLS_FULL if waited else None
+
+
 def _fifo_left(record: DecisionRecord) -> int:
     """Return the cycles that a FIFO block had left, reserved ones taken off; 0 if the record does not name all."""
     if record.examined_count > len(record.examined) or record.stopped is Stop.EXAMINED_MAX:
@@ -92,7 +100,7 @@ def _lane_left(record: DecisionRecord, effective_priority: int) -> int:
     ranked = [timer for timer in record.decided if timer.rank]
     if not any(timer.effective_priority < effective_priority for timer in ranked):
         # Its turn comes after all that are named, and after those that the record has no room for.
-        is_cut = record.stopped in (Stop.EXAMINED_MAX, Stop.PASSED_OVER_MAX)
+        is_cut = record.stopped in (Stop.EXAMINED_MAX, Stop.PASSED_OVER_MAX, Stop.CELLS_FULL)
         return 0 if is_cut else record.lane_cycles_max - record.lane_cycles_used
     before = sum(timer.cycles_used for timer in ranked if timer.effective_priority >= effective_priority)
     return record.lane_cycles_max - before

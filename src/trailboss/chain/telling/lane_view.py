@@ -13,6 +13,7 @@ WEIGHT_DECIMALS: Final = 9
 
 REASONS: Final = {
     DeferralReason.LANE_FULL: "did not fit the rest of the lane",
+    DeferralReason.CELLS_FULL: "the block's cells for fires were spent",
     DeferralReason.GC_EXHAUSTED: "clean-up budget spent",
     DeferralReason.UNFUNDED: "payer could not pay",
     DeferralReason.OVER_CAP: "over the cap of one fire",
@@ -20,6 +21,7 @@ REASONS: Final = {
     DeferralReason.OUTRANKED: "outranked",
     DeferralReason.NOT_JOINED: "yet to join",
 }
+CELLS_SPENT: Final = "what was left of the block's cells for fires was less than one fire may use"
 OUTCOMES: Final = {
     "fire": "fired",
     "expire": "expired",
@@ -269,6 +271,8 @@ def _mailbox_words(record: DecisionRecord) -> str:
     if record.stopped is Stop.LANE_FULL:
         left = _cycles_left(record)
         return f": the block had {left:,} cycles left, and the first of them may use {record.smallest_gas:,}"
+    if record.stopped is Stop.CELLS_FULL:
+        return f": {CELLS_SPENT}"
     if record.stopped is Stop.EXAMINED_MAX:
         return ": one block runs only so many"
     return ""
@@ -288,6 +292,8 @@ def _place_words(record: DecisionRecord) -> str:
         waited = f"and the smallest gas limit that waited was {record.smallest_gas:,}"
         where = "budget" if record.order is Order.TIP else "lane"
         return f"{word}: the {where} had {left:,} cycles left {waited}"
+    if record.stopped is Stop.CELLS_FULL:
+        return f"{word}: {CELLS_SPENT}"
     if record.stopped is Stop.PASSED_OVER_MAX:
         return f"{word}: the block had passed over as many as it may that did not fit"
     if record.stopped is Stop.EXAMINED_MAX:

@@ -164,6 +164,8 @@ def _deferral(facts: dict[str, Any]) -> str:
             return (
                 f"its {facts['gas_limit']:,} cycles did not fit what was left of the block's timer lane; it stays due"
             )
+        case DeferralReason.CELLS_FULL:
+            return "what was left of the block's cells for fires was less than one fire may use; it stays due"
         case DeferralReason.UNFUNDED:
             return "its payer could not pay; it stays due"
         case DeferralReason.OVER_CAP:

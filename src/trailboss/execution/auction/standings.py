@@ -161,7 +161,8 @@ class Standings:
         if ended.took_part:
             weight = weight_after(ended, read_epoch(self._session.overlay.read, ended.epoch), self._auction)
         if not ended.waiting:
-            weight = relaxed(weight, self._auction.weight_start, self.epoch - ended.epoch - 1)
+            # Its record's own epoch is idle as well if the actor was brought up to date in it and took no part then.
+            weight = relaxed(weight, self._auction.weight_start, self.epoch - ended.epoch - ended.took_part)
         self._move_place(ended.epoch)
         return AuctionActor(
             weight=weight,

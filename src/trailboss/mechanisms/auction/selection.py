@@ -207,7 +207,7 @@ class AuctionSelection:
                 if own is None or entry.gas_limit > own.cycles:
                     kept.append((rank, due))
                     pass_by(slices, owner)
-                elif self._is_full(left) or len(passed_over) == passed_over_max:
+                elif self._why_full(left) or len(passed_over) == passed_over_max:
                     kept.append((rank, due))
                     return
                 else:
@@ -243,15 +243,18 @@ class AuctionSelection:
 
     def _stop(self, left: int) -> Stop | None:
         """Return why a timer is not decided any more, if so. Decision: D-39, D-68, D-78."""
-        if self._is_full(left):
-            return Stop.LANE_FULL
+        full = self._why_full(left)
+        if full is not None:
+            return full
         if len(self._passed_over) == self._policy.passed_over_max:
             return Stop.PASSED_OVER_MAX
         return Stop.EXAMINED_MAX if self._examined == self._policy.examined_max else None
 
-    def _is_full(self, left: int) -> bool:
-        """Return whether what is left of the budget holds no timer; a whole budget is there for any. Decision: D-68."""
-        return left < self._index.smallest_gas and left < self._context.lane_cycles_max
+    def _why_full(self, left: int) -> Stop | None:
+        """Return why the block holds no other fire, if so; a whole budget is there for any. Decision: D-68, D-80."""
+        if left < self._index.smallest_gas and left < self._context.lane_cycles_max:
+            return Stop.LANE_FULL
+        return Stop.CELLS_FULL if self._context.lane_cells_left() < self._context.max_cells_per_fire else None
 
     def _without_out(self) -> Iterator[Due]:
         """Yield the ranked timers but for those of owners that are left out by then, however they were found."""

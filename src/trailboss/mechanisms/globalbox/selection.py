@@ -156,10 +156,10 @@ class GlobalboxSelection:
                     consumption.stop()
 
     def _execute(self) -> Iterator[Decision]:
-        """Run entries of the mailbox, the oldest first, up to the first that does not fit what is left of the lane.
+        """Run entries of the mailbox, the oldest first, up to the first that does not fit what is left of the block.
 
         Spec: CIP-5old §10
-        Decision: D-67
+        Decision: D-67, D-80
         """
         rank = 0
         # Each decision takes the first entry away, so that the next is the first again.
@@ -167,8 +167,8 @@ class GlobalboxSelection:
             entry = next(self._market.entries(), None)
             if entry is None:
                 self._stopped = Stop.NONE_LEFT
-            elif not self._has_room(entry):
-                self._stopped = Stop.LANE_FULL
+            elif (full := self._why_full(entry)) is not None:
+                self._stopped = full
                 self._smallest_gas = entry.timer.gas_limit
             elif rank == self._policy.examined_max:
                 self._stopped = Stop.EXAMINED_MAX
@@ -177,14 +177,17 @@ class GlobalboxSelection:
                 yield self._fire(entry, rank)
         self._runners_up = tuple(self._look_ahead())
 
-    def _has_room(self, entry: MailboxEntry) -> bool:
-        """Return whether an entry may run in what is left of the block.
+    def _why_full(self, entry: MailboxEntry) -> Stop | None:
+        """Return why an entry may not run in what is left of the block, if so.
 
-        The first fire of a block always may: or an entry above a lane that governance has lowered since would hold up
-        the mailbox for ever. Decision: D-67.
+        What nothing has used yet is there for any entry: or one above a limit that governance has lowered since would
+        hold up the mailbox for ever. Decision: D-67, D-80.
         """
-        left = self._context.lane_cycles_left()
-        return entry.timer.gas_limit <= left or left == self._context.lane_cycles_max
+        context = self._context
+        cycles, cells = context.lane_cycles_left(), context.lane_cells_left()
+        if entry.timer.gas_limit > cycles and cycles < context.lane_cycles_max:
+            return Stop.LANE_FULL
+        return Stop.CELLS_FULL if entry.cells_limit > cells and cells < context.lane_cells_max else None
 
     def _fire(self, entry: MailboxEntry, rank: int) -> Decision:
         """Return the decision about the mailbox's first entry; it is settled at the prices at which it was paid."""

@@ -153,7 +153,7 @@ class LaneSelection:
         A timer that has been cancelled meanwhile leaves its rank unused.
 
         Spec: CIP-1v3 §3, CIP-1v3 §9
-        Decision: D-12, D-39, D-78
+        Decision: D-12, D-39, D-78, D-80
         """
         context, index, answers, offers = self._context, self._index, self._answers, self._offers
         lane_cycles_left, balance_of, timer_of = context.lane_cycles_left, context.balance_of, self._market.timer_of
@@ -166,8 +166,8 @@ class LaneSelection:
         runners_up: list[Decision] = []
         for rank, entry in self._present():
             lane_left, gas_limit = lane_cycles_left(), entry.gas_limit
-            if lane_left < gas_limits.smallest:
-                stopped = stopped or Stop.LANE_FULL
+            if lane_left < gas_limits.smallest or context.lane_cells_left() < context.max_cells_per_fire:
+                stopped = stopped or (Stop.LANE_FULL if lane_left < gas_limits.smallest else Stop.CELLS_FULL)
             elif passed_over == passed_over_max:
                 stopped = stopped or Stop.PASSED_OVER_MAX
             elif examined == examined_max:

@@ -87,7 +87,7 @@ class LaneIndex:
     """
 
     __slots__ = (
-        "_actors", "_cap", "_clamps_before", "_died", "_expired", "_fee_caps", "_recounted", "_replaced",
+        "_actors", "_cap", "_clamps_before", "_expired", "_fee_caps", "_recounted", "_replaced",
         "asking", "entries", "gas_limits", "left", "over_cap", "shelves", "untold",
     )  # fmt: skip
 
@@ -113,9 +113,7 @@ class LaneIndex:
         self._actors: dict[bytes, Actor] = {}
         self._fee_caps = SortedList()
         self.gas_limits = GasLimits()
-        # By id; they are counted nowhere, and still in their groups. Who has died in this block may come back in it.
-        self._died: dict[bytes, Entry] = {}
-        self._expired: dict[bytes, Entry] = {}
+        self._expired: dict[bytes, Entry] = {}  # By id; they are counted nowhere, and still in their groups.
 
     # What a block asks
 
@@ -133,7 +131,7 @@ class LaneIndex:
 
         It is false until the orders have been settled. Complexity: O(1).
         """
-        is_settled = not (self.left or self._replaced or self._recounted or self._died or self._expired)
+        is_settled = not (self.left or self._replaced or self._recounted or self._expired)
         return is_settled and not self.untold and timers == len(self.entries) == self.over_cap
 
     # What it hears
@@ -188,29 +186,21 @@ class LaneIndex:
             self.gas_limits.drop(entry.gas_limit)
 
     def expire(self, timer_ids: Iterable[bytes]) -> None:
-        """Hear, before a block, which timers can fire no more, if they are here.
+        """Hear which timers can fire no more, if they are here.
 
-        Complexity: O(log n) each, and again when it is taken out of its group, in a later block.
+        Complexity: O(log n) each, and again when it is taken out of its group.
         """
-        self._expired |= self._died
-        self._died = {}
         for timer_id in timer_ids:
             entry = self.entries.pop(timer_id, None)
             if entry is not None:
-                self._died[timer_id] = entry
+                self._expired[timer_id] = entry
                 self._replaced.pop(timer_id, None)
                 if not entry.group.is_over_cap:
                     self.gas_limits.drop(entry.gas_limit)
                 self._uncount(entry)
 
     def replace(self, timer: Timer) -> None:
-        """Hear of a timer's new record, if it is here or has died in this block. Complexity: as `leave`."""
-        entry = self._died.pop(timer.timer_id, None)
-        if entry is not None:
-            self.entries[timer.timer_id] = entry
-            if not entry.group.is_over_cap:
-                self.gas_limits.add(entry.gas_limit)
-            self._count((entry,))
+        """Hear of a timer's new record, if it is here. Complexity: as `leave`."""
         if timer.timer_id in self.entries:
             self._replaced[timer.timer_id] = timer
 
@@ -332,10 +322,6 @@ class LaneIndex:
                 self._shelf(group).add(group)
             elif (group.ids[0], group.last_expiry) != (first, last_expiry):
                 self._shelf(group).change(group, first)
-        self._count(entries)
-
-    def _count(self, entries: Collection[Entry]) -> None:
-        """Put timers into every list but their groups."""
         inside = [entry for entry in entries if not entry.group.is_over_cap]
         outside = [entry for entry in entries if entry.group.is_over_cap]
         self.over_cap += len(outside)

@@ -40,7 +40,7 @@ class LimitParams:
     block_cycles_max: Cycles
     """Cycles of a block's user transactions. Decision: D-22 (twice the target)."""
     block_cells_max: Cells
-    """Cells of a block's user transactions. Decision: D-22 (twice the target)."""
+    """Cells of a block's user transactions, or of one of them. Decision: D-85 (a payload of 1 MiB fits one)."""
     source_bytes_max: int
     """Bytes of an actor's source. Decision: D-36."""
     call_depth_max: int

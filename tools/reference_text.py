@@ -337,7 +337,8 @@ CALLS: Final[Mapping[str, CallEntry]] = {
     "schedule_timer": CallEntry(
         ("timer_schedule",),
         "a timer's id; cells: its payload, and `costs.timer_index_cells`; who pays: see D-08; the two fees are for the "
-        "active timer lane alone: see D-16; `bid` is withdrawn: see D-55",
+        "active timer lane alone: see D-16; `gas_bidding_agent`, in their place, prices this timer: see D-86; `bid` is "
+        "withdrawn: see D-55",
     ),
     "schedule_timer_ex": CallEntry(
         ("timer_schedule",), f"the same with a payer, a gas limit and a TTL; {_OPTIONAL}; six positional: see D-03"

@@ -205,6 +205,7 @@ class _Run:
             expires_at=None if life is None else height + life,
             max_fee_per_cycle=prices.get("max_fee"),
             max_priority_fee_per_cycle=prices.get("priority"),
+            gas_bidding_agent=self._who(offer["gba"]) if "gba" in offer else None,
             has_bid="bid" in prices,
         )
         self._keep_id(self._host.schedule_timer(request))

@@ -11,6 +11,8 @@ from tiny_keccak import keccak256 as _keccak
 
 Params = Mapping[str, Mapping[str, int]]
 ASK = "ask"
+NAMED = bytes
+"""What a timer's fees are if it names an agent of its own: that agent's address. Decision: D-86."""
 """What a timer offers whose actor has an agent: whatever the agent says."""
 NO_CAP = 2**64
 
@@ -46,7 +48,10 @@ class Timer(NamedTuple):
     schedule_block: int
     deferred_for: str = ""
     fees: Any = ()
-    """What it offers in the lane: nothing of its own, its two frozen fees per cycle, or `ASK`."""
+    """What it offers in the lane: nothing of its own, its two frozen fees per cycle, `ASK`, or the agent that it names.
+
+    In the auction its standing bid, two fees per cycle and, if it states them, two per cell.
+    """
     terms: Any = None
     """What the auction or Globalbox keeps besides."""
 

@@ -38,7 +38,7 @@ from trailboss.model.events import (
     TIMER_UNFUNDED,
     EventRecord,
 )
-from trailboss.model.timers import ASK_AGENT, Timer, TimerEnd
+from trailboss.model.timers import Timer, TimerEnd, asks_agent
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.vm.meter import Meter
 
@@ -207,7 +207,7 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
         timer_id=timer.timer_id,
         actor=timer.target,
     )
-    if decision.fee_source is FeeSource.FALLBACK and timer.fees == ASK_AGENT:
+    if decision.fee_source is FeeSource.FALLBACK and asks_agent(timer.fees):
         tell_fallback(session, timer, BUDGET_SPENT)
 
     def body(scope: Scope, meter: Meter) -> Run:

@@ -42,7 +42,7 @@ from trailboss.model.events import (
     TIMER_UPDATED,
     EventRecord,
 )
-from trailboss.model.terms import AuctionTerms, GlobalboxTerms
+from trailboss.model.terms import GlobalboxTerms
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
 from trailboss.primitives.octets import system_address
@@ -202,8 +202,8 @@ def _scheduled_facts(timer: Timer) -> bytes:
         "gas_limit": timer.gas_limit,
         "expires_at": timer.expires_at,
     }
-    if isinstance(timer.terms, AuctionTerms):
-        return _encode_asking(**facts, gba=timer.terms.agent)
+    if timer.own_agent:
+        return _encode_asking(**facts, gba=timer.own_agent)
     if isinstance(timer.terms, GlobalboxTerms):
         terms = timer.terms
         return _encode_boxed(**facts, kind=terms.kind.value, target=terms.target, bid=terms.bid)

@@ -58,15 +58,15 @@ class LimitParams:
     scan_rows_max: int
     """Rows of one prefix scan. Source: cowboy-facts §2.2."""
     message_payload_bytes_max: int
-    """Bytes of one message's payload."""
+    """Bytes of the payload of a message or of a deferred transaction."""
     messages_pending_max: int
-    """Messages that may wait for one target. Source: cowboy-facts §6."""
+    """Messages that may wait for one target, and deferred transactions of one actor. Source: cowboy-facts §6."""
     messages_delivered_max: int
-    """Messages delivered in one block; the rest wait, in order. Decision: D-42."""
+    """Messages, and deferred transactions, that one block delivers; the rest wait. Decision: D-42, D-88."""
     message_cycles: Cycles
-    """Cycles limit of a message's delivery. Source: cowboy-facts §4."""
+    """Cycles limit of a message's delivery and of a deferred transaction. Source: cowboy-facts §4."""
     message_cells: Cells
-    """Cells limit of a message's delivery. Source: cowboy-facts §4."""
+    """Cells limit of a message's delivery and of a deferred transaction. Source: cowboy-facts §4."""
     recursion_depth_max: int
     """Python calls deep in one frame. Source: cowboy-facts §6."""
 

@@ -26,7 +26,7 @@ FAULTS = {
     "spec": '"""Text.\n\nSpec: CIP-5 §6.4\n"""\n',
     "decision": '"""Text.\n\nDecision: D-02\n"""\n',
     "function-lines": "def f() -> None:\n" + "    print()\n" * 61,
-    "module-lines": "a = 1\n" * 401,
+    "module-lines": "a = 1\n" * 601,
 }
 
 

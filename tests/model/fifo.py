@@ -122,6 +122,7 @@ class FifoBlocks(Blocks):
             reserved=paid,
             prices=(self.terms.cycle_price + lane_price, self.terms.cell_price),
             tips=(tip, cell_tip),
+            pool_prices=(self.terms.cycle_price, self.terms.cell_price),
             timer_id=timer.timer_id,
         )
         return receipt._replace(events=(*receipt.events, self.fired(timer, receipt, lane_price)))

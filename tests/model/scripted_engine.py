@@ -147,6 +147,10 @@ class _Run:
         self._meter.charge_cycles(self._costs.message_send)
         self._host.send_message(self._who(who), bytes.fromhex(value))
 
+    def _op_defer(self, handler: str, value: str) -> None:
+        self._meter.charge_cycles(self._costs.message_send)
+        self._host.defer_call(handler, bytes.fromhex(value))
+
     def _op_call(self, who: str, handler: str, value: str, cycles: int) -> None:
         self._meter.charge_cycles(self._costs.actor_call)
         self._host.call_actor(self._who(who), handler, bytes.fromhex(value), cycles)

@@ -86,6 +86,25 @@ class Message(NamedTuple):
     payload: bytes
 
 
+class Deferred(NamedTuple):
+    """A call of an actor to itself that waits for the end of a later block. Decision: D-88."""
+
+    actor: bytes
+    handler: str
+    payload: bytes
+    created_at: int
+    pool: int | None = None
+
+
+class Pool(NamedTuple):
+    """What an execution has left for what it has deferred: who pays, how much gas, at which prices and tips."""
+
+    payer: bytes
+    gas: tuple[int, int]
+    prices: tuple[int, int]
+    tips: tuple[int, int]
+
+
 class Event(NamedTuple):
     """An event; ``fields`` is a dict for the protocol's own ones and bytes for an actor's."""
 
@@ -176,6 +195,8 @@ class World:
     timers: list[Timer] = field(default_factory=list)
     paid: list[tuple[Timer, int]] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
+    deferred: list[Deferred] = field(default_factory=list)
+    pools: dict[int, Pool] = field(default_factory=dict)
     owed: list[tuple[bytes, int]] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     governed: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -199,6 +220,8 @@ class World:
             list(self.timers),
             list(self.paid),
             list(self.messages),
+            list(self.deferred),
+            dict(self.pools),
             list(self.owed),
             list(self.events),
             dict(self.governed),

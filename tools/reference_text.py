@@ -94,7 +94,7 @@ EVENTS: Final[Mapping[str, EventEntry]] = {
         "receipt",
         _ACTOR,
         "a transaction, fire or message that scheduled the timer has committed; the two fees only if they are fixed "
-        "with it, `gba` only in the auction, `kind`, `target` and `bid` only in Globalbox",
+        "with it, `gba` only if it names its agent, `kind`, `target` and `bid` only in Globalbox",
         (
             "timer_id",
             "height",
@@ -203,6 +203,15 @@ EVENTS: Final[Mapping[str, EventEntry]] = {
         "the sending actor",
         "the sender could not pay for the delivery; the message is gone",
         ("sender", "target", "required", "available"),
+    ),
+    events.DEFERRED_CREATED: EventEntry(
+        "receipt", "the actor", "a deferred transaction of the actor waits for the next block", ("handler", "size")
+    ),
+    events.DEFERRED_DROPPED: EventEntry(
+        "block",
+        "the actor",
+        "who pays for the deferred transaction's origin could not pay for it; it is gone",
+        ("handler", "payer", "required", "available"),
     ),
     events.TIMER_PRIORITY_CLAMPED: EventEntry(
         "receipt",
@@ -341,7 +350,8 @@ CALLS: Final[Mapping[str, CallEntry]] = {
     "schedule_timer": CallEntry(
         ("timer_schedule",),
         "a timer's id; cells: its payload, and `costs.timer_index_cells`; who pays: see D-08; the two fees are for the "
-        "active timer lane alone: see D-16; `bid` is withdrawn: see D-55",
+        "active timer lane alone: see D-16; `gas_bidding_agent`, in their place, prices this timer: see D-86; `bid` is "
+        "withdrawn: see D-55",
     ),
     "schedule_timer_ex": CallEntry(
         ("timer_schedule",), f"the same with a payer, a gas limit and a TTL; {_OPTIONAL}; six positional: see D-03"
@@ -383,6 +393,11 @@ CALLS: Final[Mapping[str, CallEntry]] = {
     "emit_event": CallEntry(("event_emit",), "emits an event; a cell for each byte of name and data"),
     "send_message": CallEntry(
         ("message_send",), "a message for `handle_message`, delivered at the end of the block; a cell for each byte"
+    ),
+    "create_deferred_tx": CallEntry(
+        ("message_send",),
+        "calls a handler of this actor at the end of the next block, on the gas that this execution has left; a cell "
+        "for each byte of name and payload: see D-88",
     ),
     "call_actor": CallEntry(
         ("actor_call",), "what a handler of another actor returns; its frame is charged to this one as well"

@@ -39,13 +39,14 @@ def schedule_timer(
     max_fee_per_cycle: int | None = None,
     max_priority_fee_per_cycle: int | None = None,
     priority_tier_hint: PriorityTier | None = None,
+    gas_bidding_agent: bytes | None = None,
 ) -> bytes:
     """Schedule a timer of the running actor and return its id, 32 bytes.
 
     While the timer lane is not active there are no tips. An actor has to run before and after the activation, so that
     is the one case in which a hint has no effect; a fee is refused.
 
-    Spec: CIP-1v3 §6, CIP-1v3 §7.3
+    Spec: CIP-1v3 §6, CIP-1v3 §7, CIP-1v3 §7.3
 
     Args:
         height: Block height at which it fires.
@@ -56,6 +57,7 @@ def schedule_timer(
         max_fee_per_cycle: Cap of lane basefee and tip together, base units; None for twice the lane basefee.
         max_priority_fee_per_cycle: Tip, base units; None for the median tip of the block before.
         priority_tier_hint: Tip as a multiple of that median, in place of ``max_priority_fee_per_cycle``.
+        gas_bidding_agent: Agent that prices this timer, 20 bytes, in place of fees; None for the actor's, if any.
 
     Raises:
         ValueError: If both the tip and the hint are given.
@@ -63,14 +65,23 @@ def schedule_timer(
     """
     import pvm_host
 
-    tip = max_priority_fee_per_cycle
     if priority_tier_hint is not None:
-        if tip is not None:
+        if max_priority_fee_per_cycle is not None:
             raise ValueError(
-                f"max_priority_fee_per_cycle is {tip} and priority_tier_hint is {priority_tier_hint}; give one of them"
+                f"max_priority_fee_per_cycle is {max_priority_fee_per_cycle} and priority_tier_hint is "
+                f"{priority_tier_hint}; give one of them"
             )
-        tip = tier_tip(priority_tier_hint)
-    identity: bytes = pvm_host.schedule_timer(height, payload, fee_payer, gas_limit, expires_at, max_fee_per_cycle, tip)
+        max_priority_fee_per_cycle = tier_tip(priority_tier_hint)
+    identity: bytes = pvm_host.schedule_timer(
+        height,
+        payload,
+        fee_payer,
+        gas_limit,
+        expires_at,
+        max_fee_per_cycle,
+        max_priority_fee_per_cycle=max_priority_fee_per_cycle,
+        gas_bidding_agent=gas_bidding_agent,
+    )
     return identity
 
 
@@ -170,6 +181,29 @@ def gas_bid(max_fee_per_cycle: int, max_priority_fee_per_cycle: int) -> dict[str
             f"{max_fee_per_cycle}, which caps it"
         )
     return {"max_fee_per_cycle": max_fee_per_cycle, "max_priority_fee_per_cycle": max_priority_fee_per_cycle}
+
+
+def cell_fees(max_fee_per_cell: int, max_priority_fee_per_cell: int = 0) -> dict[str, int]:
+    """Return the two fields of a bid about cells, to be joined to those of ``gas_bid`` with ``|``.
+
+    A bid without them pays the cell basefee of the block and no tip.
+
+    Spec: CIP-1v3 §7.1
+    Decision: D-86
+
+    Args:
+        max_fee_per_cell: Cap of cell basefee and tip together, base units; below the basefee the timer waits.
+        max_priority_fee_per_cell: Tip, base units; what exceeds the cap less the cell basefee is not paid.
+
+    Raises:
+        ValueError: If the tip is above the cap, which would be no bid.
+    """
+    if max_priority_fee_per_cell > max_fee_per_cell:
+        raise ValueError(
+            f"max_priority_fee_per_cell is {max_priority_fee_per_cell}, above max_fee_per_cell, "
+            f"{max_fee_per_cell}, which caps it"
+        )
+    return {"max_fee_per_cell": max_fee_per_cell, "max_priority_fee_per_cell": max_priority_fee_per_cell}
 
 
 def default_gas_bid(context: GasBidContext) -> dict[str, int]:

@@ -43,6 +43,9 @@ def prepare(payload):
     pvm_host.schedule_timer(pvm_host.block_height() + 1, b"", bid=1)
     pvm_host.set_gas_bidding_agent(pvm_host.self_address())
 
+def defer(payload):
+    pvm_host.create_deferred_tx("handle_message", b"")
+
 def offer(payload):
     now = pvm_host.block_height()
     pvm_host.schedule_timer(now + 1, b"")
@@ -109,6 +112,8 @@ def test_events_page_has_the_fields_that_events_have_on_a_chain() -> None:
             chain.system(instruction, check=True)
         chain.hold(chain.schedule(chain.height + 100).timer_id)
         chain.set_balance(chain.accounts[1], chain.balance(chain.accounts[1]))
+        busy.call("defer", b"", sender=chain.accounts[2], check=True)
+        chain.set_balance(chain.accounts[2], 0)
         poor = chain.deploy(BUSY, sender=chain.accounts[1])
         poor.call("schedule", b"", sender=chain.accounts[1], check=True)
         chain.mine(5)
@@ -192,7 +197,9 @@ ARGUMENTS = {
     "schema": None,
     "max_fee_per_cycle": None,
     "max_priority_fee_per_cycle": None,
+    "gas_bidding_agent": None,
     "bid": 1,
+    "handler": "h",
     "agent": None,
     "target": bytes(20),
     "method": "m",
@@ -219,6 +226,7 @@ def test_calls_page_has_the_price_that_a_call_charges(name: str) -> None:
         "update_timer",
         "emit_event",
         "send_message",
+        "defer_call",
         "transfer",
         "set_agent",
     )

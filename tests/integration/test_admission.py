@@ -210,7 +210,7 @@ def test_transaction_is_refused_when_its_account_does_not_exist(chain: LocalChai
 @pytest.mark.parametrize("unit", ["cycles", "cells"])
 def test_transaction_is_refused_when_its_limit_does_not_fit_the_block(chain: LocalChain, unit: str) -> None:
     """A block's caps are twice its targets; the exact cap fits, one unit more does not."""
-    cap = {"cycles": 20_000_000, "cells": 1_000_000}[unit]
+    cap = {"cycles": 20_000_000, "cells": 2_200_000}[unit]
     words = f"{unit}_limit is {cap + 1}, the block has {cap} of {cap} {unit} left"
     assert_refused(chain, transfer(chain, **{f"{unit}_limit": cap + 1}), 1012, "block_full", words)
     assert chain.submit(transfer(chain, **{f"{unit}_limit": cap})).ok

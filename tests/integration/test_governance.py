@@ -3,6 +3,7 @@
 import pytest
 
 from tests.integration.helpers import (
+    CBY,
     FIRE_CELLS,
     answers,
     assert_refused_call,
@@ -16,6 +17,7 @@ from tests.integration.helpers import (
     totals,
     world,
 )
+from trailboss.codec.canonical import encode_canonical
 from trailboss.codec.opcodes import SYSTEM_NAMES
 from trailboss.model.configs import TimerConfig, decode_record
 from trailboss.model.transactions import (
@@ -290,9 +292,50 @@ def test_lane_is_as_governance_sets_it_when_the_next_block_comes(chain: LocalCha
         assert fired_ids(chain, since=chain.height) == [ids[number]]
 
 
+STOPPABLE = """
+from cowboy_sdk import OWNER, actor, callable_by, public
+import pvm_host
+
+
+@actor
+class Stoppable:
+    @callable_by(OWNER)
+    def arm(self) -> bytes:
+        return pvm_host.schedule_timer(pvm_host.current_block() + 90, b"")
+
+    @callable_by(OWNER)
+    def stop(self, timer_id: bytes) -> None:
+        pvm_host.cancel_timer(timer_id)
+"""
+
+
 @pytest.mark.spec("F-53", "F-54")
-def test_owner_of_an_actor_has_no_power_over_its_timers_when_the_code_gives_none(chain: LocalChain) -> None:
-    """Cancellation is for the actor's code and for governance."""
-    timer_id = schedule(deploy_puppet(chain), 100)
-    assert chain.system(CancelTimer(timer_id), sender=chain.accounts[0]).status == "reverted"
+@pytest.mark.parametrize("instruction", [CancelTimer, ExtendTimer])
+def test_owner_and_payer_have_no_power_over_a_timer_when_its_actor_gives_them_none(
+    chain: LocalChain, instruction: type[CancelTimer]
+) -> None:
+    """The account that deployed the actor is refused, and so is the one that pays; governance is not."""
+    owner = chain.accounts[0]
+    timer_id = schedule(deploy_puppet(chain), 100, fee_payer=bytes(owner.address))
+    wanted = instruction(timer_id, *(() if instruction is CancelTimer else (500,)))
+    refused = chain.system(wanted, sender=owner)
+    call = "pvm_host.cancel_timer" if instruction is CancelTimer else "pvm_host.extend_timer"
+    assert_refused_call(refused, 1211, "unauthorized", "by its own actor, which calls", call, "or by governance")
     assert events_about(chain, timer_id) == ["timer.scheduled"]
+    by_governance = chain.system(wanted)
+    assert [event.name for event in by_governance.events] == [
+        f"timer.{'cancelled' if instruction is CancelTimer else 'extended'}_by_governance"
+    ]
+
+
+@pytest.mark.spec("F-13", "F-53")
+def test_owner_cancels_when_a_handler_of_the_actor_is_for_the_owner(chain: LocalChain) -> None:
+    """The code says who may: the one that deployed it, and not another account."""
+    owner, stranger = chain.accounts[0], chain.accounts[1]
+    actor = chain.deploy(STOPPABLE, sender=owner, value=CBY)
+    armed = actor.call("arm", encode_canonical(None), sender=owner, check=True)
+    timer_id = armed.return_value
+    assert not actor.call("stop", encode_canonical(timer_id), sender=stranger).ok
+    assert len(chain.timers()) == 1
+    actor.call("stop", encode_canonical(timer_id), sender=owner, check=True)
+    assert events_about(chain, timer_id) == ["timer.scheduled", "timer.cancelled"]

@@ -6,7 +6,7 @@ import cbor2
 
 from tests.model.fifo import FifoBlocks
 from tests.model.language import Frame
-from tests.model.world import ASK, Meter, Timer
+from tests.model.world import ASK, NAMED, Meter, Timer
 
 PRICE_MAX = 2**127 - 1
 ANSWER = {"max_fee_per_cycle", "max_priority_fee_per_cycle"}
@@ -15,12 +15,23 @@ FAILURES = {1005: "out_of_cycles", 1006: "out_of_cells"}
 
 
 class Offer(NamedTuple):
-    """What a timer offers in a block: two fees per cycle, where they come from, and what asking has used."""
+    """What a timer offers in a block: fees per cycle, where they come from, what asking has used, fees per cell."""
 
     max_fee: int
     priority: int
     source: str
     asked: int = 0
+    cells: tuple[int, int] | None = None
+
+
+def cell_tip(fees: tuple[int, int] | None, basefee: int) -> int:
+    """Return what is left of a cap for a cell, at most the tip; negative if it is too little. Decision: D-86."""
+    return 0 if fees is None else min(fees[1], fees[0] - basefee)
+
+
+def asks(timer: Timer) -> bool:
+    """Return whether an agent prices a timer."""
+    return timer.fees == ASK or isinstance(timer.fees, NAMED)
 
 
 class AskingBlocks(FifoBlocks):
@@ -39,10 +50,10 @@ class AskingBlocks(FifoBlocks):
         offers = []
         left = self._budget()
         for timer in sorted(timers, key=self._asking_order):
-            if timer.fees == ASK and left >= self.rules["lane"]["gba_cycles_max"]:
+            if asks(timer) and left >= self.rules["lane"]["gba_cycles_max"]:
                 offers.append(self._ask(timer))
                 left -= offers[-1][1].asked
-            elif timer.fees == ASK:
+            elif asks(timer):
                 offers.append((timer, self._default("fallback")))
             elif timer.fees == ():
                 offers.append((timer, self._default("default")))
@@ -59,7 +70,9 @@ class AskingBlocks(FifoBlocks):
         """Ask the agent of a timer's actor; nothing that it does remains. Spec: CIP-1v3 §7.2."""
         meter = Meter(self.rules["lane"]["gba_cycles_max"], self.rules["timers"]["max_cells_per_fire"])
         owner = self.world.account(timer.actor)
-        if not owner.agent:
+        agent = timer.fees if isinstance(timer.fees, NAMED) else owner.agent
+        self.occurred.append("own agent asked" if agent == timer.fees else "agent of the actor asked")
+        if not agent:
             meter.use(self.rules["costs"]["frame_base"])
             return self._fall_back(timer, b"", "no_agent", meter)
         facts = {
@@ -73,16 +86,16 @@ class AskingBlocks(FifoBlocks):
             "owner_actor_balance": owner.balance,
         }
         context = cbor2.dumps(facts, canonical=True)
-        frame = Frame(owner.agent, "get_gas_bid", context, timer.actor, timer.actor, read_only=True)
+        frame = Frame(agent, "get_gas_bid", context, timer.actor, timer.actor, read_only=True)
         before = self.world.copy()
         ending = self.interpreter.run(frame, meter)
         self.world.become(before)
         if ending.code is not None:
-            return self._fall_back(timer, owner.agent, FAILURES.get(ending.code, "failed"), meter)
+            return self._fall_back(timer, agent, FAILURES.get(ending.code, "failed"), meter)
         fees = self._read_answer(ending.value)
         if fees is None:
-            return self._fall_back(timer, owner.agent, "malformed", meter)
-        return timer, Offer(*fees, "agent", meter.used()[0])
+            return self._fall_back(timer, agent, "malformed", meter)
+        return timer, Offer(*fees[:2], "agent", meter.used()[0], fees[2])
 
     def _fall_back(self, timer: Timer, agent: bytes, reason: str, meter: Meter) -> tuple[Timer, Offer]:
         """Let the default agent price a timer for good."""
@@ -91,7 +104,7 @@ class AskingBlocks(FifoBlocks):
         self.announce("gba.fallback", timer, agent=agent, reason=reason)
         return fallen, self._default("fallback", meter.used()[0])
 
-    def _read_answer(self, octets: bytes) -> tuple[int, int] | None:
+    def _read_answer(self, octets: bytes) -> tuple[int, int, tuple[int, int] | None] | None:
         """Return the fees of an answer, or None if it is malformed."""
         try:
             answer = cbor2.loads(octets)
@@ -105,7 +118,7 @@ class AskingBlocks(FifoBlocks):
         if any(type(price) is not int or not 0 <= price <= PRICE_MAX for price in answer.values()):
             return None
         max_fee, priority = answer["max_fee_per_cycle"], answer["max_priority_fee_per_cycle"]
-        least = self.terms.cell_price
-        if priority > max_fee or answer.get("max_fee_per_cell", least) < least:
+        cells = answer.get("max_fee_per_cell", 0), answer.get("max_priority_fee_per_cell", 0)
+        if priority > max_fee or cells[1] > cells[0]:
             return None
-        return None if answer.get("max_priority_fee_per_cell", 0) else (max_fee, priority)
+        return max_fee, priority, cells if "max_fee_per_cell" in answer else None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import cbor2
 
-from tests.model.agents import FAILURES, PRICE_MAX
+from tests.model.agents import FAILURES, PRICE_MAX, cell_tip
 from tests.model.auction_scripts import AuctionInterpreter
 from tests.model.auction_weights import Sums, WeighingBlocks
 from tests.model.blocks import Examined
@@ -148,31 +148,39 @@ class AuctionBlocks(WeighingBlocks):
         return ("agent" if bid is not None else "fallback"), used
 
     def _pass_over_unfunded(self, asked: dict[bytes, tuple[str, int]]) -> None:
-        """Tell the timers whose owners cannot pay what has just been bid, in the order of the questions."""
-        self.unfunded = set()
+        """Tell the timers whose bids of just now cannot run, in the order of the questions. Decision: D-60, D-86."""
+        self.refused = set()
         live = {timer.timer_id: timer for timer in self.world.timers}
         for timer in [live[timer_id] for timer_id in asked]:
-            if timer.fees[0] >= self.terms.cycle_price and not self._can_pay(timer):
-                self.unfunded.add(timer.timer_id)
-                self.defer(timer, "unfunded")
+            if timer.fees[0] >= self.terms.cycle_price and self._why_not(timer):
+                self.refused.add(timer.timer_id)
+                self.defer(timer, self._why_not(timer))
 
-    def _can_pay(self, timer: Timer) -> bool:
-        return self.world.account(timer.actor).balance >= self._cost(timer)
+    def _why_not(self, timer: Timer) -> str:
+        """Return why a bid that covers the cycle basefee cannot run: too little for a cell, or too little money."""
+        if self._cell_tip(timer) < 0:
+            return "priced_out"
+        return "" if self.world.account(timer.actor).balance >= self._cost(timer) else "unfunded"
+
+    def _cell_tip(self, timer: Timer) -> int:
+        states_cells = timer.fees != ASK and len(timer.fees) > len(self._default_bid())
+        return cell_tip(timer.fees[2:] if states_cells else None, self.terms.cell_price)
 
     def _cost(self, timer: Timer) -> int:
         """Return the most that a fire may cost at its bid."""
-        max_fee, tip = self._default_bid() if timer.fees == ASK else timer.fees
+        max_fee, tip = self._default_bid() if timer.fees == ASK else timer.fees[:2]
         price = self.terms.cycle_price + min(tip, max_fee - self.terms.cycle_price)
-        return int(timer.gas_limit * price + self.rules["timers"]["max_cells_per_fire"] * self.terms.cell_price)
+        cell_price = self.terms.cell_price + self._cell_tip(timer)
+        return int(timer.gas_limit * price + self.rules["timers"]["max_cells_per_fire"] * cell_price)
 
     def _default_bid(self) -> tuple[int, int]:
         return 2 * self.terms.cycle_price, 0
 
     def _bid(self, timer: Timer) -> tuple[int, int]:
-        return (2 * self.basefees[0], 0) if timer.fees == ASK else timer.fees
+        return (2 * self.basefees[0], 0) if timer.fees == ASK else timer.fees[:2]
 
-    def _read_answer(self, octets: bytes) -> tuple[int, int] | None:
-        """Return the two fees of an answer, or None if it is malformed."""
+    def _read_answer(self, octets: bytes) -> tuple[int, ...] | None:
+        """Return the two or four fees of an answer, or None if it is malformed."""
         try:
             answer = cbor2.loads(octets)
             is_canonical = cbor2.dumps(answer, canonical=True) == octets
@@ -182,10 +190,11 @@ class AuctionBlocks(WeighingBlocks):
             return None
         if any(type(price) is not int or not 0 <= price <= PRICE_MAX for price in answer.values()):
             return None
-        max_fee, tip, least = answer["max_fee_per_cycle"], answer["tip_per_cycle"], self.terms.cell_price
-        if tip > max_fee or answer.get("max_fee_per_cell", least) < least or answer.get("tip_per_cell", 0):
+        max_fee, tip = answer["max_fee_per_cycle"], answer["tip_per_cycle"]
+        cells = answer.get("max_fee_per_cell", 0), answer.get("tip_per_cell", 0)
+        if tip > max_fee or cells[1] > cells[0]:
             return None
-        return max_fee, tip
+        return (max_fee, tip, *cells) if "max_fee_per_cell" in answer else (max_fee, tip)
 
     # Order. Spec: CIP-1v1 §3.
 
@@ -193,7 +202,7 @@ class AuctionBlocks(WeighingBlocks):
         """Sort all that bid at least the basefee and are not set aside."""
         ranked = []
         for timer in self.joined_timers():
-            max_fee, tip = self._default_bid() if timer.fees == ASK else timer.fees
+            max_fee, tip = self._default_bid() if timer.fees == ASK else timer.fees[:2]
             source, used = asked.get(timer.timer_id, ("fallback" if timer.fees == ASK else "frozen", 0))
             if max_fee < self.terms.cycle_price or self._is_set_aside(timer, asked):
                 self.occurred.append("set aside" if max_fee >= self.terms.cycle_price else "priced out")
@@ -203,10 +212,10 @@ class AuctionBlocks(WeighingBlocks):
         return sorted(ranked, key=self._order)
 
     def _is_set_aside(self, timer: Timer, asked: dict[bytes, tuple[str, int]]) -> bool:
-        """Return whether its owner cannot pay it, or could not and nothing was heard of its agent. Decision: D-60."""
-        if timer.timer_id in self.unfunded:
+        """Return whether its bid cannot run, or could not and its agent was not asked since. Decision: D-60, D-86."""
+        if timer.timer_id in self.refused:
             return True
-        return timer.deferred_for == "unfunded" and timer.timer_id not in asked
+        return timer.deferred_for in ("unfunded", "priced_out") and timer.timer_id not in asked
 
     def _order(self, each: Ranked) -> Any:
         if self.own["delay_action"] == FRONT and each.timer.terms.is_late:
@@ -284,16 +293,16 @@ class AuctionBlocks(WeighingBlocks):
         if within_slice and timer.gas_limit > self.slices[timer.actor]:
             return False
         required = self._cost(timer)
-        if self.world.account(timer.actor).balance < required:
-            if self.dead_left:
-                self.dead_left -= 1
-                self._pass_over(rank, each, timer, "unfunded")
-            else:
-                self.occurred.append("owner left out")
-                self.out.add(timer.actor)
+        why = self._why_not(timer)
+        if why == "unfunded" and not self.dead_left:
+            self.occurred.append("owner left out")
+            self.out.add(timer.actor)
             return True
-        self.examined += 1
-        if timer.gas_limit > self.budget and not self._is_whole():
+        self.dead_left -= why == "unfunded"
+        self.examined += why != "unfunded"
+        if why:
+            self._pass_over(rank, each, timer, why)
+        elif timer.gas_limit > self.budget and not self._is_whole():
             self._pass_over(rank, each, timer, "lane_full")
         else:
             self._fire(rank, each, timer, required)
@@ -310,8 +319,11 @@ class AuctionBlocks(WeighingBlocks):
         self.world.timers.remove(timer)
         if timer.fees == ASK:
             self.announce("gba.fallback", timer, agent=timer.terms.agent, reason="budget")
-        receipt = self.fire(timer, timer.gas_limit, required, tip=each.tip, asked=each.asked)
+        receipt = self.fire(
+            timer, timer.gas_limit, required, tip=each.tip, cell_tip=self._cell_tip(timer), asked=each.asked
+        )
         self.run_so_far.append(receipt)
+        self.occurred.append("tip for cells" if self._cell_tip(timer) else "no tip for cells")
         used = receipt.cycles_used
         self.budget -= used
         self.cells -= receipt.cells_used

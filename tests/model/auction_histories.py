@@ -216,9 +216,13 @@ def _good(dice: Dice) -> dict[str, Any]:
         # Below the basefee: priced out.
         max_fee, tip = [BASEFEE, 1, 1, -1], dice.pick((0, 1))
     answer: dict[str, Any] = {MAX_FEE: max_fee, TIP: tip}
-    if dice.often(25):
-        answer[CELL_FEE] = dice.pick((["basefee_cell", 1, 1, 0], ["basefee_cell", 2, 1, 1]))
-    if dice.often(25):
+    if dice.often(40):
+        # Enough for a tip or not, and now and then too little: it waits.
+        answer[CELL_FEE] = dice.pick(
+            (["basefee_cell", 1, 1, 0], ["basefee_cell", 2, 1, 1], ["basefee_cell", 1, 1, -1], 10_050, ["mix", 1, 3, 0])
+        )
+        answer[CELL_TIP] = dice.pick((0, 7, 40))
+    elif dice.often(25):
         answer[CELL_TIP] = 0
     return answer
 
@@ -230,7 +234,7 @@ def _malformed(dice: Dice) -> list[Any]:
         {**good, TIP: [BASEFEE, 2, 1, 1]},
         {**good, MAX_FEE: 2**127},
         {**good, CELL_TIP: 1},
-        {**good, CELL_FEE: ["basefee_cell", 1, 1, -1]},
+        {**good, CELL_FEE: ["basefee_cell", 1, 1, 0], CELL_TIP: ["basefee_cell", 1, 1, 1]},
         {**good, TIP: True},
         {**good, TIP: "1"},
         {**good, "max_priority_fee_per_cycle": 1},

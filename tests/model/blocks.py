@@ -15,12 +15,14 @@ from tests.model.language import Ending, Frame
 from tests.model.scripts import Interpreter
 from tests.model.world import (
     Account,
+    Deferred,
     Event,
     Exhausted,
     Finder,
     Message,
     Meter,
     Params,
+    Pool,
     Receipt,
     Refused,
     Terms,
@@ -124,6 +126,7 @@ class Blocks:
         self.runners_up: list[Examined] = []
         self.shown: dict[str, Any] = {}
         self.occurred: list[str] = []
+        self.taken: list[Deferred] = []
         receipts: list[Receipt] = []
         refused: list[tuple[int, int]] = []
         if self.delivers_first:
@@ -238,6 +241,8 @@ class Blocks:
         prices: tuple[int, int],
         tips: tuple[int, int] = (0, 0),
         timer_id: bytes = b"",
+        pool: int | None = None,
+        pool_prices: tuple[int, int] | None = None,
     ) -> Receipt:
         """Run something that is paid for, keep what it did or take it back, and settle. Spec: CIP-5 §6.3."""
         before = self.world.copy()
@@ -256,6 +261,7 @@ class Blocks:
             self.world.credit(owner, amount)
         self.world.owed = []
         cycles, cells = meter.used()
+        self._keep_gas(payer, meter, prices if pool_prices is None else pool_prices, tips, pool)
         burned = cycles * prices[0] + cells * prices[1]
         tip = cycles * tips[0] + cells * tips[1]
         self.world.credit(payer, reserved - burned - tip)
@@ -281,6 +287,26 @@ class Blocks:
             events,
             timer_id,
         )
+
+    def _keep_gas(
+        self, payer: bytes, meter: Meter, prices: tuple[int, int], tips: tuple[int, int], pool: int | None
+    ) -> None:
+        """Leave what an execution did not use to what it has deferred. Spec: CIP-5 §5.2. Decision: D-88."""
+        used, limits = meter.used(), meter.limits
+        if pool is None:
+            pool = max(self.world.pools, default=0) + 1
+            self.world.pools[pool] = Pool(payer, (limits[0] - used[0], limits[1] - used[1]), prices, tips)
+        else:
+            gas = self.world.pools[pool].gas
+            self.world.pools[pool] = self.world.pools[pool]._replace(gas=(gas[0] - used[0], gas[1] - used[1]))
+        self.world.deferred = [
+            waiting._replace(pool=pool) if waiting.pool is None else waiting for waiting in self.world.deferred
+        ]
+        self._drop_pools()
+
+    def _drop_pools(self) -> None:
+        drawn = {waiting.pool for waiting in (*self.world.deferred, *self.taken)}
+        self.world.pools = {number: each for number, each in self.world.pools.items() if number in drawn}
 
     def _instruction(self, tx: Tx, meter: Meter) -> Ending:
         meter.use(*self._intrinsic(tx))
@@ -320,13 +346,56 @@ class Blocks:
 
     # The end of a block. Spec: CIP-5 §5.1
 
+    def _run_deferred(self) -> list[Receipt]:
+        """Run what was taken of that which earlier blocks have deferred. Decision: D-88."""
+        limits = self.rules["limits"]
+        receipts = []
+        while self.taken:
+            waiting = self.taken[0]
+            pool = self.world.pools[waiting.pool]
+            gas = min(limits["message_cycles"], pool.gas[0]), min(limits["message_cells"], pool.gas[1])
+            required = sum(gas[unit] * (pool.prices[unit] + pool.tips[unit]) for unit in range(len(gas)))
+            available = self.world.account(pool.payer).balance
+            if available < required:
+                fields = {
+                    "handler": waiting.handler,
+                    "payer": pool.payer,
+                    "required": required,
+                    "available": available,
+                }
+                self.block_events.append(Event("deferred.dropped", waiting.actor, fields))
+            else:
+                self.world.credit(pool.payer, -required)
+                receipts.append(self._deferred(waiting, pool, Meter(*gas), required))
+            self.taken = self.taken[1:]
+            self._drop_pools()
+        return receipts
+
+    def _deferred(self, waiting: Deferred, pool: Pool, meter: Meter, required: int) -> Receipt:
+        actor = waiting.actor
+        frame = Frame(actor, waiting.handler, waiting.payload, actor, actor)
+        self.occurred.append("deferred")
+        return self.settle(
+            "message",
+            lambda: self.interpreter.run(frame, meter),
+            meter,
+            sender=actor,
+            payer=pool.payer,
+            reserved=required,
+            prices=pool.prices,
+            tips=pool.tips,
+            pool=waiting.pool,
+        )
+
     def _deliver_messages(self) -> list[Receipt]:
-        """Deliver the oldest messages; those sent meanwhile wait. Decision: D-42."""
+        """Run deferred calls and then the oldest messages; what comes of them waits. Decision: D-42, D-88."""
         limits = self.rules["limits"]
         count = limits["messages_delivered_max"]
-        receipts = []
+        due = [waiting for waiting in self.world.deferred if waiting.created_at < self.height]
+        self.taken, self.world.deferred = due[:count], self.world.deferred[len(due[:count]) :]
         prices = self._prices("user", self.rules)
         taken, self.world.messages = self.world.messages[:count], self.world.messages[count:]
+        receipts = self._run_deferred()
         for message in taken:
             required = limits["message_cycles"] * prices[0] + limits["message_cells"] * prices[1]
             available = self.world.account(message.sender).balance

@@ -131,7 +131,15 @@ class FifoBlocks(Blocks):
         self.block_events.append(Event(name, timer.actor, {"timer_id": timer.timer_id, **fields}, timer.timer_id))
 
     def fire(
-        self, timer: Timer, gas_limit: int, paid: int, *, tip: int = 0, lane_price: int = 0, asked: int = 0
+        self,
+        timer: Timer,
+        gas_limit: int,
+        paid: int,
+        *,
+        tip: int = 0,
+        cell_tip: int = 0,
+        lane_price: int = 0,
+        asked: int = 0,
     ) -> Receipt:
         """Run a timer that is paid for. Spec: CIP-5 §5.2, §6.3. CIP-1v3 §3.
 
@@ -140,6 +148,7 @@ class FifoBlocks(Blocks):
             gas_limit: Cycles it may use.
             paid: What its payer has given.
             tip: To the proposer per cycle.
+            cell_tip: To the proposer per cell.
             lane_price: What the lane burns per cycle.
             asked: Cycles that its agent has used.
         """
@@ -159,7 +168,8 @@ class FifoBlocks(Blocks):
             payer=timer.fee_payer,
             reserved=paid,
             prices=(self.terms.cycle_price + lane_price, self.terms.cell_price),
-            tips=(tip, 0),
+            tips=(tip, cell_tip),
+            pool_prices=(self.terms.cycle_price, self.terms.cell_price),
             timer_id=timer.timer_id,
         )
         return receipt._replace(events=(*receipt.events, self.fired(timer, receipt, lane_price)))

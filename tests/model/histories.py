@@ -180,7 +180,7 @@ def _operation(dice: Dice, depth: int = 0) -> list[Any]:
     on_behalf = dice.pick(("sender", "@alice", "sender", "@bob"))
     return dice.pick(
         (
-            ["charge", dice.pick((10, 3_000, 20_000))],
+            dice.pick((["defer", "tick", "04"], ["charge", 3_000], ["charge", 20_000])),
             ["set", dice.pick(("x", "y")), "ab" * dice.pick((1, 40, 700))],
             ["delete", "x"],
             ["extend", dice.integer(0, 3), dice.pick((5, 1, 0, 12, 30))],

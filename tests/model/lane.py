@@ -6,7 +6,7 @@ window as it is told, the fires of each actor in each block.
 
 from typing import Any, NamedTuple
 
-from tests.model.agents import AskingBlocks, Offer
+from tests.model.agents import AskingBlocks, Offer, asks, cell_tip
 from tests.model.blocks import Examined
 from tests.model.joining import JoiningBlocks, due_order
 from tests.model.world import ASK, NO_CAP, Event, Receipt, Terms, Timer
@@ -92,7 +92,8 @@ class Model(AskingBlocks, JoiningBlocks):
         for timer in sorted(self.world.timers, key=due_order):
             tip, price = 0, terms.cycle_price
             if terms.active:
-                max_fee, priority = (2 * terms.basefee, terms.previous_tip) if timer.fees in ((), ASK) else timer.fees
+                is_open = timer.fees == () or asks(timer)
+                max_fee, priority = (2 * terms.basefee, terms.previous_tip) if is_open else timer.fees
                 tip = max(0, min(priority, max_fee - terms.basefee))
                 price += terms.basefee + tip
             required = timer.gas_limit * price + rules["timers"]["max_cells_per_fire"] * terms.cell_price
@@ -129,7 +130,7 @@ class Model(AskingBlocks, JoiningBlocks):
         fit = self._set_aside(joined)
         offers = self.offers(fit)
         receipts = self._walk(self._rank(offers))
-        self._show({timer.timer_id: offer.max_fee for timer, offer in offers})
+        self._show({timer.timer_id: offer.max_fee if self._pays(offer) else -1 for timer, offer in offers})
         return receipts
 
     def _let_blocks_leave(self) -> None:
@@ -173,8 +174,14 @@ class Model(AskingBlocks, JoiningBlocks):
         """Return what decides between equals. Spec: CIP-1v3 §3. Decision: D-30."""
         return timer.timer_id, timer.schedule_block
 
+    def _pays(self, offer: Offer) -> bool:
+        """Return whether an offer covers the lane basefee and the cell basefee. Decision: D-14, D-86."""
+        return offer.max_fee >= self.terms.basefee and cell_tip(offer.cells, self.terms.cell_price) >= 0
+
     def _rank(self, offers: list[tuple[Timer, Offer]]) -> list[Ranked]:
-        """Sort all that can pay the lane basefee. Spec: CIP-1v3 §3."""
+        """Sort all that can pay the basefees. Spec: CIP-1v3 §3."""
+        short = [offer for _, offer in offers if cell_tip(offer.cells, self.terms.cell_price) < 0]
+        self.occurred += ["too little for a cell"] * len(short)
         fires = self.recent_fires()
         median = self._median_fires(list(fires.values()))
         self.shown["median_fires"] = median
@@ -186,7 +193,7 @@ class Model(AskingBlocks, JoiningBlocks):
                 self._weight(fires.get(timer.actor, 0), median),
             )
             for timer, offer in offers
-            if offer.max_fee >= self.terms.basefee
+            if self._pays(offer)
         ]
         ranked.sort(key=lambda each: self._tie(each.timer))
         return sorted(ranked, key=lambda each: each.tip * each.weight, reverse=True)
@@ -270,7 +277,7 @@ class Model(AskingBlocks, JoiningBlocks):
         """Say how many of those that still wait do so for what. Decision: D-53."""
         due, joined = self.due_timers(), self.joined_timers()
         fit = [timer for timer in joined if self._gas(timer) <= self.terms.cap]
-        fees = {timer.timer_id: timer.fees[0] for timer in fit if timer.fees not in ((), ASK)} | offered
+        fees = {timer.timer_id: timer.fees[0] for timer in fit if timer.fees and not asks(timer)} | offered
         can_pay = [timer for timer in fit if fees.get(timer.timer_id, self.terms.basefee) >= self.terms.basefee]
         deferred = {timer.timer_id for timer in self.ranked if timer.outcome == "defer"}
         stopped = self.shown["stopped"] != "none_left"
@@ -302,7 +309,8 @@ class Model(AskingBlocks, JoiningBlocks):
         """Remove, defer or fire one timer; return which, why it waits, and the receipt."""
         gas = self._gas(timer)
         price = self.terms.cycle_price + self._lane_price() + each.tip
-        required = gas * price + self.rules["timers"]["max_cells_per_fire"] * self.terms.cell_price
+        tip = cell_tip(each.offer.cells, self.terms.cell_price)
+        required = gas * price + self.rules["timers"]["max_cells_per_fire"] * (self.terms.cell_price + tip)
         if self.world.account(timer.fee_payer).balance < required:
             if not self.end_unfunded(timer, required):
                 return "leave", "", None
@@ -313,10 +321,11 @@ class Model(AskingBlocks, JoiningBlocks):
             return "defer", "lane_full", None
         self.world.credit(timer.fee_payer, -required)
         self.world.timers.remove(timer)
-        if timer.fees == ASK and each.offer.source == "fallback":
-            agent = self.world.account(timer.actor).agent
+        self.occurred.append("tip for cells" if tip else "no tip for cells")
+        if asks(timer) and each.offer.source == "fallback":
+            agent = self.world.account(timer.actor).agent if timer.fees == ASK else timer.fees
             self.announce("gba.fallback", timer, agent=agent, reason="budget")
-        facts = {"tip": each.tip, "lane_price": self._lane_price(), "asked": each.offer.asked}
+        facts = {"tip": each.tip, "cell_tip": tip, "lane_price": self._lane_price(), "asked": each.offer.asked}
         return "fire", "", self.fire(timer, gas, required, **facts)
 
     def _next_basefee(self, used: int) -> int:

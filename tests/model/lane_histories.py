@@ -146,6 +146,10 @@ def _offer(dice: Dice) -> dict[str, Any]:
         offer["max_fee"] = dice.pick((2**127 - 1, 0, 5_000))
     if dice.often(8):
         offer["bid"] = 1
+    if dice.often(25):
+        # An agent of its own; beside fees, or no actor, it is refused.
+        offer = offer if dice.often(10) else {}
+        offer["gba"] = dice.pick((*AGENTS, *AGENTS, "self", "@alice"))
     return offer
 
 
@@ -215,9 +219,13 @@ def _good(dice: Dice) -> dict[str, Any]:
     if dice.often(10):
         answer[MAX_FEE] = [BASEFEE, 1, 1, -1]  # Too little: the timer waits.
         answer[PRIORITY] = 0
-    if dice.often(30):
-        answer[CELL_FEE] = dice.pick((["basefee_cell", 1, 1, 0], ["basefee_cell", 2, 1, 1]))
-    if dice.often(30):
+    if dice.often(45):
+        # Enough for a tip or not, and in one block of four or so too little: it waits.
+        answer[CELL_FEE] = dice.pick(
+            (["basefee_cell", 1, 1, 0], ["basefee_cell", 2, 1, 1], ["basefee_cell", 1, 1, -1], 10_050, ["mix", 1, 3, 0])
+        )
+        answer[CELL_PRIORITY] = dice.pick((0, 7, 40))
+    elif dice.often(30):
         answer[CELL_PRIORITY] = 0
     return answer
 
@@ -230,7 +238,7 @@ def _malformed(dice: Dice) -> list[Any]:
         {**good, MAX_FEE: 2**127},
         {MAX_FEE: 2**127 - 1, PRIORITY: 2**126},
         {**good, CELL_PRIORITY: 1},
-        {**good, CELL_FEE: ["basefee_cell", 1, 1, -1]},
+        {**good, CELL_FEE: ["basefee_cell", 1, 1, 0], CELL_PRIORITY: ["basefee_cell", 1, 1, 1]},
         {**good, PRIORITY: True},
         {**good, PRIORITY: "1"},
         {**good, "tip": 1},

@@ -8,6 +8,7 @@ A source is JSON: ``{handler name: [operation, ...]}``. An operation is a list w
 ["extend", which, TTL]              ["cancel", which]              which: a place in the actor's own list of ids,
 ["transfer", who, amount]           ["emit", name, value]                 or "payload": the id in the payload
 ["send", who, value]                ["call", who, handler, value, cycles]
+["defer", handler, value]
 ["agent", who or null]              ["lane"]: emits what the host says about the timer lane
 ["answer", {name: price}]: returns what a gas bidding agent may answer, in canonical CBOR
 ["try", [operation, ...]]           ["repeat", times, [operation, ...]]

@@ -74,8 +74,13 @@ def event_of(event: EventRecord) -> Event:
 def timer_of(timer: Any) -> Timer:
     """Return a timer as the model has it."""
     facts = {name: getattr(timer, name) for name in Timer._fields}
-    frozen = timer.frozen_fees()
-    facts["fees"] = frozen or {NO_FEES: (), ASK_AGENT: ASK}[timer.fees]
+    fees, cells = timer.frozen_fees(), timer.cell_fees()
+    if fees is not None:
+        facts["fees"] = (*fees, *(cells or ()))
+    elif timer.fees[len(ASK_AGENT) :]:
+        facts["fees"] = timer.fees[len(ASK_AGENT) :]
+    else:
+        facts["fees"] = {NO_FEES: (), ASK_AGENT: ASK}[timer.fees]
     facts["terms"] = _terms(timer.terms)
     return Timer(**facts)
 

@@ -148,6 +148,10 @@ class _Run:
         self._meter.charge_cycles(self._costs.message_send)
         self._host.send_message(self._who(who), bytes.fromhex(value))
 
+    def _op_defer(self, handler: str, value: str) -> None:
+        self._meter.charge_cycles(self._costs.message_send)
+        self._host.defer_call(handler, bytes.fromhex(value))
+
     def _op_call(self, who: str, handler: str, value: str, cycles: int) -> None:
         self._meter.charge_cycles(self._costs.actor_call)
         self._host.call_actor(self._who(who), handler, bytes.fromhex(value), cycles)
@@ -206,6 +210,7 @@ class _Run:
             expires_at=None if life is None else height + life,
             max_fee_per_cycle=prices.get("max_fee"),
             max_priority_fee_per_cycle=prices.get("priority"),
+            gas_bidding_agent=self._who(offer["gba"]) if "gba" in offer else None,
             has_bid="bid" in prices,
         )
         self._keep_id(self._host.schedule_timer(request))

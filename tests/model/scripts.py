@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.model.language import LOOP_CYCLES, Ending, Failed, Frame, Returned, answered
 from tests.model.timer_scripts import FORBIDDEN, TimerScripts, check_writable
-from tests.model.world import Event, Exhausted, Message, Meter, Refused
+from tests.model.world import Deferred, Event, Exhausted, Message, Meter, Refused
 
 
 class Interpreter(TimerScripts):
@@ -106,6 +106,19 @@ class Interpreter(TimerScripts):
         meter.use(cells=len(payload))
         self.world.messages.append(Message(frame.actor, target, payload))
         self.world.events.append(Event("message.sent", frame.actor, {"target": target, "size": len(payload)}))
+
+    def _op_defer(self, frame: Frame, meter: Meter, handler: str, value: str) -> None:
+        """Call oneself in the next block, on what is left of the gas then. Decision: D-88."""
+        payload = bytes.fromhex(value)
+        meter.use(self.costs["message_send"])
+        check_writable(frame)
+        if sum(waiting.actor == frame.actor for waiting in self.world.deferred) >= self.limits["messages_pending_max"]:
+            raise Refused(1226)
+        if meter.limits[0] - meter.cycles < self.costs["frame_base"]:
+            raise Refused(1502)
+        meter.use(cells=len(handler) + len(payload))
+        self.world.deferred.append(Deferred(frame.actor, handler, payload, self.height))
+        self.world.events.append(Event("deferred.created", frame.actor, {"handler": handler, "size": len(payload)}))
 
     def _op_call(self, frame: Frame, meter: Meter, who: str, *request: Any) -> None:
         handler, value, cycles = request

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.model.envelopes import routed
 from tests.model.language import IDS_SLOT, Frame, asks_facts, enveloped, id_at, priced, told, with_id
-from tests.model.world import ASK, Event, Finder, Meter, Refused, Terms, Timer, World, keccak256
+from tests.model.world import ASK, NAMED, Event, Finder, Meter, Refused, Terms, Timer, World, keccak256
 
 FORBIDDEN = 1205
 TIERS = ("economy", "standard", "fast", "urgent")
@@ -84,10 +84,17 @@ class TimerScripts:
         self.world.change(frame.actor, agent=agent)
         self.world.events.append(Event("gba.set", frame.actor, {"agent": agent}))
 
-    def fees_of(self, frame: Frame, offer: dict[str, int]) -> tuple[Any, int | None]:
+    def fees_of(self, frame: Frame, offer: dict[str, Any]) -> tuple[Any, int | None]:
         """Return what a timer offers, and the priority it stated if that was too much. Spec: CIP-1v3 §6."""
         terms = self.terms
         stated = "max_fee" in offer or "priority" in offer
+        if "gba" in offer:
+            agent = self._who(frame, offer["gba"])
+            if self.world.account(agent).source is None:
+                raise Refused(1203)
+            if stated:
+                raise Refused(1202)
+            return agent, None
         if stated and not terms.active:
             raise Refused(1202)
         default = 2 * terms.basefee, terms.previous_tip
@@ -129,6 +136,8 @@ class TimerScripts:
         shown = {name: getattr(timer, name) for name in ("height", "handler", "fee_payer", "gas_limit", "expires_at")}
         if isinstance(timer.fees, tuple) and timer.fees:
             shown |= {"max_fee_per_cycle": timer.fees[0], "max_priority_fee_per_cycle": timer.fees[1]}
+        if isinstance(timer.fees, NAMED):
+            shown["gba"] = timer.fees
         self._tell("timer.scheduled", timer, **shown)
         if "bid" in offer:
             event = Event("timer.argument_deprecated", frame.actor, {"argument": "bid"}, timer.timer_id)
@@ -148,7 +157,7 @@ class TimerScripts:
         payer: bytes,
         gas_limit: int,
         expires_at: int,
-        offer: dict[str, int],
+        offer: dict[str, Any],
     ) -> tuple[Timer, int | None]:
         """Return the timer if every rule of CIP-5 §4.2 and CIP-1v3 §6 allows it, and a priority that is clamped."""
         terms = self.terms

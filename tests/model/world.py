@@ -11,6 +11,8 @@ from tiny_keccak import keccak256 as _keccak
 
 Params = Mapping[str, Mapping[str, int]]
 ASK = "ask"
+NAMED = bytes
+"""What a timer's fees are if it names an agent of its own: that agent's address. Decision: D-86."""
 """What a timer offers whose actor has an agent: whatever the agent says."""
 NO_CAP = 2**64
 
@@ -46,7 +48,10 @@ class Timer(NamedTuple):
     schedule_block: int
     deferred_for: str = ""
     fees: Any = ()
-    """What it offers in the lane: nothing of its own, its two frozen fees per cycle, or `ASK`."""
+    """What it offers in the lane: nothing of its own, its two frozen fees per cycle, `ASK`, or the agent that it names.
+
+    In the auction its standing bid, two fees per cycle and, if it states them, two per cell.
+    """
     terms: Any = None
     """What the auction or Globalbox keeps besides."""
 
@@ -79,6 +84,25 @@ class Message(NamedTuple):
     sender: bytes
     target: bytes
     payload: bytes
+
+
+class Deferred(NamedTuple):
+    """A call of an actor to itself that waits for the end of a later block. Decision: D-88."""
+
+    actor: bytes
+    handler: str
+    payload: bytes
+    created_at: int
+    pool: int | None = None
+
+
+class Pool(NamedTuple):
+    """What an execution has left for what it has deferred: who pays, how much gas, at which prices and tips."""
+
+    payer: bytes
+    gas: tuple[int, int]
+    prices: tuple[int, int]
+    tips: tuple[int, int]
 
 
 class Event(NamedTuple):
@@ -171,6 +195,8 @@ class World:
     timers: list[Timer] = field(default_factory=list)
     paid: list[tuple[Timer, int]] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
+    deferred: list[Deferred] = field(default_factory=list)
+    pools: dict[int, Pool] = field(default_factory=dict)
     owed: list[tuple[bytes, int]] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     governed: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -194,6 +220,8 @@ class World:
             list(self.timers),
             list(self.paid),
             list(self.messages),
+            list(self.deferred),
+            dict(self.pools),
             list(self.owed),
             list(self.events),
             dict(self.governed),

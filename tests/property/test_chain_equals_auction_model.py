@@ -28,8 +28,8 @@ OFTEN = 3
 OUTCOMES = """
     from the pool fire, from the pool defer, bid agent fire, bid frozen fire, bid fallback fire, priced out, set aside
     stopped none_left, stopped lane_full, stopped passed_over_max, stopped cells_full, ranked timer cancelled
-    tie broken by weight
-    timer.deferred unfunded, timer.deferred lane_full, timer.deferred for another reason, timer.fired after deferral
+    tie broken by weight, timer.deferred unfunded, timer.deferred priced_out, timer.deferred lane_full, tip for cells
+    timer.deferred for another reason, timer.fired after deferral
     timer.delayed event, timer.delayed front, late before a higher tip, timer.cancelled_by_delay
     gba.fallback budget, gba.fallback failed, gba.fallback malformed, gba.fallback out_of_cycles
     starvation floor, weight of the idle, weight rescaled, weight reset, weight stays behind
@@ -109,6 +109,7 @@ BENT_RULES: dict[str, tuple[str, Any]] = {
         "_asking_order",
         lambda _, timer: (timer.terms.asked_at, timer.height, timer.sequence),
     ),
+    "nothing is bid for a cell": ("_cell_tip", lambda *_: 0),
     "who cannot pay is ranked anyhow": ("_is_set_aside", lambda *_: False),
     "ties go to the oldest": ("_order", lambda _, each: (-each.tip, *due_order(each.timer))),
     "slices are equal": ("_slice", lambda model, _, total: model.budget * UNIT // max(1, total)),

@@ -32,6 +32,7 @@ OUTCOMES = """
     due timer not joined, unfunded by one unit, payer runs dry before the turn
     timer.fired after deferral, timer.deferred for another reason
     fees frozen, fees default, fees agent, fees fallback, gba.set
+    own agent asked, agent of the actor asked, too little for a cell, tip for cells
     gba.fallback no_agent, gba.fallback out_of_cycles, gba.fallback failed, gba.fallback malformed, gba.fallback budget
     TimerPriorityClampedAtSchedule, timer.argument_deprecated, timer reverted 1504, timer reverted 1505
     W between its bounds, tie broken by id, tip above zero
@@ -102,8 +103,8 @@ def _greatest_id_first(_: Model, timer: Timer) -> Any:
     return [-octet for octet in timer.timer_id]
 
 
-def _read_anyhow(model: Model, octets: bytes) -> tuple[int, int]:
-    return _READ_ANSWER(model, octets) or (0, 0)
+def _read_anyhow(model: Model, octets: bytes) -> tuple[int, int, tuple[int, int] | None]:
+    return _READ_ANSWER(model, octets) or (0, 0, None)
 
 
 _READ_ANSWER = Model._read_answer
@@ -116,6 +117,7 @@ BENT_RULES: dict[str, tuple[Any, str, Any]] = {
     "the median tip is the upper one": (Model, "_median_tip", _upper_median),
     "the lane basefee is not charged": (Model, "_lane_price", lambda _: 0),
     "a small lane basefee is stuck": (lane, "LEAST_RISE", 0),
+    "any cap for a cell will do": (Model, "_pays", lambda model, offer: offer.max_fee >= model.terms.basefee),
     "agents have no budget": (Model, "_budget", lambda _: 10**12),
     "a malformed answer offers nothing": (Model, "_read_answer", _read_anyhow),
     "fires of less than a frame have votes": (Model, "_counts", lambda *_: True),

@@ -114,7 +114,7 @@ class _StoredDecisions(msgspec.Struct, frozen=True, array_like=True, gc=False):
     gaps: tuple[JoiningGap, ...]
     agent_cycles: int
     agent_failures: tuple[tuple[bytes, bytes], ...]
-    agent_bids: tuple[tuple[bytes, bytes, bytes], ...]
+    agent_bids: tuple[tuple[bytes, ...], ...]
     queued: int
     in_mailbox: int
     carried: int
@@ -185,7 +185,8 @@ def _stored_decisions(record: DecisionRecord) -> _StoredDecisions:
     # What a program raises may hold lone surrogates, which msgpack's text cannot.
     values["agent_failures"] = tuple((item.timer_id, _text_octets(item.what)) for item in record.agent_failures)
     values["agent_bids"] = tuple(
-        (bid.timer_id, amount_octets(bid.max_fee), amount_octets(bid.max_priority_fee)) for bid in record.agent_bids
+        (bid.timer_id, *map(amount_octets, (bid.max_fee, bid.max_priority_fee, *(bid.cell_fees or ()))))
+        for bid in record.agent_bids
     )
     return _StoredDecisions(**values)
 
@@ -195,11 +196,14 @@ def _decisions(stored: _StoredDecisions) -> DecisionRecord:
     values |= {name: amount_of(values[name]) for name in _DECISION_AMOUNTS}
     values["examined"] = tuple(map(_examined, stored.examined))
     values["agent_failures"] = tuple(AgentFailure(item, _text(what)) for item, what in stored.agent_failures)
-    values["agent_bids"] = tuple(
-        AgentBid(item, Price(amount_of(max_fee)), Price(amount_of(priority)))
-        for item, max_fee, priority in stored.agent_bids
-    )
+    values["agent_bids"] = tuple(_bid(*bid) for bid in stored.agent_bids)
     return DecisionRecord(**values)
+
+
+def _bid(timer_id: bytes, max_fee: bytes, priority: bytes, *cell_fees: bytes) -> AgentBid:
+    """Return what was bid; amounts per cell follow those per cycle, if it states them. Decision: D-86."""
+    cap, tip, *cells = (Price(amount_of(octets)) for octets in (max_fee, priority, *cell_fees))
+    return AgentBid(timer_id, cap, tip, (cells[0], cells[1]) if cells else None)
 
 
 def _stored_examined(item: ExaminedTimer) -> _StoredExamined:

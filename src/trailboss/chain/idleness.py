@@ -4,7 +4,7 @@ from trailboss.chain.queries import StateReader
 from trailboss.execution.fairness import first_to_leave
 from trailboss.execution.globalbox.market import globalbox_rests
 from trailboss.execution.globalbox.records import first_to_collect
-from trailboss.execution.mailbox import mailbox_is_empty
+from trailboss.execution.mailbox import nothing_waits
 from trailboss.governance.rules import next_change
 from trailboss.mechanisms.base import Mechanism
 from trailboss.timer_queue.queue import TimerQueue
@@ -27,7 +27,7 @@ def idle_until(chain: StateReader, queue: TimerQueue, mechanism: Mechanism, limi
         A height; the present one or less if the next block is not idle.
     """
     rules, height = chain.rules(), chain.store.height
-    if not (rules.basefees_rest() and mailbox_is_empty(chain.store.read)):
+    if not (rules.basefees_rest() and nothing_waits(chain.store.read)):
         return height
     if rules.globalbox is not None and not globalbox_rests(rules, chain.store.read):
         return height

@@ -44,6 +44,7 @@ class TimerOrder:
         max_fee_per_cycle: Cap of lane basefee and tip together, in the auction of cycle basefee and tip; base units.
         max_priority_fee_per_cycle: Tip, base units.
         priority_tier_hint: Tip as a `trailboss.sdk.PriorityTier`, by its value. Lane.
+        gas_bidding_agent: Agent that prices it, in place of fees. Lane.
         target: Actor whose handler runs; None for the scheduler. Globalbox.
         bid: Q32.96, as from `trailboss.sdk.bid`. Globalbox.
         client_nonce: A name: the same one again gives the timer that has it. Globalbox.
@@ -57,6 +58,7 @@ class TimerOrder:
     max_fee_per_cycle: int | None = None
     max_priority_fee_per_cycle: int | None = None
     priority_tier_hint: str | None = None
+    gas_bidding_agent: Address | None = None
     target: Address | None = None
     bid: int | None = None
     client_nonce: bytes | None = None
@@ -124,7 +126,7 @@ _GLOBALBOX_NAMES: Final = {"height": "due_height", "bid": "bid_fp", "expires_at"
 """What its calls have another name for."""
 _GLOBALBOX_OPTIONS: Final = (*_OWN_NAMES, "expires_at", "target", "bid", "client_nonce")
 _FEES: Final = ("max_fee_per_cycle", "max_priority_fee_per_cycle")
-_LANE_NAMES: Final = (*_OWN_NAMES, "fee_payer", "expires_at", *_FEES, "priority_tier_hint")
+_LANE_NAMES: Final = (*_OWN_NAMES, "fee_payer", "expires_at", *_FEES, "priority_tier_hint", "gas_bidding_agent")
 _STOCK: Final[Mapping[str, _Stock]] = MappingProxyType(
     {
         calls.SCHEDULE: _Stock(file="scheduler.py", options={name: name for name in _LANE_NAMES}),

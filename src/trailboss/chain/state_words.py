@@ -13,6 +13,7 @@ from trailboss.governance.rules import (
     BASEFEE_CONFIG,
     BASEFEES_KEY,
     CARRIED_HITS_KEY,
+    DEFERRED_KEY,
     DEPLOYERS_KEY,
     ECONOMY_KEY,
     EPOCHAL,
@@ -31,6 +32,7 @@ from trailboss.model.configs import (
     BarredPayers,
     BasefeeConfig,
     Basefees,
+    DeferredCall,
     Economy,
     JoiningGaps,
     LaneMultipliers,
@@ -46,6 +48,7 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U16_MAX
 from trailboss.state.keys import (
     ACCOUNTS,
+    DEFERRED_NUMBERS,
     ENDED_NUMBERS,
     FIRE_NUMBERS,
     MAILBOX,
@@ -69,6 +72,7 @@ _CONFIGURATIONS: Final[Mapping[bytes, tuple[str, type[msgspec.Struct]]]] = Mappi
         ECONOMY_KEY: ("supply and burn", Economy),
         SCHEDULER_KEY: ("timer totals", SchedulerTotals),
         MAILBOX_KEY: ("ends of the mailbox", MailboxEnds),
+        DEFERRED_KEY: ("ends of the line of deferred transactions", MailboxEnds),
         JOINING_KEY: ("due timers that have yet to join", JoiningGaps),
         BARRED_KEY: ("due timers that have not joined because their payers cannot pay", BarredPayers),
         AUCTION_KEY: ("rescales of the auction", AuctionState),
@@ -110,17 +114,20 @@ def key_words(key: bytes, value: bytes) -> str:
 
 
 def _mailbox_words(number: int) -> str:
-    """Return what the number of an entry names: messages, ended timers and fires have ranges of their own."""
+    """Return what the number of an entry names: each kind of entries has a range of its own."""
     if number >= FIRE_NUMBERS:
         return f"delivery {number - FIRE_NUMBERS} in the mailbox of Globalbox"
     if number >= ENDED_NUMBERS:
         return f"ended timer {number - ENDED_NUMBERS}"
+    if number >= DEFERRED_NUMBERS:
+        return f"deferred transaction {number - DEFERRED_NUMBERS}"
     return f"message {number} of the mailbox"
 
 
 def _mailbox_kind(key: bytes) -> type[msgspec.Struct]:
     number = mailbox_major(key)
-    return MailboxEntry if number >= FIRE_NUMBERS else EndedTimer if number >= ENDED_NUMBERS else Message
+    kinds = (FIRE_NUMBERS, MailboxEntry), (ENDED_NUMBERS, EndedTimer), (DEFERRED_NUMBERS, DeferredCall), (0, Message)
+    return next(kind for first, kind in kinds if number >= first)
 
 
 def value_words(key: bytes, left: bytes | None, right: bytes | None) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from trailboss.governance.rules import Rules
 from trailboss.model.blocks import Block, ReceiptRecord
 from trailboss.model.events import EventRecord
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Trigger
-from trailboss.model.timers import ASK_AGENT, Timer
+from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.primitives.octets import Address, Hash32
 
@@ -130,14 +130,17 @@ class TimerView:
         deferrals: Blocks that have deferred it so far.
         deferred_for: What it was last told to wait for, or None.
         will_expire_unfired: Whether it expires before it is due, unless extended.
-        fees: Where its fees come from: in the timer lane ``frozen`` when it was scheduled, its actor's ``agent``, or
-            the ``default`` of each block (D-16); in the auction its ``agent``, then the ``standing`` bid that this gave
-            last (D-57); in Globalbox its ``bid`` (D-63).
+        fees: Where its fees come from: in the timer lane ``frozen`` when it was scheduled, an ``agent``, its actor's or
+            its own, or the ``default`` of each block (D-16); in the auction its ``agent``, then the ``standing`` bid
+            that this gave last (D-57); in Globalbox its ``bid`` (D-63).
         max_fee_per_cycle: Cap of lane basefee and tip together, in the auction of cycle basefee and tip, base units;
             None unless frozen or standing.
         max_priority_fee_per_cycle: Cap of the tip, base units; None likewise.
+        gas_bidding_agent: Agent that prices this timer, if it names one; None if its actor's does, or none. Decision:
+            D-86.
         over_cap: Whether the timer lane is active and sets it aside for its gas limit. Decision: D-13.
-        priced_out: Whether its cap lies below the present lane basefee (D-14), in the auction below the cycle basefee.
+        priced_out: Whether its cap lies below the present lane basefee (D-14), in the auction below the cycle basefee,
+            or its cap for a cell below the cell basefee.
         auction: What the auction keeps with it; None under another mechanism.
         globalbox: What Globalbox keeps with it; None under another mechanism.
     """
@@ -160,6 +163,7 @@ class TimerView:
     fees: str = DEFAULT_FEES
     max_fee_per_cycle: int | None = None
     max_priority_fee_per_cycle: int | None = None
+    gas_bidding_agent: Address | None = None
     over_cap: bool = False
     priced_out: bool = False
     auction: AuctionTimer | None = None
@@ -257,9 +261,10 @@ def timer_view(timer: Timer, tier: str, rules: Rules) -> TimerView:
         fees=_fee_words(timer),
         max_fee_per_cycle=max_fee,
         max_priority_fee_per_cycle=max_priority_fee,
+        gas_bidding_agent=Address(timer.own_agent) if timer.own_agent else None,
         over_cap=lane is not None
         and lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) > lane.max_cycles_per_fire,
-        priced_out=max_fee is not None and max_fee < floor_of(rules),
+        priced_out=_is_priced_out(timer, rules),
         auction=auction_timer(timer, terms, now) if isinstance(terms, AuctionTerms) else None,
         globalbox=globalbox_timer(timer, terms) if isinstance(terms, GlobalboxTerms) else None,
     )
@@ -270,7 +275,13 @@ def _fee_words(timer: Timer) -> str:
         return BID_FEES
     if timer.frozen_fees() is not None:
         return STANDING_FEES if isinstance(timer.terms, AuctionTerms) else FROZEN_FEES
-    return AGENT_FEES if timer.fees == ASK_AGENT else DEFAULT_FEES
+    return AGENT_FEES if asks_agent(timer.fees) else DEFAULT_FEES
+
+
+def _is_priced_out(timer: Timer, rules: Rules) -> bool:
+    fees, cell_fees = timer.frozen_fees(), timer.cell_fees()
+    is_short = cell_fees is not None and cell_fees[0] < rules.timer_basefees()[1]
+    return is_short or (fees is not None and fees[0] < floor_of(rules))
 
 
 def floor_of(rules: Rules) -> int:

@@ -52,6 +52,8 @@ def cancel(
     """Cancel an own timer.
 
     It is one that trailboss schedule or trailboss watch has set for the same sender.
+
+    A timer of another actor is cancelled by a handler of that actor, or by governance: trailboss govern cancel-timer.
     """
     signer = resolve_signer(sender, private_key)
     with open_chain(place) as chain:

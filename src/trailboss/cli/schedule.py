@@ -37,6 +37,14 @@ TipTier = Annotated[
     PriorityTier | None,
     typer.Option(help="Lane: tip as a multiple of that median, in place of --tip.", show_default=False),
 ]
+Agent = Annotated[
+    Text,
+    typer.Option(
+        metavar="ACTOR",
+        help="Lane: gas bidding agent of this timer, in place of --max-fee, --tip and --tier.",
+        show_default=False,
+    ),
+]
 Payer = Annotated[
     Text,
     typer.Option(
@@ -55,6 +63,7 @@ def schedule(
     max_fee: MaxFee = None,
     tip: Tip = None,
     tier: TipTier = None,
+    agent: Agent = None,
     payer: Payer = None,
     target: Target = None,
     bid: BidOption = None,
@@ -87,6 +96,7 @@ def schedule(
             max_fee_per_cycle=None if max_fee is None else parse_amount(max_fee),
             max_priority_fee_per_cycle=None if tip is None else parse_amount(tip),
             priority_tier_hint=None if tier is None else tier.value,
+            gas_bidding_agent=None if agent is None else find_actor(chain, agent),
             target=None if target is None else find_actor(chain, target),
             bid=None if bid is None else parse_bid(bid),
             client_nonce=None if client_nonce is None else parse_payload(client_nonce),

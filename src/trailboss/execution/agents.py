@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import structs
+
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.frames import run_handler
 from trailboss.execution.session import BlockSession, Envelope, Scope
@@ -21,7 +23,6 @@ from trailboss.mechanisms.context import Bid
 from trailboss.model.blocks import Origin
 from trailboss.model.decisions import AgentBid, AgentFailure, FeeSource
 from trailboss.model.events import AGENT_FALLBACK, EventRecord
-from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import Timer
 from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.errors import Rejection
@@ -104,9 +105,9 @@ class AgentDesk:
         base = session.context.rules.params.costs.frame_base
         used = Cycles(max(base, min(meter.cycles_used, meter.cycles_limit)))
         self.cycles_used += used
-        if isinstance(answer, tuple):
-            bid = Bid(Price(answer[0]), Price(answer[1]), FeeSource.AGENT, used)
-            self.bids.append(AgentBid(timer.timer_id, bid.max_fee, bid.max_priority_fee))
+        if isinstance(answer, Bid):
+            bid = structs.replace(answer, cycles_used=used)
+            self.bids.append(AgentBid(timer.timer_id, bid.max_fee, bid.max_priority_fee, bid.cell_fees))
         else:
             bid = Bid(*questions.default_fees, FeeSource.FALLBACK, used)
             tell_fallback(session, timer, answer)
@@ -115,24 +116,21 @@ class AgentDesk:
             write_timer(session, asked)
         return bid
 
-    def _question(self, timer: Timer, agent: bytes, meter: Meter) -> tuple[int, int] | str:
-        """Run the agent, take back whatever it has done, and return its two fees, or why there are none."""
+    def _question(self, timer: Timer, agent: bytes, meter: Meter) -> Bid | str:
+        """Run the agent, in a frame in which every change is refused, and return its bid, or why there is none."""
         session = self._session
         scope = Scope(session, _envelope(timer, agent, meter))
-        mark = scope.mark()
         context = encode_canonical(self._context(timer))
         try:
             outcome = run_handler(scope, agent, HANDLER, context, sender=timer.actor, meter=meter, read_only=True)
         except OutOfGas:
             outcome = Outcome(b"", exhaustion(meter))
-        scope.revert(mark)
         exhausted = exhaustion(meter)
         if exhausted is not None:
             return self._failed(timer, exhausted.slug, exhausted.what)
         if outcome.error is not None:
             return self._failed(timer, "failed", f"E{outcome.error.code} {outcome.error.slug}: {outcome.error.what}")
-        cell_basefee = session.context.rules.timer_basefees()[1]
-        bid = read_bid(outcome.return_value, cell_basefee, self._questions.tip)
+        bid = read_bid(outcome.return_value, self._questions.tip)
         if bid is None:
             return self._failed(timer, "malformed", f"its answer is no bid: 0x{outcome.return_value.hex():.{SHOWN}}")
         return bid
@@ -157,17 +155,16 @@ class AgentDesk:
         }
 
 
-def read_bid(answer: bytes, cell_basefee: int, tip: str) -> tuple[int, int] | None:
-    """Return cap and tip per cycle of an agent's answer; None if it is no bid.
+def read_bid(answer: bytes, tip: str) -> Bid | None:
+    """Return the bid of an agent's answer; None if it is no bid.
 
-    Timers are bound by cycles: their cells pay the basefee and no tip, and an answer cannot say otherwise.
+    It states a cap and a tip per cycle, and may state the same per cell, or a cap per cell alone.
 
     Spec: CIP-1v3 §7.1, CIP-1v1 §4.2
-    Decision: D-17, D-57
+    Decision: D-17, D-57, D-86
 
     Args:
         answer: What the handler returned.
-        cell_basefee: Base units per cell.
         tip: What the answer calls the tip; the cap is ``max_fee`` in every market.
     """
     try:
@@ -180,20 +177,21 @@ def read_bid(answer: bytes, cell_basefee: int, tip: str) -> tuple[int, int] | No
         return None
     if any(type(fee) is not int or not 0 <= fee <= PRICE_MAX for fee in fees.values()):
         return None
-    if fees.get("max_fee_per_cell", cell_basefee) < cell_basefee or fees.get(f"{tip}_per_cell", 0):
+    cap, offered = Price(fees["max_fee_per_cycle"]), Price(fees[f"{tip}_per_cycle"])
+    cell_cap, cell_tip = Price(fees.get("max_fee_per_cell", 0)), Price(fees.get(f"{tip}_per_cell", 0))
+    if offered > cap or cell_tip > cell_cap:
         return None
-    cap, offered = fees["max_fee_per_cycle"], fees[f"{tip}_per_cycle"]
-    return None if offered > cap else (cap, offered)
+    cell_fees = (cell_cap, cell_tip) if "max_fee_per_cell" in fees else None
+    return Bid(cap, offered, FeeSource.AGENT, cell_fees=cell_fees)
 
 
 def agent_of(session: BlockSession, timer: Timer) -> bytes:
     """Return the agent that prices a timer, 20 bytes: its own or else its actor's; empty if there is none.
 
     Spec: CIP-1v3 §7, CIP-1v1 §4.2
+    Decision: D-86
     """
-    if isinstance(timer.terms, AuctionTerms):
-        return timer.terms.agent
-    return session.ledger.account(timer.actor).agent
+    return timer.own_agent or session.ledger.account(timer.actor).agent
 
 
 def tell_fallback(session: BlockSession, timer: Timer, reason: str) -> None:

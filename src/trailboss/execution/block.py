@@ -11,7 +11,7 @@ from trailboss.crypto.digest import merkle_root
 from trailboss.execution.delivery import deliver_timers
 from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger
-from trailboss.execution.mailbox import MESSAGE_HANDLER, charge_message, take_messages
+from trailboss.execution.mailbox import Delivery, charge_delivery, take_deferred, take_messages
 from trailboss.execution.markets import close_markets
 from trailboss.execution.session import BlockContext, BlockSession, Scope
 from trailboss.execution.settling import Body, Run, run_envelope
@@ -20,7 +20,16 @@ from trailboss.execution.transaction import apply_transaction
 from trailboss.governance.rules import BASEFEES_KEY, ECONOMY_KEY
 from trailboss.mechanisms.base import Mechanism, Phase
 from trailboss.model.blocks import HEADER_VERSION, Block, Header, Origin, header_hash, receipts_root
-from trailboss.model.configs import Basefees, Economy, Message, amount_octets, amount_of, decode_record, encode_record
+from trailboss.model.configs import (
+    Basefees,
+    DeferredCall,
+    Economy,
+    Message,
+    amount_octets,
+    amount_of,
+    decode_record,
+    encode_record,
+)
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import InvariantError, Rejection
 from trailboss.primitives.octets import ZERO_HASH
@@ -105,19 +114,20 @@ def _apply_transactions(
 
 
 def _deliver_messages(session: BlockSession) -> None:
-    """Deliver waiting messages, after the timers. Spec: CIP-5 §5.1. Decision: D-42."""
-    for message in take_messages(session):
-        charged = charge_message(session, message)
-        if charged is not None:
-            envelope, reserved = charged
-            receipt = run_envelope(session, envelope, reserved, _message_body(message))
+    """Run deferred transactions, and then messages, after the timers. Spec: CIP-5 §5.1. Decision: D-42, D-88."""
+    waiting: list[DeferredCall | Message] = [*take_deferred(session), *take_messages(session)]
+    for each in waiting:
+        delivery = charge_delivery(session, each)
+        if delivery is not None:
+            receipt = run_envelope(session, delivery.envelope, delivery.reserved, _delivery_body(delivery))
             session.receipts.append(receipt)
 
 
-def _message_body(message: Message) -> Body:
+def _delivery_body(delivery: Delivery) -> Body:
     def body(scope: Scope, meter: Meter) -> Run:
-        target, sender = message.target, message.sender
-        outcome = run_handler(scope, target, MESSAGE_HANDLER, message.payload, sender=sender, meter=meter)
+        envelope = delivery.envelope
+        actor, sender = envelope.actor, envelope.sender
+        outcome = run_handler(scope, actor, delivery.handler, delivery.payload, sender=sender, meter=meter)
         return Run(outcome.return_value, outcome.error)
 
     return body

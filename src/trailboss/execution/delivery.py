@@ -39,7 +39,7 @@ from trailboss.model.events import (
     TIMER_UNFUNDED,
     EventRecord,
 )
-from trailboss.model.timers import ASK_AGENT, Timer, TimerEnd
+from trailboss.model.timers import Timer, TimerEnd, asks_agent
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import Price
 from trailboss.vm.meter import Meter
@@ -232,7 +232,7 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
         actor=timer.target,
         entry=decision.entry,
     )
-    if decision.fee_source is FeeSource.FALLBACK and timer.fees == ASK_AGENT:
+    if decision.fee_source is FeeSource.FALLBACK and asks_agent(timer.fees):
         tell_fallback(session, timer, BUDGET_SPENT)
 
     def body(scope: Scope, meter: Meter) -> Run:

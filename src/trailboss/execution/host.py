@@ -9,7 +9,7 @@ from trailboss.execution import timers
 from trailboss.execution.auction.timers import set_timeout
 from trailboss.execution.globalbox import timers as globalbox_timers
 from trailboss.execution.globalbox.fires import delivery_facts
-from trailboss.execution.mailbox import send_message
+from trailboss.execution.mailbox import defer_call, send_message
 from trailboss.execution.session import Scope
 from trailboss.execution.timer_checks import check_agent, gas_limit_bounds
 from trailboss.model import calls
@@ -205,6 +205,11 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         """Send a message. Decision: D-42."""
         self._check_writable("send_message")
         send_message(self.scope, self.frame.actor, target, payload, self.meter)
+
+    def defer_call(self, handler: str, payload: bytes) -> None:
+        """Call a handler of the running actor in the next block. Decision: D-88."""
+        self._check_writable("create_deferred_tx")
+        defer_call(self.scope, self.frame.actor, handler, payload, self.meter)
 
     def call_actor(self, target: bytes, handler: str, payload: bytes, cycles_limit: int) -> bytes:
         """Run a handler of another actor now."""

@@ -1,5 +1,8 @@
 """What each instruction of a transaction does. Every function runs within `settling.run_envelope`."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
 from trailboss.execution import development, timers
@@ -33,6 +36,16 @@ from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cells, Cycles
 from trailboss.vm.meter import Meter
+
+_OWNERS_WAY: Final[Mapping[type[Instruction], str]] = {
+    kind: f": a timer is {done} by its own actor, which calls {call}, or by governance; the owner of the actor has a "
+    "handler of it do so"
+    for kind, done, call in (
+        (CancelTimer, "cancelled", "pvm_host.cancel_timer"),
+        (ExtendTimer, "extended", "pvm_host.extend_timer"),
+    )
+}
+"""What a refused sender is told of another way. Decision: D-87."""
 
 
 def intrinsic_costs(instruction: Instruction, costs: CostParams) -> tuple[Cycles, Cells]:
@@ -82,12 +95,13 @@ def execute_instruction(scope: Scope, instruction: Instruction, meter: Meter) ->
 
 
 def _govern(scope: Scope, instruction: Instruction) -> Run:
-    """Carry out a system instruction. Spec: CIP-5 §5.4, CIP-5 §6.4. Decision: D-34, D-69."""
+    """Carry out a system instruction. Spec: CIP-5 §5.4, CIP-5 §6.4. Decision: D-34, D-69, D-87."""
     overlay, rules = scope.session.overlay, scope.session.context.rules
     # CHECK
     if isinstance(instruction, SetBalance | MoveTimer):
         development.check_development(scope.session.context, instruction.name)
-    governance.check_deployer(rules, scope.envelope.sender, instruction.name)
+    otherwise = _OWNERS_WAY.get(type(instruction), "")
+    governance.check_deployer(rules, scope.envelope.sender, instruction.name, otherwise)
     # RUN
     match instruction:
         case CancelTimer(timer_id):

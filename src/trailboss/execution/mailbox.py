@@ -1,28 +1,71 @@
-"""Messages between actors: sent during a block, delivered at its end, after the timers.
+"""What waits for the end of a block, after the timers: deferred transactions, and messages between actors.
 
-Spec: CIP-5 §5.1
-Decision: D-42
+A message is paid by the actor that sent it. A deferred transaction is paid out of the gas that the execution that
+created it has left: its *gas pool*.
+
+Spec: CIP-5 §5.1, CIP-5 §5.2
+Decision: D-42, D-88
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
+
+import msgspec
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees.settlement import Prices, max_cost
-from trailboss.governance.rules import MAILBOX_KEY
+from trailboss.governance.rules import DEFERRED_KEY, MAILBOX_KEY
 from trailboss.model.blocks import Origin
-from trailboss.model.configs import MailboxEnds, Message, decode_record, encode_record
-from trailboss.model.effects import MessageSent
-from trailboss.model.events import MESSAGE_DROPPED, EventRecord
+from trailboss.model.configs import (
+    DeferredCall,
+    GasPool,
+    MailboxEnds,
+    Message,
+    amount_octets,
+    amount_of,
+    decode_record,
+    encode_record,
+)
+from trailboss.model.effects import CallDeferred, MessageSent
+from trailboss.model.events import DEFERRED_DROPPED, MESSAGE_DROPPED, EventRecord
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import ZERO_HASH, Address
-from trailboss.primitives.units import Amount
-from trailboss.state.keys import config_key, mailbox_key
+from trailboss.primitives.units import Amount, Cells, Cycles, Price
+from trailboss.state.keys import config_key, deferred_key, mailbox_key
 from trailboss.vm.meter import Meter
 
 MESSAGE_HANDLER: Final = "handle_message"
 COUNT_WIDTH: Final = 4
+
+
+class Line(NamedTuple):
+    """A line in the state, first in, first out.
+
+    Attributes:
+        what: What waits in it, in words.
+        ends: Key of its ends.
+        entry: Number to the key of an entry.
+        waiting: Beginning of the name of the count of what waits for an actor.
+    """
+
+    what: str
+    ends: bytes
+    entry: Callable[[int], bytes]
+    waiting: bytes
+
+
+MESSAGES: Final = Line("messages", MAILBOX_KEY, mailbox_key, b"mailbox:")
+DEFERRED: Final = Line("deferred transactions", DEFERRED_KEY, deferred_key, b"deferred:")
+
+
+class Delivery(NamedTuple):
+    """Something that waited, paid for: what it may use and who pays, what was taken, and what is to run."""
+
+    envelope: Envelope
+    reserved: Amount
+    handler: str
+    payload: bytes
 
 
 def send_message(scope: Scope, sender: bytes, target: bytes, payload: bytes, meter: Meter) -> None:
@@ -33,32 +76,91 @@ def send_message(scope: Scope, sender: bytes, target: bytes, payload: bytes, met
         OutOfGas: If the payload's cells do not fit the frame.
     """
     session = scope.session
-    limits = session.context.rules.params.limits
     # CHECK
-    if len(payload) > limits.message_payload_bytes_max:
-        raise Rejection(
-            RejectionReason.INVALID_INPUT,
-            f"message payload has {len(payload)} bytes and the limit is {limits.message_payload_bytes_max}",
-            size=len(payload),
-            limit=limits.message_payload_bytes_max,
-        )
-    waiting = _waiting(session, target)
-    if waiting >= limits.messages_pending_max:
-        raise Rejection(
-            RejectionReason.MAILBOX_FULL,
-            f"{waiting} messages wait for {Address(target)} and the limit is {limits.messages_pending_max}",
-            target=str(Address(target)),
-            limit=limits.messages_pending_max,
-        )
+    _check_payload(session, "message", payload)
+    _check_waiting(session, MESSAGES, target)
     # CHARGE
     meter.charge_cells(len(payload))
     # RUN
-    ends = _ends(session.overlay.read)
-    message = Message(sender, target, payload, session.context.height)
-    session.overlay.write(mailbox_key(ends.next), encode_record(message))
-    session.overlay.write(MAILBOX_KEY, encode_record(MailboxEnds(ends.first, ends.next + 1)))
-    _set_waiting(session, target, waiting + 1)
+    _append(session, MESSAGES, target, Message(sender, target, payload, session.context.height))
     scope.effects.append(MessageSent(sender, target, payload))
+
+
+def defer_call(scope: Scope, actor: bytes, handler: str, payload: bytes, meter: Meter) -> None:
+    """Put a deferred transaction of an actor to itself into line; it runs at the end of the next block.
+
+    Source: cowboy-facts §2.3
+    Decision: D-88
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` for a name or a payload over the limit, ``MAILBOX_FULL`` if too many wait,
+            ``INVALID_DEFERRED`` if what is left would not start it.
+        OutOfGas: If the cells of name and payload do not fit the frame.
+    """
+    session, params = scope.session, scope.session.context.rules.params
+    name, least = handler.encode(), params.costs.frame_base
+    # CHECK
+    if not 1 <= len(name) <= params.timers.handler_bytes_max:
+        raise Rejection(
+            RejectionReason.INVALID_INPUT,
+            f"handler has {len(name)} bytes, outside 1..={params.timers.handler_bytes_max}",
+            size=len(name),
+            limit=params.timers.handler_bytes_max,
+        )
+    _check_payload(session, "deferred transaction", payload)
+    _check_waiting(session, DEFERRED, actor)
+    if meter.cycles_left < least:
+        what = f"{meter.cycles_left} cycles are left for a deferred transaction, and starting one uses {least}"
+        raise Rejection(RejectionReason.INVALID_DEFERRED, what, available=meter.cycles_left, required=least)
+    # CHARGE
+    meter.charge_cells(len(name) + len(payload))
+    # RUN
+    number = _ends(session.overlay.read, DEFERRED).next
+    origin_hash, height = scope.envelope.origin_hash, session.context.height
+    pool = next(iter(_created(scope)), number) if scope.envelope.pool is None else scope.envelope.pool
+    _append(session, DEFERRED, actor, DeferredCall(actor, handler, payload, height, origin_hash, pool))
+    scope.effects.append(CallDeferred(actor, handler, len(payload), number))
+
+
+def keep_gas(scope: Scope, cycles: Cycles, cells: Cells) -> None:
+    """Keep what an execution has left of its limits for the deferred transactions that it has created, if any.
+
+    One that draws on a pool itself leaves the rest of that pool to them.
+
+    Spec: CIP-5 §5.2
+    Decision: D-88
+
+    Args:
+        scope: The execution, at its end; if it failed, it has created none.
+        cycles: That it used.
+        cells: That it used.
+    """
+    created, envelope = _created(scope), scope.envelope
+    if envelope.pool is not None:
+        _draw(scope.session, envelope.pool, cycles, cells, more=len(created))
+    elif created:
+        prices = envelope.prices
+        pool = GasPool(
+            payer=envelope.payer,
+            cycles=envelope.cycles_limit - cycles,
+            cells=envelope.cells_limit - cells,
+            cycle_basefee=amount_octets(prices.cycle_basefee),
+            cell_basefee=amount_octets(prices.cell_basefee),
+            cycle_tip=amount_octets(prices.cycle_tip),
+            cell_tip=amount_octets(prices.cell_tip),
+            waiting=len(created),
+        )
+        scope.session.overlay.write(_pool_key(created[0]), encode_record(pool))
+
+
+def take_deferred(session: BlockSession) -> list[DeferredCall]:
+    """Remove and return the deferred transactions that this block runs, oldest first: those of earlier blocks."""
+    calls = []
+    for octets in _take(session, DEFERRED, lambda octets: _is_older(session, octets)):
+        call = decode_record(octets, DeferredCall)
+        _set_waiting(session, DEFERRED, call.actor, _waiting(session, DEFERRED, call.actor) - 1)
+        calls.append(call)
+    return calls
 
 
 def take_messages(session: BlockSession) -> list[Message]:
@@ -66,74 +168,163 @@ def take_messages(session: BlockSession) -> list[Message]:
 
     Those sent while they are delivered wait for the next block, as do those beyond the block's limit.
     """
-    ends = _ends(session.overlay.read)
-    last = min(ends.next, ends.first + session.context.rules.params.limits.messages_delivered_max)
     messages = []
-    for sequence in range(ends.first, last):
-        octets = session.overlay.read(mailbox_key(sequence))
-        if octets is None:
-            raise InvariantError(f"the mailbox holds no message {sequence}, of {ends.first}..{ends.next}")
+    for octets in _take(session, MESSAGES, lambda _: True):
         message = decode_record(octets, Message)
-        session.overlay.delete(mailbox_key(sequence))
-        _set_waiting(session, message.target, _waiting(session, message.target) - 1)
+        _set_waiting(session, MESSAGES, message.target, _waiting(session, MESSAGES, message.target) - 1)
         messages.append(message)
-    if messages:
-        session.overlay.write(MAILBOX_KEY, encode_record(MailboxEnds(last, ends.next)))
     return messages
 
 
-def charge_message(session: BlockSession, message: Message) -> tuple[Envelope, Amount] | None:
-    """Take the cost of a delivery from its sender and return what is to run, or drop the message with an event.
+def charge_delivery(session: BlockSession, waiting: DeferredCall | Message) -> Delivery | None:
+    """Take the cost of what waited from its payer and return what is to run, or drop it with an event.
 
-    Decision: D-42 (the sending actor pays; consent is in the sending)
+    Decision: D-42 (the sending actor pays; consent is in the sending), D-88 (a pool's payer pays, at its prices)
     """
-    rules = session.context.rules
-    limits = rules.params.limits
-    prices = Prices(*rules.user_basefees())
+    limits = session.context.rules.params.limits
+    if isinstance(waiting, Message):
+        actor, sender, payer, pool = waiting.target, waiting.sender, waiting.sender, None
+        handler, origin_hash = MESSAGE_HANDLER, bytes(ZERO_HASH)
+        cycles, cells = limits.message_cycles, limits.message_cells
+        prices = Prices(*session.context.rules.user_basefees())
+        facts: dict[str, object] = {"sender": sender, "target": actor}
+    else:
+        found = _pool(session, waiting.pool)
+        actor, sender, payer, pool = waiting.actor, waiting.actor, found.payer, waiting.pool
+        handler, origin_hash = waiting.handler, waiting.origin_hash
+        cycles, cells = min(limits.message_cycles, Cycles(found.cycles)), min(limits.message_cells, Cells(found.cells))
+        prices = _prices(found)
+        facts = {"handler": handler, "payer": payer}
     # CHECK
-    cost = max_cost(limits.message_cycles, limits.message_cells, prices)
-    available = session.ledger.balance(message.sender)
+    cost = max_cost(cycles, cells, prices)
+    available = session.ledger.balance(payer)
     if available < cost:
-        facts = {"sender": message.sender, "target": message.target, "required": cost, "available": available}
-        session.events.append(EventRecord(MESSAGE_DROPPED, message.sender, encode_canonical(facts)))
+        name = MESSAGE_DROPPED if pool is None else DEFERRED_DROPPED
+        if pool is not None:
+            _draw(session, pool, Cycles(0), Cells(0))
+        data = encode_canonical({**facts, "required": cost, "available": available})
+        session.events.append(EventRecord(name, sender, data))
         return None
     # CHARGE
-    session.ledger.debit(message.sender, cost)
+    session.ledger.debit(payer, cost)
     envelope = Envelope(
         origin=Origin.MESSAGE,
-        origin_hash=ZERO_HASH,
-        sender=message.sender,
-        signer=message.target,
-        payer=message.sender,
-        cycles_limit=limits.message_cycles,
-        cells_limit=limits.message_cells,
+        origin_hash=origin_hash,
+        sender=sender,
+        signer=actor,
+        payer=payer,
+        cycles_limit=cycles,
+        cells_limit=cells,
         prices=prices,
-        actor=message.target,
+        actor=actor,
+        pool=pool,
     )
-    return envelope, cost
+    return Delivery(envelope, cost, handler, waiting.payload)
 
 
-def mailbox_is_empty(read: Callable[[bytes], bytes | None]) -> bool:
-    """Return whether no message waits in the state that ``read`` reads."""
-    ends = _ends(read)
-    return ends.first == ends.next
+def nothing_waits(read: Callable[[bytes], bytes | None]) -> bool:
+    """Return whether no message and no deferred transaction waits in the state that ``read`` reads."""
+    ends = (_ends(read, MESSAGES), _ends(read, DEFERRED))
+    return all(each.first == each.next for each in ends)
 
 
-def _ends(read: Callable[[bytes], bytes | None]) -> MailboxEnds:
-    octets = read(MAILBOX_KEY)
+def _check_payload(session: BlockSession, what: str, payload: bytes) -> None:
+    limit = session.context.rules.params.limits.message_payload_bytes_max
+    if len(payload) > limit:
+        raise Rejection(
+            RejectionReason.INVALID_INPUT,
+            f"{what} payload has {len(payload)} bytes and the limit is {limit}",
+            size=len(payload),
+            limit=limit,
+        )
+
+
+def _check_waiting(session: BlockSession, line: Line, actor: bytes) -> None:
+    waiting, limit = _waiting(session, line, actor), session.context.rules.params.limits.messages_pending_max
+    if waiting >= limit:
+        raise Rejection(
+            RejectionReason.MAILBOX_FULL,
+            f"{waiting} {line.what} wait for {Address(actor)} and the limit is {limit}",
+            target=str(Address(actor)),
+            limit=limit,
+        )
+
+
+def _append(session: BlockSession, line: Line, actor: bytes, record: msgspec.Struct) -> None:
+    ends = _ends(session.overlay.read, line)
+    session.overlay.write(line.entry(ends.next), encode_record(record))
+    session.overlay.write(line.ends, encode_record(MailboxEnds(ends.first, ends.next + 1)))
+    _set_waiting(session, line, actor, _waiting(session, line, actor) + 1)
+
+
+def _take(session: BlockSession, line: Line, is_due: Callable[[bytes], bool]) -> list[bytes]:
+    """Remove and return the entries at the head of a line that are due, as many as a block delivers."""
+    ends = _ends(session.overlay.read, line)
+    last = min(ends.next, ends.first + session.context.rules.params.limits.messages_delivered_max)
+    taken: list[bytes] = []
+    for number in range(ends.first, last):
+        octets = session.overlay.read(line.entry(number))
+        if octets is None:
+            raise InvariantError(f"the line of {line.what} holds no {number}, of {ends.first}..{ends.next}")
+        if not is_due(octets):
+            break
+        session.overlay.delete(line.entry(number))
+        taken.append(octets)
+    if taken:
+        session.overlay.write(line.ends, encode_record(MailboxEnds(ends.first + len(taken), ends.next)))
+    return taken
+
+
+def _is_older(session: BlockSession, octets: bytes) -> bool:
+    return decode_record(octets, DeferredCall).created_at < session.context.height
+
+
+def _ends(read: Callable[[bytes], bytes | None], line: Line) -> MailboxEnds:
+    octets = read(line.ends)
     return MailboxEnds() if octets is None else decode_record(octets, MailboxEnds)
 
 
-def _waiting_key(target: bytes) -> bytes:
-    return config_key(b"mailbox:" + target)
+def _waiting(session: BlockSession, line: Line, actor: bytes) -> int:
+    return int.from_bytes(session.overlay.read(config_key(line.waiting + actor)) or b"", "big")
 
 
-def _waiting(session: BlockSession, target: bytes) -> int:
-    return int.from_bytes(session.overlay.read(_waiting_key(target)) or b"", "big")
-
-
-def _set_waiting(session: BlockSession, target: bytes, count: int) -> None:
+def _set_waiting(session: BlockSession, line: Line, actor: bytes, count: int) -> None:
     if count:
-        session.overlay.write(_waiting_key(target), count.to_bytes(COUNT_WIDTH, "big"))
+        session.overlay.write(config_key(line.waiting + actor), count.to_bytes(COUNT_WIDTH, "big"))
     else:
-        session.overlay.delete(_waiting_key(target))
+        session.overlay.delete(config_key(line.waiting + actor))
+
+
+# Gas pools
+
+
+def _created(scope: Scope) -> list[int]:
+    """Return the numbers of the deferred transactions that an execution has created and that stand so far."""
+    return [effect.number for effect in scope.effects if isinstance(effect, CallDeferred)]
+
+
+def _pool_key(number: int) -> bytes:
+    return config_key(b"deferred:pool:" + number.to_bytes(8, "big"))
+
+
+def _pool(session: BlockSession, number: int) -> GasPool:
+    octets = session.overlay.read(_pool_key(number))
+    if octets is None:
+        raise InvariantError(f"a deferred transaction draws on gas pool {number}, which is not there")
+    return decode_record(octets, GasPool)
+
+
+def _prices(pool: GasPool) -> Prices:
+    octets = (pool.cycle_basefee, pool.cell_basefee, pool.cycle_tip, pool.cell_tip)
+    return Prices(*(Price(amount_of(each)) for each in octets))
+
+
+def _draw(session: BlockSession, number: int, cycles: Cycles, cells: Cells, *, more: int = 0) -> None:
+    """Take what a deferred transaction used from its pool; the pool ends with the last that draws on it."""
+    pool = _pool(session, number)
+    waiting = pool.waiting - 1 + more
+    if waiting:
+        left = msgspec.structs.replace(pool, cycles=pool.cycles - cycles, cells=pool.cells - cells, waiting=waiting)
+        session.overlay.write(_pool_key(number), encode_record(left))
+    else:
+        session.overlay.delete(_pool_key(number))

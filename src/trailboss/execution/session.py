@@ -202,7 +202,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         origin: What it came from.
-        origin_hash: Transaction hash; 32 zero bytes otherwise. Spec: CIP-5 §5.2.
+        origin_hash: Hash of the transaction that it is or comes of; 32 zero bytes if there is none. Spec: CIP-5 §5.2.
         sender: Immediate caller that the handler sees.
         signer: Whose consent the fee payer rule accepts besides the actor's own. Decision: D-25.
         payer: Account that pays.
@@ -214,6 +214,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         timer_id: The timer that fires, or empty.
         actor: The actor that is called, or empty.
         entry: The entry of Globalbox's mailbox that fires, or None.
+        pool: Number of the gas pool that it draws on; None for one of its own. Decision: D-88.
     """
 
     origin: Origin
@@ -229,6 +230,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     timer_id: bytes = b""
     actor: bytes = b""
     entry: MailboxEntry | None = None
+    pool: int | None = None
 
 
 class Scope(msgspec.Struct):

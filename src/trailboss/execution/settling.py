@@ -1,6 +1,7 @@
 """One paid execution, whatever it came from: run what was reserved for, keep or roll back, settle, receipt.
 
-A transaction, a timer's fire and a message all come through `run_envelope`; they differ in who checked and charged.
+A transaction, a timer's fire, a deferred transaction and a message all come through `run_envelope`; they differ in who
+checked and charged.
 
 Spec: CIP-5 §5.2, CIP-5 §6.3
 """
@@ -11,11 +12,13 @@ from typing import Final
 import msgspec
 
 from trailboss.codec.canonical import encode_canonical, fields_encoder
+from trailboss.execution.mailbox import keep_gas
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees.settlement import settle
 from trailboss.model.blocks import ReceiptRecord, Status
 from trailboss.model.effects import (
     AgentSet,
+    CallDeferred,
     Effect,
     EventEmitted,
     MessageSent,
@@ -30,6 +33,7 @@ from trailboss.model.effects import (
 )
 from trailboss.model.events import (
     AGENT_SET,
+    DEFERRED_CREATED,
     MESSAGE_SENT,
     TIMER_ARGUMENT_DEPRECATED,
     TIMER_CANCELLED,
@@ -42,7 +46,7 @@ from trailboss.model.events import (
     TIMER_UPDATED,
     EventRecord,
 )
-from trailboss.model.terms import AuctionTerms, GlobalboxTerms
+from trailboss.model.terms import GlobalboxTerms
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
 from trailboss.primitives.octets import system_address
@@ -121,6 +125,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
     session.ledger.credit(session.context.proposer, settlement.tip)
     session.ledger.burn(settlement.burned)
     session.lane_burned += settlement.lane_burned
+    keep_gas(scope, cycles, cells)
     session.overlay.clear_transient()
     session.cycles_used += cycles
     session.cells_used += cells
@@ -189,8 +194,16 @@ def _commit(session: BlockSession, effect: Effect) -> EventRecord:
             return EventRecord(AGENT_SET, actor, encode_canonical({"agent": agent}))
         case EventEmitted(event):
             return event
-        case MessageSent(sender, target, payload):
-            return EventRecord(MESSAGE_SENT, sender, encode_canonical({"target": target, "size": len(payload)}))
+        case MessageSent() | CallDeferred():
+            return _put_in_line(effect)
+
+
+def _put_in_line(effect: MessageSent | CallDeferred) -> EventRecord:
+    if isinstance(effect, MessageSent):
+        facts: dict[str, object] = {"target": effect.target, "size": len(effect.payload)}
+        return EventRecord(MESSAGE_SENT, effect.sender, encode_canonical(facts))
+    facts = {"handler": effect.handler, "size": effect.size}
+    return EventRecord(DEFERRED_CREATED, effect.actor, encode_canonical(facts))
 
 
 def _scheduled_facts(timer: Timer) -> bytes:
@@ -202,8 +215,8 @@ def _scheduled_facts(timer: Timer) -> bytes:
         "gas_limit": timer.gas_limit,
         "expires_at": timer.expires_at,
     }
-    if isinstance(timer.terms, AuctionTerms):
-        return _encode_asking(**facts, gba=timer.terms.agent)
+    if timer.own_agent:
+        return _encode_asking(**facts, gba=timer.own_agent)
     if isinstance(timer.terms, GlobalboxTerms):
         terms = timer.terms
         return _encode_boxed(**facts, kind=terms.kind.value, target=terms.target, bid=terms.bid)

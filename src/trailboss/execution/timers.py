@@ -14,6 +14,7 @@ import msgspec
 from trailboss.execution.globalbox.records import is_executing, leave_globalbox
 from trailboss.execution.session import BlockSession, Scope
 from trailboss.execution.timer_checks import (
+    check_agent,
     check_fee_payer,
     check_gas_limit,
     check_height,
@@ -48,7 +49,7 @@ from trailboss.model.timers import (
 )
 from trailboss.primitives.arithmetic import clamp
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
-from trailboss.primitives.octets import Hash32
+from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, Cycles, Height
 from trailboss.state.keys import TIMERS, timer_key, transient_key
 from trailboss.state.store import Store
@@ -84,6 +85,8 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
     if not now < expires_at <= last:
         raise outside("expires_at", expires_at, now + 1, last)
     account = session.ledger.account(actor)
+    if request.gas_bidding_agent is not None:
+        check_agent(session.ledger, request.gas_bidding_agent)
     fees, clamped = _offer(rules, request, has_agent=bool(account.agent))
     check_timer_count(rules, actor, account.timer_count)
     # CHARGE
@@ -308,14 +311,18 @@ def _check_bid(rules: Rules, request: TimerRequest) -> None:
 def _offer(rules: Rules, request: TimerRequest, *, has_agent: bool) -> tuple[bytes, tuple[int, int] | None]:
     """Return what `Timer.fees` will hold and, if the stated priority had to be clamped, what was stated and is kept.
 
-    Spec: CIP-1v3 §6, CIP-1v3 §7.1
-    Decision: D-16
+    Spec: CIP-1v3 §6, CIP-1v3 §7, CIP-1v3 §7.1
+    Decision: D-16, D-86
 
     Raises:
-        Rejection: ``INVALID_INPUT`` for a fee while there is no lane to pay it in, ``TIMER_BELOW_BASEFEE`` for a fee
-            cap below the lane basefee.
+        Rejection: ``INVALID_INPUT`` for a fee while there is no lane to pay it in, or beside an agent of the timer's
+            own, ``TIMER_BELOW_BASEFEE`` for a fee cap below the lane basefee.
     """
     is_priced = request.max_fee_per_cycle is not None or request.max_priority_fee_per_cycle is not None
+    if request.gas_bidding_agent is not None:
+        if is_priced:
+            raise _priced_twice(request)
+        return ASK_AGENT + request.gas_bidding_agent, None
     if rules.lane is None:
         if is_priced:
             raise _lane_inactive(rules, request)
@@ -342,9 +349,26 @@ def _freeze(lane: LaneTerms, cap: int | None, priority: int | None) -> tuple[byt
     return freeze_fees(max_fee, kept), None if priority is None or kept == stated else (stated, kept)
 
 
-def _lane_inactive(rules: Rules, request: TimerRequest) -> Rejection:
+def _stated(request: TimerRequest) -> tuple[str, int]:
+    """Return the name and value of the first fee that a request states; it states one."""
     name = "max_fee_per_cycle" if request.max_fee_per_cycle is not None else "max_priority_fee_per_cycle"
-    value = getattr(request, name)
+    return name, getattr(request, name)
+
+
+def _priced_twice(request: TimerRequest) -> Rejection:
+    name, value = _stated(request)
+    agent = str(Address(request.gas_bidding_agent or b""))
+    return Rejection(
+        RejectionReason.INVALID_INPUT,
+        f"{name} is {value} and gas_bidding_agent is {agent}: a timer has fees of its own, or an agent that prices it",
+        field=name,
+        value=str(value),
+        gas_bidding_agent=agent,
+    )
+
+
+def _lane_inactive(rules: Rules, request: TimerRequest) -> Rejection:
+    name, value = _stated(request)
     begins = rules.params.lane.activation_height
     when = f"it is from height {begins} on" if begins else "no height is set from which it will be"
     return Rejection(

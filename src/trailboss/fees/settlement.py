@@ -77,3 +77,16 @@ def offered_tip(max_fee: int, max_priority_fee: int, basefee: Price) -> Price:
     Spec: CIP-3 §2
     """
     return Price(min(max_priority_fee, max_fee - basefee))
+
+
+def offered_cell_tip(fees: tuple[int, int] | None, basefee: Price) -> Price:
+    """Return the tip per cell of a bid; negative if its cap is below the cell basefee, so that it cannot run.
+
+    Spec: CIP-1v3 §7.1
+    Decision: D-86
+
+    Args:
+        fees: Cap and tip, base units per cell; None for the basefee and no tip.
+        basefee: Base units per cell.
+    """
+    return Price(0) if fees is None else offered_tip(*fees, basefee)

@@ -67,10 +67,17 @@ ACTIVATION_NOTICE: Final = 2
 """Blocks between the vote and the activation at least. Decision: D-34."""
 
 
-def check_deployer(rules: Rules, sender: bytes, instruction: str) -> None:
+def check_deployer(rules: Rules, sender: bytes, instruction: str, otherwise: str = "") -> None:
     """Refuse a sender that is not among the system deployers.
 
     Spec: CIP-5 §5.4
+    Decision: D-34, D-87
+
+    Args:
+        rules: Those of the block.
+        sender: Of the transaction, 20 bytes.
+        instruction: Its name.
+        otherwise: How somebody else comes to the same, in words.
 
     Raises:
         Rejection: ``UNAUTHORIZED``, naming instruction and sender.
@@ -78,7 +85,7 @@ def check_deployer(rules: Rules, sender: bytes, instruction: str) -> None:
     if sender not in rules.deployers:
         raise Rejection(
             RejectionReason.UNAUTHORIZED,
-            f"{instruction} from {Address(sender)}, which is not among the system deployers",
+            f"{instruction} from {Address(sender)}, which is not among the system deployers{otherwise}",
             instruction=instruction,
             sender=str(Address(sender)),
         )

@@ -27,12 +27,15 @@ class Bid(msgspec.Struct, frozen=True, gc=False):
         max_priority_fee: Cap of the tip, base units per cycle.
         source: Whose offer it is.
         cycles_used: Cycles of the question; they count into the timer's gas if it fires in this block.
+        cell_fees: Caps of cell basefee and tip together and of the tip alone, base units per cell; None for the cell
+            basefee and no tip. Spec: CIP-1v3 §7.1. Decision: D-86.
     """
 
     max_fee: Price
     max_priority_fee: Price
     source: FeeSource
     cycles_used: Cycles = Cycles(0)
+    cell_fees: tuple[Price, Price] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

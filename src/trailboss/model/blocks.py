@@ -40,7 +40,8 @@ class ReceiptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         origin: What it came from.
-        origin_hash: Hash of the transaction; 32 zero bytes for a timer or a message. Spec: CIP-5 §5.2.
+        origin_hash: Hash of the transaction that it is or, of a deferred one, comes of; 32 zero bytes for a timer or a
+            message. Spec: CIP-5 §5.2. Decision: D-88.
         sender: Execution identity: the signer; for a timer its actor; for a message the actor that sent it.
         payer: Account that paid.
         status: How it ended.

@@ -152,7 +152,7 @@ class BlockFires(msgspec.Struct, frozen=True, array_like=True):
 
 
 class MailboxEnds(msgspec.Struct, frozen=True, array_like=True):
-    """The waiting messages are those with ``first <= sequence < next``."""
+    """The waiting messages, or deferred transactions, are those with ``first <= sequence < next``."""
 
     first: int = 0
     next: int = 0
@@ -165,6 +165,55 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
     target: bytes
     payload: bytes
     sent_at: int
+
+
+class DeferredCall(msgspec.Struct, frozen=True, array_like=True):
+    """A deferred transaction that waits: an actor calls itself in a later block.
+
+    Decision: D-88
+
+    Attributes:
+        actor: Who calls, and is called, 20 bytes.
+        handler: What is called.
+        payload: Its argument.
+        created_at: Height of the block that created it.
+        origin_hash: That of the execution that created it.
+        pool: Number of the gas pool that it draws on.
+    """
+
+    actor: bytes
+    handler: str
+    payload: bytes
+    created_at: int
+    origin_hash: bytes
+    pool: int
+
+
+class GasPool(msgspec.Struct, frozen=True, array_like=True):
+    """What an execution has left of its limits, for the deferred transactions that come of it.
+
+    Spec: CIP-5 §5.2
+    Decision: D-88
+
+    Attributes:
+        payer: Who pays, 20 bytes.
+        cycles: That may still be used.
+        cells: That may still be used.
+        cycle_basefee: Burned per cycle, base units as 16 bytes; as all four, what the execution was charged at.
+        cell_basefee: Burned per cell.
+        cycle_tip: To the proposer per cycle.
+        cell_tip: To the proposer per cell.
+        waiting: How many deferred transactions draw on it.
+    """
+
+    payer: bytes
+    cycles: int
+    cells: int
+    cycle_basefee: bytes
+    cell_basefee: bytes
+    cycle_tip: bytes
+    cell_tip: bytes
+    waiting: int
 
 
 Record = TypeVar("Record", bound=msgspec.Struct)

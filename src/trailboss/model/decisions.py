@@ -127,11 +127,13 @@ class AgentBid(msgspec.Struct, frozen=True, array_like=True, gc=False):
         timer_id: 32 bytes.
         max_fee: Its cap, base units per cycle.
         max_priority_fee: The cap of its tip, base units per cycle.
+        cell_fees: The same two per cell; None if it states none. Decision: D-86.
     """
 
     timer_id: bytes
     max_fee: Price
     max_priority_fee: Price
+    cell_fees: tuple[Price, Price] | None = None
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -160,7 +162,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         smallest_gas: Smallest gas limit among ranked timers that were not examined; 0 if there were none.
         outranked: Ranked timers not examined; none of them could have run before those that did.
         priced_out: Timers not ranked because their max_fee_per_cycle is below the lane basefee, in the auction below
-            the cycle basefee.
+            the cycle basefee, or because the max_fee_per_cell that an agent states is below the cell basefee.
         over_cap: Timers not ranked because their gas limit is above the lane's cap for one fire.
         not_joined: Due timers that have yet to join.
         gaps: Where in the due order those are; empty under a mechanism that is offered all.

@@ -80,6 +80,23 @@ class MessageSent:
 
 
 @dataclass(frozen=True, slots=True)
+class CallDeferred:
+    """A deferred transaction of an actor to itself, run at the end of the next block. Decision: D-88.
+
+    Attributes:
+        actor: 20 bytes.
+        handler: What will be called.
+        size: Bytes of the payload.
+        number: Its place in the line.
+    """
+
+    actor: bytes
+    handler: str
+    size: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class TimerPriorityClamped:
     """A timer's priority was above what its fee cap leaves over the lane basefee. Spec: CIP-1v3 §6.
 
@@ -119,6 +136,7 @@ Effect = (
     | TimerUpdated
     | EventEmitted
     | MessageSent
+    | CallDeferred
     | TimerPriorityClamped
     | TimerArgumentDeprecated
     | AgentSet

@@ -21,6 +21,8 @@ ACTOR_DEPLOYED: Final = "actor.deployed"
 ACTOR_UPGRADED: Final = "actor.upgraded"
 MESSAGE_SENT: Final = "message.sent"
 MESSAGE_DROPPED: Final = "message.dropped"
+DEFERRED_CREATED: Final = "deferred.created"
+DEFERRED_DROPPED: Final = "deferred.dropped"
 TIMER_PRIORITY_CLAMPED: Final = "TimerPriorityClampedAtSchedule"
 TIMER_ARGUMENT_DEPRECATED: Final = "timer.argument_deprecated"
 LANE_ACTIVATED: Final = "lane.activated"
@@ -54,6 +56,8 @@ PROTOCOL_TOPICS: Final = frozenset(
         ACTOR_UPGRADED,
         MESSAGE_SENT,
         MESSAGE_DROPPED,
+        DEFERRED_CREATED,
+        DEFERRED_DROPPED,
         TIMER_PRIORITY_CLAMPED,
         TIMER_ARGUMENT_DEPRECATED,
         LANE_ACTIVATED,

@@ -10,6 +10,7 @@ from trailboss.crypto.digest import keccak256
 from trailboss.model.configs import AMOUNT_WIDTH, amount_octets
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms
 from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cycles, Height
 
 RECORD_VERSION: Final = 3
@@ -17,8 +18,11 @@ DEFAULT_HANDLER: Final = "handle_timer"
 NO_FEES: Final = b""
 """Offers what the default agent offers when the timer is due. Decision: D-16."""
 ASK_AGENT: Final = b"\x01"
-"""Offers what its actor's gas bidding agent answers when it is due. Decision: D-16, D-17."""
+"""Offers what its actor's gas bidding agent answers; an agent of its own may follow. Decision: D-16, D-86."""
 FEES_WIDTH: Final = 2 * AMOUNT_WIDTH
+BID_WIDTH: Final = 4 * AMOUNT_WIDTH
+"""Bytes of a standing bid that states what it offers for a cell. Decision: D-86."""
+_ASKING_WIDTHS: Final = (len(ASK_AGENT), len(ASK_AGENT) + Address.WIDTH)
 
 
 class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -41,8 +45,8 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
         expires_at: Last height at which it may fire.
         schedule_block: Height of the block that scheduled it.
         deferred_for: What it was last told to wait for, a `DeferralReason`; empty while nothing has deferred it.
-        fees: What it offers in the timer lane: `NO_FEES`, `ASK_AGENT`, or its two frozen fees (`freeze_fees`). In the
-            auction its standing bid, or `ASK_AGENT` before the first.
+        fees: What it offers in the timer lane: `NO_FEES`, `ASK_AGENT`, that and the 20 bytes of an agent of its own, or
+            its two frozen fees (`freeze_fees`). In the auction its standing bid, or `ASK_AGENT` before the first.
         terms: What the auction or Globalbox keeps besides; None under the other mechanisms.
     """
 
@@ -75,11 +79,18 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
         """
         return isinstance(self.terms, GlobalboxTerms) and self.expires_at < self.height
 
+    @property
+    def own_agent(self) -> bytes:
+        """The gas bidding agent of this timer alone, 20 bytes; empty if its actor's prices it, or none does."""
+        return self.terms.agent if isinstance(self.terms, AuctionTerms) else own_agent(self.fees)
+
     def frozen_fees(self) -> tuple[int, int] | None:
         """Return max_fee_per_cycle and max_priority_fee_per_cycle; None if they are settled at the fire only."""
-        if len(self.fees) != FEES_WIDTH:
-            return None
-        return int.from_bytes(self.fees[:AMOUNT_WIDTH], "big"), int.from_bytes(self.fees[AMOUNT_WIDTH:], "big")
+        return stated_fees(self.fees) if is_stated(self.fees) else None
+
+    def cell_fees(self) -> tuple[int, int] | None:
+        """Return max_fee_per_cell and max_priority_fee_per_cell of a standing bid that states them, else None."""
+        return cell_fees(self.fees)
 
 
 class TimerEnd(StrEnum):
@@ -126,6 +137,7 @@ class TimerRequest(msgspec.Struct, frozen=True):
         expires_at: Block height, or None for the present height plus max_ttl_blocks.
         max_fee_per_cycle: Base units, lane basefee and tip together; None for the default. Spec: CIP-1v3 §6.
         max_priority_fee_per_cycle: Base units; None for the default. Spec: CIP-1v3 §6.
+        gas_bidding_agent: 20 bytes of the agent that prices this timer, or None for its actor's. Spec: CIP-1v3 §7.
         has_bid: Whether the withdrawn argument ``bid`` was given. Spec: CIP-1v3 §6.
     """
 
@@ -137,6 +149,7 @@ class TimerRequest(msgspec.Struct, frozen=True):
     expires_at: int | None = None
     max_fee_per_cycle: int | None = None
     max_priority_fee_per_cycle: int | None = None
+    gas_bidding_agent: bytes | None = None
     has_bid: bool = False
 
 
@@ -144,9 +157,39 @@ _decoder: Final = msgspec.msgpack.Decoder(Timer)
 _version: Final = msgspec.msgpack.Decoder(list[object])
 
 
-def freeze_fees(max_fee: int, max_priority_fee: int) -> bytes:
-    """Return what `Timer.fees` holds for two fees per cycle, base units, each below 2**128. Decision: D-16."""
-    return amount_octets(max_fee) + amount_octets(max_priority_fee)
+def freeze_fees(max_fee: int, max_priority_fee: int, cell_fees: tuple[int, int] | None = None) -> bytes:
+    """Return what `Timer.fees` holds for two fees per cycle and, if a bid states them, two per cell.
+
+    Base units, each below 2**128.
+
+    Decision: D-16, D-86
+    """
+    return b"".join(map(amount_octets, (max_fee, max_priority_fee, *(cell_fees or ()))))
+
+
+def is_stated(fees: bytes) -> bool:
+    """Return whether `Timer.fees` holds fees, frozen or of a standing bid."""
+    return len(fees) in (FEES_WIDTH, BID_WIDTH)
+
+
+def stated_fees(fees: bytes) -> tuple[int, int]:
+    """Return the first two of the fees that `Timer.fees` holds, base units."""
+    return int.from_bytes(fees[:AMOUNT_WIDTH], "big"), int.from_bytes(fees[AMOUNT_WIDTH:FEES_WIDTH], "big")
+
+
+def cell_fees(fees: bytes) -> tuple[int, int] | None:
+    """Return the fees per cell that `Timer.fees` holds, base units; None if it states none."""
+    return stated_fees(fees[FEES_WIDTH:]) if len(fees) == BID_WIDTH else None
+
+
+def asks_agent(fees: bytes) -> bool:
+    """Return whether `Timer.fees` leaves them to a gas bidding agent, the actor's or one of the timer's own."""
+    return len(fees) in _ASKING_WIDTHS
+
+
+def own_agent(fees: bytes) -> bytes:
+    """Return the agent that `Timer.fees` names, 20 bytes, or nothing."""
+    return fees[len(ASK_AGENT) :] if asks_agent(fees) else b""
 
 
 def encode_timer(timer: Timer) -> bytes:

@@ -40,7 +40,7 @@ class LimitParams:
     block_cycles_max: Cycles
     """Cycles of a block's user transactions. Decision: D-22 (twice the target)."""
     block_cells_max: Cells
-    """Cells of a block's user transactions. Decision: D-22 (twice the target)."""
+    """Cells of a block's user transactions, or of one of them. Decision: D-85 (a payload of 1 MiB fits one)."""
     source_bytes_max: int
     """Bytes of an actor's source. Decision: D-36."""
     call_depth_max: int
@@ -58,15 +58,15 @@ class LimitParams:
     scan_rows_max: int
     """Rows of one prefix scan. Source: cowboy-facts §2.2."""
     message_payload_bytes_max: int
-    """Bytes of one message's payload."""
+    """Bytes of the payload of a message or of a deferred transaction."""
     messages_pending_max: int
-    """Messages that may wait for one target. Source: cowboy-facts §6."""
+    """Messages that may wait for one target, and deferred transactions of one actor. Source: cowboy-facts §6."""
     messages_delivered_max: int
-    """Messages delivered in one block; the rest wait, in order. Decision: D-42."""
+    """Messages, and deferred transactions, that one block delivers; the rest wait. Decision: D-42, D-88."""
     message_cycles: Cycles
-    """Cycles limit of a message's delivery. Source: cowboy-facts §4."""
+    """Cycles limit of a message's delivery and of a deferred transaction. Source: cowboy-facts §4."""
     message_cells: Cells
-    """Cells limit of a message's delivery. Source: cowboy-facts §4."""
+    """Cells limit of a message's delivery and of a deferred transaction. Source: cowboy-facts §4."""
     recursion_depth_max: int
     """Python calls deep in one frame. Source: cowboy-facts §6."""
 

@@ -126,6 +126,12 @@ class RejectionReason(Enum):
     TIMER_LIMIT = _Rule(
         1501, "timer_limit", "an actor holds a bounded number of live timers", "cancel timers or wait for them to fire"
     )
+    INVALID_DEFERRED = _Rule(
+        1502,
+        "invalid_deferred_tx",
+        "a deferred transaction runs on the gas that the execution which creates it has left",
+        "raise cycles_limit, or create it before the gas is used",
+    )
     UNAUTHORIZED_TIMER = _Rule(
         1503, "unauthorized_timer", "only its owner may cancel or extend a timer", "call it from the owning actor"
     )

@@ -44,8 +44,10 @@ HEIGHT_WIDTH: Final = 8
 TIMER_ID_START: Final = 1 + HEIGHT_WIDTH
 """Where the id begins in a full timer key, behind namespace and height."""
 
+DEFERRED_NUMBERS: Final = 2**61
+"""Where the deferred transactions begin in the mailbox's namespace, behind the messages."""
 ENDED_NUMBERS: Final = 2**62
-"""Where the ended timers begin in the mailbox's namespace, behind the messages; no chain numbers 2**62 of either."""
+"""Where the ended timers begin, behind them; no chain numbers 2**61 of any."""
 FIRE_NUMBERS: Final = 2**63
 """Where the materialized fires begin, behind them."""
 
@@ -131,6 +133,11 @@ def mailbox_key(major: int, minor: bytes = _NO_MINOR) -> bytes:
         minor: What they are ordered by next, 32 bytes; the mailbox needs none.
     """
     return MAILBOX + major.to_bytes(8, "big") + minor
+
+
+def deferred_key(number: int) -> bytes:
+    """Return the key of the deferred transaction of that number. Decision: D-88."""
+    return mailbox_key(DEFERRED_NUMBERS | number)
 
 
 def fire_key(deliver_seq: int) -> bytes:

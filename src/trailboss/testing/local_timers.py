@@ -61,6 +61,7 @@ class LocalTimers(LocalReader, ABC):
         max_fee_per_cycle: int | None = None,
         max_priority_fee_per_cycle: int | None = None,
         priority_tier_hint: PriorityTier | None = None,
+        gas_bidding_agent: Party | None = None,
         target: Party | None = None,
         bid: int | None = None,
         client_nonce: bytes | None = None,
@@ -79,6 +80,7 @@ class LocalTimers(LocalReader, ABC):
                 units; None for the default.
             max_priority_fee_per_cycle: Tip, base units; None for the default. In the auction a stock agent bids both.
             priority_tier_hint: The tip as a multiple of the last block's, in place of one in base units. Lane.
+            gas_bidding_agent: Actor that prices this timer, in place of fees. Lane.
             target: Actor whose handler runs, with the stock actor as its caller; None for the stock actor. Globalbox.
             bid: Q32.96, as from `trailboss.sdk.bid`. Globalbox.
             client_nonce: A name: the same one again gives the timer that has it. Globalbox.
@@ -101,6 +103,7 @@ class LocalTimers(LocalReader, ABC):
             max_fee_per_cycle=max_fee_per_cycle,
             max_priority_fee_per_cycle=max_priority_fee_per_cycle,
             priority_tier_hint=None if priority_tier_hint is None else priority_tier_hint.value,
+            gas_bidding_agent=None if gas_bidding_agent is None else address_of_party(gas_bidding_agent),
             target=None if target is None else address_of_party(target),
             bid=bid,
             client_nonce=client_nonce,

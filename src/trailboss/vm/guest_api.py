@@ -26,7 +26,7 @@ SCHEMA_WIDTH: Final = 32
 KECCAK_WORD: Final = 32
 CALL_ARGUMENTS: Final = 4
 """Arguments of ``call_actor`` in every version of the SDK; later ones give an access limit besides."""
-_NAMES: Final = """create_deferred_tx fork_actor force_unsubscribe_event intent_broadcast intent_broadcast_ex
+_NAMES: Final = """fork_actor force_unsubscribe_event intent_broadcast intent_broadcast_ex
     intent_deposit intent_withdraw offchain_image_initialize offchain_image_update submit_job subscribe_event
     token_allowance token_approve token_balance_of token_burn token_create token_mint token_total_supply token_transfer
     token_transfer_from topup_subscription unsubscribe_event update_bid upgrade_self"""
@@ -189,6 +189,15 @@ def _send_message(site: CallSite, positional: Sequence[object], named: Mapping[s
     return None
 
 
+def _create_deferred_tx(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+    call = "create_deferred_tx"
+    handler, payload = bind(call, ("handler", "payload"), positional, named)
+    name, checked = text(call, "handler", handler), octets(call, "payload", payload)
+    site.meter.charge_cycles(site.params.costs.message_send)
+    site.host.defer_call(name, checked)
+    return None
+
+
 def _call_actor(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
     names = ("target", "method", "payload", "cycles_limit", "access_limit")
     values = bind("call_actor", names, positional, named, required=CALL_ARGUMENTS)
@@ -240,6 +249,7 @@ HOST_CALLS: Final[Mapping[str, HostCall]] = {
     **TIMER_CALLS,
     "emit_event": _emit_event,
     "send_message": _send_message,
+    "create_deferred_tx": _create_deferred_tx,
     "call_actor": _call_actor,
     "transfer_balance": _transfer_balance,
     **{name: _unsupported(name) for name in UNSUPPORTED},

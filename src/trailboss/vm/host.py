@@ -89,6 +89,9 @@ class Host(Protocol):
     def send_message(self, target: bytes, payload: bytes) -> None:
         """Send a message, delivered at the end of the block; charges the payload's cells."""
 
+    def defer_call(self, handler: str, payload: bytes) -> None:
+        """Have a handler of the running actor called in the next block; charges the cells of name and payload."""
+
     def call_actor(self, target: bytes, handler: str, payload: bytes, cycles_limit: int) -> bytes:
         """Run a handler of another actor now, and return what it returns.
 

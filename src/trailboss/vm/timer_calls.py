@@ -28,6 +28,8 @@ _SDK_TIMER: Final = ("height", "payload", "fee_payer", "gas_limit", "access_limi
 """Positional arguments of ``schedule_timer_ex`` as the public SDK calls it. Decision: D-03."""
 _OFFER: Final = ("max_fee_per_cycle", "max_priority_fee_per_cycle")
 """What a timer offers in the timer lane. Spec: CIP-1v3 §6."""
+_AGENT: Final = "gas_bidding_agent"
+"""What names the agent of one timer. Spec: CIP-1v3 §7."""
 _WITHDRAWN: Final = "bid"
 """Parameter of earlier versions; whoever gives it, None included, is told. Spec: CIP-1v3 §6."""
 AUCTION_TIMEOUT: Final = ("height", "payload", "gba", "gas_limit")
@@ -50,14 +52,15 @@ _INVALID: Final = RejectionReason.ERR_INVALID_PARAM
 
 def _schedule_timer(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
     call, names = "schedule_timer", (*_TIMER, *_OFFER)
-    values = bind(call, names, positional, named, required=len(_REQUIRED), named_only=(_WITHDRAWN,))
-    request = _request(call, dict(zip(names, values, strict=False)), named)
+    by_name = (_AGENT, _WITHDRAWN)
+    values = bind(call, names, positional, named, required=len(_REQUIRED), named_only=by_name)
+    request = _request(call, dict(zip((*names, *by_name), values, strict=True)), named)
     site.meter.charge_cycles(site.params.costs.timer_schedule)
     return bytes(site.host.schedule_timer(request))
 
 
 def _schedule_timer_ex(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
-    call, names, by_name = "schedule_timer_ex", (*_TIMER, "access_limit"), (*_OFFER, _WITHDRAWN)
+    call, names, by_name = "schedule_timer_ex", (*_TIMER, "access_limit"), (*_OFFER, _AGENT, _WITHDRAWN)
     if len(positional) == len(_SDK_TIMER) and all(name in by_name for name in named):
         request = _sdk_request(call, positional, named)
     else:
@@ -86,7 +89,7 @@ def _request(call: str, given: Mapping[str, object], named: Mapping[str, object]
         value = given.get(name)
         return None if value is None else integer(call, name, value, maximum)
 
-    fee_payer = given["fee_payer"]
+    fee_payer, agent = given["fee_payer"], given.get(_AGENT)
     return TimerRequest(
         height=integer(call, "height", given["height"], U64_MAX),
         payload=octets(call, "payload", given["payload"]),
@@ -96,6 +99,7 @@ def _request(call: str, given: Mapping[str, object], named: Mapping[str, object]
         expires_at=number("expires_at"),
         max_fee_per_cycle=number("max_fee_per_cycle", PRICE_MAX),
         max_priority_fee_per_cycle=number("max_priority_fee_per_cycle", PRICE_MAX),
+        gas_bidding_agent=None if agent is None else address(call, _AGENT, agent),
         has_bid=_WITHDRAWN in named,
     )
 

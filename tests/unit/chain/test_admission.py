@@ -41,7 +41,7 @@ def draft(chain: Chain, **changes: object) -> Transaction:
         {"cycles_limit": 9_999},
         {"cells_limit": 499},
         {"cycles_limit": 20_000_001},
-        {"cells_limit": 1_000_001},
+        {"cells_limit": 2_200_001},
         {"max_fee_per_cycle": 9_999},
         {"max_fee_per_cell": 9_999},
         {"max_fee_per_cycle": 10**12},

@@ -10,8 +10,10 @@ from trailboss.chain.views import Event
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.agents import read_bid
 from trailboss.execution.lane import TIP
+from trailboss.mechanisms.context import Bid
 from trailboss.model.decisions import ExaminedTimer, FeeSource
 from trailboss.model.timers import ASK_AGENT, NO_FEES
+from trailboss.primitives.units import Price
 from trailboss.testing import ActorHandle, LocalChain
 
 CBY = 10**9
@@ -20,10 +22,10 @@ CELL_BASEFEE = 10_000
 FAIR = {"max_fee_per_cycle": 5_000, "max_priority_fee_per_cycle": 300}
 
 
-def answered(**fees: Any) -> tuple[int, int] | None:
+def answered(**fees: Any) -> Bid | None:
     """Read a fair bid with some fees changed; None leaves a fee out."""
     bid = {name: fee for name, fee in (FAIR | fees).items() if fee is not None}
-    return read_bid(encode_canonical(bid), CELL_BASEFEE, TIP)
+    return read_bid(encode_canonical(bid), TIP)
 
 
 @pytest.mark.spec("L-20")
@@ -36,15 +38,23 @@ def answered(**fees: Any) -> tuple[int, int] | None:
         {"max_fee_per_cycle": 0, "max_priority_fee_per_cycle": 0},
         {"max_fee_per_cycle": PRICE_MAX, "max_priority_fee_per_cycle": PRICE_MAX},
         {"max_fee_per_cell": CELL_BASEFEE},
-        {"max_fee_per_cell": PRICE_MAX},
+        {"max_fee_per_cell": PRICE_MAX, "max_priority_fee_per_cell": PRICE_MAX},
+        {"max_fee_per_cell": CELL_BASEFEE - 1},
+        {"max_fee_per_cell": 0},
         {"max_priority_fee_per_cell": 0},
-        {"max_fee_per_cell": CELL_BASEFEE, "max_priority_fee_per_cell": 0},
+        {"max_fee_per_cell": CELL_BASEFEE, "max_priority_fee_per_cell": 1},
     ],
 )
-def test_answer_is_a_bid_when_it_has_two_fees_and_no_cell_fee_that_matters(fees: dict[str, int]) -> None:
-    """At the edges too; what it says of cells is held to be what a timer pays anyway."""
+def test_answer_is_a_bid_when_it_has_two_fees_or_four(fees: dict[str, int]) -> None:
+    """At the edges too; a cap per cell below the basefee is a bid, which cannot run yet."""
     wanted = FAIR | fees
-    assert answered(**fees) == (wanted["max_fee_per_cycle"], wanted["max_priority_fee_per_cycle"])
+    cell_fees = wanted.get("max_fee_per_cell"), wanted.get("max_priority_fee_per_cell", 0)
+    assert answered(**fees) == Bid(
+        Price(wanted["max_fee_per_cycle"]),
+        Price(wanted["max_priority_fee_per_cycle"]),
+        FeeSource.AGENT,
+        cell_fees=None if cell_fees[0] is None else cell_fees,
+    )
 
 
 @pytest.mark.spec("L-20")
@@ -64,10 +74,9 @@ def test_answer_is_a_bid_when_it_has_two_fees_and_no_cell_fee_that_matters(fees:
         {"max_priority_fee_per_cycle": b"300"},
         {"max_fee_per_cycle": [5_000]},
         {"max_fee_per_cycle": {"a": 1}},
-        {"max_fee_per_cell": CELL_BASEFEE - 1},
-        {"max_fee_per_cell": 0},
         {"max_fee_per_cell": PRICE_MAX + 1},
         {"max_fee_per_cell": "much"},
+        {"max_fee_per_cell": CELL_BASEFEE, "max_priority_fee_per_cell": CELL_BASEFEE + 1},
         {"max_priority_fee_per_cell": 1},
         {"max_priority_fee_per_cell": -1},
         {"max_priority_fee_per_cell": False},
@@ -76,7 +85,7 @@ def test_answer_is_a_bid_when_it_has_two_fees_and_no_cell_fee_that_matters(fees:
     ],
 )
 def test_answer_is_no_bid_when_a_fee_is_missing_or_wrong(fees: dict[str, Any]) -> None:
-    """Below nothing, above the highest price, no integer, a tip above its cap, cells below the basefee, other names."""
+    """Below nothing, above the highest price, no integer, a tip above its cap or without one, other names."""
     assert answered(**fees) is None
 
 
@@ -110,7 +119,7 @@ def test_answer_is_no_bid_when_a_fee_is_missing_or_wrong(fees: dict[str, Any]) -
 )
 def test_answer_is_no_bid_when_it_is_no_canonical_map_of_fees(answer: bytes) -> None:
     """Whatever bytes an agent returns: they are no bid, and nothing breaks."""
-    assert read_bid(answer, CELL_BASEFEE, TIP) is None
+    assert read_bid(answer, TIP) is None
 
 
 # Through a chain

@@ -195,27 +195,27 @@ FAULTS = [
     (
         "pvm_host.schedule_timer(101, b'', None, None, None, None, None, 5)",
         "TypeError",
-        f"schedule_timer({_TIMER}, {_OFFER}, *, bid) takes 7 arguments, got 8",
+        f"schedule_timer({_TIMER}, {_OFFER}, *, gas_bidding_agent, bid) takes 7 arguments, got 8",
     ),
     (
         "pvm_host.schedule_timer_ex(101, b'', None, None, None, None, 5)",
         "TypeError",
-        f"schedule_timer_ex({_TIMER}, access_limit, *, {_OFFER}, bid) takes 6 arguments, got 7",
+        f"schedule_timer_ex({_TIMER}, access_limit, *, {_OFFER}, gas_bidding_agent, bid) takes 6 arguments, got 7",
     ),
     (
         "pvm_host.schedule_timer_ex(101, b'', b'', 0, 0, 0, gas_limit=5)",
         "TypeError",
-        f"schedule_timer_ex({_TIMER}, access_limit, *, {_OFFER}, bid) got gas_limit twice",
+        f"schedule_timer_ex({_TIMER}, access_limit, *, {_OFFER}, gas_bidding_agent, bid) got gas_limit twice",
     ),
     (
         "pvm_host.schedule_timer(101, b'', access_limit=5)",
         "TypeError",
-        f"schedule_timer({_TIMER}, {_OFFER}, *, bid) has no argument 'access_limit'",
+        f"schedule_timer({_TIMER}, {_OFFER}, *, gas_bidding_agent, bid) has no argument 'access_limit'",
     ),
     (
         "pvm_host.schedule_timer(101, bid=5)",
         "TypeError",
-        f"schedule_timer({_TIMER}, {_OFFER}, *, bid) needs payload",
+        f"schedule_timer({_TIMER}, {_OFFER}, *, gas_bidding_agent, bid) needs payload",
     ),
     (
         "pvm_host.schedule_timer(101, b'', max_fee_per_cycle=True)",
@@ -412,7 +412,7 @@ def test_host_code_is_the_public_number_when_one_fits(reason, code):
 
 def test_every_call_of_the_public_table_is_there():
     """The SDK finds each name it may ask for."""
-    assert len(HOST_CALLS) == 30 + len(UNSUPPORTED)
+    assert len(HOST_CALLS) == 31 + len(UNSUPPORTED)
     assert issubclass(Rejection, Exception)
 
 

@@ -17,7 +17,7 @@ from trailboss.mechanisms.base import Charging
 from trailboss.model.blocks import Origin
 from trailboss.model.globalbox import FRACTION_BITS, bid_of
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Trigger
-from trailboss.model.timers import ASK_AGENT, Timer, decode_timer
+from trailboss.model.timers import Timer, asks_agent, decode_timer
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Price
 from trailboss.state.keys import TIMERS
@@ -395,5 +395,5 @@ def _notes(rules: Rules, timers: Sequence[Timer], actors: Sequence[PaidActor], *
     watches = sum(_is_watch(timer) and not _can_fire(rules, timer) for timer in timers)
     if watches:
         yield f"{watches} of its timers watch the state: when a change hits them is not foreseen, so they are left out"
-    if rules.lane is not None and any(timer.fees == ASK_AGENT for timer in timers):
+    if rules.lane is not None and any(asks_agent(timer.fees) for timer in timers):
         yield "gas bidding agents decide on some of its timers: they are counted at the default's fees"

@@ -18,7 +18,7 @@ from trailboss.model import events as names
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.decisions import Order
 from trailboss.model.events import EventRecord
-from trailboss.model.timers import ASK_AGENT, Timer
+from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
@@ -248,9 +248,9 @@ class _Course:
         if self._fell_back_at is not None:
             # From that block on it offers what the default agent does.
             asked_until = self._fell_back_at - 1
-        elif frozen is None and self._agents.get(self.owner, earlier.agent):
+        elif frozen is None and ("gba" in facts or self._agents.get(self.owner, earlier.agent)):
             asked_until = U64_MAX
-        if timer is not None and timer.fees == ASK_AGENT:
+        if timer is not None and asks_agent(timer.fees):
             asked_until = U64_MAX
         return Waiter(
             timer_id=self._timer_id,

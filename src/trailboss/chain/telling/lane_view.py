@@ -97,11 +97,15 @@ class BidRow:
         timer_id: For which timer.
         max_fee: Its cap, base units per cycle.
         max_priority_fee: The cap of its tip, base units per cycle.
+        max_fee_per_cell: Its cap, base units per cell; None for the cell basefee. Decision: D-86.
+        max_priority_fee_per_cell: The cap of its tip per cell, base units; None likewise.
     """
 
     timer_id: Hash32
     max_fee: int
     max_priority_fee: int
+    max_fee_per_cell: int | None
+    max_priority_fee_per_cell: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +205,14 @@ def lane_view(record: DecisionRecord, height: int) -> LaneView:
 
 
 def _bid_row(bid: AgentBid) -> BidRow:
-    return BidRow(timer_id=Hash32(bid.timer_id), max_fee=bid.max_fee, max_priority_fee=bid.max_priority_fee)
+    cell_cap, cell_tip = bid.cell_fees or (None, None)
+    return BidRow(
+        timer_id=Hash32(bid.timer_id),
+        max_fee=bid.max_fee,
+        max_priority_fee=bid.max_priority_fee,
+        max_fee_per_cell=cell_cap,
+        max_priority_fee_per_cell=cell_tip,
+    )
 
 
 def decimal_text(parts: int, least: int = 0) -> str:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from trailboss.chain.reader import ChainReader
 from trailboss.chain.telling.globalbox_outlook import globalbox_outlook
 from trailboss.chain.views import lane_cap, lane_gas_limit
-from trailboss.fees.settlement import Prices, max_cost, offered_tip
+from trailboss.fees.settlement import Prices, max_cost, offered_cell_tip, offered_tip
 from trailboss.governance.rules import Rules, is_active
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms
-from trailboss.model.timers import ASK_AGENT, Timer
+from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cycles, Price, format_cby
 
@@ -57,7 +57,8 @@ def _in_lane(chain: ChainReader, rules: Rules, timer: Timer, when: int) -> str:
             f"waits for a lower one until it expires after height {timer.expires_at}"
         )
     account = chain.account(timer.actor)
-    is_asked = timer.fees == ASK_AGENT and account is not None and bool(account.agent)
+    agent = timer.own_agent or (b"" if account is None else account.agent)
+    is_asked = asks_agent(timer.fees) and bool(agent)
     tip = Price(0 if is_asked else min(priority, max_fee - basefee))
     cycle_basefee, cell_basefee = rules.timer_basefees()
     prices = Prices(cycle_basefee, cell_basefee, cycle_tip=tip, lane_basefee=basefee)
@@ -80,8 +81,15 @@ def _in_auction(chain: ChainReader, rules: Rules, timer: Timer, when: int) -> st
             f"priced out as things stand: {whose} of up to {max_fee:,} a cycle is below the cycle basefee of "
             f"{cycle_basefee:,}; it waits for a lower one, or for its agent to bid more when it is asked again"
         )
+    cell_fees = timer.cell_fees()
+    cell_tip = offered_cell_tip(cell_fees, cell_basefee)
+    if cell_fees is not None and cell_tip < 0:
+        return (
+            f"priced out as things stand: {whose} of up to {cell_fees[0]:,} a cell is below the cell basefee of "
+            f"{cell_basefee:,}; it waits for its agent to bid more when it is asked again"
+        )
     tip = Price(offered_tip(max_fee, priority, cycle_basefee))
-    money = _money(chain, timer, timer.gas_limit, Prices(cycle_basefee, cell_basefee, cycle_tip=tip))
+    money = _money(chain, timer, timer.gas_limit, Prices(cycle_basefee, cell_basefee, tip, cell_tip))
     if money.balance < money.cost:
         return f"waits at height {when} as things stand, until its owner can pay: {money.words}"
     late = "; it is late, and has been told so" if isinstance(timer.terms, AuctionTerms) and timer.terms.is_late else ""

@@ -11,7 +11,7 @@ from trailboss.model.decisions import ENTRIES_MAX, DecisionRecord, Order
 from trailboss.model.terms import Trigger
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.primitives.units import format_cby
+from trailboss.primitives.units import U64_MAX, format_cby
 
 FALLBACKS: Final = {
     "no_agent": "has no gas bidding agent any more",
@@ -72,7 +72,8 @@ def _scheduling(facts: dict[str, Any], receipt: ReceiptRecord | None) -> str:
     when, last = f"for height {facts['height']}", f"expires after {facts['expires_at']}{_offer_words(facts)}"
     calls = f"calls {facts['handler']}"
     if "gba" in facts:
-        last = f"never expires, its agent {Address(facts['gba'])} bids for it"
+        until = "never expires" if facts["expires_at"] == U64_MAX else last
+        last = f"{until}, its agent {Address(facts['gba'])} bids for it"
     if "target" in facts:
         when = "to watch the state" if facts["kind"] == Trigger.STATE_WATCH else when
         calls += f" of {Address(facts['target'])}"

@@ -10,11 +10,12 @@ Decision: D-53
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Final
 
 from trailboss.chain.reader import ChainReader
-from trailboss.chain.telling.bids import AskedBid, bid_in
+from trailboss.chain.telling.bids import AskedBid, bid_in, recorded_bid
 from trailboss.chain.telling.lane_view import decimal_text
 from trailboss.chain.telling.spans import heights_words, span_words
 from trailboss.chain.views import event_view, lane_cap, lane_gas_limit
@@ -31,6 +32,10 @@ BLOCKS_MAX: Final = 1_000
 """Blocks that are gone through, the latest of those in which a timer waited."""
 AGENT_OFFER: Final = "agent_offer"
 """Reason besides those of `DeferralReason`: what its agent offered was too little, priced out or outranked."""
+CELL_OFFER: Final = "cell_offer"
+"""Reason besides those: what its agent offered for a cell was below the cell basefee. Decision: D-86."""
+SET_ASIDE: Final = (DeferralReason.UNFUNDED, CELL_OFFER)
+"""Reasons for which a timer of the auction is not ranked until its agent is asked again. Decision: D-60, D-86."""
 CUT_SHORT: Final = (Stop.PASSED_OVER_MAX, Stop.EXAMINED_MAX)
 """Reasons besides, in the auction: its walk ended before it came to the timer, and there was room."""
 
@@ -76,7 +81,7 @@ class Wait:
 
     Attributes:
         height: The block's.
-        reason: A `DeferralReason`, ``AGENT_OFFER``, or one of ``CUT_SHORT``.
+        reason: A `DeferralReason`, ``AGENT_OFFER``, ``CELL_OFFER``, or one of ``CUT_SHORT``.
         cycle_basefee: Cycle basefee of a fire in the block, base units per cycle.
         lane_basefee: Lane basefee of the block, base units per cycle; None in the auction, which has none.
         max_fee: Its cap then; None for an agent's that nobody has recorded.
@@ -89,6 +94,8 @@ class Wait:
         cut_off_tip: That timer's tip; None if the record does not have it.
         cut_off_timer: That timer; None likewise.
         max_cycles_per_fire: Cap of one fire.
+        cell_basefee: Cell basefee of a fire in the block, base units per cell.
+        max_fee_per_cell: Its cap for a cell then; None if its agent stated none, or nobody has recorded it.
     """
 
     height: int
@@ -104,6 +111,8 @@ class Wait:
     cut_off_tip: int | None
     cut_off_timer: Hash32 | None
     max_cycles_per_fire: int
+    cell_basefee: int = 0
+    max_fee_per_cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,19 +183,22 @@ def waiting_words(waiting: Waiting) -> str:
     if len(waiting.waits) < waiting.blocks:
         lead += f", of which the last {len(waiting.waits):,}"
     reasons = dict.fromkeys(wait.reason for wait in waiting.waits)
-    clauses = (_clause(reason, [wait for wait in waiting.waits if wait.reason == reason]) for reason in reasons)
+    told = (_cell_clause if reason == CELL_OFFER else partial(_clause, reason) for reason in reasons)
+    alike = ([wait for wait in waiting.waits if wait.reason == reason] for reason in reasons)
+    clauses = (words(waits) for words, waits in zip(told, alike, strict=True))
     return f"{lead}: {', '.join(clauses)}"
 
 
 class _Bidder:
     """A timer of the auction, followed from block to block. Spec: CIP-1v1 §3. Decision: D-57, D-60."""
 
-    __slots__ = ("_bid", "_is_aside", "_waiter")
+    __slots__ = ("_aside", "_bid", "_cell_cap", "_waiter")
 
     def __init__(self, waiter: Waiter) -> None:
         self._waiter = waiter
         self._bid: tuple[int, int] | None = None
-        self._is_aside = False
+        self._cell_cap: int | None = None
+        self._aside: str | None = None
 
     def wait(self, block: Block, record: DecisionRecord) -> Wait:
         """Return how it waited in the next block."""
@@ -194,41 +206,49 @@ class _Bidder:
         asked = bid_in(block, waiter.timer_id)
         if asked is not None:
             self._bid = asked.max_fee, asked.max_priority_fee
+            self._cell_cap = asked.max_fee_per_cell
         named = _named(record, waiter.timer_id)
         max_fee, priority = (
             (named.max_fee, named.tip) if named is not None and named.rank else self._bid or (None, None)
         )
         tip = None if max_fee is None or priority is None or max_fee < floor else min(priority, max_fee - floor)
         if named is None:
-            reason = self._derived(record, max_fee, tip, is_asked=asked is not None, is_told=self._is_told(block))
+            reason = self._derived(record, max_fee, tip, is_asked=asked is not None, told=self._told(block))
         else:
-            reason = _behind(record) if named in record.runners_up else named.reason
-        if named is not None or reason == DeferralReason.UNFUNDED:
-            self._is_aside = reason == DeferralReason.UNFUNDED
-        return _made(height, record, str(reason), named, (max_fee, tip))
+            reason = _behind(record) if named in record.runners_up else _cell_words(named.reason)
+        if named is not None or reason in SET_ASIDE:
+            self._aside = reason if reason in SET_ASIDE else None
+        return _made(height, record, str(reason), named, (max_fee, tip, self._cell_cap))
 
-    def _is_told(self, block: Block) -> bool:
-        """Return whether it was told in a block that it cannot be paid; a record names the first of those only."""
-        told = (event for event in block.events if event.timer_id == self._waiter.timer_id)
-        return any(
-            event.name == TIMER_DEFERRED and event_view(event, block.height).data["reason"] == DeferralReason.UNFUNDED
-            for event in told
-        )
+    def _told(self, block: Block) -> str | None:
+        """Return for what it was told in a block that it is set aside; a record names the first of those only."""
+        events = (event for event in block.events if event.timer_id == self._waiter.timer_id)
+        told = (event_view(event, block.height).data for event in events if event.name == TIMER_DEFERRED)
+        reasons = (_cell_words(facts["reason"]) for facts in told)
+        return next((reason for reason in reasons if reason in SET_ASIDE), None)
 
     def _derived(
-        self, record: DecisionRecord, max_fee: int | None, tip: int | None, *, is_asked: bool, is_told: bool
+        self, record: DecisionRecord, max_fee: int | None, tip: int | None, *, is_asked: bool, told: str | None
     ) -> str:
         if not record.has_joined(self._waiter.height, self._waiter.sequence):
             return DeferralReason.NOT_JOINED
-        if is_told or (self._is_aside and not is_asked):
-            return DeferralReason.UNFUNDED
+        aside = told or (None if is_asked else self._aside)
+        if aside is not None:
+            return aside
         if max_fee is None:
             return AGENT_OFFER if record.priced_out else _behind(record)
         if tip is None:
             return DeferralReason.PRICED_OUT
         # Asked, and not among those that come next although it bids more than the last of them: it was not ranked.
         last = min((item.tip for item in record.runners_up), default=0)
-        return DeferralReason.UNFUNDED if self._is_aside and tip > last else _behind(record)
+        if self._cell_cap is not None and self._cell_cap < record.cell_basefee:
+            return CELL_OFFER
+        return DeferralReason.UNFUNDED if self._aside is not None and tip > last else _behind(record)
+
+
+def _cell_words(reason: str) -> str:
+    """Return a reason of the auction's record, in which only what is offered for a cell is a reason of its own."""
+    return CELL_OFFER if reason == DeferralReason.PRICED_OUT else reason
 
 
 def _behind(record: DecisionRecord) -> str:
@@ -245,18 +265,22 @@ def _named(record: DecisionRecord, timer_id: bytes) -> ExaminedTimer | None:
 def _wait(waiter: Waiter, gas_limit: int, height: int, record: DecisionRecord) -> Wait:
     named = _named(record, waiter.timer_id)
     offer = waiter.offer(height, record)
+    bid = recorded_bid(record, waiter.timer_id)
+    cell_cap = bid.cell_fees[0] if bid is not None and bid.cell_fees is not None else None
     if named is not None and named.rank:
         offer = named.max_fee, named.tip
     max_fee, priority = offer or (None, None)
     tip = None
     if max_fee is not None and priority is not None and max_fee >= record.lane_basefee:
         tip = min(priority, max_fee - record.lane_basefee)
-    if named is None:
+    if named is None and cell_cap is not None and cell_cap < record.cell_basefee:
+        reason = CELL_OFFER
+    elif named is None:
         reason = _derived(waiter, gas_limit, height, record, max_fee)
     else:
         # A runner-up was ranked and not examined, whatever would have become of it.
         reason = DeferralReason.OUTRANKED if named in record.runners_up else named.reason
-    return _made(height, record, str(reason), named, (max_fee, tip))
+    return _made(height, record, str(reason), named, (max_fee, tip, cell_cap))
 
 
 def _made(
@@ -264,10 +288,10 @@ def _made(
     record: DecisionRecord,
     reason: str,
     named: ExaminedTimer | None,
-    offer: tuple[int | None, int | None],
+    offer: tuple[int | None, int | None, int | None],
 ) -> Wait:
-    """Return a wait; the offer is the cap, and the tip that is left of it."""
-    max_fee, tip = offer
+    """Return a wait; the offer is the cap per cycle, the tip that is left of it, and the cap per cell."""
+    max_fee, tip, cell_cap = offer
     fired = (item for item in record.decided if item.outcome == Verdict.FIRE)
     cut_off = next((item for item in fired if item.rank == record.cut_off > 0), None)
     is_behind = named is None and reason in (DeferralReason.OUTRANKED, *CUT_SHORT)
@@ -286,6 +310,8 @@ def _made(
         cut_off_tip=None if cut_off is None else cut_off.tip,
         cut_off_timer=None if cut_off is None else Hash32(cut_off.timer_id),
         max_cycles_per_fire=record.max_cycles_per_fire,
+        cell_basefee=record.cell_basefee,
+        max_fee_per_cell=cell_cap,
     )
 
 
@@ -305,6 +331,7 @@ def _quiet_wait(rules: Rules, height: int) -> Wait:
         cut_off_tip=None,
         cut_off_timer=None,
         max_cycles_per_fire=lane_cap(rules),
+        cell_basefee=rules.timer_basefees()[1],
     )
 
 
@@ -319,6 +346,12 @@ def _derived(waiter: Waiter, gas_limit: int, height: int, record: DecisionRecord
     if max_fee is None:
         return AGENT_OFFER
     return DeferralReason.PRICED_OUT if max_fee < record.lane_basefee else DeferralReason.OUTRANKED
+
+
+def _cell_clause(waits: Sequence[Wait]) -> str:
+    where = heights_words([wait.height for wait in waits])
+    cap, basefee = span_words(wait.max_fee_per_cell for wait in waits), span_words(wait.cell_basefee for wait in waits)
+    return f"its agent offered too little for a cell at {where} (max_fee_per_cell {cap} < cell basefee {basefee})"
 
 
 def _clause(reason: str, waits: Sequence[Wait]) -> str:

@@ -80,4 +80,5 @@ def close_auction(session: BlockSession, state: AuctionState) -> None:
 def _answered(height: int, timer: Timer, bid: Bid) -> Timer:
     """Return the record that a question leaves: its bid stands until the next. Decision: D-57."""
     terms = msgspec.structs.replace(auction_terms(timer), asked_at=height)
-    return msgspec.structs.replace(timer, fees=freeze_fees(bid.max_fee, bid.max_priority_fee), terms=terms)
+    fees = freeze_fees(bid.max_fee, bid.max_priority_fee, bid.cell_fees)
+    return msgspec.structs.replace(timer, fees=fees, terms=terms)

@@ -16,12 +16,14 @@ from sortedcontainers import SortedDict, SortedList
 from trailboss.mechanisms.auction.shelf import Bound, Item, Place, Shelf
 from trailboss.model.configs import AMOUNT_WIDTH
 from trailboss.model.terms import AuctionTerms
-from trailboss.model.timers import FEES_WIDTH, DeferralReason, Timer
+from trailboss.model.timers import DeferralReason, Timer, cell_fees, is_stated, stated_fees
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Cycles, Price
 
 AFFORDABLE: Final = 1 << 8 * AMOUNT_WIDTH
 """Stands for the max_fee of timers that bid the default, which covers every basefee."""
+MARKS: Final = frozenset((DeferralReason.UNFUNDED.value, DeferralReason.PRICED_OUT.value))
+"""Reasons in a record that set a timer aside until its agent is asked again. Decision: D-60, D-86."""
 Due = tuple[int, int, bytes]
 """Height, sequence and id: a place in due order."""
 WeightOf = Callable[[bytes], int]
@@ -58,6 +60,7 @@ class Group(msgspec.Struct, eq=False, gc=False):
         is_late: Whether they are marked as late.
         max_fee: Cap of cycle basefee and tip together; 0 for those that bid the default.
         tip: Cap of the tip; 0 likewise.
+        cell_fees: The two caps per cell; None if the bid states none. Decision: D-86.
         place: Its place on a shelf.
         held: How many they are.
         ranked: Those that are not set aside, in due order.
@@ -70,6 +73,7 @@ class Group(msgspec.Struct, eq=False, gc=False):
     is_late: bool
     max_fee: Price
     tip: Price
+    cell_fees: tuple[int, int] | None
     place: Place
     held: int = 0
     ranked: list[Due] = []
@@ -79,7 +83,7 @@ class Group(msgspec.Struct, eq=False, gc=False):
     @property
     def is_standing(self) -> bool:
         """Whether there is a bid: an agent was asked at least once."""
-        return len(self.fees) == FEES_WIDTH
+        return is_stated(self.fees)
 
     @property
     def ceiling(self) -> int:
@@ -108,8 +112,8 @@ class Entry(msgspec.Struct, eq=False, gc=False):
         due: Its place in due order.
         gas_limit: Cycles that its fire may use.
         asked_at: Block in which its agent was last asked; 0 if never.
-        is_aside: Whether it is not ranked: it is unfunded, and its agent was not asked in this block or bid what its
-            owner cannot pay.
+        is_aside: Whether it is not ranked: it is marked, and its agent was not asked in this block or bid what its
+            owner cannot pay, or for a cell less than the basefee.
         group: The timers of its actor that bid the same.
     """
 
@@ -123,7 +127,7 @@ class Entry(msgspec.Struct, eq=False, gc=False):
 class AuctionIndex:
     """The joined timers.
 
-    Joining and hearing: `join`, `leave`, `replace`, `weigh`, `unfunded`, `settle`, `forget_left`.
+    Joining and hearing: `join`, `leave`, `replace`, `weigh`, `refused`, `settle`, `forget_left`.
     Asking: `entries`, `left`, `actors`, `by_weight`, `total_weight`, `prompt`, `late`, `unasked`, `asked`, `shelves`,
     `late_by_due`, `max_fees`, `gas_limits`, `smallest_gas`.
 
@@ -142,13 +146,14 @@ class AuctionIndex:
         max_fees: Of all that are ranked, ascending; `AFFORDABLE` for those that bid the default.
         gas_limits: Of all that are there now, ascending.
         smallest_gas: The first of these, in cycles; 0 while there are none.
-        unfunded: By id; those whose agents were asked in this block and whose owners cannot pay what these bid.
+        refused: By id; those whose agents were asked in this block and whose bids cannot run in it.
     """
 
     __slots__ = (
         "_height", "_lifted", "_replaced", "_touched", "actors", "asked", "by_weight", "entries",
-        "gas_limits", "late", "late_by_due", "left", "max_fees", "prompt", "shelves", "smallest_gas", "total_weight",
-        "unasked", "unfunded",
+        "gas_limits", "late", "late_by_due", "left", "max_fees", "prompt", "refused", "shelves",
+        "smallest_gas", "total_weight",
+        "unasked",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -166,10 +171,10 @@ class AuctionIndex:
         self.max_fees = SortedList()
         self.gas_limits = SortedList()
         self.smallest_gas = 0
-        self.unfunded: set[bytes] = set()
+        self.refused: set[bytes] = set()
         self._replaced: dict[bytes, Timer] = {}
         self._touched: dict[bytes, None] = {}
-        self._lifted: set[bytes] = set()  # Marked as unfunded, and ranked because they were asked and can be paid.
+        self._lifted: set[bytes] = set()  # Marked, and ranked because they were asked and their bids can run.
         self._height = 0
 
     # What it hears
@@ -202,7 +207,7 @@ class AuctionIndex:
             asked_at = shared.setdefault(terms.asked_at, terms.asked_at)
             group = _group(owner, timer.fees, is_late=terms.is_late)
             group.held += 1
-            is_aside = timer.deferred_for == DeferralReason.UNFUNDED
+            is_aside = timer.deferred_for in MARKS
             entry = self.entries[timer.timer_id] = Entry(due, gas_limit, asked_at, is_aside, group)
             insort(owner.gas_limits, gas_limit)
             joined.append(entry)
@@ -263,7 +268,7 @@ class AuctionIndex:
                 entry = self.entries[timer_id]
                 self._regroup(entry, entry.group, is_aside=True)
             self._lifted.clear()
-            self.unfunded.clear()
+            self.refused.clear()
         for timer in self._replaced.values():
             self._renew(self.entries[timer.timer_id], timer)
         self._replaced.clear()
@@ -300,11 +305,11 @@ class AuctionIndex:
             (self.late if terms.is_late else self.prompt).add(entry.due)
         if (timer.fees, terms.is_late) != (group.fees, group.is_late):
             group = _group(group.owner, timer.fees, is_late=terms.is_late)
-        is_unfunded = timer.deferred_for == DeferralReason.UNFUNDED
-        is_lifted = is_unfunded and terms.asked_at == self._height and timer.timer_id not in self.unfunded
+        is_marked = timer.deferred_for in MARKS
+        is_lifted = is_marked and terms.asked_at == self._height and timer.timer_id not in self.refused
         if is_lifted:
             self._lifted.add(timer.timer_id)
-        self._regroup(entry, group, is_aside=is_unfunded and not is_lifted)
+        self._regroup(entry, group, is_aside=is_marked and not is_lifted)
 
     def _regroup(self, entry: Entry, group: Group, *, is_aside: bool) -> None:
         former = entry.group
@@ -390,9 +395,9 @@ def _group(owner: Actor, fees: bytes, *, is_late: bool) -> Group:
     """Return the group of an actor's timers that bid the same; a new one holds none yet."""
     group = owner.groups.get((fees, is_late))
     if group is None:
-        max_fee = tip = 0
-        if len(fees) == FEES_WIDTH:
-            max_fee, tip = int.from_bytes(fees[:AMOUNT_WIDTH], "big"), int.from_bytes(fees[AMOUNT_WIDTH:], "big")
+        max_fee, tip = stated_fees(fees) if is_stated(fees) else (0, 0)
         place = max_fee - tip, owner.address, fees
-        group = owner.groups[fees, is_late] = Group(owner, fees, is_late, Price(max_fee), Price(tip), place)
+        group = owner.groups[fees, is_late] = Group(
+            owner, fees, is_late, Price(max_fee), Price(tip), cell_fees(fees), place
+        )
     return group

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from trailboss.fees.settlement import Prices, offered_tip
+from trailboss.fees.settlement import Prices, max_cost, offered_cell_tip, offered_tip
 from trailboss.mechanisms.auction.index import AuctionIndex, Due, Entry, Group
 from trailboss.mechanisms.auction.ranking import Row, late_first, ranked_all, ranked_first
 from trailboss.mechanisms.auction.slices import cut_slices, pass_by
@@ -39,6 +39,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         prices: What a fire is charged at.
         cycle_price: What it is charged for a cycle in all.
+        cells_cost: What the cells of a fire can cost at most.
         weight: Of its actor.
         max_fee: Cap of cycle basefee and tip together.
         source: Where the bid comes from.
@@ -47,6 +48,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
 
     prices: Prices
     cycle_price: int
+    cells_cost: int
     weight: int
     max_fee: Price
     source: FeeSource
@@ -59,10 +61,11 @@ class AuctionSelection:
     __slots__ = (
         "_answers",
         "_balance_of",
-        "_cells_cost",
         "_context",
+        "_dead_left",
         "_examined",
         "_index",
+        "_marked",
         "_market",
         "_offers",
         "_out",
@@ -70,7 +73,6 @@ class AuctionSelection:
         "_policy",
         "_rest",
         "_timer_of",
-        "_unfunded",
     )
 
     def __init__(self, index: AuctionIndex, context: LaneContext, market: AuctionMarket, policy: LanePolicy) -> None:
@@ -79,13 +81,13 @@ class AuctionSelection:
         self._market = market
         self._policy = policy
         self._balance_of, self._timer_of = context.balance_of, market.timer_of
-        self._cells_cost = context.max_cells_per_fire * context.cell_basefee
         self._answers: dict[bytes, Bid] = {}
         self._offers: dict[Group, Offer] = {}
         self._passed_over: list[bytes] = []
-        self._unfunded: list[bytes] = []
+        self._marked: list[bytes] = []
         self._out: set[bytes] = set()
         self._examined = 0
+        self._dead_left = policy.dead_examined_max
         self._rest: Rest | None = None
 
     def __iter__(self) -> Iterator[Decision]:
@@ -146,10 +148,12 @@ class AuctionSelection:
             index.replace(market.timer_of(height, timer_id))
 
     def _set_aside(self) -> Iterator[Decision]:
-        """Leave timers out of this block's ranking whose owners cannot pay what was just bid; tell them, once.
+        """Leave timers out of this block's ranking whose bids of just now cannot run in it; tell them why, once.
 
-        Spec: CIP-1v1 §4.1
-        Decision: D-44, D-60
+        Either they offer less for a cell than it costs, or their owners cannot pay them.
+
+        Spec: CIP-1v1 §4.1, CIP-1v1 §4.2
+        Decision: D-44, D-60, D-86
         """
         index, context = self._index, self._context
         for timer_id, bid in self._answers.items():
@@ -157,21 +161,23 @@ class AuctionSelection:
                 continue
             entry = index.entries[timer_id]
             tip = offered_tip(bid.max_fee, bid.max_priority_fee, context.cycle_basefee)
-            prices = Prices(context.cycle_basefee, context.cell_basefee, tip)
-            cost = entry.gas_limit * (context.cycle_basefee + tip) + self._cells_cost
+            cell_tip = offered_cell_tip(bid.cell_fees, context.cell_basefee)
+            prices = Prices(context.cycle_basefee, context.cell_basefee, tip, cell_tip)
+            cost = max_cost(entry.gas_limit, context.max_cells_per_fire, prices)
             timer = self._timer_of(entry.due[0], timer_id)
             available = self._balance_of(timer.fee_payer)
-            if available >= cost:
+            reason = DeferralReason.PRICED_OUT if cell_tip < 0 else DeferralReason.UNFUNDED
+            if available >= cost and cell_tip >= 0:
                 continue
-            index.unfunded.add(timer_id)
-            if timer.deferred_for != DeferralReason.UNFUNDED:
+            index.refused.add(timer_id)
+            if timer.deferred_for != reason:
                 yield Decision(
-                    timer, Verdict.DEFER, Amount(cost), available, DeferralReason.UNFUNDED, prices, entry.gas_limit,
+                    timer, Verdict.DEFER, cost, available, reason, prices, entry.gas_limit,
                     0, entry.group.owner.weight, bid.max_fee, bid.source, bid.cycles_used,
                 )  # fmt: skip
 
     def _parts(self) -> Iterator[Iterator[Decision]]:
-        """Yield the decisions about the late; ask agents; yield those about the unfunded, and those of the two walks.
+        """Yield decisions about the late; ask agents; yield those about bids that cannot run, and of the walks.
 
         Spec: CIP-1v1 §3, CIP-1v1 §5
         Decision: D-60, D-68
@@ -297,30 +303,34 @@ class AuctionSelection:
         height, _, timer_id = due
         offer = self._offers.get(entry.group) or self._offer(timer_id, entry.group)
         timer, gas_limit = self._timer_of(height, timer_id), entry.gas_limit
-        cost = gas_limit * offer.cycle_price + self._cells_cost
+        cost = gas_limit * offer.cycle_price + offer.cells_cost
         available = self._balance_of(timer.fee_payer)
-        if left is not None and available < cost and len(self._unfunded) == self._policy.dead_examined_max:
-            self._out.add(entry.group.owner.address)
-            return
-        self._examined += left is not None and available >= cost
-        if left is not None and available >= cost and (gas_limit <= left or left == self._context.lane_cycles_max):
+        is_paid = available >= cost and offer.prices.cell_tip >= 0
+        if left is not None and available < cost and offer.prices.cell_tip >= 0:
+            if not self._dead_left:
+                self._out.add(entry.group.owner.address)
+                return
+            self._dead_left -= 1
+        elif left is not None:
+            self._examined += 1
+        if left is not None and is_paid and (gas_limit <= left or left == self._context.lane_cycles_max):
             verdict, reason = FIRE, None
+        elif left is None:
+            verdict, reason = Verdict.DEFER, DeferralReason.OUTRANKED
         else:
-            verdict, reason = self._defer(timer_id, is_over=left is None, has_funds=available >= cost)
+            verdict, reason = Verdict.DEFER, self._refusal(timer_id, offer, is_paid=is_paid)
         yield Decision(
             timer, verdict, Amount(cost), available, reason, offer.prices, gas_limit, rank,
             offer.weight, offer.max_fee, offer.source, offer.agent_cycles,
         )  # fmt: skip
 
-    def _defer(self, timer_id: bytes, *, is_over: bool, has_funds: bool) -> tuple[Verdict, DeferralReason | None]:
-        """Decide about a ranked timer that cannot fire: lack of funds counts before lack of room."""
-        if is_over:
-            return Verdict.DEFER, DeferralReason.OUTRANKED
-        if not has_funds:
-            self._unfunded.append(timer_id)
-            return Verdict.DEFER, DeferralReason.UNFUNDED
-        self._passed_over.append(timer_id)
-        return Verdict.DEFER, DeferralReason.LANE_FULL
+    def _refusal(self, timer_id: bytes, offer: Offer, *, is_paid: bool) -> DeferralReason:
+        """Return why a ranked timer cannot fire: what it pays counts before lack of room."""
+        if is_paid:
+            self._passed_over.append(timer_id)
+            return DeferralReason.LANE_FULL
+        self._marked.append(timer_id)
+        return DeferralReason.PRICED_OUT if offer.prices.cell_tip < 0 else DeferralReason.UNFUNDED
 
     def _offer(self, timer_id: bytes, group: Group) -> Offer:
         """Work out what the timers of a group bid, or one of them whose agent was asked."""
@@ -331,11 +341,13 @@ class AuctionSelection:
         else:
             max_fee, highest_tip, source = default.max_fee, default.max_priority_fee, default.source
         tip = offered_tip(max_fee, highest_tip, basefee)
-        prices = Prices(basefee, context.cell_basefee, tip)
+        cell_tip = offered_cell_tip(group.cell_fees, context.cell_basefee)
+        prices = Prices(basefee, context.cell_basefee, tip, cell_tip)
+        cells_cost = context.max_cells_per_fire * (context.cell_basefee + cell_tip)
         agent_cycles = Cycles(0)
         if answer is not None:
             source, agent_cycles = answer.source, answer.cycles_used
-        offer = Offer(prices, basefee + tip, group.owner.weight, max_fee, source, agent_cycles)
+        offer = Offer(prices, basefee + tip, cells_cost, group.owner.weight, max_fee, source, agent_cycles)
         if not self._answers:
             self._offers[group] = offer
         return offer
@@ -345,7 +357,7 @@ class AuctionSelection:
         index = self._index
         index.forget_left()
         priced_out: int = index.max_fees.bisect_left(self._context.cycle_basefee)
-        examined = sum(timer_id in index.entries for timer_id in chain(self._passed_over, self._unfunded))
+        examined = sum(timer_id in index.entries for timer_id in chain(self._passed_over, self._marked))
         return Rest(
             stopped=stopped,
             joined=len(index.entries),

@@ -18,7 +18,7 @@ from sortedcontainers import SortedList
 from trailboss.mechanisms.lane.gas_limits import GasLimits
 from trailboss.mechanisms.lane.shelf import Group, Shelf
 from trailboss.model.configs import AMOUNT_WIDTH
-from trailboss.model.timers import ASK_AGENT, FEES_WIDTH, DeferralReason, Timer
+from trailboss.model.timers import FEES_WIDTH, DeferralReason, Timer
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Cycles, Price
 
@@ -326,7 +326,7 @@ class LaneIndex:
         outside = [entry for entry in entries if entry.group.is_over_cap]
         self.over_cap += len(outside)
         self.untold.update([entry.place for entry in outside if not entry.is_told])
-        self.asking.update([entry.place for entry in inside if entry.group.fees == ASK_AGENT])
+        self.asking.update([entry.place for entry in inside if entry.group.is_asking])
         self._fee_caps.update([entry.group.max_fee for entry in inside if entry.group.is_frozen])
 
     def _take_out(self, entry: Entry) -> None:
@@ -342,7 +342,7 @@ class LaneIndex:
                 self.untold.remove(entry.place)
         elif group.is_frozen:
             self._fee_caps.remove(group.max_fee)
-        elif group.fees == ASK_AGENT:
+        elif group.is_asking:
             self.asking.remove(entry.place)
 
     def _unrank(self, entry: Entry) -> None:

@@ -13,7 +13,6 @@ from itertools import chain, count
 from typing import NamedTuple
 
 from trailboss.mechanisms.lane.shelf import Group, Node, Shelf
-from trailboss.model.timers import ASK_AGENT
 
 
 class Row(NamedTuple):
@@ -66,7 +65,7 @@ class Lineup(NamedTuple):
                     tip = group.max_fee - basefee
                     if tip < 0:
                         continue
-            elif answered and group.fees == ASK_AGENT:
+            elif answered and group.is_asking:
                 ids = [timer_id for timer_id in ids if timer_id not in answered]
                 if not ids:
                     continue

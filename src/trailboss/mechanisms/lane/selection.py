@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from trailboss.fees.settlement import Prices, offered_tip
+from trailboss.fees.settlement import Prices, offered_cell_tip, offered_tip
 from trailboss.mechanisms.base import Decision, DueTimers, LanePolicy, Rest, Verdict
 from trailboss.mechanisms.context import Bid, LaneContext, LaneMarket
 from trailboss.mechanisms.lane.index import Entry, LaneIndex
@@ -18,7 +18,7 @@ from trailboss.mechanisms.lane.ranking import Lineup, Row, ranked_all, ranked_fi
 from trailboss.mechanisms.lane.shelf import Group
 from trailboss.mechanisms.lane.weight import weight_of
 from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource, Stop
-from trailboss.model.timers import ASK_AGENT, DeferralReason, Timer
+from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Amount, Cycles, Price
 
@@ -40,6 +40,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         prices: What a fire is charged at.
         cycle_price: What it is charged for a cycle in all. Decision: D-14.
+        cells_cost: What the cells of a fire can cost at most. Decision: D-86.
         weight: W(actor).
         max_fee: Cap of lane basefee and tip together.
         source: Where the fees come from.
@@ -48,6 +49,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
 
     prices: Prices
     cycle_price: int
+    cells_cost: int
     weight: int
     max_fee: Price
     source: FeeSource
@@ -178,7 +180,7 @@ class LaneSelection:
             if offer is None or answers:
                 offer = self._offer(entry.group, answers.get(entry.timer_id))
             timer = timer_of(entry.height, entry.timer_id)
-            cost = gas_limit * offer.cycle_price + self._cells_cost
+            cost = gas_limit * offer.cycle_price + offer.cells_cost
             available = balance_of(timer.fee_payer)
             fate: Fate | None = FIRES
             if stopped is not None:
@@ -231,11 +233,12 @@ class LaneSelection:
         return ranked_all(lineup) if len(index.entries) <= SORTED_MAX * asked_for else ranked_first(lineup)
 
     def _priority(self, timer_id: bytes) -> int:
-        """Return the effective priority of a timer whose agent was asked; -1 if it is priced out."""
-        tip = offered_tip(
-            self._answers[timer_id].max_fee, self._answers[timer_id].max_priority_fee, self._market.basefee
-        )
-        return -1 if tip < 0 else tip * self._weight(self._index.fires_of(self._index.entries[timer_id].group.actor))
+        """Return the effective priority of a timer whose agent was asked; -1 if it is priced out. Decision: D-86."""
+        bid = self._answers[timer_id]
+        tip = offered_tip(bid.max_fee, bid.max_priority_fee, self._market.basefee)
+        if tip < 0 or offered_cell_tip(bid.cell_fees, self._context.cell_basefee) < 0:
+            return -1
+        return tip * self._weight(self._index.fires_of(self._index.entries[timer_id].group.actor))
 
     def _weight(self, fires: int) -> int:
         weight = self._weights.get(fires)
@@ -280,18 +283,21 @@ class LaneSelection:
     def _offer(self, group: Group, answer: Bid | None) -> Offer:
         """Work out what the timers of a group offer, or one of them whose agent has answered."""
         context, market = self._context, self._market
-        basefee, used = market.basefee, NO_CYCLES
+        basefee, used, cell_tip = market.basefee, NO_CYCLES, NO_TIP
         if answer is not None:
+            cell_tip = offered_cell_tip(answer.cell_fees, context.cell_basefee)
             max_fee, priority, source, used = answer.max_fee, answer.max_priority_fee, answer.source, answer.cycles_used
         elif group.is_frozen:
             max_fee, priority, source = group.max_fee, group.max_priority, FROZEN
         else:
             max_fee, priority = Price(2 * basefee), market.previous_tip
-            source = FeeSource.FALLBACK if group.fees == ASK_AGENT else FeeSource.DEFAULT
+            source = FeeSource.FALLBACK if group.is_asking else FeeSource.DEFAULT
         tip = offered_tip(max_fee, priority, basefee)
-        prices = Prices(context.cycle_basefee, context.cell_basefee, tip, NO_TIP, basefee)
+        prices = Prices(context.cycle_basefee, context.cell_basefee, tip, cell_tip, basefee)
         cycle_price = context.cycle_basefee + basefee + tip
-        offer = Offer(prices, cycle_price, self._weight(self._index.fires_of(group.actor)), max_fee, source, used)
+        cells_cost = context.max_cells_per_fire * (context.cell_basefee + cell_tip)
+        weight = self._weight(self._index.fires_of(group.actor))
+        offer = Offer(prices, cycle_price, cells_cost, weight, max_fee, source, used)
         if answer is None:
             self._offers[group] = offer
         return offer
@@ -310,7 +316,7 @@ class LaneSelection:
         index.forget_left()
         joined = len(index.entries)
         priced_out = index.priced_out(basefee) + sum(
-            timer_id in index.entries and bid.max_fee < basefee for timer_id, bid in self._answers.items()
+            timer_id in index.entries and self._priority(timer_id) < 0 for timer_id in self._answers
         )
         examined = sum(timer_id in index.entries for timer_id in self._deferred)
         return Rest(

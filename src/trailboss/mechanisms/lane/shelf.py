@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from trailboss.model.timers import FEES_WIDTH
+from trailboss.model.timers import FEES_WIDTH, asks_agent
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Price
 
@@ -49,6 +49,11 @@ class Group(msgspec.Struct, eq=False, gc=False):
     max_priority: Price
     last_expiry: int = 0
     ids: list[bytes] = []
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether an agent prices the timers, the actor's or their own."""
+        return asks_agent(self.fees)
 
     @property
     def is_frozen(self) -> bool:

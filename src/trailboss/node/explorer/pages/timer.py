@@ -166,6 +166,8 @@ def _live_facts(reading: Reading, live: TimerView) -> Iterator[Fact]:
         yield Fact("Offers", (*cells.text(offer), *cells.text(f" ({live.fees})", kind="dim")))
     elif live.fees == AGENT_FEES:
         yield Fact("Offers", cells.text("what its agent answers when it is due"))
+        if live.auction is None and live.gas_bidding_agent is not None:
+            yield Fact("Agent", cells.address(live.gas_bidding_agent, reading.names))
     if live.auction is not None:
         found = live.auction
         yield Fact("Agent", cells.address(found.agent, reading.names))

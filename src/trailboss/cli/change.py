@@ -51,7 +51,7 @@ def cancel(
 ) -> None:
     """Cancel an own timer.
 
-    It is one that trailboss schedule or trailboss watch has set for the same sender.
+    It is one that trailboss schedule has set for the same sender.
     """
     signer = resolve_signer(sender, private_key)
     with open_chain(place) as chain:

@@ -87,7 +87,7 @@ def test_json_is_the_watch_of_the_node(run: Run, ask: Ask, poor: str) -> None:
     assert found["payers"][0]["payer"] == poor
     assert {"cycle_basefee", "cell_basefee", "lane_basefee", "burned", "known", "height"} <= found.keys()
     assert len(ask("watch", "--limit", "1", status=3)["payers"]) == 1
-    run("watch", "--within", "512", status=2)
+    run("watch", "--within", "256", status=2)
 
 
 def test_rules_are_printed_as_they_are_shipped(run: Run) -> None:
@@ -140,7 +140,7 @@ def test_node_is_watched_and_somebody_is_called_once_a_dry_spell(
             actor = ask("deploy", "pulse.py", "--value", "7cby")["actor"]
             run("call", actor, "start", LOOP)
             run("mine", "4")
-            found = ask("watch", "--once", "--within", "511", status=3)
+            found = ask("watch", "--once", "--within", "255", status=3)
             [dry_at] = [each["dry_at"] for each in found["payers"] if each["payer"] == actor]
             run("mine", "--to", dry_at - 2)
             said(f"alert: {actor} pays for")

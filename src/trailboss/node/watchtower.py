@@ -1,12 +1,14 @@
 """The watchtower: which payers of a node run dry first, looked at a few at a time.
 
 A chain may have a million timers and as many payers. Each look has a bounded number of them: those with the shortest
-runway at the last look, those whose fires have run since, those whose timers come next, and then one after the other
+runway so far, those whose fires have run since, those whose timers come next, and then one after the other
 all that pay for a live timer. What was seen of a payer is kept until it is looked at again.
 
 Decision: D-98
 """
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain as chained
 from itertools import islice
@@ -30,12 +32,10 @@ from trailboss.model.events import TIMER_SCHEDULED
 from trailboss.node.index import Index
 from trailboss.node.published import Published
 
-LOOKED_MAX: Final = 100
-"""Payers that are looked at at once."""
-TOUCHED_MAX: Final = 40
-"""Of them, those whose fires have run, or whose timers were scheduled, since."""
-UPCOMING_TIMERS: Final = 20
-"""Timers that come next, whose payers are looked at."""
+TIMERS_MAX: Final = 2_000
+"""Timers of payers that are looked at at once, after which a look is over; 30 µs each."""
+PAYERS_MAX: Final = 100
+"""Likewise, payers whose turn it is, whose fires have run, or whose timers come next: so many of each."""
 REMEMBERED_MAX: Final = 1_000
 """Payers that wait to be looked at because something happened to them; the oldest are left to their turn."""
 KNOWN_MAX: Final = 10_000
@@ -53,6 +53,7 @@ class Watchtower:
         """
         self._index = index
         self._known: dict[bytes, WatchedPayer] = {}
+        self._turn: deque[bytes] = deque()
         self._cursor = 0
         self._seen: tuple[bytes, Watch] | None = None
         self._looking = Lock()
@@ -76,7 +77,7 @@ class Watchtower:
     def look(self, view: ChainView, limit: int = PAYERS_SHOWN) -> Watch:
         """Look at some payers, and return what is known of all; the same answer while the head is the same.
 
-        Complexity: O(recent fires + ``LOOKED_MAX`` payers), whatever the chain holds.
+        Complexity: O(recent fires + ``TIMERS_MAX``), whatever the chain holds.
 
         Args:
             view: The chain.
@@ -98,15 +99,19 @@ class Watchtower:
             if self._has_gone_back:
                 # Whatever was seen may be of blocks that are gone.
                 self._known, self._has_gone_back = {}, False
-            touched = list(islice(self._touched, TOUCHED_MAX))
-            for payer in touched:
-                del self._touched[payer]
-        for payer in self._chosen(view, touched):
-            ids = self._index.next_paid(payer, PAID_TIMERS_MAX + 1)
-            found = look_at(view, payer, ids, recent, failures)
-            self._known.pop(payer, None)
-            if found.timers:
-                self._known[payer] = found
+        timers, looked = 0, set()
+        for payer in self._chosen(view):
+            if payer not in looked:
+                looked.add(payer)
+                ids = self._index.next_paid(payer, PAID_TIMERS_MAX + 1)
+                timers += 1 + len(ids)
+                self._known.pop(payer, None)
+                found = look_at(view, payer, ids, recent, failures)
+                if found.timers:
+                    self._known[payer] = found
+            # Only now: who has been chosen has lost the turn.
+            if timers >= TIMERS_MAX:
+                break
         if len(self._known) > KNOWN_MAX:
             nearest = sorted(self._known.values(), key=lambda each: each.nearness)[:KNOWN_MAX]
             self._known = {each.payer: each for each in nearest}
@@ -114,10 +119,37 @@ class Watchtower:
         known = (each.with_failures(failures.get(each.payer, {})) for each in self._known.values())
         return watch_of(view, chained(known, islice(failed, PAYERS_SHOWN)), recent, KNOWN_MAX)
 
-    def _chosen(self, view: ChainView, touched: list[bytes]) -> list[bytes]:
-        """Return whom to look at: at most ``LOOKED_MAX``."""
-        nearest = sorted(self._known.values(), key=lambda each: each.nearness)[:PAYERS_SHOWN]
-        coming = (timer.fee_payer for timer in islice(view.timers(), UPCOMING_TIMERS))
-        chosen = dict.fromkeys([*(each.payer for each in nearest), *touched, *coming])
-        payers, self._cursor = self._index.live_payers(self._cursor, LOOKED_MAX - len(chosen))
-        return list(chosen | dict.fromkeys(payers))
+    def _chosen(self, view: ChainView) -> Iterator[bytes]:
+        """Yield whom to look at, some of them twice: one of each kind in turn, so that no kind keeps another out."""
+        nearest = {each.payer for each in sorted(self._known.values(), key=lambda each: each.nearness)[:PAYERS_SHOWN]}
+        # Whoever was looked at last stands last.
+        near = iter([payer for payer in self._known if payer in nearest])
+        coming = (timer.fee_payer for timer in islice(view.timers(), PAYERS_MAX))
+        touched, turn = islice(self._take_touched(), PAYERS_MAX), islice(self._in_turn(), PAYERS_MAX)
+        sources: deque[Iterator[bytes]] = deque((touched, coming, near, turn))
+        while sources:
+            source = sources.popleft()
+            for payer in islice(source, 1):
+                sources.append(source)
+                yield payer
+
+    def _take_touched(self) -> Iterator[bytes]:
+        while True:
+            with self._noting:
+                if not self._touched:
+                    return
+                payer = next(iter(self._touched))
+                del self._touched[payer]
+            yield payer
+
+    def _in_turn(self) -> Iterator[bytes]:
+        """Yield all who pay for live timers, from where the last look has stopped, once around."""
+        is_around = False
+        while True:
+            while self._turn:
+                yield self._turn.popleft()
+            if is_around:
+                return
+            payers, self._cursor = self._index.live_payers(self._cursor, PAYERS_MAX)
+            self._turn.extend(payers)
+            is_around = not self._cursor

@@ -20,8 +20,8 @@ from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_ENDINGS, TIMER_EXPIRED, TIMER_UNFUNDED
 from trailboss.primitives.octets import Address
 
-PAID_TIMERS_MAX: Final = 512
-"""Timers of a payer that are looked at, the lowest heights first: enough to see 511 fires ahead."""
+PAID_TIMERS_MAX: Final = 256
+"""Timers of a payer that are looked at, the lowest heights first: enough to see 255 fires ahead."""
 WITHIN_MAX: Final = PAID_TIMERS_MAX - 1
 """Most fires that a watchtower looks ahead."""
 PAYERS_SHOWN: Final = 20
@@ -39,7 +39,7 @@ class WatchedPayer:
     Attributes:
         payer: Who.
         balance: What it holds after the last block.
-        timers: Live timers that it has yet to pay for, at most 512, those that cannot fire left out.
+        timers: Live timers that it has yet to pay for, at most 256, those that cannot fire left out.
         has_more: Whether it has more than that.
         fires_left: Fires that it still pays for at the present basefees before one finds too little; None if none does
             as things stand.

@@ -23,7 +23,7 @@ def local() -> Iterator[LocalChain]:
     """Return a chain on which a dozen actors have timers that go on, and purses of every depth."""
     with LocalChain() as chain:
         for at in range(ACTORS):
-            actor = chain.deploy(PULSE, sender=chain.accounts[0], value=(12 + 5 * at) * CBY)
+            actor = chain.deploy(PULSE, sender=chain.accounts[0], value=(20 + 5 * at) * CBY)
             actor.call("start", b"%d,60000" % (1 + at % 4), sender=chain.accounts[0], check=True)
         chain.mine(20)
         yield chain
@@ -67,36 +67,36 @@ def test_look_is_bounded_and_all_are_seen_in_turn_when_there_are_many(
     local: LocalChain, index: Index, looked: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So many payers at once, whatever the chain holds; after some looks everybody has been seen."""
-    monkeypatch.setattr(watchtower, "LOOKED_MAX", 5)
-    monkeypatch.setattr(watchtower, "PAYERS_SHOWN", 1)
-    monkeypatch.setattr(watchtower, "UPCOMING_TIMERS", 1)
+    monkeypatch.setattr(watchtower, "TIMERS_MAX", 6)
     tower, known = Watchtower(index), []
-    for _ in range(8):
+    for _ in range(30):
         local.mine(1)
         index.apply((local.chain.head,))
         before = len(looked)
         known.append(tower.look(local.chain.publish(), 100).known)
-        assert len(looked) - before <= 5
-    assert known[0] <= 5
+        # Each of them has one timer, and counts as one besides.
+        assert len(looked) - before == 3
+    assert known[0] == 3
     assert known[-1] == ACTORS == len(set(looked))
-    height = len(looked)
+    count = len(looked)
     tower.look(local.chain.publish())
-    assert len(looked) == height
+    assert len(looked) == count
 
 
 def test_payer_is_looked_at_when_its_fire_has_run(
     local: LocalChain, index: Index, looked: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever has paid since the last look is seen before the others have their turn."""
-    monkeypatch.setattr(watchtower, "LOOKED_MAX", 4)
-    monkeypatch.setattr(watchtower, "PAYERS_SHOWN", 0)
-    monkeypatch.setattr(watchtower, "UPCOMING_TIMERS", 0)
+    monkeypatch.setattr(watchtower, "TIMERS_MAX", 2)
     tower = Watchtower(index)
-    payers = [each.payer for each in local.chain.head.receipts][:4]
-    assert payers
-    tower.record(Published(view=local.chain.publish(), blocks=(local.chain.head,)))
-    tower.look(local.chain.publish())
-    assert looked[: len(payers)] == payers
+    payers = [each.payer for each in local.chain.head.receipts]
+    for at in range(len(payers)):
+        tower.record(Published(view=local.chain.publish(), blocks=(local.chain.blocks[-1],) if not at else ()))
+        tower.look(local.chain.publish())
+        local.mine(1)
+        index.apply((local.chain.head,))
+    assert len(payers) > 2
+    assert looked == payers
 
 
 def test_nothing_of_a_lost_branch_is_left_when_the_chain_has_gone_back(local: LocalChain, index: Index) -> None:

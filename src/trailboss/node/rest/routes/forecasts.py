@@ -61,8 +61,8 @@ def runway(call: Call) -> Runway:
 def watchtower(call: Call) -> Watch:
     """Tell which payers run dry first, whose timers came to nothing lately, and what fires cost.
 
-    A node looks at a hundred payers at once: those with the shortest runway, those whose fires have just run, those
-    whose timers come next, and the others in turn. An actor whose timers came to nothing in the last 100 blocks is told
-    too if it has no live timer any more.
+    A node looks at some payers at once, 2,000 timers of theirs: those with the shortest runway, those whose fires have
+    just run, those whose timers come next, and the others in turn. An actor whose timers came to nothing in the last
+    100 blocks is told too if it has no live timer any more.
     """
     return call.node.watchtower.look(call.view, call[MOST])

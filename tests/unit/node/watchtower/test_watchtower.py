@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.node.apis import serve
+from tests.integration.node.apis import lively_chain, serve
 from tests.unit.chain.test_runway import CBY, PULSE
 from trailboss.chain.forecast import watchtower as forecast
 from trailboss.chain.forecast.watchtower import WatchedPayer, look, look_at
@@ -61,6 +61,18 @@ def test_watch_is_that_of_the_whole_chain_when_there_are_few_payers(local: Local
     view = local.chain.publish()
     tower.record(Published(view=view, blocks=blocks))
     assert tower.look(view) == look(local.chain)
+
+
+@pytest.mark.parametrize("mechanism", ["fifo", "lane", "auction", "globalbox"])
+def test_watch_is_that_of_the_whole_chain_under_every_mechanism(mechanism: str) -> None:
+    """With timers of every fate: live, fired, expired, unfunded, reverted, and state watches."""
+    chain, _ = lively_chain(mechanism)
+    index = Index.open(None, chain.chain)
+    expected = look(chain.chain)
+    assert Watchtower(index).look(chain.chain.publish()) == expected
+    assert any(each.timers for each in expected.payers)
+    index.close()
+    chain.close()
 
 
 def test_look_is_bounded_and_all_are_seen_in_turn_when_there_are_many(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from importlib import resources
-from time import monotonic
+from time import monotonic, sleep
 from typing import Annotated, Any, Final
 
 import typer
@@ -281,29 +281,39 @@ def _follow(client: Client, tower: Tower) -> None:
     with tower.screen() as show:
         found = _ask(client)
         tower.see(found, show)
-        height, looked_at, is_new = found.height, monotonic(), False
+        height = seen = found.height
+        looked_at = monotonic()
         while True:
             is_told = False
             for kind, document in _events(client, height + 1):
                 is_told = True
                 if kind == END and document["reason"] == STOPPING:
                     raise Missing(f"the node at {client.url} has stopped", "start it again, and the watch")
-                if kind in (BLOCK, REORG):
-                    height, is_new = document["height"], True
-                elif kind == TIMER_UNFUNDED:
+                if kind == TIMER_UNFUNDED:
                     tower.see_dry(document)
-                if is_new and monotonic() - looked_at >= LOOK_SECONDS:
-                    looked_at, is_new = monotonic(), False
-                    try:
-                        tower.see(_ask(client), show)
-                    except Refused as refusal:
-                        note(f"the node does not answer this time: {refusal.error.what}")
+                elif kind in (BLOCK, REORG):
+                    height = document["height"]
+                    if height > seen or kind == REORG:
+                        # What comes meanwhile waits in the stream.
+                        sleep(max(LOOK_SECONDS - (monotonic() - looked_at), 0))
+                        seen, looked_at = _look(client, tower, show), monotonic()
             if not is_told:
                 raise Missing(f"the node at {client.url} tells nothing", "see what its log says")
 
 
+def _look(client: Client, tower: Tower, show: Callable[[Watch], object]) -> int:
+    """Look at a node, and return of which block that was; -1 if it does not answer this time."""
+    try:
+        found = _ask(client)
+    except Refused as refusal:
+        note(f"the node does not answer this time: {refusal.error.what}")
+        return -1
+    tower.see(found, show)
+    return found.height
+
+
 def _events(client: Client, since: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield blocks, and the events of timers that ended unfunded, by type; nothing of a type in between."""
+    """Yield blocks, and the events of timers that ended unfunded, by type; without a type that the node lives."""
     kind = ""
     for line in client.stream("/events", kinds="blocks,events", name=TIMER_UNFUNDED, since=since):
         name, _, value = line.partition(": ")
@@ -311,5 +321,5 @@ def _events(client: Client, since: int) -> Iterator[tuple[str, dict[str, Any]]]:
             kind = value
         elif name == "data":
             yield kind, json.loads(value)
-        else:
+        elif line.startswith(":"):
             yield "", {}

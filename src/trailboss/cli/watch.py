@@ -31,6 +31,7 @@ WITHIN: Final = 100
 """Fires ahead that are soon, unless told otherwise."""
 LOOKED_AT: Final = 1_000
 """Payers that a node is asked for: those with the shortest runway."""
+NOBODY: Final = "nobody pays for a timer"
 BLOCK: Final = "block"
 REORG: Final = "reorg"
 END: Final = "end"
@@ -211,15 +212,15 @@ class Tower:
         if found.payers:
             print_table("Payers", COLUMNS, self._rows(found))
         else:
-            note("nobody pays for a timer")
+            note(NOBODY)
 
     def _drawn(self, found: Watch) -> Group:
-        printer = console()
         facts = _facts(found)
         width = max(map(len, facts))
-        lines = "\n".join(f"{label:{width}}  {value}" for label, value in facts.items())
-        title = "Payers" if found.payers else "Nobody pays for a timer"
-        return Group(Text(lines), fitting_table(printer, title, COLUMNS, self._rows(found)))
+        lines = Text("\n".join(f"{label:{width}}  {value}" for label, value in facts.items()))
+        if not found.payers:
+            return Group(lines, Text(NOBODY))
+        return Group(lines, fitting_table(console(), "Payers", COLUMNS, self._rows(found)))
 
     def _cut(self, found: Watch) -> Watch:
         return replace(found, payers=found.payers[: self._wanted.limit])

@@ -97,7 +97,7 @@ class _Trailboss(Program):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is meant; `watch ACTOR` is the former spelling of `schedule --watch ACTOR`."""
-        if args[0] == "watch" and args[1:] and not args[1].startswith("-"):
+        if args[0] == "watch" and args[1:] and args[1][:2] in ("0x", "0X"):
             args = ["schedule", "--watch", *args[1:]]
         return super().resolve_command(ctx, args)
 

@@ -26,7 +26,12 @@ def with_texts(members: dict[str, Any]) -> dict[str, Any]:
     >>> with_texts({"height": 7, "balance": 2**53, "bids": [1, 2**64]})["bids_text"]
     ['1', '18446744073709551616']
     """
-    rounded = [name for name, value in members.items() if _is_rounded(value)]
+    rounded = []
+    for name, value in members.items():
+        # Without a call for each: every answer comes through here, member by member.
+        kind = type(value)
+        if (kind is int and not -EXACT_MAX <= value <= EXACT_MAX) or (kind is list and _is_rounded(value)):
+            rounded.append(name)
     for name in rounded:
         members[name + SUFFIX] = _text(members[name])
     return members

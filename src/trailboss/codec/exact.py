@@ -18,10 +18,7 @@ def with_texts(members: dict[str, Any]) -> dict[str, Any]:
     """Put beside each member that JavaScript would round its text.
 
     Args:
-        members: Of a JSON object, of plain values; a member of a text's name is replaced.
-
-    Returns:
-        The same object.
+        members: Of a JSON object, of plain values; a member of a text's name gives way to the text.
 
     >>> with_texts({"height": 7, "balance": 2**53, "bids": [1, 2**64]})["bids_text"]
     ['1', '18446744073709551616']
@@ -32,9 +29,16 @@ def with_texts(members: dict[str, Any]) -> dict[str, Any]:
         kind = type(value)
         if (kind is int and not -EXACT_MAX <= value <= EXACT_MAX) or (kind is list and _is_rounded(value)):
             rounded.append(name)
-    for name in rounded:
-        members[name + SUFFIX] = _text(members[name])
-    return members
+    if not rounded:
+        return members
+    texts = {name + SUFFIX: _text(members[name]) for name in rounded}
+    found: dict[str, Any] = {}
+    for name, value in members.items():
+        if name not in texts:
+            found[name] = value
+        if name in rounded:
+            found[name + SUFFIX] = texts[name + SUFFIX]
+    return found
 
 
 def without_texts(document: Any) -> Any:

@@ -44,7 +44,8 @@ every path, parameter, answer and refusal exactly: requests made up from it are 
 the same as a page, without a script and without asking anybody else.
 
 - **Numbers** are integers: amounts in base units (10⁹ are one CBY), prices in base units a cycle or a cell, heights in
-  blocks, times in milliseconds.
+  blocks, times in milliseconds. JavaScript rounds those above 2⁵³ - 1: beside such a member, as `balance`, stands its
+  text, `balance_text`; beside a list that holds one, the list with text. Read `BigInt(balance_text ?? balance)`.
 - **Bytes** are `0x` and hexadecimal digits. Addresses and ids may be sent without `0x`; an address in mixed case must
   have the right checksum.
 - **Lists** take `offset` (default 0) and `limit` (default 50, at most 1,000) and say in `total_count` how many there
@@ -169,6 +170,7 @@ def examples(scene: Scene) -> dict[str, Example]:
         "auction": "/auction",
         "quote": f"/quote?height={MINED + DUE_IN}&gas_limit={GAS}",
         "runway": f"/runway/{scene.actor}",
+        "watchtower": "/watchtower",
         "logs": "/logs?name=timer.fired&limit=1",
         "actor_logs": f"/actor/{scene.actor}/logs?limit=1",
         "search": f"/search?prefix={scene.actor[:8]}",

@@ -17,7 +17,8 @@ else `chain` in the present one. Each command opens the chain, does one thing an
 it open. [A chain in a directory](../tutorial/chain-directory.md) shows a session.
 
 What is data goes to stdout, what is progress, a note or an error to stderr. `--json` prints one JSON document instead
-of text: amounts in base units, bytes as `0x` and digits, errors as `{"error": {"what": …, "fix": …}}`; only an option
+of text: amounts in base units, with their text beside those that JavaScript would round, as `balance_text`; bytes as
+`0x` and digits; errors as `{"error": {"what": …, "fix": …}}`; only an option
 or an argument that has the wrong form is always told as text. In a terminal, ids in tables are cut to the digits that
 tell them apart; in a pipe and in JSON they are whole.
 
@@ -26,6 +27,7 @@ tell them apart; in a pipe and in JSON they are whole.
 | 0 | done |
 | 1 | understood, and not done: refused, reverted, not there, damaged, different, not proven |
 | 2 | not understood |
+| 3 | of `watch`, on a directory or with `--once`: a purse runs dry soon, or has run dry |
 | 130 | stopped by Ctrl-C |
 
 | written as | what can be typed |

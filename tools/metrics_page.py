@@ -9,8 +9,9 @@ INTRO: Final = """
 # Metrics
 
 `GET /metrics` answers in the text format of Prometheus, version 0.0.4. What the node counts begins with `trailboss_`;
-what begins with `process_` (memory, processor time, open files) is the client library's own. No label is an address, a
-hash or a path that somebody made up, so there is a bounded number of series.
+what begins with `process_` (memory, processor time, open files) is the client library's own. No label is a hash or a
+path that somebody made up, and addresses are labels of a bounded number of actors and payers, so there is a bounded
+number of series. The page of the [watchtower](../tutorial/watchtower.md) has rules that alert when money runs out.
 
 Counters begin at zero when the node starts. They do not go back with the chain: a block that is lost in a reorg, and
 what it held, stays counted.

@@ -186,6 +186,7 @@ SESSIONS: Final = (
     "docs/tutorial/activation.md",
     "docs/tutorial/chain-directory.md",
     "docs/tutorial/other-mechanisms.md",
+    "docs/tutorial/watchtower.md",
 )
 """Pages that show sessions of the program."""
 

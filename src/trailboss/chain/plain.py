@@ -1,4 +1,7 @@
-"""Values as JSON has them: what the command line prints and the node answers."""
+"""Values as JSON has them: what the command line prints and the node answers.
+
+Decision: D-97
+"""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -8,6 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from trailboss.codec.exact import with_texts
 from trailboss.primitives.octets import Address
 
 ATOMS: Final = frozenset({int, str, bool, float, type(None)})
@@ -16,7 +20,10 @@ ADDRESSES_CACHED: Final = 8_192
 
 
 def plain(value: object) -> Any:
-    """Return a value as JSON has it: bytes as ``0x`` text, ids in their own text form, records as objects."""
+    """Return a value as JSON has it: bytes as ``0x`` text, ids in their own text form, records as objects.
+
+    Beside an integer that JavaScript would round stands its text; see `with_texts`.
+    """
     kind = type(value)
     if kind in ATOMS:
         return value
@@ -26,9 +33,9 @@ def plain(value: object) -> Any:
         return f"0x{value.hex()}"
     names = _member_names(kind)  # type: ignore[arg-type]  # mypy takes classes for unhashable
     if names is not None:
-        return {name: plain(getattr(value, name)) for name in names}
+        return with_texts({name: plain(getattr(value, name)) for name in names})
     if isinstance(value, Mapping):
-        return {_key(key): plain(item) for key, item in value.items()}
+        return with_texts({_key(key): plain(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
         # Byte strings of transactions are long lists of numbers.
         return [item if type(item) in ATOMS else plain(item) for item in value]

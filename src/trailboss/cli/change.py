@@ -51,7 +51,7 @@ def cancel(
 ) -> None:
     """Cancel an own timer.
 
-    It is one that trailboss schedule or trailboss watch has set for the same sender.
+    It is one that trailboss schedule has set for the same sender.
 
     A timer of another actor is cancelled by a handler of that actor, or by governance: trailboss govern cancel-timer.
     """

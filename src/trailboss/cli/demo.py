@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from trailboss.chain.plain import plain
 from trailboss.model import events as names
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
@@ -75,7 +76,7 @@ def demo(
         tallies = [_tally(chain, *member[:2], handle) for member, handle in zip(CAST, cast, strict=True)]
         _check_tallies(chain, tallies)
         if as_json:
-            console.print_json(json.dumps(_document(chain, tallies, cast)))
+            console.print_json(json.dumps(plain(_document(chain, tallies, cast))))
         else:
             _show(console, chain, tallies, cast)
 

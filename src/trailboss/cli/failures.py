@@ -59,7 +59,10 @@ def report(error: TrailbossError, *, as_json: bool) -> int:
     """Print an error to stderr and return the exit status."""
     facts = _facts(error)
     if as_json:
-        typer.echo(json.dumps({"error": facts}), err=True)
+        # Only now: the program's own help does without it.
+        from trailboss.chain.plain import plain  # noqa: PLC0415
+
+        typer.echo(json.dumps(plain({"error": facts})), err=True)
     else:
         tell("error", facts)
     return MISUSED if isinstance(error, Mistake) and not isinstance(error, Missing) else FAILED

@@ -29,7 +29,6 @@ COMMANDS: Final = (
     Entry("call", "call:call", ACT, "Call a handler of an actor, in a block of its own."),
     Entry("send", "send:send_money", ACT, "Move money to an account or an actor, in a block of its own."),
     Entry("schedule", "schedule:schedule", ACT, "Schedule a timer without an actor of one's own."),
-    Entry("watch", "watch:watch", ACT, "Set a timer that fires whenever slots of an actor have changed."),
     Entry("update", "change:update", ACT, "Change what later fires of an own timer bring."),
     Entry("cancel", "change:cancel", ACT, "Cancel an own timer."),
     Entry("mine", "mine:mine", ACT, "Build blocks without transactions; due timers run in them."),
@@ -71,6 +70,7 @@ COMMANDS: Final = (
     Entry(
         "runway", "runway:runway", LOOK, "Tell how many fires a purse still pays for, and in which block it runs dry."
     ),
+    Entry("watch", "watch:watch", LOOK, "Watch which purses run dry first, and call somebody before they do."),
     Entry("balance", "balance:balance", LOOK, "Tell what accounts and actors hold."),
     Entry("events", "events:events", LOOK, "List what happened, oldest first."),
     Entry("params", "params:params", LOOK, "Tell the parameters in force in the next block, and who set them."),
@@ -94,6 +94,12 @@ class _Trailboss(Program):
         super().__init__(**settings)
         for entry in COMMANDS:
             self.add_command(LazyCommand(entry))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is meant; `watch ACTOR` is the former spelling of `schedule --watch ACTOR`."""
+        if args[0] == "watch" and args[1:] and args[1][:2] in ("0x", "0X"):
+            args = ["schedule", "--watch", *args[1:]]
+        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(

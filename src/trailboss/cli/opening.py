@@ -97,7 +97,16 @@ def _remote_chain(place: str) -> "RemoteChain":
     # Only now: a command on a directory does without it.
     from trailboss.cli.remote.chain import RemoteChain  # noqa: PLC0415
 
-    return RemoteChain(place if "://" in place else f"http://{place}")
+    return RemoteChain(node_url(place))
+
+
+def node_url(place: str) -> str:
+    """Return the whole URL of a node; see `is_url`.
+
+    >>> node_url("localhost:4000")
+    'http://localhost:4000'
+    """
+    return place if "://" in place else f"http://{place}"
 
 
 def _directory_chain(directory: Path) -> DirectoryChain:

@@ -93,11 +93,15 @@ def print_table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[C
     if lines:
         typer.echo("\n".join(lines))
         return
+    _print_trimmed(printer, fitting_table(printer, title if printer.is_terminal else "", columns, rows))
+
+
+def fitting_table(printer: Console, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Table:
+    """Return rows as a table, in the most telling of the forms that fit."""
     unbounded = printer.options.update(width=PIPED_WIDTH)
-    title = title if printer.is_terminal else ""
     tables = [_table(title, columns, rows, whole=whole, with_extra=with_extra) for whole, with_extra in FORMS]
     fitting = (table for table in tables if Measurement.get(printer, unbounded, table).minimum <= printer.width)
-    _print_trimmed(printer, next(fitting, tables[-1]))
+    return next(fitting, tables[-1])
 
 
 def _plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[str]:

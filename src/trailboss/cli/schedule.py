@@ -1,10 +1,10 @@
 """``trailboss schedule``: a timer without an actor of one's own."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from trailboss.chain.scheduler import TimerOrder, draft_schedule
+from trailboss.chain.scheduler import TimerOrder, WatchOrder, draft_schedule, draft_watch
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import find_actor, open_chain, resolve_address, resolve_signer
 from trailboss.cli.options import DIRECTORY, AsJson, Key, Place, Sender
@@ -22,10 +22,31 @@ from trailboss.cli.timer_options import (
     send_order,
 )
 from trailboss.primitives.units import U64_MAX
-from trailboss.sdk import PriorityTier
+from trailboss.sdk import PriorityTier, watch_key
 
 DueHeight = Annotated[
-    int, typer.Option("--height", metavar="H", min=1, max=U64_MAX, help="Block height at which it fires.")
+    int | None,
+    typer.Option(
+        "--height", metavar="H", min=1, max=U64_MAX, help="Block height at which it fires.", show_default=False
+    ),
+]
+Watched = Annotated[
+    str | None,
+    typer.Option(
+        "--watch",
+        metavar="ACTOR",
+        help="Globalbox: fire whenever slots of this actor have changed, in place of --height.",
+        show_default=False,
+    ),
+]
+Slots = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slot",
+        metavar="NAME",
+        help="With --watch: slots whose names begin so; text, or 0x… for bytes; may be repeated. "
+        "[dim]\\[default: all][/dim]",
+    ),
 ]
 MaxFee = Annotated[
     Text, amount_option("Lane, auction: most a cycle may cost, basefee and tip.", "twice the basefee, and the tip")
@@ -56,7 +77,9 @@ Payer = Annotated[
 
 
 def schedule(
-    height: DueHeight,
+    height: DueHeight = None,
+    watch: Watched = None,
+    slot: Slots = None,
     payload: Payload = "",
     gas_limit: GasLimit = None,
     expires_at: ExpiresAt = None,
@@ -76,6 +99,8 @@ def schedule(
 ) -> None:
     """Schedule a timer without an actor of one's own.
 
+    It fires at a height, or with --watch whenever slots of an actor have changed.
+
     It belongs to a stock actor, one a sender, which is deployed with the first order.
 
     When the timer fires, the actor emits the event timer.payload with the payload.
@@ -84,21 +109,43 @@ def schedule(
     """
     if tip is not None and tier is not None:
         raise Mistake("both --tip and --tier are given", "give one of the two: a tier stands for a tip")
+    fees = {"--max-fee": max_fee, "--tip": tip, "--tier": tier, "--agent": agent, "--payer": payer}
+    _check_trigger(height, watch, slot, [name for name, given in fees.items() if given is not None])
     amount = None if value is None else parse_amount(value)
     signer = resolve_signer(sender, private_key)
     with open_chain(place) as chain:
-        order = TimerOrder(
-            height=height,
-            payload=parse_payload(payload),
-            fee_payer=None if payer is None else resolve_address(payer),
-            gas_limit=gas_limit,
-            expires_at=expires_at,
-            max_fee_per_cycle=None if max_fee is None else parse_amount(max_fee),
-            max_priority_fee_per_cycle=None if tip is None else parse_amount(tip),
-            priority_tier_hint=None if tier is None else tier.value,
-            gas_bidding_agent=None if agent is None else find_actor(chain, agent),
-            target=None if target is None else find_actor(chain, target),
-            bid=None if bid is None else parse_bid(bid),
-            client_nonce=None if client_nonce is None else parse_payload(client_nonce),
-        )
-        send_order(chain, signer, draft_schedule(chain, signer.address, order, amount), as_json=as_json)
+        terms: dict[str, Any] = {
+            "payload": parse_payload(payload),
+            "gas_limit": gas_limit,
+            "expires_at": expires_at,
+            "target": None if target is None else find_actor(chain, target),
+            "bid": None if bid is None else parse_bid(bid),
+            "client_nonce": None if client_nonce is None else parse_payload(client_nonce),
+        }
+        if height is not None:
+            order = TimerOrder(
+                height=height,
+                fee_payer=None if payer is None else resolve_address(payer),
+                max_fee_per_cycle=None if max_fee is None else parse_amount(max_fee),
+                max_priority_fee_per_cycle=None if tip is None else parse_amount(tip),
+                priority_tier_hint=None if tier is None else tier.value,
+                gas_bidding_agent=None if agent is None else find_actor(chain, agent),
+                **terms,
+            )
+            instructions = draft_schedule(chain, signer.address, order, amount)
+        elif watch is not None:
+            watched = find_actor(chain, watch)
+            keys = [watch_key(watched, parse_payload(each)) for each in slot or [""]]
+            instructions = draft_watch(chain, signer.address, WatchOrder(watch_keys=keys, **terms), amount)
+        else:
+            raise Mistake("neither --height nor --watch is given", "say when it fires, or whose slots it watches")
+        send_order(chain, signer, instructions, as_json=as_json)
+
+
+def _check_trigger(height: int | None, watch: str | None, slots: list[str] | None, fees: list[str]) -> None:
+    if watch is None and slots:
+        raise Mistake("--slot is given without --watch", "name the actor whose slots are watched with --watch")
+    if watch is not None and height is not None:
+        raise Mistake("both --height and --watch are given", "give one of the two")
+    if watch is not None and fees:
+        raise Mistake(f"{', '.join(fees)} and --watch are given", "give --bid: only Globalbox watches slots")

@@ -1,71 +1,326 @@
-"""``trailboss watch``: a timer that fires when a slot changes, without an actor of one's own."""
+"""``trailboss watch``: which purses run dry first, and somebody who is called before they do."""
 
-from typing import Annotated
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, fields, replace
+from importlib import resources
+from time import monotonic, sleep
+from typing import Annotated, Any, Final
 
 import typer
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
 
-from trailboss.chain.scheduler import WatchOrder, draft_watch
-from trailboss.cli.opening import find_actor, open_chain, resolve_signer
-from trailboss.cli.options import DIRECTORY, AsJson, Key, Place, Sender
-from trailboss.cli.parsing import parse_amount, parse_bid, parse_payload
-from trailboss.cli.timer_options import (
-    BidOption,
-    ClientNonce,
-    ExpiresAt,
-    GasLimit,
-    Payload,
-    Target,
-    Value,
-    send_order,
+from trailboss.chain.forecast.watchtower import PAYERS_SHOWN, WITHIN_MAX, Watch, WatchedPayer, look
+from trailboss.chain.plain import plain
+from trailboss.cli.alerting import DRY, Alert, Call, Spells, parse_call
+from trailboss.cli.failures import Missing, Refused
+from trailboss.cli.opening import is_url, node_url, open_directory, resolve_address
+from trailboss.cli.options import DIRECTORY, WHO, AsJson, Place, complete_account
+from trailboss.cli.output import Cell, Column, console, fitting_table, note, print_facts, print_json, print_table
+from trailboss.cli.remote.client import Client
+from trailboss.model.events import TIMER_UNFUNDED
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import format_cby
+
+RUNS_DRY: Final = 3
+"""Exit status of one look that finds a purse that runs dry soon, or has run dry."""
+WITHIN: Final = 100
+"""Fires ahead that are soon, unless told otherwise."""
+LOOKED_AT: Final = 1_000
+"""Payers that a node is asked for: those with the shortest runway."""
+NOBODY: Final = "nobody pays for a timer"
+BLOCK: Final = "block"
+REORG: Final = "reorg"
+END: Final = "end"
+STOPPING: Final = "stopping"
+LOOK_SECONDS: Final = 1.0
+"""From one look at a node to the next at least."""
+COLUMNS: Final = (
+    Column("payer"),
+    Column("CBY", right=True),
+    Column("timers", right=True, extra=True),
+    Column("fires left", right=True),
+    Column("blocks left", right=True, extra=True),
+    Column("dry at", right=True),
+    Column("unfunded", right=True),
+    Column("expired", right=True),
+    Column("reverted", right=True),
 )
-from trailboss.sdk import watch_key
 
-Watched = Annotated[
-    str, typer.Argument(metavar="ACTOR", help="Whose slots: an address, or its first digits.", show_default=False)
-]
-Slots = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--slot",
-        metavar="NAME",
-        help="Slots whose names begin so; text, or 0x… for bytes; may be repeated. [dim]\\[default: all][/dim]",
-    ),
-]
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody wants to see, and be called for.
+
+    Attributes:
+        payers: Only these; empty for all.
+        within: Fires ahead that are soon.
+        limit: Most rows.
+        call: Who is called; None for nobody.
+        as_json: Whether what is seen is printed as JSON.
+    """
+
+    payers: frozenset[bytes]
+    within: int
+    limit: int
+    call: Call | None
+    as_json: bool
 
 
 def watch(
-    actor: Watched,
-    slot: Slots = None,
-    payload: Payload = "",
-    gas_limit: GasLimit = None,
-    expires_at: ExpiresAt = None,
-    target: Target = None,
-    bid: BidOption = None,
-    client_nonce: ClientNonce = None,
-    value: Value = None,
-    sender: Sender = None,
-    private_key: Key = None,
+    alert: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND|URL",
+            help="Call this once for each payer that runs dry soon: a command gets the facts in TRAILBOSS_… variables "
+            "and as JSON on stdin, a URL gets them by POST.",
+            show_default=False,
+        ),
+    ] = None,
+    within: Annotated[
+        int, typer.Option(min=1, max=WITHIN_MAX, metavar="N", help="Soon is within so many fires.")
+    ] = WITHIN,
+    payer: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHO",
+            help=f"Only this payer: {WHO}; may be repeated. [dim]\\[default: all][/dim]",
+            autocompletion=complete_account,
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=LOOKED_AT, metavar="N", help="Rows at most.")] = PAYERS_SHOWN,
+    once: Annotated[bool, typer.Option("--once", help="Look once; of a directory always.")] = False,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="Print alert rules for Prometheus, which reads a node's /metrics, and end.")
+    ] = False,
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Set a timer that fires whenever slots of an actor have changed.
+    """Watch which purses run dry first, and call somebody before they do.
 
-    Under Globalbox. It belongs to a stock actor, one a sender, which is deployed with the first order.
+    Of a node it goes on with each block until Ctrl-C; of a directory it looks once. One look ends with exit status 3 if
+    a purse runs dry soon, or has run dry in the last 100 blocks.
 
-    When the timer fires, the actor emits the event timer.payload with the payload.
+    Somebody is called once a dry spell: again only after money has come in.
     """
-    amount = None if value is None else parse_amount(value)
-    signer = resolve_signer(sender, private_key)
-    prefixes = [parse_payload(each) for each in slot or [""]]
-    with open_chain(place) as chain:
-        watched = find_actor(chain, actor)
-        order = WatchOrder(
-            watch_keys=[watch_key(watched, each) for each in prefixes],
-            payload=parse_payload(payload),
-            target=None if target is None else find_actor(chain, target),
-            gas_limit=gas_limit,
-            bid=None if bid is None else parse_bid(bid),
-            expires_at=expires_at,
-            client_nonce=None if client_nonce is None else parse_payload(client_nonce),
-        )
-        send_order(chain, signer, draft_watch(chain, signer.address, order, amount), as_json=as_json)
+    if rules:
+        typer.echo(resources.files("trailboss.node").joinpath("alerts.yml").read_text(encoding="utf-8"), nl=False)
+        return
+    call = None if alert is None else parse_call(alert)
+    payers = frozenset(bytes(resolve_address(each)) for each in payer or ())
+    tower = Tower(Wanted(payers, within, limit, call, as_json))
+    if not is_url(place):
+        with open_directory(place) as chain:
+            tower.see(look(chain, limit=chain.timer_count() + LOOKED_AT), tower.show)
+    else:
+        with closing(Client(node_url(place))) as client:
+            if not once:
+                with suppress(KeyboardInterrupt):
+                    _follow(client, tower)
+                return
+            tower.see(_ask(client), tower.show)
+    if tower.alerts:
+        raise typer.Exit(RUNS_DRY)
+
+
+class Tower:
+    """Sees, shows and calls.
+
+    Attributes:
+        alerts: How many there have been.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.alerts = 0
+        self._wanted = wanted
+        self._spells = Spells(wanted.within)
+        self._is_first = True
+
+    def see(self, found: Watch, show: Callable[[Watch], object]) -> None:
+        """Show what there is to see, and call for those who run dry soon; at first for those who are dry, too."""
+        wanted = self._wanted
+        if wanted.payers:
+            found = replace(found, payers=tuple(each for each in found.payers if each.payer in wanted.payers))
+        show(found)
+        for each in self._spells.near(found.payers):
+            self._raise(Alert.of_near(each, found.height, wanted.within))
+        if self._is_first:
+            for each in found.payers:
+                if each.unfunded and not each.timers and self._spells.begin_dry(each.payer):
+                    self._raise(Alert.of_dry(each, found.height, wanted.within))
+        self._is_first = False
+
+    def see_dry(self, event: dict[str, Any]) -> None:
+        """Call for the payer that an event says could not pay, unless somebody has been called for it."""
+        payer = Address.parse(event["data"]["fee_payer"])
+        if self._wanted.payers and payer not in self._wanted.payers:
+            return
+        if self._spells.begin_dry(payer):
+            self._raise(
+                Alert(
+                    alert=DRY,
+                    payer=payer,
+                    height=event["block_height"],
+                    within=self._wanted.within,
+                    balance=event["data"]["available"],
+                    fires_left=0,
+                    blocks_left=None,
+                    dry_at=event["block_height"],
+                    required=event["data"]["required"],
+                    actor=Address.parse(event["emitter"]),
+                    timer_id=Hash32.parse(event["timer_id"]),
+                )
+            )
+
+    def _raise(self, alert: Alert) -> None:
+        self.alerts += 1
+        if self._wanted.call is None:
+            return
+        note(f"alert: {alert}")
+        failure = self._wanted.call(alert)
+        if failure:
+            note(f"the alert was not taken: {failure}")
+
+    # Showing
+
+    @contextmanager
+    def screen(self) -> Iterator[Callable[[Watch], object]]:
+        """Yield what shows each look: drawn over the last one in a terminal, one after the other elsewhere."""
+        printer = console()
+        if self._wanted.as_json:
+            yield lambda found: typer.echo(json.dumps(plain(self._cut(found))))
+        elif self._wanted.call is not None or not printer.is_terminal:
+            yield self.show
+        else:
+            with Live(console=printer, auto_refresh=False) as live:
+                yield lambda found: live.update(self._drawn(found), refresh=True)
+
+    def show(self, found: Watch) -> None:
+        """Print what there is to see; who has somebody called looks at nothing but JSON."""
+        if self._wanted.as_json:
+            print_json(self._cut(found))
+        elif self._wanted.call is None:
+            self._print(found)
+
+    def _print(self, found: Watch) -> None:
+        print_facts(_facts(found))
+        typer.echo()
+        if found.payers:
+            print_table("Payers", COLUMNS, self._rows(found))
+        else:
+            note(NOBODY)
+
+    def _drawn(self, found: Watch) -> Group:
+        facts = _facts(found)
+        width = max(map(len, facts))
+        lines = Text("\n".join(f"{label:{width}}  {value}" for label, value in facts.items()))
+        if not found.payers:
+            return Group(lines, Text(NOBODY))
+        return Group(lines, fitting_table(console(), "Payers", COLUMNS, self._rows(found)))
+
+    def _cut(self, found: Watch) -> Watch:
+        return replace(found, payers=found.payers[: self._wanted.limit])
+
+    def _rows(self, found: Watch) -> list[tuple[Cell, ...]]:
+        return [_row(each) for each in self._cut(found).payers]
+
+
+def _facts(found: Watch) -> dict[str, str]:
+    blocks = max(found.last_block - found.first_block + 1, 1)
+    lane = "" if found.lane_basefee is None else f", lane {found.lane_basefee:,}"
+    mean = format_cby(found.burned_recently // blocks)
+    return {
+        "after block": f"{found.height:,}",
+        "basefees": f"cycle {found.cycle_basefee:,}, cell {found.cell_basefee:,}{lane}",
+        "fires burn": f"{format_cby(found.burned)} CBY in this block, {mean} a block in the last {blocks:,}",
+        "payers": f"{found.known:,} with live timers",
+    }
+
+
+def _row(each: WatchedPayer) -> tuple[Cell, ...]:
+    is_alive, is_dry = each.timers > 0, each.dry_at is not None
+    return (
+        each.payer,
+        format_cby(each.balance),
+        f"{'over ' if each.has_more else ''}{each.timers:,}",
+        f"{each.fires_left:,}" if is_dry else None,
+        f"{each.blocks_left:,}" if is_dry else None,
+        f"{each.dry_at:,}" if is_dry else "never" if is_alive else None,
+        f"{each.unfunded:,}",
+        f"{each.expired:,}",
+        f"{each.reverted:,}",
+    )
+
+
+# A node
+
+
+def _ask(client: Client) -> Watch:
+    """Return what a node's watchtower sees."""
+    document = client.get("/watchtower", limit=LOOKED_AT)
+    payers = [
+        WatchedPayer(**_members(WatchedPayer, each) | {"payer": Address.parse(each["payer"])})
+        for each in document["payers"]
+    ]
+    return Watch(**_members(Watch, document) | {"payers": tuple(payers)})
+
+
+def _members(kind: type[Any], document: dict[str, Any]) -> dict[str, Any]:
+    return {each.name: document[each.name] for each in fields(kind)}
+
+
+def _follow(client: Client, tower: Tower) -> None:
+    """Look at a node, and again when it has gone on, until it ends.
+
+    Raises:
+        Missing: When the node is gone.
+    """
+    with tower.screen() as show:
+        found = _ask(client)
+        tower.see(found, show)
+        height = seen = found.height
+        looked_at = monotonic()
+        while True:
+            is_told = False
+            for kind, document in _events(client, height + 1):
+                is_told = True
+                if kind == END and document["reason"] == STOPPING:
+                    raise Missing(f"the node at {client.url} has stopped", "start it again, and the watch")
+                if kind == TIMER_UNFUNDED:
+                    tower.see_dry(document)
+                elif kind in (BLOCK, REORG):
+                    height = document["height"]
+                    if height > seen or kind == REORG:
+                        # What comes meanwhile waits in the stream.
+                        sleep(max(LOOK_SECONDS - (monotonic() - looked_at), 0))
+                        seen, looked_at = _look(client, tower, show), monotonic()
+            if not is_told:
+                raise Missing(f"the node at {client.url} tells nothing", "see what its log says")
+
+
+def _look(client: Client, tower: Tower, show: Callable[[Watch], object]) -> int:
+    """Look at a node, and return of which block that was; -1 if it does not answer this time."""
+    try:
+        found = _ask(client)
+    except Refused as refusal:
+        note(f"the node does not answer this time: {refusal.error.what}")
+        return -1
+    tower.see(found, show)
+    return found.height
+
+
+def _events(client: Client, since: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield blocks, and the events of timers that ended unfunded, by type; without a type that the node lives."""
+    kind = ""
+    for line in client.stream("/events", kinds="blocks,events", name=TIMER_UNFUNDED, since=since):
+        name, _, value = line.partition(": ")
+        if name == "event":
+            kind = value
+        elif name == "data":
+            yield kind, json.loads(value)
+        elif line.startswith(":"):
+            yield "", {}

@@ -70,8 +70,19 @@ def _load(text: str | bytes) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        shown = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise Rejection(RejectionReason.INVALID_DATA, f"the transaction is not JSON: {shown}") from None
+        raise Rejection(RejectionReason.INVALID_DATA, f"the transaction is not JSON: {fault_of(error)}") from None
+
+
+def fault_of(error: ValueError | RecursionError) -> str:
+    """Return why text is not JSON, in words.
+
+    Args:
+        error: What reading it has raised.
+    """
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    # For a number Python advises to change a setting of the interpreter.
+    return "a number has thousands of digits" if type(error) is ValueError else str(error)
 
 
 def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:

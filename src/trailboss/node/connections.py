@@ -8,16 +8,19 @@ Decision: D-73
 """
 
 import asyncio
+import re
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from httptools import HttpParserInvalidMethodError
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from trailboss.node.metrics import Metrics
-from trailboss.node.rest.errors import HttpError, HttpReason, error_body
+from trailboss.node.rest.errors import HttpError, HttpReason, error_body, shown
 from trailboss.primitives.errors import TrailbossError
 
 ABORT: Final = "trailboss.abort"
@@ -30,6 +33,9 @@ MALFORMED: Final = "malformed"
 PIPELINED: Final = "pipelined"
 UNREAD: Final = "unread"
 ENDED: Final = "ended"
+METHODS: Final = "GET, HEAD, POST"
+UNKNOWN_METHOD: Final = re.compile(rb"([A-Z]{1,80}) [!-~]+ HTTP/1\.[01]\r?\n")
+"""First line of a request whose method the parser may not know."""
 Standing = tuple[str, int]
 """What a connection waits for, and a number that changes when it gets on."""
 
@@ -84,6 +90,7 @@ class _Connection(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._answering: RequestResponseCycle | None = None
         self._refusal: tuple[HttpError, str] | None = None
+        self._came = b""
         self._heads = 0
         self._head_bytes = 0
         self._is_in_head = True
@@ -114,6 +121,7 @@ class _Connection(HttpToolsProtocol):
         if self._is_over:
             return
         heads, was_in_head = self._heads, self._is_in_head
+        self._came = data
         super().data_received(data)
         is_all_head = was_in_head and self._is_in_head and heads == self._heads
         self._head_bytes = self._head_bytes + len(data) if is_all_head else 0
@@ -127,6 +135,7 @@ class _Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin to answer, unless the head is too long, or too much waits to be answered already."""
+        self._came = b""
         self._heads += 1
         self._is_in_head = False
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
@@ -146,9 +155,14 @@ class _Connection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what the parser does not take, in the shape that all refusals have."""
-        self._refuse(
-            *(self._refusal or (HttpError(HttpReason.BAD_REQUEST, f"what came is no request: {msg}"), MALFORMED))
-        )
+        line = UNKNOWN_METHOD.match(self._came)
+        if self._refusal is not None:
+            self._refuse(*self._refusal)
+        elif line is not None and isinstance(sys.exception(), HttpParserInvalidMethodError):
+            what, allowed = f"no path has a method {shown(line[1].decode())}", {"Allow": METHODS}
+            self._refuse(HttpError(HttpReason.METHOD_NOT_ALLOWED, what, headers=allowed, rule=METHODS), MALFORMED)
+        else:
+            self._refuse(HttpError(HttpReason.BAD_REQUEST, f"what came is no request: {msg}"), MALFORMED)
 
     def shutdown(self) -> None:
         """End, after the answer that is being given; at once if there is none to be given."""
@@ -224,6 +238,7 @@ class _Connection(HttpToolsProtocol):
         body = error_body(error.error())
         headers = [
             *self.server_state.default_headers,
+            *((name.encode(), value.encode()) for name, value in error.headers.items()),
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(body)),
             CLOSE_HEADER,

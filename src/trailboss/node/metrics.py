@@ -1,11 +1,17 @@
-"""What the node counts, for Prometheus. No label is an address, a hash or a path that somebody made up.
+"""What the node counts, for Prometheus.
 
-Decision: D-73
+No label is a hash or a path that somebody made up. Addresses are labels in a few metrics, of a bounded number of actors
+and payers; what the others come to stands under ``others``.
+
+Decision: D-73, D-98
 """
 
 from collections import Counter as Tally
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from math import inf
+from threading import Lock
 from typing import Final, Protocol
 
 from prometheus_client import (
@@ -20,11 +26,13 @@ from prometheus_client import (
 
 from trailboss.chain import ChainReader
 from trailboss.chain.calendar import TierCounts, tier_counts
+from trailboss.chain.forecast.watchtower import FAILURES, PAYERS_SHOWN, Watch, burned_by_fires, count_failures
 from trailboss.chain.views import block_events
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
 from trailboss.node.published import Published
 from trailboss.primitives.errors import Rejection
+from trailboss.primitives.octets import Address
 
 PREFIX: Final = "trailboss_"
 OF_ACTORS: Final = "actor"
@@ -34,6 +42,10 @@ TIMERS: Final = "timers"
 OF_ORIGIN: Final = {Origin.TRANSACTION: TRANSACTIONS, Origin.TIMER: "fires", Origin.MESSAGE: "messages"}
 """The counter of receipts of each origin."""
 MILLISECONDS: Final = 1_000
+OTHERS: Final = "others"
+"""Label of the actors, or payers, that have none of their own."""
+ACTORS_MAX: Final = 100
+"""Actors whose failures have labels of their own: those that failed last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +65,11 @@ class Described:
     buckets: tuple[float, ...] = ()
 
 
+LISTED: Final = "listed"
+PAYER_LABEL: Final = {
+    "payer": f"address of one of the {PAYERS_SHOWN} with the shortest runway; {OTHERS}: of fires and blocks the least "
+    "of the rest, of balances their sum"
+}
 COUNTERS: Final = (
     Described("blocks", "Blocks built, those that were lost again included."),
     Described("reorgs", "Times that the chain went back."),
@@ -68,6 +85,17 @@ COUNTERS: Final = (
     ),
     Described("cycles", "Cycles used in blocks.", {"by": f"{TRANSACTIONS} (with messages) or {TIMERS}"}),
     Described("cells", "Cells used in blocks."),
+    Described(
+        "burned", "Base units burned by what ran in blocks.", {"by": f"{TRANSACTIONS} (with messages) or {TIMERS}"}
+    ),
+    Described(
+        "timer_failures",
+        "Timers that ended without running, and fires that were reverted, by actor.",
+        {
+            "actor": f"address of one of the {ACTORS_MAX} that failed last; {OTHERS} for the rest together",
+            "reason": ", ".join(FAILURES),
+        },
+    ),
     Described(
         "requests",
         "Requests answered.",
@@ -100,6 +128,16 @@ GAUGES: Final = (
     ),
     Described("timer_cycles_used", "Cycles that fires used in the head."),
     Described("timer_cycles_max", "Cycles that fires may use in the next block."),
+    Described("timer_burned", "Base units that fires burned in the head."),
+    Described("payers", "Payers of live timers that the node has looked at.", {"part": f"{LISTED} below, or {OTHERS}"}),
+    Described(
+        "payer_fires_left",
+        "Fires that a payer pays for before one finds too little, at the present basefees; +Inf if none does as things "
+        "stand.",
+        PAYER_LABEL,
+    ),
+    Described("payer_blocks_left", "Blocks until then; +Inf likewise.", PAYER_LABEL),
+    Described("payer_balance", "What a payer holds, base units.", PAYER_LABEL),
     Described("timers", "Live timers.", {"tier": ", ".join(each.name for each in fields(TierCounts))}),
     Described("mempool_transactions", "Transactions that wait in the mempool."),
     Described("mempool_bytes", "Wire bytes of the transactions that wait in the mempool."),
@@ -150,6 +188,8 @@ class Metrics:
         # When a counter began is not asked for, and would double the page.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
+        self._failures: OrderedDict[str, Tally[str]] = OrderedDict()
+        self._rendering = Lock()
         ProcessCollector(registry=self.registry)
         self._counters = {
             each.name: Counter(PREFIX + each.name, each.about, tuple(each.labels), registry=self.registry)
@@ -190,12 +230,30 @@ class Metrics:
         self._counters["cycles"].labels(TIMERS).inc(header.timer_cycles_used)
         self._counters["cycles"].labels(TRANSACTIONS).inc(header.cycles_used - header.timer_cycles_used)
         self._counters["cells"].inc(header.cells_used)
+        burned = burned_by_fires(block)
+        self._counters["burned"].labels(TIMERS).inc(burned)
+        self._counters["burned"].labels(TRANSACTIONS).inc(sum(each.fee_burned for each in block.receipts) - burned)
+        for actor, failures in count_failures([block]).items():
+            self._record_failures(str(Address(actor)), failures)
         for (origin, status), count in Tally((each.origin, each.status) for each in block.receipts).items():
             self._counters[OF_ORIGIN[origin]].labels(status.value).inc(count)
         for name, count in Tally(event.name for event in block_events(block)).items():
             self._counters["events"].labels(name if name in PROTOCOL_TOPICS else OF_ACTORS).inc(count)
             if name in TIMER_ENDINGS:
                 self._counters["timers_ended"].labels(TIMER_ENDINGS[name]).inc(count)
+
+    def _record_failures(self, actor: str, failures: Tally[str]) -> None:
+        """Count the failures of an actor, under its own label; the one that has not failed for longest makes room."""
+        counter = self._counters["timer_failures"]
+        self._failures.setdefault(actor, Tally()).update(failures)
+        self._failures.move_to_end(actor)
+        for reason, count in failures.items():
+            counter.labels(actor, reason).inc(count)
+        if len(self._failures) > ACTORS_MAX:
+            oldest, sums = self._failures.popitem(last=False)
+            for reason, count in sums.items():
+                counter.remove(oldest, reason)
+                counter.labels(OTHERS, reason).inc(count)
 
     def refused(self, rejection: Rejection) -> None:
         """Count the refusal of a transaction."""
@@ -227,13 +285,20 @@ class Metrics:
 
     # How things stand
 
-    def render(self, chain: ChainReader, waiting: Waiting) -> bytes:
+    def render(self, chain: ChainReader, waiting: Waiting, watch: Watch) -> bytes:
         """Return all metrics as Prometheus reads them, version 0.0.4 of its text format.
 
         Args:
             chain: As it stands.
             waiting: What waits in the mempool.
+            watch: What the watchtower sees.
         """
+        with self._rendering:
+            self._stand(chain, waiting)
+            self._show_payers(watch)
+            return generate_latest(self.registry)
+
+    def _stand(self, chain: ChainReader, waiting: Waiting) -> None:
         header, rules = chain.head.header, chain.rules()
         basefees = dict(zip(("cycle", "cell"), rules.user_basefees(), strict=True))
         basefees |= zip(("timer_cycle", "timer_cell"), rules.timer_basefees(), strict=True)
@@ -247,9 +312,24 @@ class Metrics:
             "height": header.height,
             "timestamp_seconds": header.timestamp_ms // MILLISECONDS,
             "timer_cycles_used": header.timer_cycles_used,
+            "timer_burned": burned_by_fires(chain.head),
             "timer_cycles_max": rules.timer_cycles_max(),
             "mempool_transactions": waiting.transactions,
             "mempool_bytes": waiting.bytes,
         }.items():
             self._gauges[name].set(value)
-        return generate_latest(self.registry)
+
+    def _show_payers(self, watch: Watch) -> None:
+        """Show those with the shortest runway, each under its own label, and the rest together."""
+        payers = [each for each in watch.payers if each.timers]
+        shown, others = payers[:PAYERS_SHOWN], payers[PAYERS_SHOWN:]
+        fires, blocks, balance = (self._gauges[f"payer_{name}"] for name in ("fires_left", "blocks_left", "balance"))
+        for gauge in (fires, blocks, balance):
+            gauge.clear()
+        for label, group in (*((str(each.payer), [each]) for each in shown), (OTHERS, others)):
+            if group:
+                fires.labels(label).set(min(inf if each.fires_left is None else each.fires_left for each in group))
+                blocks.labels(label).set(min(inf if each.blocks_left is None else each.blocks_left for each in group))
+                balance.labels(label).set(sum(each.balance for each in group))
+        self._gauges["payers"].labels(LISTED).set(len(shown))
+        self._gauges["payers"].labels(OTHERS).set(len(others))

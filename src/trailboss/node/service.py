@@ -25,6 +25,7 @@ from trailboss.node.metrics import Metrics
 from trailboss.node.options import NodeOptions, Pace
 from trailboss.node.producer import STOPPING, Clocks, Producer
 from trailboss.node.published import Published
+from trailboss.node.watchtower import Watchtower
 from trailboss.primitives.errors import Rejection, StorageError
 from trailboss.primitives.octets import ZERO_HASH, Address, Hash32
 from trailboss.primitives.units import check_range
@@ -89,6 +90,7 @@ class Node:
         index: What blocks say, for looking up.
         feed: The steps of the chain, for those who subscribe.
         metrics: What it counts.
+        watchtower: Which payers run dry first.
         lender: Views that it lends to programs elsewhere.
         development: What may be done to a development chain; None unless it runs as `trailboss dev`.
         health: Whether it works.
@@ -111,6 +113,7 @@ class Node:
         self.mempool = mempool
         self.index = index
         self.metrics = Metrics()
+        self.watchtower = Watchtower(index)
         self.lender = Lender(clocks.now)
         self.development = Development(self) if options.development else None
         self.health = Health(RUNNING)
@@ -301,6 +304,7 @@ class Node:
         try:
             log_step(published)
             self.metrics.record(published)
+            self.watchtower.record(published)
             self.feed.publish(published)
             self._tell_waiting(published)
             if self.options.directory is not None and self._tidying.done():

@@ -20,6 +20,8 @@ from trailboss.node.rest.parsing import Parameter, query, query_or, read_query
 from trailboss.node.rest.shapes import Schemas
 from trailboss.node.sse import Place, Selection
 from trailboss.node.stream import EventStream, Streams
+from trailboss.node.watchtower import KNOWN_MAX
+from trailboss.primitives.errors import ViewGoneError
 
 if TYPE_CHECKING:
     from trailboss.node.service import Node
@@ -66,12 +68,22 @@ def add_watching(app: FastAPI, node: "Node", schemas: Schemas) -> None:
 
     async def metrics(request: Request) -> Response:
         read_query(request.scope["query_string"], {})
-        text = await asyncio.to_thread(node.metrics.render, node.view, node.mempool.statistics())
-        return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
+        return Response(await asyncio.to_thread(_render, node), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     of_events = [*map(_described, PARAMETERS.values()), RESUME]
     _add(app, events, about=EVENTS_ABOUT, media_type=EventStream.media_type, parameters=of_events, schemas=schemas)
     _add(app, metrics, about=METRICS_ABOUT, media_type="text/plain", parameters=[], schemas=schemas)
+
+
+def _render(node: "Node") -> bytes:
+    try:
+        view = node.view
+        watch = node.watchtower.look(view, KNOWN_MAX)
+    except ViewGoneError:
+        # The chain has gone back behind the view; the next one is of the branch that holds now.
+        view = node.view
+        watch = node.watchtower.look(view, KNOWN_MAX)
+    return node.metrics.render(view, node.mempool.statistics(), watch)
 
 
 def _add(

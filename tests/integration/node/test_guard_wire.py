@@ -105,6 +105,20 @@ def test_bytes_are_refused_when_they_are_no_request() -> None:
     run(test)
 
 
+def test_method_is_named_when_no_path_has_it() -> None:
+    """A request with a method that the parser does not know is a request: 405, as for one that it knows."""
+
+    async def test() -> None:
+        async with running_node() as (_, port):
+            for name in (b"FROB", b"DELETE"):
+                [reply] = await converse(port, b"%s /height HTTP/1.1\r\n%s\r\n" % (name, HOST), ends=True)
+                assert (reply.status, reply.code) == (405, 4005)
+                assert name in reply.body
+                assert reply.headers["allow"].startswith("GET, HEAD")
+
+    run(test)
+
+
 def test_request_is_refused_when_servers_would_disagree_where_it_ends() -> None:
     """Nothing that is hidden behind it is answered as a request, but with 4xx at most."""
 

@@ -55,7 +55,7 @@ def verdict(
     decisions: DecisionRecord | None, tip: int = 0, gas_limit: int = GAS, *, lane: int | None = 100, max_fee: int = 200
 ) -> DeferralReason | None:
     """Return why a timer of W = 1 would not have run in a block with that record."""
-    recent = RecentBlock(replace(BLOCK, decisions=decisions), 1, lane, 1)
+    recent = RecentBlock(replace(BLOCK, decisions=decisions), 1, lane, 1, {})
     return why_not(recent, Offer(gas_limit, max_fee, tip, 1))
 
 

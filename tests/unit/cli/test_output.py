@@ -96,6 +96,7 @@ def test_json_has_ids_in_their_own_form_and_bytes_in_hexadecimal(capsys: pytest.
         "who": str(ACTOR),
         "list": [1, None, True],
         "big": 2**100,
+        "big_text": str(2**100),
     }
     assert plain(Column("x")) == {"heading": "x", "right": False, "extra": False, "least": 0}
 

@@ -1,10 +1,11 @@
 """The last blocks, with what a fire cost in each: what quotes and runways judge by."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from trailboss.chain.reader import ChainReader
-from trailboss.model.blocks import Block
+from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
 from trailboss.primitives.errors import Rejection, RejectionReason
 
@@ -23,12 +24,14 @@ class RecentBlock:
         cycle_basefee: Of a fire, per cycle.
         lane_basefee: Of a fire, per cycle besides; None under FIFO, which charges none.
         cell_basefee: Of a fire, per cell.
+        fires: Receipts of its fires, by payer.
     """
 
     block: Block
     cycle_basefee: int
     lane_basefee: int | None
     cell_basefee: int
+    fires: Mapping[bytes, Sequence[ReceiptRecord]]
 
 
 def recent_blocks(chain: ChainReader, count: int) -> list[RecentBlock]:
@@ -37,7 +40,7 @@ def recent_blocks(chain: ChainReader, count: int) -> list[RecentBlock]:
     A block without a decision record had no timer due and a lane basefee at rest: it has that of the block after it.
     Its multiplier is taken to be the present one.
 
-    Complexity: O(count).
+    Complexity: O(count + receipts in them).
 
     Raises:
         Rejection: ``INVALID_INPUT`` unless the count lies within ``1..=BLOCKS_MAX``.
@@ -58,6 +61,14 @@ def recent_blocks(chain: ChainReader, count: int) -> list[RecentBlock]:
         else:
             cycle_basefee, cell_basefee, lane_basefee = record.cycle_basefee, record.cell_basefee, record.lane_basefee
         is_lane = begins is not None and block.height >= begins
-        found.append(RecentBlock(block, cycle_basefee, lane_basefee if is_lane else None, cell_basefee))
+        found.append(RecentBlock(block, cycle_basefee, lane_basefee if is_lane else None, cell_basefee, _fires(block)))
     found.reverse()
+    return found
+
+
+def _fires(block: Block) -> dict[bytes, list[ReceiptRecord]]:
+    found: dict[bytes, list[ReceiptRecord]] = {}
+    for receipt in block.receipts:
+        if receipt.origin is Origin.TIMER:
+            found.setdefault(receipt.payer, []).append(receipt)
     return found

@@ -14,7 +14,6 @@ from trailboss.execution.globalbox.records import is_executing
 from trailboss.fees.settlement import offered_tip
 from trailboss.governance.rules import Rules, is_active
 from trailboss.mechanisms.base import Charging
-from trailboss.model.blocks import Origin
 from trailboss.model.globalbox import FRACTION_BITS, bid_of
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer, asks_agent, decode_timer
@@ -29,6 +28,7 @@ HUNDRED: Final = 100
 PRESENT: Final = "present"
 TWICE: Final = "twice"
 HIGH: Final = f"p{PERCENTILE}"
+REACHES: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +132,7 @@ def runway_of(
     most: int = TIMERS_MAX,
     timers: Iterable[bytes] | None = None,
     recent: Sequence[RecentBlock] | None = None,
+    reaches: int = REACHES,
 ) -> Runway:
     """Say how many fires a payer's purse still pays for, if everything goes on as it has, and when it runs dry.
 
@@ -174,6 +175,7 @@ def runway_of(
         most: Most timers that are looked at, the lowest heights first; ``TIMERS_MAX`` at most.
         timers: Ids of the live timers that the payer pays for, by height and insertion, if somebody knows them.
         recent: What `recent_blocks` gives for so many blocks, if somebody has them: for several payers at once.
+        reaches: How many reaches are told: 1 for that at the present basefees alone.
 
     Raises:
         Rejection: ``INVALID_DATA`` for an address of another width, ``INVALID_INPUT`` for a number of blocks outside
@@ -188,7 +190,7 @@ def runway_of(
     by_address: dict[bytes, PaidActor] = {actor.actor: actor for actor in actors}
     steps = _steps(rules, ready, by_address)
     going = [(timer, step, by_address[timer.actor]) for timer, step in zip(ready, steps, strict=True)]
-    in_turn = chain.mechanism.policy.charging is Charging.IN_TURN
+    in_turn, cases = chain.mechanism.policy.charging is Charging.IN_TURN, islice(_cases(rules, recent), reaches)
     return Runway(
         payer=payer,
         height=chain.height,
@@ -199,7 +201,7 @@ def runway_of(
         first_block=recent[0].block.height if recent else rules.height,
         last_block=chain.height,
         actors=tuple(actors),
-        reaches=tuple(_reach(rules, balance, going, case, in_turn=in_turn) for case in _cases(rules, recent)),
+        reaches=tuple(_reach(rules, balance, going, case, in_turn=in_turn) for case in cases),
         notes=tuple(_notes(rules, found, actors, has_more=has_more)),
     )
 
@@ -258,9 +260,8 @@ def _paid_actors(
         due.setdefault(timer.actor, []).append(_first_block(rules, timer))
     seen: dict[bytes, _Seen] = {}
     for each in recent:
-        for receipt in each.block.receipts:
-            if receipt.origin is Origin.TIMER and receipt.payer == payer:
-                seen.setdefault(receipt.sender, _Seen(each.block.height)).add(receipt.cycles_used, receipt.cells_used)
+        for receipt in each.fires.get(payer, ()):
+            seen.setdefault(receipt.sender, _Seen(each.block.height)).add(receipt.cycles_used, receipt.cells_used)
     return [
         PaidActor(
             actor=Address(actor),

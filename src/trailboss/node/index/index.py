@@ -28,7 +28,7 @@ from trailboss.node.index.records import (
 from trailboss.node.index.schema import INTEGER_MAX, ORIGINS
 from trailboss.node.index.writing import Writer
 from trailboss.primitives.errors import StorageError
-from trailboss.primitives.octets import Hash32
+from trailboss.primitives.octets import Address, Hash32
 
 PAGE_LIMIT: Final = 50
 """Items of a page unless told otherwise."""
@@ -228,6 +228,37 @@ class Index:
         """
         with self._file.reading() as connection:
             return timers.list_live(connection, wanted, Window(upto, offset, limit))
+
+    def next_paid(self, payer: bytes, limit: int) -> tuple[Hash32, ...]:
+        """Return the ids of the first live timers that somebody pays for, by height and insertion.
+
+        They are those of the index's own height.
+
+        Complexity: O(limit), however many timers there are.
+
+        Args:
+            payer: 20 bytes.
+            limit: Most ids.
+        """
+        with self._file.reading() as connection:
+            return timers.next_paid(connection, payer, limit)
+
+    def live_payers(self, cursor: int, limit: int) -> tuple[tuple[Address, ...], int]:
+        """Return some of those who pay for live timers, and where the next ones begin.
+
+        They are those of the index's own height.
+
+        Complexity: O(limit · log n), however many timers there are.
+
+        Args:
+            cursor: Where they begin: 0 for the first, else what was returned with the ones before.
+            limit: Most of them.
+
+        Returns:
+            The payers, and where the next begin; 0 if these were the last.
+        """
+        with self._file.reading() as connection:
+            return timers.live_payers(connection, cursor, limit)
 
     def lineage(self, timer_id: bytes, upto: int) -> Lineage | None:
         """Return where a timer stands among those that scheduled one another; None if no block scheduled it."""

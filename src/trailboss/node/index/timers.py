@@ -30,6 +30,7 @@ from trailboss.node.index.schema import (
     after,
     block_of,
     ended_list,
+    key_of,
     list_of,
     live_list,
     loaded,
@@ -268,3 +269,36 @@ def _live_of(connection: Connection, address: int, roles: int, wanted: TimerFilt
         if size:
             found.append(Source(f"SELECT item, about FROM ({query}) AS here WHERE true", values, size))
     return found
+
+
+# Payers
+
+
+def next_paid(connection: Connection, payer: bytes, limit: int) -> tuple[Hash32, ...]:
+    """Return the ids of the first live timers that somebody pays for; see `Index.next_paid`."""
+    number = address_number(connection, payer)
+    if number is None:
+        return ()
+    query = "SELECT height, timer FROM live WHERE list = ? ORDER BY height, timer LIMIT ?"
+    lists = [live_list(number, roles) for roles in _sums_with(Role.PAYER)]
+    rows = (row for each in lists for row in connection.execute(query, (each, limit)))
+    found = sorted((loaded(height), timer) for height, timer in rows)[:limit]
+    query = "SELECT id FROM timers WHERE coordinate = ?"
+    return tuple(Hash32(connection.execute(query, (timer,)).fetchone()[0]) for _, timer in found)
+
+
+def live_payers(connection: Connection, cursor: int, limit: int) -> tuple[tuple[Address, ...], int]:
+    """Return payers of live timers from a place on, and the place behind them; see `Index.live_payers`."""
+    found: list[Address] = []
+    for _ in range(limit):
+        row = connection.execute("SELECT list FROM live WHERE list > ? ORDER BY list LIMIT 1", (cursor,)).fetchone()
+        if row is None:
+            return tuple(found), 0
+        cursor = row[0]
+        if cursor & Role.PAYER:
+            number = key_of(cursor)
+            query = "SELECT address FROM addresses WHERE number = ?"
+            found.append(Address(connection.execute(query, (number,)).fetchone()[0]))
+            # The other lists of the address name it again.
+            cursor = live_list(number + 1, 0)
+    return tuple(found), cursor

@@ -9,7 +9,6 @@ from http import HTTPStatus
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -95,7 +94,7 @@ def _add_description(app: FastAPI, schemas: Schemas) -> None:
 
     # The first one to ask has them written, which takes a while.
     async def description(_: Request) -> Response:
-        return Response(await asyncio.to_thread(lambda: msgspec.json.encode(openapi())), media_type=JSON)
+        return Response(await asyncio.to_thread(lambda: encode_json(openapi())), media_type=JSON)
 
     async def reference(_: Request) -> Response:
         return Response(await asyncio.to_thread(lambda: reference_page(openapi())), media_type="text/html")

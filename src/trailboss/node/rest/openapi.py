@@ -17,8 +17,9 @@ from trailboss.primitives.errors import ErrorObject
 
 TITLE: Final = "Trailboss"
 ABOUT: Final = """
-A Cowboy chain and its timers. Amounts are base units, 10⁹ to a CBY; prices are base units a cycle or a cell. Bytes are
-`0x` and hexadecimal digits; addresses and ids may be given without `0x`. Lists take `offset` and `limit` and say in
+A Cowboy chain and its timers. Amounts are base units, 10⁹ to a CBY; prices are base units a cycle or a cell.
+JavaScript rounds integers above 2⁵³ - 1: beside each such member, as `balance`, stands its text, `balance_text`. Bytes
+are `0x` and hexadecimal digits; addresses and ids may be given without `0x`. Lists take `offset` and `limit` and say in
 `total_count` how many there are. Every answer is of one height. An error is
 `{"error": {"code", "slug", "what", "why", "fix", "context"}}`, whoever refuses.
 """

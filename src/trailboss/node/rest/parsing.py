@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, Final, Generic, NoReturn, TypeVar
 from urllib.parse import unquote_to_bytes
 
+from trailboss.codec.textual import fault_of
 from trailboss.node.rest.errors import HttpError, HttpReason, clipped, malformed, shown
 from trailboss.node.rest.kinds import Kind, MisreadError
 
@@ -195,8 +196,7 @@ def read_document(body: bytes) -> dict[str, Any]:
     try:
         value = json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_refuse) if body else {}
     except (ValueError, RecursionError) as error:
-        reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
-        what = f"the body is not JSON: {reason}"
+        what = f"the body is not JSON: {fault_of(error)}"
         raise HttpError(HttpReason.BAD_REQUEST, what, place="body", rule="one JSON object in UTF-8") from None
     if not isinstance(value, dict):
         what = f"the body is {shown(value)}, it must be a JSON object"
@@ -210,10 +210,10 @@ def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
     unique: dict[str, Any] = {}
     for name, value in members:
         if name in unique:
-            raise ValueError(f"the member {shown(name)} stands twice")
+            raise MisreadError(f"the member {shown(name)} stands twice")
         unique[name] = value
     return unique
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise MisreadError(f"{constant} is no number of JSON")

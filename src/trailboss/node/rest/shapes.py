@@ -14,6 +14,7 @@ from enum import Enum
 from inspect import cleandoc
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
+from trailboss.codec.exact import SUFFIX
 from trailboss.primitives.octets import Address, Hash32
 
 Schema = Mapping[str, Any]
@@ -47,6 +48,16 @@ class Shape:
     schema: Schema = field(hash=False)
 
 
+EXACT_TEXT: Final = Shape(
+    "ExactText",
+    {
+        "description": "The integer of the member of that name in decimal digits, where it exceeds 2⁵³ - 1; of a list "
+        "that holds one, the list with such text in place of its integers.",
+        "anyOf": [{"type": "string", "pattern": "^-?[0-9]+$"}, {"type": "array"}],
+    },
+)
+
+
 class Schemas:
     """The schemas of records, gathered as they are referred to.
 
@@ -71,7 +82,8 @@ class Schemas:
         if kind in SIMPLE:
             return dict(SIMPLE[kind])
         if isinstance(kind, Shape):
-            self.components[kind.name] = dict(kind.schema)
+            is_object = "properties" in kind.schema
+            self.components[kind.name] = self.with_texts(kind.schema) if is_object else dict(kind.schema)
             return {"$ref": COMPONENTS + kind.name}
         origin, arguments = get_origin(kind), get_args(kind)
         if origin is Annotated:
@@ -99,7 +111,7 @@ class Schemas:
             items = [self.of(each) for each in arguments]
             return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
         if issubclass(origin, Mapping):
-            return {"type": "object", "additionalProperties": self.of(arguments[1])}
+            return self.with_texts({"type": "object", "additionalProperties": self.of(arguments[1])})
         if issubclass(origin, Sequence):
             return {"type": "array", "items": self.of(arguments[0])}
         raise TypeError(f"{kind!r} has no schema")
@@ -122,13 +134,23 @@ class Schemas:
             about = members.get(each.name)
             schema = self.of(hints[each.name])
             properties[each.name] = schema | ({"description": about} if about else {})
-        return {
-            "type": "object",
-            "description": summary,
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
+        return self.with_texts(
+            {
+                "type": "object",
+                "description": summary,
+                "properties": properties,
+                "required": list(properties),
+                "additionalProperties": False,
+            }
+        )
+
+    def with_texts(self, schema: Schema) -> dict[str, Any]:
+        """Return the schema of an object that also holds the texts of its large integers.
+
+        Decision: D-97
+        """
+        self.components[EXACT_TEXT.name] = dict(EXACT_TEXT.schema)
+        return {**schema, "patternProperties": {f"{SUFFIX}$": {"$ref": COMPONENTS + EXACT_TEXT.name}}}
 
 
 def documentation(kind: type) -> tuple[str, dict[str, str]]:

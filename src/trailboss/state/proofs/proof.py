@@ -20,6 +20,7 @@ from typing import Any, Final, Self
 
 import msgspec
 
+from trailboss.codec.exact import without_texts
 from trailboss.codec.packing import pack
 from trailboss.primitives.errors import ProofError, Rejection
 from trailboss.primitives.octets import Hash32
@@ -129,7 +130,7 @@ class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
             proof.to_bytes()
         except (ValueError, OverflowError, RecursionError, Rejection) as error:
             raise ProofError(f"the JSON is no proof: {_reason(error)}") from None
-        if proof.to_json() != document:
+        if proof.to_json() != without_texts(document):
             raise ProofError("the JSON is not the one text of the proof that it holds")
         return proof
 

@@ -44,6 +44,8 @@ def test_error_names_value_and_rule() -> None:
         ("é", r"'\xe9'", "é"),
         ("\ud800", r"'\ud800'", "\ud800"),
         (5, "5", "5"),
+        (None, "null", "null"),
+        (True, "true", "true"),
         ([1] * 9, "a list of 9 values", "a list of 9 values"),
         ({"a": 1}, "an object of 1 members", "an object of 1 members"),
     ],

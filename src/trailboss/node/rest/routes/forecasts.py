@@ -6,7 +6,9 @@ from typing import Final
 from trailboss.chain.forecast.quote import Quote, quote_timer
 from trailboss.chain.forecast.recent import BLOCKS, BLOCKS_MAX
 from trailboss.chain.forecast.runway import Runway, runway_of
+from trailboss.chain.forecast.watchtower import PAYERS_SHOWN, Watch
 from trailboss.node.reading.records import extended
+from trailboss.node.rest.common import LIMIT_MAX
 from trailboss.node.rest.errors import HttpReason
 from trailboss.node.rest.kinds import ADDRESS, HEIGHT, integer
 from trailboss.node.rest.operations import Call, Routes
@@ -18,6 +20,7 @@ GAS_LIMIT: Final = required_query("gas_limit", integer(minimum=1), "Cycles the f
 TIP: Final = query("tip", integer(), "max_priority_fee_per_cycle, base units; the default agent's if left out.")
 OWNER: Final = query("actor", ADDRESS, "Whose timer; one that has not fired if left out.")
 RECENT: Final = query_or("blocks", integer(BLOCKS_MAX, 1), "How many of the last blocks to go by.", BLOCKS)
+MOST: Final = query_or("limit", integer(LIMIT_MAX, 1), "Most payers to answer.", PAYERS_SHOWN)
 PAYER: Final = path("payer", ADDRESS, "Whose purse.")
 
 
@@ -52,3 +55,14 @@ def quote(call: Call) -> QuoteAnswer:
 def runway(call: Call) -> Runway:
     """Tell how many fires a purse still pays for, and in which block it runs dry."""
     return runway_of(call.view, call[PAYER], blocks=call[RECENT])
+
+
+@routes.get("/watchtower", MOST, answers=Watch)
+def watchtower(call: Call) -> Watch:
+    """Tell which payers run dry first, whose timers came to nothing lately, and what fires cost.
+
+    A node looks at some payers at once, 2,000 timers of theirs: those with the shortest runway, those whose fires have
+    just run, those whose timers come next, and the others in turn. An actor whose timers came to nothing in the last
+    100 blocks is told too if it has no live timer any more.
+    """
+    return call.node.watchtower.look(call.view, call[MOST])

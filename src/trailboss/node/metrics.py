@@ -104,6 +104,7 @@ GAUGES: Final = (
     Described("mempool_transactions", "Transactions that wait in the mempool."),
     Described("mempool_bytes", "Wire bytes of the transactions that wait in the mempool."),
     Described("stream_readers", "Readers of /events."),
+    Described("views_lent", "Views lent to programs elsewhere; a block ends the leases of those unused for a minute."),
 )
 HISTOGRAMS: Final = (
     Described(
@@ -227,12 +228,13 @@ class Metrics:
 
     # How things stand
 
-    def render(self, chain: ChainReader, waiting: Waiting) -> bytes:
+    def render(self, chain: ChainReader, waiting: Waiting, views_lent: int) -> bytes:
         """Return all metrics as Prometheus reads them, version 0.0.4 of its text format.
 
         Args:
             chain: As it stands.
             waiting: What waits in the mempool.
+            views_lent: Views that programs elsewhere have borrowed.
         """
         header, rules = chain.head.header, chain.rules()
         basefees = dict(zip(("cycle", "cell"), rules.user_basefees(), strict=True))
@@ -250,6 +252,7 @@ class Metrics:
             "timer_cycles_max": rules.timer_cycles_max(),
             "mempool_transactions": waiting.transactions,
             "mempool_bytes": waiting.bytes,
+            "views_lent": views_lent,
         }.items():
             self._gauges[name].set(value)
         return generate_latest(self.registry)

@@ -302,6 +302,7 @@ class Node:
             log_step(published)
             self.metrics.record(published)
             self.feed.publish(published)
+            self.lender.end_leases()
             self._tell_waiting(published)
             if self.options.directory is not None and self._tidying.done():
                 self._tidying = self._pool.submit(self._tidy)

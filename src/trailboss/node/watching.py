@@ -66,7 +66,7 @@ def add_watching(app: FastAPI, node: "Node", schemas: Schemas) -> None:
 
     async def metrics(request: Request) -> Response:
         read_query(request.scope["query_string"], {})
-        text = await asyncio.to_thread(node.metrics.render, node.view, node.mempool.statistics())
+        text = await asyncio.to_thread(node.metrics.render, node.view, node.mempool.statistics(), len(node.lender))
         return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     of_events = [*map(_described, PARAMETERS.values()), RESUME]

@@ -34,6 +34,8 @@ def open_node(options: NodeOptions) -> Node:
     """
     with ExitStack() as opened:
         chain = opened.enter_context(_open_chain(options))
+        # Not in the first block whose timers need it: that one would be late.
+        chain.engine.prepare()
         mempool = _open_mempool(chain, options.directory)
         opened.callback(mempool.close)
         index = _open_index(chain, options.directory)

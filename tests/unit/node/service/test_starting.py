@@ -18,6 +18,10 @@ from trailboss.node.options import MANUAL, NodeOptions
 from trailboss.node.service import Node
 from trailboss.node.starting import INDEX_FILE, JOURNAL_FILE, open_node, progress_line
 from trailboss.primitives.errors import ConfigurationError, StorageError
+from trailboss.testing import LocalChain
+from trailboss.vm.sdk_source import load_sdk_module
+
+CLOCK = Path(__file__).parents[4] / "examples" / "actors" / "clock.py"
 
 
 class Log:
@@ -141,6 +145,29 @@ def test_node_needs_a_directory_when_it_is_no_development_node() -> None:
     """It makes no chain."""
     with pytest.raises(ConfigurationError, match="name its directory"):
         open_node(NodeOptions(development=False))
+
+
+def test_sdk_is_loaded_before_the_first_block_when_a_node_starts(tmp_path: Path) -> None:
+    """The first block with an SDK actor takes no longer than the next."""
+    directory = tmp_path / "chain"
+    with LocalChain(data_dir=directory) as local:
+        local.deploy(CLOCK, sender=local.accounts[0], value=20 * 10**9)
+    load_sdk_module.cache_clear()
+
+    async def story() -> None:
+        node = open_node(NodeOptions(directory=directory, pace=MANUAL))
+        loaded = load_sdk_module.cache_info().misses
+        assert loaded
+        node.start()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await node.development.mine(6)
+        finally:
+            await node.close()
+        assert node.view.totals().fired == 1
+        assert load_sdk_module.cache_info().misses == loaded
+
+    asyncio.run(story())
 
 
 def test_progress_is_told_every_few_seconds(log: Log) -> None:

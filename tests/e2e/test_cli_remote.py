@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import IO, Any
 
 import pytest
 
-from tests.e2e.conftest import Ask, Run
+from tests.e2e.conftest import Ask, Run, program
 from trailboss.chain.development import development_account
 from trailboss.crypto.digest import sha256
 
@@ -24,23 +23,22 @@ HEARTBEAT = ACTORS / "heartbeat.py"
 @contextmanager
 def running_node(*options: str) -> Iterator[str]:
     """Run a node that builds a block when a transaction comes, and return its URL."""
-    command = [sys.executable, "-m", "trailboss", "dev", "--port", "0", "--no-explorer", "--json", *options]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("COWBOY", "TRAILBOSS"))}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
+    arguments = ("dev", "--port", 0, "--no-explorer", "--json", *options)
+    with program(*arguments, stderr=subprocess.DEVNULL, env=environment) as process:
         try:
-            assert process.stdout is not None
             yield f"http://127.0.0.1:{ready(process.stdout)['port']}"
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait() == 0
 
 
-def ready(output: IO[bytes]) -> Any:
+def ready(output: IO[str]) -> Any:
     """Return the document that a node prints when it is ready: one, over several lines."""
     text = ""
     for line in output:
-        text += line.decode()
-        if line == b"}\n":
+        text += line
+        if line == "}\n":
             break
     return json.loads(text)
 
@@ -292,18 +290,15 @@ def test_key_file_is_warned_of_when_others_can_read_it(run: Run) -> None:
 
 def test_events_are_followed_when_a_node_goes_on_and_back(run: Run, ask: Ask) -> None:
     """What there was, what comes, that the chain has gone back, and what comes instead: a line each."""
-    command = [sys.executable, "-m", "trailboss", "events", "--follow", "--json", "--name", "timer.fired", "--url"]
     with running_node("--auto") as url:
         timers = [ask("schedule", "--height", str(height), "--url", url)["return_value"] for height in (5, 8, 11)]
         run("mine", "--to", 6, "--url", url)
-        with subprocess.Popen([*command, url], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            assert process.stderr is not None
+        with program("events", "--follow", "--json", "--name", "timer.fired", "--url", url) as process:
             heard = [json.loads(process.stdout.readline())]
             run("mine", "--to", 9, "--url", url)
             heard.append(json.loads(process.stdout.readline()))
             run("reorg", "--depth", 3, "--url", url)
-            assert process.stderr.readline() == b"the chain has gone back to block 6\n"
+            assert process.stderr.readline() == "the chain has gone back to block 6\n"
             run("mine", "--to", 11, "--url", url)
             heard += [json.loads(process.stdout.readline()) for _ in range(2)]
             process.send_signal(signal.SIGINT)

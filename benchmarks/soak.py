@@ -21,13 +21,13 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count, cycle
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, Final
 
 from benchmarks.load import LOOPBACK, Connection, get, post
 from trailboss.chain.development import DevelopmentAccount, account_name, development_account, development_genesis
 from trailboss.chain.drafting import CELLS_LIMIT, CYCLES_LIMIT, draft_deployment
+from trailboss.chain.opening import temporary_directory
 from trailboss.codec.wire import encode_submission
 from trailboss.model.transactions import FundActor, Instruction, Transaction, Transfer, sign_transaction
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
@@ -245,7 +245,7 @@ async def soak(minutes: float, block_time: str, tell: Callable[[str], None]) -> 
         tell: Gets a line of the table for each look at a node.
     """
     async with AsyncExitStack() as running:
-        directory = running.enter_context(TemporaryDirectory(dir=Path.cwd(), prefix="soak-"))
+        directory = running.enter_context(temporary_directory())
         places = {"in a directory": ("--chain", f"{directory}/chain"), "by default": ()}
         nodes = [
             await running.enter_async_context(_running(name, "--block-time", block_time, *options))

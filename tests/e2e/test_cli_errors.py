@@ -332,6 +332,28 @@ def test_mining_stops_between_blocks_when_it_is_interrupted(chain: Path) -> None
     assert json.loads(run("status", "--json").stdout)["height"] == height
 
 
+INTERRUPTED_WHILE_IMPORTING = """
+import os, signal, sys
+from trailboss.__main__ import main
+
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == "trailboss.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+main()
+"""
+
+
+def test_program_ends_without_a_traceback_when_it_is_interrupted_as_it_is_imported() -> None:
+    """With the status of whatever Ctrl-C ends."""
+    command = [sys.executable, "-c", INTERRUPTED_WHILE_IMPORTING]
+    finished = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (130, "", "")
+
+
 def test_names_of_accounts_are_read_in_both_forms() -> None:
     """As they are typed, and as they are shown."""
     assert resolve_address("3") == resolve_address("account 3")

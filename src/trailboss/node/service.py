@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from time import monotonic_ns, time_ns
 from typing import Final, TypeVar
 
@@ -96,7 +97,14 @@ class Node:
     """
 
     def __init__(
-        self, chain: Chain, mempool: Mempool, index: Index, options: NodeOptions, clocks: Clocks = CLOCKS
+        self,
+        chain: Chain,
+        mempool: Mempool,
+        index: Index,
+        options: NodeOptions,
+        clocks: Clocks = CLOCKS,
+        *,
+        temporary: TemporaryDirectory[str] | None = None,
     ) -> None:
         """Prepare a node; `start` makes it run, `close` closes all that it was given.
 
@@ -106,6 +114,7 @@ class Node:
             index: Its index, up to the chain's head.
             options: How it runs.
             clocks: What it goes by.
+            temporary: What goes with the node.
         """
         self.options = options
         self.mempool = mempool
@@ -116,6 +125,7 @@ class Node:
         self.health = Health(RUNNING)
         self.ended = asyncio.Event()
         self._chain = chain
+        self._temporary = temporary
         self._producer = Producer(
             chain, mempool, index, options, clocks, announce=self._announce, failed=self._announce_failure
         )
@@ -242,6 +252,8 @@ class Node:
         self.index.close()
         self.mempool.close()
         self._chain.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
     # On any thread but the event loop's
 

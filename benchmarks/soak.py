@@ -28,6 +28,7 @@ from benchmarks.load import LOOPBACK, Connection, get, post
 from trailboss.chain.development import DevelopmentAccount, account_name, development_account, development_genesis
 from trailboss.chain.drafting import CELLS_LIMIT, CYCLES_LIMIT, draft_deployment
 from trailboss.chain.opening import temporary_directory
+from trailboss.chain.telling.words import counted
 from trailboss.codec.wire import encode_submission
 from trailboss.model.transactions import FundActor, Instruction, Transaction, Transfer, sign_transaction
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
@@ -294,9 +295,9 @@ def faults_of(node: Soaked, minutes: float) -> list[str]:
     """Return what speaks against a node, in words."""
     found = []
     if node.samples[-1].lent:
-        found.append(f"{node.samples[-1].lent} views are lent a minute after the last command")
+        found.append(f"{counted(node.samples[-1].lent, 'view')} lent a minute after the last command")
     if node.samples[-1].late:
-        found.append(f"{node.samples[-1].late} blocks came more than {LATE_SECONDS:.0f} s late")
+        found.append(f"{counted(node.samples[-1].late, 'block')} came more than {LATE_SECONDS:.0f} s late")
     if minutes >= SETTLED_MINUTES and node.growth() > GROWTH_MAX:
         found.append(f"private memory grows by {node.growth():,.0f} bytes a fire")
     return [f"{node.name}: {each}" for each in found]

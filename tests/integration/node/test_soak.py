@@ -19,7 +19,7 @@ def soaked(*, growth: int = 0, lent: int = 0, late: int = 0) -> Soaked:
     ("node", "words"),
     [
         (soaked(growth=1_275), "a node: private memory grows by 1,275 bytes a fire"),
-        (soaked(lent=2), "a node: 2 views are lent a minute after the last command"),
+        (soaked(lent=2), "a node: 2 views lent a minute after the last command"),
         (soaked(late=3), "a node: 3 blocks came more than 1 s late"),
     ],
 )

@@ -230,7 +230,7 @@ def state_timer_blocks(call: Call) -> TimerBlocks:
     refuses=REFUSES,
 )
 def state_ended_timers(call: Call) -> EndedTimers:
-    """List timers that have ended."""
+    """List timers that have ended, the latest first."""
     actor, target, payer = (call[each] for each in PARTIES)
     first, last = (call[each] for each in HEIGHTS)
     wanted = TimerFilter(state=call[STATE], actor=actor, target=target, payer=payer, first=first, last=last)
@@ -240,7 +240,7 @@ def state_ended_timers(call: Call) -> EndedTimers:
 
 @routes.get("/state/views/{view}/events", VIEW, *EVENT_FILTER, OFFSET, LIMIT, answers=LatestEvents, refuses=REFUSES)
 def state_events(call: Call) -> LatestEvents:
-    """List events."""
+    """List events, the latest first."""
     view = _lent(call)
     wanted = EventFilter(name=call[searching.NAME], emitter=call[searching.EMITTER], since=call[searching.FROM_HEIGHT])
     found = call.node.index.events(wanted, view.height, call[OFFSET], call[LIMIT], newest_first=True)

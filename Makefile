@@ -17,10 +17,12 @@ MEASURED_WITH := lmdb msgspec tiny-keccak coincurve cffi pycparser cryptography 
 	pyroaring typing_extensions
 # The sections whose clauses must all be proven.
 REQUIRED := F,Q,E,L,A,G
+# How long a soak lasts.
+MINUTES := 60
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 
-.PHONY: help demo dev test check fix spec e2e crash docs reference bench versions cover lock clean
+.PHONY: help demo dev test check fix spec e2e crash soak docs reference bench versions cover lock clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -60,13 +62,17 @@ e2e: $(READY) ## the explorer in Chromium, and pictures of every page in .e2e/
 	PYTHONHASHSEED=0 $(PYTEST) -rs tests/e2e -k explorer
 	$(BIN)/python -m tools.screenshots .e2e
 
-crash: $(READY) ## 2,000 kills of a chain at work, 2,000 of a bare store, 100 of a node under load, 1,000 damaged files, a million forged proofs
+crash: $(READY) ## 2,000 kills of a chain at work, 2,000 of a bare store, 100 of a node under load, 1,000 damaged files, a million forged proofs, a minute of soak
 	@$(BIN)/python -m tests.faults.chain_crash --kills 1000 --seed 1 & first=$$!; \
 		$(BIN)/python -m tests.faults.chain_crash --kills 1000 --seed 2; wait $$first
 	$(BIN)/python -m tests.faults.crash --kills 2000
 	$(BIN)/python -m tests.faults.node_crash --kills 100 --seed 1
 	$(BIN)/python -m tests.faults.damage --cases 1000
 	$(BIN)/python -m tests.faults.forgeries --cases 1000000
+	$(BIN)/python -m benchmarks.soak --minutes 1
+
+soak: $(READY) ## two nodes under load for MINUTES=60: what they hold, and how late their blocks are
+	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES)
 
 docs: $(READY) ## the site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

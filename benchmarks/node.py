@@ -85,7 +85,7 @@ def run(rounds: int, large: bool) -> Report:
             asyncio.run(_fill(port))
             measure(report, [*_reads(port), *_sending(port, transfers)], rounds)
         seconds = WATCHED_SECONDS_LARGE if large else WATCHED_SECONDS
-        for place, options in (("in memory", ()), ("in a directory", ("--chain", f"{directory}/chain"))):
+        for place, options in (("in a temporary directory", ()), ("in a directory", ("--chain", f"{directory}/chain"))):
             with running_node(*INTERVAL, *options) as port:
                 asyncio.run(_watch(report, place, port, seconds))
     report.calibration.append(calibrate())

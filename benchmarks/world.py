@@ -72,6 +72,9 @@ class ScriptedEngine:
                 host.call_actor(actor, handler, payload, CALL_CYCLES)
         return Outcome(b"", None)
 
+    def prepare(self) -> None:
+        """Load nothing."""
+
     def close(self) -> None:
         """Release nothing."""
 

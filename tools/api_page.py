@@ -54,6 +54,8 @@ the same as a page, without a script and without asking anybody else.
   and no block waits for a reader. `POST /view` alone runs a program, between two blocks, and with at most 1,000,000
   cycles.
 - **Nothing is ignored.** A misspelt parameter, a member that stands twice, a number out of range is refused by name.
+- **Connections** stay open for the next request: 5 seconds after an answer, 20 if nothing was ever asked. A client that
+  asks less often connects again.
 - **HEAD** works wherever GET does. A POST with a body says what it is: `Content-Type: application/json`, or
   `application/octet-stream` for transactions.
 

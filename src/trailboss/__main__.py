@@ -1,5 +1,21 @@
-"""``python -m trailboss``: the program without its script."""
+"""The program: ``trailboss``, or ``python -m trailboss``."""
 
-from trailboss.cli.main import app
+import sys
+from typing import Final
 
-app(prog_name="trailboss")
+INTERRUPTED: Final = 130
+"""Exit status of a program that Ctrl-C ends."""
+
+
+def main() -> None:
+    """Run the program. Ctrl-C ends it without a traceback while its modules are imported, as it does later."""
+    try:
+        from trailboss.cli.main import app  # noqa: PLC0415  # most of the start
+
+        app(prog_name="trailboss")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,12 @@
 """The program as a person types it, in a folder of its own."""
 
 import json
-from collections.abc import Callable
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,3 +45,19 @@ def ask(run: Run) -> Ask:
         return json.loads(run(*arguments, "--json", status=status).stdout)
 
     return ask_command
+
+
+@contextmanager
+def program(*arguments: object, **settings: Any) -> Iterator[subprocess.Popen[str]]:
+    """Run the program in a process of its own, which is killed at the end of the block if it has not ended by then.
+
+    It ends at Ctrl-C even where this process has been told to ignore that, as in the background of a script.
+    """
+    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    command = [sys.executable, "-m", "trailboss", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, preexec_fn=listen, **{**pipes, **settings}) as process:  # noqa: PLW1509  # no locks
+        try:
+            yield process
+        finally:
+            process.kill()

@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.e2e.conftest import program
 from trailboss.chain import Chain
 from trailboss.cli.main import app
 from trailboss.cli.opening import resolve_address
@@ -305,23 +306,52 @@ def test_program_says_so_when_what_it_prints_goes_nowhere(
     assert status or "\\u2026" in Path(place).read_text()
 
 
+@pytest.fixture(params=["in the foreground", "in the background"])
+def interrupts(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have these tests run where Ctrl-C is heard, and where it is ignored, as in the background of a script."""
+    handler = signal.default_int_handler if request.param == "in the foreground" else signal.SIG_IGN
+    before = signal.signal(signal.SIGINT, handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_mining_stops_between_blocks_when_it_is_interrupted(chain: Path) -> None:
-    """What is built stays, and the chain opens again at once."""
-    command = [sys.executable, "-m", "trailboss", "mine", "50000000"]
+    """What is built stays, and the chain opens again at once; wherever these tests run."""
     environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
-    mining = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=chain.parent, env=environment
-    )
     size = (chain / "chain.mdb").stat().st_size
-    while (chain / "chain.mdb").stat().st_size == size and mining.poll() is None:
-        time.sleep(0.05)
-    mining.send_signal(signal.SIGINT)
-    output, notes = mining.communicate(timeout=60)
+    with program("mine", 50_000_000, cwd=chain.parent, env=environment) as mining:
+        while (chain / "chain.mdb").stat().st_size == size and mining.poll() is None:
+            time.sleep(0.05)
+        mining.send_signal(signal.SIGINT)
+        output, notes = mining.communicate()
     assert mining.returncode == 130, notes
     height = int(output.split()[3])
     assert notes == "stopped before height 50000000; what is built stays\n"
     assert 0 < height < 50_000_000
     assert json.loads(run("status", "--json").stdout)["height"] == height
+
+
+INTERRUPTED_WHILE_IMPORTING = """
+import os, signal, sys
+from trailboss.__main__ import main
+
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == "trailboss.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+main()
+"""
+
+
+def test_program_ends_without_a_traceback_when_it_is_interrupted_as_it_is_imported() -> None:
+    """With the status of whatever Ctrl-C ends."""
+    command = [sys.executable, "-c", INTERRUPTED_WHILE_IMPORTING]
+    finished = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (130, "", "")
 
 
 def test_names_of_accounts_are_read_in_both_forms() -> None:

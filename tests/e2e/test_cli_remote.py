@@ -5,15 +5,15 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import httpx
 import pytest
 
-from tests.e2e.conftest import Ask, Run
+from tests.e2e.conftest import Ask, Run, program
 from trailboss.chain.development import development_account
 from trailboss.crypto.digest import sha256
 
@@ -24,23 +24,22 @@ HEARTBEAT = ACTORS / "heartbeat.py"
 @contextmanager
 def running_node(*options: str) -> Iterator[str]:
     """Run a node that builds a block when a transaction comes, and return its URL."""
-    command = [sys.executable, "-m", "trailboss", "dev", "--port", "0", "--no-explorer", "--json", *options]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("COWBOY", "TRAILBOSS"))}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
+    arguments = ("dev", "--port", 0, "--no-explorer", "--json", *options)
+    with program(*arguments, stderr=subprocess.DEVNULL, env=environment) as process:
         try:
-            assert process.stdout is not None
             yield f"http://127.0.0.1:{ready(process.stdout)['port']}"
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait() == 0
 
 
-def ready(output: IO[bytes]) -> Any:
+def ready(output: IO[str]) -> Any:
     """Return the document that a node prints when it is ready: one, over several lines."""
     text = ""
     for line in output:
-        text += line.decode()
-        if line == b"}\n":
+        text += line
+        if line == "}\n":
             break
     return json.loads(text)
 
@@ -149,6 +148,24 @@ def test_commands_of_globalbox_say_the_same_of_a_node_when_it_runs_that_mechanis
             (1, ("cancel", timer)),
         ],
     )
+
+
+def test_timer_that_waited_is_explained_from_the_index_when_a_node_is_asked(
+    run: Run, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came before it counts for its place in the queue, and is not read block by block."""
+    room = ("timers.lane_cycles_per_block=550000", "lane.max_cycles_per_fire=550000")
+    tight = ("--mechanism", "lane", "--param", room[0], "--param", room[1])
+    run("init", *tight)
+    with running_node("--auto", *tight) as url:
+        for place in ("chain", url):
+            orders = [("schedule", "--height", "9", "--gas-limit", "550000", "--chain", place) for _ in range(3)]
+            timers = [ask(*order)["return_value"] for order in orders]
+            run("mine", "--to", 14, "--chain", place)
+        explained = [told(run, "chain", ("timer", "explain", timer), 0) for timer in timers]
+        monkeypatch.delattr("trailboss.chain.telling.explain._find_earlier")
+        assert [told(run, url, ("timer", "explain", timer), 0) for timer in timers] == explained
+    assert sum("waited" in each for each in explained) == 2
 
 
 def test_snapshot_is_gone_back_to_when_it_is_a_nodes(run: Run, ask: Ask, fifo_node: str) -> None:
@@ -291,25 +308,36 @@ def test_key_file_is_warned_of_when_others_can_read_it(run: Run) -> None:
 
 
 def test_events_are_followed_when_a_node_goes_on_and_back(run: Run, ask: Ask) -> None:
-    """What there was, what comes, that the chain has gone back, and what comes instead: a line each."""
-    command = [sys.executable, "-m", "trailboss", "events", "--follow", "--json", "--name", "timer.fired", "--url"]
+    """What there was since a block, what comes, that the chain has gone back, and what comes instead: a line each."""
     with running_node("--auto") as url:
         timers = [ask("schedule", "--height", str(height), "--url", url)["return_value"] for height in (5, 8, 11)]
         run("mine", "--to", 6, "--url", url)
-        with subprocess.Popen([*command, url], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            assert process.stderr is not None
+        with program("events", "--follow", "--since", 0, "--json", "--name", "timer.fired", "--url", url) as process:
             heard = [json.loads(process.stdout.readline())]
             run("mine", "--to", 9, "--url", url)
             heard.append(json.loads(process.stdout.readline()))
             run("reorg", "--depth", 3, "--url", url)
-            assert process.stderr.readline() == b"the chain has gone back to block 6\n"
+            assert process.stderr.readline() == "the chain has gone back to block 6\n"
             run("mine", "--to", 11, "--url", url)
             heard += [json.loads(process.stdout.readline()) for _ in range(2)]
             process.send_signal(signal.SIGINT)
             assert process.wait() == 0
     told = [(event["block_height"], event["timer_id"]) for event in heard]
     assert told == [(5, timers[0]), (8, timers[1]), (8, timers[1]), (11, timers[2])]
+
+
+def test_events_are_followed_from_the_head_on_when_nobody_says_since_when(run: Run, ask: Ask) -> None:
+    """What there was is not told."""
+    with running_node("--auto") as url:
+        ask("schedule", "--height", 5, "--url", url)
+        later = ask("schedule", "--height", 8, "--url", url)["return_value"]
+        run("mine", "--to", 6, "--url", url)
+        with program("events", "--follow", "--json", "--name", "timer.fired", "--url", url) as process:
+            while "trailboss_stream_readers 1.0" not in httpx.get(f"{url}/metrics").text:
+                assert process.poll() is None
+            run("mine", "--to", 8, "--url", url)
+            heard = json.loads(process.stdout.readline())
+    assert (heard["block_height"], heard["timer_id"]) == (8, later)
 
 
 def test_events_are_not_followed_when_there_is_only_a_directory(run: Run) -> None:

@@ -75,6 +75,9 @@ class ScriptedEngine:
             return _failure(reason, "the script is out of gas")
         return Outcome(b"", None)
 
+    def prepare(self) -> None:
+        """Load nothing."""
+
     def close(self) -> None:
         """Release nothing."""
 

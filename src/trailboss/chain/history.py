@@ -145,6 +145,18 @@ class BlockSequence(Sequence[Block], ABC):
         """
         return filter(is_eventful, self.records(since))
 
+    def latest_eventful(self, since: int = 0) -> Iterator[Block]:
+        """Yield the blocks that hold transactions, receipts or events, the last one first, down to a height.
+
+        Complexity: O(records) looked at: whoever stops has read no more than that.
+        """
+        height = self.height
+        while height >= max(since, 0):
+            record = self.record_at(height)
+            height = record.height - 1
+            if record.height >= since and is_eventful(record):
+                yield record
+
     def records(self, since: int = 0) -> Iterator[Block]:
         """Yield the recorded blocks from a height on: all that do not follow idly, and some that do."""
         return self._records(max(since, 0), self.height)

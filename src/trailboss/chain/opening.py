@@ -1,19 +1,29 @@
 """Opening a chain of which only some things are asked for: in memory or in a directory, new or as it was left."""
 
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Final
 
 from trailboss.chain.chain import Chain
 from trailboss.chain.development import ACCOUNT_COUNT, development_account, development_genesis
 from trailboss.execution.genesis import Genesis
-from trailboss.primitives.errors import ConfigurationError
-from trailboss.state.disk.files import TABLES_NAME
+from trailboss.primitives.errors import ConfigurationError, StorageError
+from trailboss.state.disk.files import TABLES_NAME, DirectoryLock
+from trailboss.state.disk.store import StoreSettings
 
 PRESET: Final = "mainnet"
 MECHANISM: Final = "fifo"
+DISK: Final = Path("/var/tmp")
+"""Where large things that nobody keeps belong; names there are drawn by `tempfile`."""
+TEMPORARY: Final = "trailboss-chain-"
+TEMPORARY_SETTINGS: Final = StoreSettings(kept_journal=65_536)
+"""Who tries things out goes far ahead, and back: 65,536 changed blocks, some 200 MB of disk with six fires in each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +43,37 @@ class GenesisOptions:
     accounts: int | None = None
 
 
-def open_or_create(directory: Path | None, wanted: GenesisOptions) -> Chain:
+def open_or_create(directory: Path, wanted: GenesisOptions) -> Chain:
     """Return a new development chain, or the one that is in a directory already; see `open_as_wanted`."""
-    if directory is None:
-        return Chain(new_genesis(wanted))
     if not (directory / TABLES_NAME).exists():
         return Chain.create(directory, new_genesis(wanted))
     return open_as_wanted(directory, wanted)
+
+
+def create_temporary(directory: Path, wanted: GenesisOptions) -> Chain:
+    """Return a new development chain in a temporary directory: it survives nothing, and so waits for no disk."""
+    return Chain.create(directory, new_genesis(wanted), durable=False, settings=TEMPORARY_SETTINGS)
+
+
+def temporary_directory() -> "TemporaryDirectory[str]":
+    """Make a directory for a chain that nobody keeps, and remove those whose processes were killed.
+
+    Decision: D-93
+    """
+    # Of the two places that every system has, the one that is a disk: the other may be the machine's memory.
+    is_free = "TMPDIR" not in os.environ and os.access(DISK, os.W_OK)
+    parent = DISK if is_free else Path(gettempdir())
+    for left in parent.glob(f"{TEMPORARY}*"):
+        _remove_left(left)
+    return TemporaryDirectory(prefix=TEMPORARY, dir=parent, ignore_cleanup_errors=True)
+
+
+def _remove_left(directory: Path) -> None:
+    """Remove a temporary directory unless a process has its chain open, or is just making it, or it is another's."""
+    with suppress(OSError, StorageError):
+        if (directory / TABLES_NAME).exists():
+            DirectoryLock(directory).release()
+            rmtree(directory)
 
 
 def open_as_wanted(directory: Path, wanted: GenesisOptions) -> Chain:

@@ -1,5 +1,6 @@
 """Lists of timers, those that live and those that ended, as people ask for them: by actor, height, payer and state."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,6 +11,7 @@ from trailboss.chain.reader import ChainReader
 from trailboss.chain.views import FROZEN_FEES, TimerView, block_events, timer_view
 from trailboss.codec.canonical import decode_canonical
 from trailboss.model import events as names
+from trailboss.model.events import EventRecord
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
 
@@ -104,14 +106,13 @@ class TimerEntry:
 def list_timers(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]:
     """Yield the timers that a filter lets pass: live ones by height and insertion, then ended ones, the latest first.
 
-    Complexity: live ones O(timers within the heights), one at a time; ended ones O(events of the chain), and memory for
-    every timer that ended.
+    Complexity: live ones O(timers within the heights), one at a time; ended ones O(events) back to where the last one
+    that is asked for was scheduled.
     """
     if wanted.state not in ENDED:
         yield from list_live(chain, wanted)
     if wanted.state == ALL or wanted.state in ENDED:
-        ended = [entry for entry in _ended(chain) if _passes(entry, wanted)]
-        yield from reversed(ended)
+        yield from (entry for entry in _ended(chain) if _passes(entry, wanted))
 
 
 def match_timer(chain: ChainReader, digits: str) -> list[Hash32]:
@@ -203,21 +204,42 @@ def live_state(view: TimerView) -> str:
     return DUE if view.tier == DUE else LIVE
 
 
+@dataclass(slots=True)
+class _Ending:
+    """The end of a timer, as long as the search backwards has not come to where the timer was scheduled."""
+
+    state: str
+    height: int
+    moved: bytes | None = None
+    entry: TimerEntry | None = None
+
+
 def _ended(chain: ChainReader) -> Iterator[TimerEntry]:
-    """Yield every timer that ended, in the order in which they did."""
-    scheduled: dict[bytes, tuple[bytes, bytes]] = {}
-    moved: dict[bytes, bytes] = {}
-    for block in chain.blocks.eventful(0):
-        for record in block_events(block):
-            if record.name == names.TIMER_SCHEDULED:
-                scheduled[record.timer_id] = record.emitter, record.data
-            elif record.name == names.TIMER_MOVED:
-                moved[record.timer_id] = record.data
-            elif record.name in names.TIMER_ENDINGS:
-                actor, facts = scheduled.pop(record.timer_id)
-                last = decode_canonical(moved.pop(record.timer_id, facts))
-                state = names.TIMER_ENDINGS[record.name]
-                yield _ended_entry(actor, decode_canonical(facts), last, state, block.height)
+    """Yield every timer that ended, the last one first: blocks are read backwards, as far as somebody asks."""
+    endings: deque[_Ending] = deque()
+    unscheduled: dict[bytes, _Ending] = {}
+    for block in chain.blocks.latest_eventful():
+        for record in reversed(list(block_events(block))):
+            if record.name in names.TIMER_ENDINGS:
+                ending = _Ending(names.TIMER_ENDINGS[record.name], block.height)
+                unscheduled[record.timer_id] = ending
+                endings.append(ending)
+            elif record.timer_id in unscheduled:
+                _look_back(unscheduled, record)
+        while endings and (entry := endings[0].entry) is not None:
+            endings.popleft()
+            yield entry
+
+
+def _look_back(unscheduled: dict[bytes, _Ending], record: EventRecord) -> None:
+    """Take in an event of a timer's life, of which all that came after it has been taken in."""
+    ending = unscheduled[record.timer_id]
+    if record.name == names.TIMER_MOVED:
+        ending.moved = ending.moved or record.data
+    elif record.name == names.TIMER_SCHEDULED:
+        del unscheduled[record.timer_id]
+        last = decode_canonical(ending.moved or record.data)
+        ending.entry = _ended_entry(record.emitter, decode_canonical(record.data), last, ending.state, ending.height)
 
 
 def _ended_entry(actor: bytes, facts: Any, last: Any, state: str, height: int) -> TimerEntry:

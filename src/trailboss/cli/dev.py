@@ -97,7 +97,9 @@ Log = Annotated[
 def dev(
     chain: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep the chain here. [dim]\\[default: in memory][/dim]", show_default=False),
+        typer.Option(
+            metavar="DIR", help="Keep the chain here. [dim]\\[default: a temporary directory][/dim]", show_default=False
+        ),
     ] = None,
     block_time: BlockTime = None,
     auto: Auto = False,
@@ -133,7 +135,7 @@ def dev(
 ) -> None:
     """Run a development chain: funded accounts, an API, an explorer, and calls that change it at will.
 
-    The chain lives in memory unless --chain names a directory, which is made if it is not there. Ctrl-C ends the node.
+    The chain goes with the node, unless --chain names a directory, which is made if it is not there. Ctrl-C ends it.
     """
     genesis = GenesisOptions(
         preset=preset, mechanism=mechanism, overrides=parse_overrides(param or []), accounts=accounts
@@ -283,7 +285,7 @@ def _show_document(node: "Node", port: int) -> None:
 
 def _show(node: "Node", port: int) -> None:
     view, options = node.view, node.options
-    place = "in memory, gone when the node ends" if options.directory is None else str(options.directory)
+    place = "temporary, gone when the node ends" if options.directory is None else str(options.directory)
     kind = "for development" if options.development else "without development calls"
     urls = _urls(node, port)
     print_facts(

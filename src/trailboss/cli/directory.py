@@ -1,13 +1,14 @@
 """The chain of a directory, as commands use it: built by the command itself."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from trailboss.chain import Answer, Chain, Receipt, Snapshot
+from trailboss.chain import Answer, Chain, Event, Receipt, Snapshot, TimerLife, explain_timer
 from trailboss.chain.asking import ask_actor
 from trailboss.chain.development import DEPLOYER, development_account, draft_drop, draft_force, draft_hold
 from trailboss.chain.drafting import Terms, build_block, draft_transaction, draft_unsigned
-from trailboss.chain.timer_list import match_timer
+from trailboss.chain.telling.explain import latest_events
+from trailboss.chain.timer_list import TimerEntry, TimerFilter, list_timers, match_timer
 from trailboss.cli.failures import Mistake
 from trailboss.cli.parsing import parse_hash
 from trailboss.model.transactions import Instruction, SetBalance, Transaction
@@ -88,9 +89,17 @@ class DirectoryChain(Chain):
         """Run a handler read-only, with as many cycles as a block has."""
         return ask_actor(self, actor, handler, payload, sender=sender)
 
-    def timer_blocks(self, _: Hash32) -> None:
-        """Say that nobody keeps a list of the blocks that hold events of a timer."""
-        return
+    def latest_events(self, since: int, name: str | None, emitter: Address | None) -> Iterator[Event]:
+        """Yield events, the last one first, down to block ``since``; with a name or an emitter only those."""
+        return latest_events(self, since, name, emitter)
+
+    def list_timers(self, wanted: TimerFilter) -> Iterator[TimerEntry]:
+        """Yield the timers that a filter lets pass: live ones by height, then ended ones, the latest first."""
+        return list_timers(self, wanted)
+
+    def explain(self, timer_id: Hash32) -> TimerLife:
+        """Tell a timer's whole life."""
+        return explain_timer(self, timer_id)
 
     def match_timers(self, digits: str) -> list[Hash32]:
         """Return the ids of the timers, live and ended, that begin with hexadecimal digits."""

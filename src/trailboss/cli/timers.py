@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from trailboss.chain import ChainReader, TimerLife, explain_timer
-from trailboss.chain.timer_list import TimerEntry, TimerFilter, list_timers
+from trailboss.chain import ChainReader, TimerLife
+from trailboss.chain.timer_list import TimerEntry, TimerFilter
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import open_chain, resolve_actor, resolve_timer
 from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
@@ -84,7 +84,7 @@ def timers(
             first=from_height,
             last=last,
         )
-        found = list_timers(chain, wanted)
+        found = chain.list_timers(wanted)
         entries = list(islice(found, limit or None))
         more = next(found, None) is not None
         _show(chain, entries, state, more=more, as_json=as_json)
@@ -173,7 +173,7 @@ def explain(
     """Tell a timer's whole life, and why each decision fell as it did."""
     with open_chain(place) as chain:
         identity = resolve_timer(chain, timer_id)
-        life = explain_timer(chain, identity, chain.timer_blocks(identity))
+        life = chain.explain(identity)
     if as_json:
         print_json(_document(life))
     else:

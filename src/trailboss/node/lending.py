@@ -1,7 +1,7 @@
 """Views of the chain that are lent to programs elsewhere, so that they can read one height in many requests.
 
-A view costs nothing but what the chain has changed since, so lending one is cheap, and forgetting to return it is
-forgiven: after a while it returns by itself.
+A view costs what the chain has changed since, so lending one is cheap, and forgetting to return it is forgiven: the
+first block after its lease ends it. Without blocks it costs nothing.
 
 Decision: D-77
 """
@@ -35,7 +35,7 @@ class Lender:
     def lend(self, view: ChainView) -> int:
         """Lend a view, and return its number. Complexity: O(views lent)."""
         with self._lock:
-            self._end_leases()
+            self._drop_ended()
             while len(self._lent) >= LENT_MAX:
                 del self._lent[next(iter(self._lent))]
             number, self._next = self._next, self._next + 1
@@ -45,7 +45,7 @@ class Lender:
     def find(self, number: int) -> ChainView | None:
         """Return the view of a number, lent for a while more; None if it has returned."""
         with self._lock:
-            self._end_leases()
+            self._drop_ended()
             found = self._lent.pop(number, None)
             if found is None:
                 return None
@@ -53,10 +53,15 @@ class Lender:
             self._lent[number] = found[0], self._now()
             return found[0]
 
+    def end_leases(self) -> None:
+        """Let go of the views whose leases have ended: with each block, for the next program may be long in coming."""
+        with self._lock:
+            self._drop_ended()
+
     def __len__(self) -> int:
         return len(self._lent)
 
-    def _end_leases(self) -> None:
+    def _drop_ended(self) -> None:
         earliest = self._now() - LENT_NANOSECONDS
         while self._lent:
             number, (_, used_at) = next(iter(self._lent.items()))

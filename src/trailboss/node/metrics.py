@@ -142,6 +142,7 @@ GAUGES: Final = (
     Described("mempool_transactions", "Transactions that wait in the mempool."),
     Described("mempool_bytes", "Wire bytes of the transactions that wait in the mempool."),
     Described("stream_readers", "Readers of /events."),
+    Described("views_lent", "Views lent to programs elsewhere; a block ends the leases of those unused for a minute."),
 )
 HISTOGRAMS: Final = (
     Described(
@@ -285,20 +286,21 @@ class Metrics:
 
     # How things stand
 
-    def render(self, chain: ChainReader, waiting: Waiting, watch: Watch) -> bytes:
+    def render(self, chain: ChainReader, waiting: Waiting, views_lent: int, watch: Watch) -> bytes:
         """Return all metrics as Prometheus reads them, version 0.0.4 of its text format.
 
         Args:
             chain: As it stands.
             waiting: What waits in the mempool.
+            views_lent: Views that programs elsewhere have borrowed.
             watch: What the watchtower sees.
         """
         with self._rendering:
-            self._stand(chain, waiting)
+            self._stand(chain, waiting, views_lent)
             self._show_payers(watch)
             return generate_latest(self.registry)
 
-    def _stand(self, chain: ChainReader, waiting: Waiting) -> None:
+    def _stand(self, chain: ChainReader, waiting: Waiting, views_lent: int) -> None:
         header, rules = chain.head.header, chain.rules()
         basefees = dict(zip(("cycle", "cell"), rules.user_basefees(), strict=True))
         basefees |= zip(("timer_cycle", "timer_cell"), rules.timer_basefees(), strict=True)
@@ -316,6 +318,7 @@ class Metrics:
             "timer_cycles_max": rules.timer_cycles_max(),
             "mempool_transactions": waiting.transactions,
             "mempool_bytes": waiting.bytes,
+            "views_lent": views_lent,
         }.items():
             self._gauges[name].set(value)
 

@@ -85,7 +85,7 @@ class NodeOptions:
         pace: When blocks are built.
         clock: Where their timestamps come from.
         development: Whether the calls under ``/dev`` are answered.
-        directory: The chain's directory; None for a chain in memory.
+        directory: The chain's directory; None for a temporary one, which goes with the node.
         genesis: What the chain is to have started from.
         host: Address that is listened on.
         port: Port that is listened on; 0 for any that is free.

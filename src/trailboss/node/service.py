@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from time import monotonic_ns, time_ns
 from typing import Final, TypeVar
 
@@ -98,7 +99,14 @@ class Node:
     """
 
     def __init__(
-        self, chain: Chain, mempool: Mempool, index: Index, options: NodeOptions, clocks: Clocks = CLOCKS
+        self,
+        chain: Chain,
+        mempool: Mempool,
+        index: Index,
+        options: NodeOptions,
+        clocks: Clocks = CLOCKS,
+        *,
+        temporary: TemporaryDirectory[str] | None = None,
     ) -> None:
         """Prepare a node; `start` makes it run, `close` closes all that it was given.
 
@@ -108,6 +116,7 @@ class Node:
             index: Its index, up to the chain's head.
             options: How it runs.
             clocks: What it goes by.
+            temporary: What goes with the node.
         """
         self.options = options
         self.mempool = mempool
@@ -119,6 +128,7 @@ class Node:
         self.health = Health(RUNNING)
         self.ended = asyncio.Event()
         self._chain = chain
+        self._temporary = temporary
         self._producer = Producer(
             chain, mempool, index, options, clocks, announce=self._announce, failed=self._announce_failure
         )
@@ -245,6 +255,8 @@ class Node:
         self.index.close()
         self.mempool.close()
         self._chain.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
     # On any thread but the event loop's
 
@@ -306,6 +318,7 @@ class Node:
             self.metrics.record(published)
             self.watchtower.record(published)
             self.feed.publish(published)
+            self.lender.end_leases()
             self._tell_waiting(published)
             if self.options.directory is not None and self._tidying.done():
                 self._tidying = self._pool.submit(self._tidy)

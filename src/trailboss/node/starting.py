@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Final
 
 from trailboss.chain import Chain
-from trailboss.chain.opening import open_as_wanted, open_or_create
+from trailboss.chain.opening import create_temporary, open_as_wanted, open_or_create, temporary_directory
 from trailboss.node.index import Index
 from trailboss.node.logs import log
 from trailboss.node.mempool import Journal, Mempool, verify
@@ -32,23 +32,31 @@ def open_node(options: NodeOptions) -> Node:
         ConfigurationError: If no chain can start as it is wanted, or the one in the directory started otherwise.
         StorageError: If the directory cannot be used.
     """
+    if options.directory is None and not options.development:
+        raise ConfigurationError(NO_DIRECTORY)
     with ExitStack() as opened:
-        chain = opened.enter_context(_open_chain(options))
+        directory, temporary = options.directory, None
+        if directory is None:
+            temporary = temporary_directory()
+            directory = Path(opened.enter_context(temporary))
+        chain = opened.enter_context(_open_chain(options, directory))
+        # Not in the first block whose timers need it: that one would be late.
+        chain.engine.prepare()
         mempool = _open_mempool(chain, options.directory)
         opened.callback(mempool.close)
-        index = _open_index(chain, options.directory)
+        index = Index.open(directory / INDEX_FILE, chain, progress_line(monotonic))
         opened.callback(index.close)
-        node = Node(chain, mempool, index, options)
+        node = Node(chain, mempool, index, options, temporary=temporary)
         opened.pop_all()
     return node
 
 
-def _open_chain(options: NodeOptions) -> Chain:
-    if options.development:
-        return open_or_create(options.directory, options.genesis)
+def _open_chain(options: NodeOptions, directory: Path) -> Chain:
     if options.directory is None:
-        raise ConfigurationError(NO_DIRECTORY)
-    return open_as_wanted(options.directory, options.genesis)
+        return create_temporary(directory, options.genesis)
+    if options.development:
+        return open_or_create(directory, options.genesis)
+    return open_as_wanted(directory, options.genesis)
 
 
 def _open_mempool(chain: Chain, directory: Path | None) -> Mempool:
@@ -70,11 +78,6 @@ def _open_mempool(chain: Chain, directory: Path | None) -> Mempool:
     if len(mempool):
         log().info("transactions wait as they did when the node ended", transactions=len(mempool))
     return mempool
-
-
-def _open_index(chain: Chain, directory: Path | None) -> Index:
-    """Return the index, up to the chain's head."""
-    return Index.open(None if directory is None else directory / INDEX_FILE, chain, progress_line(monotonic))
 
 
 def progress_line(clock: Callable[[], float]) -> Callable[[int, int], None]:

@@ -83,7 +83,7 @@ def _render(node: "Node") -> bytes:
         # The chain has gone back behind the view; the next one is of the branch that holds now.
         view = node.view
         watch = node.watchtower.look(view, KNOWN_MAX)
-    return node.metrics.render(view, node.mempool.statistics(), watch)
+    return node.metrics.render(view, node.mempool.statistics(), len(node.lender), watch)
 
 
 def _add(

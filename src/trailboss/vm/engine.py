@@ -69,5 +69,8 @@ class Engine(Protocol):
         ``HANDLER_NOT_FOUND`` is an outcome like any other. The frame's base price has been charged by the caller.
         """
 
+    def prepare(self) -> None:
+        """Load now what the first frames would otherwise wait for."""
+
     def close(self) -> None:
         """Release what the engine holds."""

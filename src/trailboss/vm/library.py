@@ -104,13 +104,17 @@ class Library:
         _check_names(module, names)
         return module
 
+    def prepare(self) -> None:
+        """Load the SDK unless it is loaded. Loading calls no host, so no frame may be running."""
+        if SDK not in self._loaded:
+            self._load_sdk()
+
     def begin(self, instruments: Mapping[str, object]) -> Callable[[], None]:
         """Make the SDK one frame's, in its first state; return what gives it back to the frame before.
 
-        Only frames whose program imports the SDK need it. Loading calls no host, so no frame may be running.
+        Only frames whose program imports the SDK need it.
         """
-        if SDK not in self._loaded:
-            self._load_sdk()
+        self.prepare()
         instruments_before = {name: self._sdk_builtins[name] for name in instruments}
         rebound_before = [(space, name, space.get(name, ABSENT)) for space, name, _ in self._rebound]
         locals_before = [(each, each.__dict__) for each in self._locals]

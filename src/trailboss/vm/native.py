@@ -94,6 +94,10 @@ class NativeEngine:
             return on_fresh_stack(action)
         return action()
 
+    def prepare(self) -> None:
+        """Load the SDK, which takes the better part of a second."""
+        self._library.prepare()
+
     def close(self) -> None:
         """Forget every program."""
         for program in self._programs.values():

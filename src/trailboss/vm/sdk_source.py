@@ -69,8 +69,10 @@ def load_sdk_module(name: str, prices: SourceCostParams) -> SdkModule:
         ConfigurationError: If its source is not there.
     """
     # The package around our own module is empty to guests: the one of this process is not theirs.
-    tree = ast.parse("" if name == LANE_PACKAGE else _source(name), feature_version=GRAMMAR)
-    rebound = tuple(sorted(dict.fromkeys(_globals(tree))))
+    text = "" if name == LANE_PACKAGE else _source(name)
+    tree = ast.parse(text, feature_version=GRAMMAR)
+    # Most modules say ``global`` nowhere, and a search through the tree takes a sixth of the time.
+    rebound = tuple(sorted(dict.fromkeys(_globals(tree)))) if "global" in text else ()
     return SdkModule(compile_tree(instrument(tree, prices, guarded=False), name), rebound)
 
 

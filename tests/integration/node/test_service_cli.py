@@ -55,7 +55,7 @@ def test_node_says_what_it_is_when_it_is_ready(run: Run, brief: None) -> None:
     said = run("dev", "--mechanism", "lane", "--block-time", "250ms").stdout
     for line in (
         "node      Trailboss 0.1.0, for development",
-        "chain     in memory, gone when the node ends; at height 0",
+        "chain     temporary, gone when the node ends; at height 0",
         "rules     chain id 1, preset mainnet, mechanism lane",
         "pace      a block every 250 ms, empty ones too; POST /dev/mine builds one at",
         "explorer  http://127.0.0.1:4000/",

@@ -1,7 +1,11 @@
 """Lists of timers agree with the chain's own counts, whatever became of the timers."""
 
+from itertools import islice
+
 import pytest
 
+from trailboss.chain.history import History
+from trailboss.chain.telling.explain import events_since, latest_events
 from trailboss.chain.timer_list import TimerEntry, TimerFilter, list_timers, match_timer
 from trailboss.model.events import TIMER_ENDINGS
 from trailboss.testing import ActorHandle, CancelTimer, LocalChain
@@ -75,3 +79,19 @@ def test_timer_is_found_by_its_first_digits_when_live_or_ended(busy: ActorHandle
         assert entry.timer_id in match_timer(chain, entry.timer_id.hex()[:2])
     assert len(match_timer(chain, "")) == 6
     assert match_timer(chain, "00" * 32) == []
+
+
+def test_ended_timers_and_events_are_read_backwards_as_far_as_is_asked(busy: ActorHandle) -> None:
+    """However long the chain is: what lies before the last ones is not looked at."""
+    for _ in range(20):
+        busy.call("schedule", sender=busy.chain.accounts[0], check=True)
+        busy.chain.mine(5)
+    chain, read = busy.chain.chain, []
+    looked_up = chain.blocks.record_at
+    everything = listed(busy, state="fired"), list(events_since(chain))[::-1]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(History, "record_at", lambda _, height: read.append(height) or looked_up(height))
+        assert list(islice(list_timers(chain, TimerFilter(state="fired")), 3)) == everything[0][:3]
+        assert list(islice(latest_events(chain), 3)) == everything[1][:3]
+    assert len(read) <= 50 < chain.height  # a timer fires up to 40 blocks after the one that schedules it
+    assert list(latest_events(chain)) == everything[1]

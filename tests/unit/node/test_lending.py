@@ -1,7 +1,14 @@
 """Views that are lent: by number, for a while, and never too many."""
 
+import asyncio
+import gc
+from weakref import ref
+
+from tests.unit.node.service.conftest import running_node
+from tests.unit.node.service.world import PATIENCE
 from trailboss.chain import ChainView
 from trailboss.node.lending import LENT_MAX, LENT_NANOSECONDS, Lender
+from trailboss.node.options import MANUAL, NodeOptions
 from trailboss.testing import LocalChain
 
 
@@ -58,3 +65,21 @@ def test_view_asked_for_longest_ago_returns_when_too_many_are_lent() -> None:
     assert lender.find(numbers[0]) is view
     assert lender.find(numbers[1]) is None
     assert len(lender) == LENT_MAX
+
+
+def test_view_is_let_go_of_with_the_next_block_when_its_lease_has_ended() -> None:
+    """Though no program ever asks for a view again: it would keep what every later block changes."""
+    clock = Clock()
+
+    async def story() -> None:
+        async with asyncio.timeout(PATIENCE), running_node(NodeOptions(pace=MANUAL), clock) as node:
+            lent = ref(node.view)
+            node.lender.lend(node.view)
+            for waited, remaining in ((LENT_NANOSECONDS, 1), (1, 0)):
+                clock.now += waited
+                await node.development.mine(1)
+                gc.collect()
+                assert len(node.lender) == remaining
+                assert (lent() is not None) == bool(remaining)
+
+    asyncio.run(story())

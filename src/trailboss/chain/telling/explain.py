@@ -308,6 +308,19 @@ def _is_frozen(facts: dict[str, Any]) -> bool:
     return "max_fee_per_cycle" in facts
 
 
+def latest_events(
+    chain: ChainReader, since: int = 0, name: str | None = None, emitter: bytes | None = None
+) -> Iterator[Event]:
+    """Yield events, the last one first, down to block ``since``; with a name or an emitter only those.
+
+    Complexity: O(blocks that hold something) back to the last event that is asked for.
+    """
+    for block in chain.blocks.latest_eventful(since):
+        for record in reversed(list(block_events(block))):
+            if name in (None, record.name) and emitter in (None, record.emitter):
+                yield event_view(record, block.height)
+
+
 def events_since(chain: ChainReader, since: int = 0, name: str | None = None) -> Iterator[Event]:
     """Yield events from block ``since`` on, inclusive, oldest first; with a name only those."""
     for block in chain.blocks.eventful(since):

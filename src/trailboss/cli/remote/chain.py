@@ -6,9 +6,11 @@ Decision: D-77
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic, sleep
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from trailboss.chain import Answer, ChainReader, Receipt
+from msgspec import convert
+
+from trailboss.chain import Answer, ChainReader, Event, Receipt, TimerLife, explain_timer
 from trailboss.chain.block_records import decode_block
 from trailboss.chain.drafting import Terms
 from trailboss.chain.proving import (
@@ -20,7 +22,9 @@ from trailboss.chain.proving import (
     TimersSubject,
     TimerSubject,
 )
-from trailboss.chain.views import receipt_view, refused_receipt
+from trailboss.chain.telling.explain import EarlierEvents
+from trailboss.chain.timer_list import ALL, ENDED, TimerEntry, TimerFilter, list_live
+from trailboss.chain.views import event_view, receipt_view, refused_receipt
 from trailboss.cli.failures import Missing
 from trailboss.cli.remote.blocks import RemoteBlocks
 from trailboss.cli.remote.client import BAD_REQUEST, OK, REQUEST_TIMEOUT, Client, read_error
@@ -30,6 +34,7 @@ from trailboss.codec.wire import encode_submission
 from trailboss.execution.genesis import decode_genesis
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.blocks import Block
+from trailboss.model.events import EventRecord
 from trailboss.model.transactions import Instruction, Transaction, transaction_hash
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
 
@@ -43,21 +48,12 @@ SUBMITTED_MAX: Final = 50
 FOUND_MAX: Final = 20
 PROOFS_MAX: Final = 5
 """Proofs that are asked for until one is of the height at hand: the chain goes on meanwhile."""
-BLOCK: Final = "block"
+FIRST_ROWS: Final = 64
+MORE_ROWS: Final = 1_000
+"""Rows of a list that are asked for at first, and after those: most people want no more than the first."""
 REORG: Final = "reorg"
+END: Final = "end"
 REFUSED: Final = "refused"
-
-
-class Step(NamedTuple):
-    """A step of a node's chain.
-
-    Attributes:
-        first: Height from which on its blocks are new.
-        went_back: Whether those that had these heights are gone, and none have come yet.
-    """
-
-    first: int
-    went_back: bool
 
 
 class RemoteChain(ChainReader):
@@ -237,27 +233,52 @@ class RemoteChain(ChainReader):
             "stop its blocks meanwhile: run it with --manual",
         )
 
-    def follow(self) -> Iterator[Step]:
-        """Yield each step of the chain once its blocks can be read, from now on."""
-        seen, kind = self.height, ""
-        for line in self._client.stream("/events", kinds="blocks", since=seen + 1):
-            name, _, value = line.partition(": ")
-            if name == "event":
-                kind = value
-            elif name == "data" and kind in (BLOCK, REORG):
-                height = json.loads(value)["height"]
-                if kind == REORG:
-                    seen = min(seen, height)
-                    yield Step(height + 1, went_back=True)
-                elif height > seen:
-                    self._look()
-                    first, seen = seen + 1, self.height
-                    yield Step(first, went_back=False)
+    def follow(self, since: int | None, name: str | None, emitter: Address | None) -> Iterator[Event | int]:
+        """Yield events as they come, and the height that the chain is at whenever it goes back.
 
-    def timer_blocks(self, timer_id: Hash32) -> list[int]:
-        """Return the heights of the blocks that hold events of a timer, as the node's index knows them."""
-        heights: list[int] = self._client.get(f"{self.store.path}/timers/{timer_id}/blocks")["heights"]
-        return heights
+        Args:
+            since: Height of the first block whose events are wanted; None for those to come.
+            name: Only events of this name; None for any.
+            emitter: Only events of this actor; None for anybody's.
+        """
+        kind, first = "", self.height + 1 if since is None else since
+        for line in self._client.stream("/events", kinds="events", since=first, name=name, emitter=emitter):
+            field, _, value = line.partition(": ")
+            if field == "event":
+                kind = value
+            elif field == "data" and kind == REORG:
+                yield int(json.loads(value)["height"])
+            elif field == "data" and kind != END:
+                yield _read_event(json.loads(value))
+
+    def latest_events(self, since: int, name: str | None, emitter: Address | None) -> Iterator[Event]:
+        """Yield events, the last one first, down to block ``since``; with a name or an emitter only those."""
+        rows = self._rows("events", name=name, emitter=emitter, from_height=since)
+        return map(_read_event, rows)
+
+    def list_timers(self, wanted: TimerFilter) -> Iterator[TimerEntry]:
+        """Yield the timers that a filter lets pass: live ones by height, then ended ones, the latest first."""
+        if wanted.state not in ENDED:
+            yield from list_live(self, wanted)
+        if wanted.state == ALL or wanted.state in ENDED:
+            parties = {"actor": wanted.actor, "target": wanted.target, "payer": wanted.payer}
+            heights = {"from_height": wanted.first, "to_height": wanted.last}
+            for row in self._rows("timers/ended", "timers", state=wanted.state, **parties, **heights):
+                yield convert(row, TimerEntry, dec_hook=_parse)
+
+    def explain(self, timer_id: Hash32) -> TimerLife:
+        """Tell a timer's whole life."""
+        found = self._client.get(f"{self.store.path}/timers/{timer_id}/blocks")
+        earlier = EarlierEvents(scheduled=found["scheduled"], agent=_octets(found["agent"]))
+        return explain_timer(self, timer_id, found["heights"], earlier)
+
+    def _rows(self, path: str, member: str | None = None, **query: object) -> Iterator[Any]:
+        """Yield what the node lists under the view, a page at a time."""
+        passed, limit, more = 0, FIRST_ROWS, True
+        while more:
+            page = self._client.get(f"{self.store.path}/{path}", offset=passed, limit=limit, **query)
+            yield from page[member or path]
+            passed, limit, more = passed + limit, MORE_ROWS, page["more"]
 
     def match_timers(self, digits: str) -> list[Hash32]:
         """Return the ids of the timers, live and ended, that begin with hexadecimal digits; a few if there are many."""
@@ -285,6 +306,17 @@ def _still_waits(tx_hash: str) -> Missing:
         f"transaction {tx_hash} still waits for a block after {WAIT_MS // MILLISECONDS} s",
         "a node that runs with --manual builds blocks only when asked: `trailboss mine`",
     )
+
+
+def _read_event(row: Mapping[str, Any]) -> Event:
+    """Return an event that a node tells of, read from its bytes as a directory's are."""
+    timer_id = b"" if row["timer_id"] is None else _octets(row["timer_id"])
+    record = EventRecord(row["name"], _octets(row["emitter"]), _octets(row["raw"]), timer_id)
+    return event_view(record, row["block_height"])
+
+
+def _parse(kind: type[Any], text: str) -> Any:
+    return kind.parse(text)
 
 
 def _octets(digits: str) -> bytes:

@@ -59,12 +59,12 @@ class Client:
         return self._document(response, expected)
 
     def stream(self, path: str, **query: object) -> Iterator[str]:
-        """Yield the lines of an answer that goes on, until the node ends it.
+        """Yield the lines of an answer that goes on, until the node ends it; parameters that are None are left out.
 
         Raises:
             Missing: If the node goes away.
         """
-        given = {name: str(value) for name, value in query.items()}
+        given = {name: str(value) for name, value in query.items() if value is not None}
         try:
             with self._http.stream("GET", path, params=given, timeout=STREAM_TIMEOUT) as response:
                 yield from response.iter_lines()

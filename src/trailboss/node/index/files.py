@@ -22,8 +22,8 @@ FILE_NAME: Final = "index.sqlite"
 BESIDES: Final = ("", "-wal", "-shm", "-journal")
 """What SQLite has beside a file, by the end of its name, and the file itself."""
 REBUILD: Final = "delete it: the next start builds it from the blocks"
-CACHE_KIB: Final = 65_536
-"""Memory for pages that the writer keeps at hand."""
+CACHE_KIB: Final = 8_192
+"""Memory for pages that the writer keeps at hand; eight times as much is no faster."""
 LOG_PAGES: Final = 4_000
 """Pages in the log after which the writer carries them over, 4 KiB each."""
 LOG_BYTES_MAX: Final = 1 << 26

@@ -102,11 +102,11 @@ def timer_page(view: ChainView, index: Index, wanted: TimerFilter, offset: int, 
     """
     is_cut = False
     if wanted.state in ENDED:
-        total, entries = _ended(view, index, wanted, offset, limit)
+        total, entries = list_ended(view, index, wanted, offset, limit)
     elif wanted.state in (LIVE, DUE, ALL):
         total, entries = _live(view, index, wanted, offset, limit)
         if wanted.state == ALL:
-            ended_total, ended = _ended(view, index, wanted, max(offset - total, 0), limit - len(entries))
+            ended_total, ended = list_ended(view, index, wanted, max(offset - total, 0), limit - len(entries))
             total, entries = total + ended_total, entries + ended
     else:
         found, is_cut = _scan(view, index, wanted)
@@ -177,7 +177,10 @@ def _scan(view: ChainView, index: Index, wanted: TimerFilter) -> tuple[list[Time
     return list(list_live(view, replace(wanted, last=end))), end < last
 
 
-def _ended(view: ChainView, index: Index, wanted: TimerFilter, offset: int, limit: int) -> tuple[int, list[TimerEntry]]:
+def list_ended(
+    view: ChainView, index: Index, wanted: TimerFilter, offset: int, limit: int
+) -> tuple[int, list[TimerEntry]]:
+    """Return how many ended timers a filter lets pass, and a part of them, the latest first; see `timer_page`."""
     page = index.ended_timers(wanted, view.height, offset, limit)
     return page.total, list(map(_ended_entry, page.items))
 
@@ -241,11 +244,18 @@ def timer_life(view: ChainView, index: Index, timer_id: Hash32) -> TimerLife:
         ViewGoneError: If the chain has gone back behind the view.
     """
     heights = index.timer_heights(timer_id, view.height)
-    return explain_timer(view, timer_id, heights, _earlier(view, index, timer_id, heights))
+    return explain_timer(view, timer_id, heights, earlier_events(view, index, timer_id, heights))
 
 
-def _earlier(view: ChainView, index: Index, timer_id: Hash32, heights: Sequence[int]) -> EarlierEvents | None:
-    """Return what the blocks before the first one of a timer come to; None if the chain never had it."""
+def earlier_events(view: ChainView, index: Index, timer_id: Hash32, heights: Sequence[int]) -> EarlierEvents | None:
+    """Return what the blocks before the first one of a timer come to; None if the chain never had it.
+
+    Args:
+        view: The chain.
+        index: Its index.
+        timer_id: The timer's.
+        heights: Of the blocks that hold its events, ascending.
+    """
     timer = index.timer(timer_id, view.height)
     if timer is None or not heights:
         return None

@@ -142,7 +142,7 @@ class DirectoryLock:
                 holder = os.pread(self._file, _PID_DIGITS, 0).decode("ascii", "replace").strip()
                 here = " (this one)" if holder == str(os.getpid()) else ""
                 what = f"the chain is in use by process {holder or 'unknown'}{here}"
-                raise StorageError(path.parent, what, "close it there first") from error
+                raise StorageError(path.parent, what, "close it there first, or ask that node with --url") from error
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, str(os.getpid()).encode(), 0)
 

@@ -45,6 +45,13 @@ def test_index_goes_on_where_it_was_when_it_is_opened_again(opened: Open) -> Non
     check(index, chain)
 
 
+def test_writer_keeps_a_few_mib_of_pages_when_a_file_is_opened(opened: Open) -> None:
+    """A node's memory is level after some minutes, not after hours."""
+    index = opened(busy_chain())
+    [kib] = index._file.writer.execute("PRAGMA cache_size").fetchone()
+    assert -16_384 <= kib < 0
+
+
 @pytest.mark.parametrize("fork", [0, 2, 4, 6, 8])
 def test_index_takes_back_what_is_on_another_branch_when_it_is_opened(opened: Open, fork: int) -> None:
     """Wherever the branches part, in quiet blocks too, and whichever is longer."""

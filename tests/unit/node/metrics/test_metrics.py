@@ -38,7 +38,7 @@ def world() -> Any:
 
 def read(metrics: Metrics, local: LocalChain) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     """Return every sample that is rendered, by name and labels."""
-    text = metrics.render(local.chain, WAITING, look(local.chain)).decode()
+    text = metrics.render(local.chain, WAITING, 3, look(local.chain)).decode()
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text)
@@ -96,6 +96,7 @@ def test_gauges_say_how_the_chain_stands_when_they_are_rendered(world: Broadcast
     assert found["trailboss_timer_cycles_used", ()] == chain.head.header.timer_cycles_used
     assert found["trailboss_timer_cycles_max", ()] == chain.rules().timer_cycles_max()
     assert (found["trailboss_mempool_transactions", ()], found["trailboss_mempool_bytes", ()]) == (7, 1_234)
+    assert found["trailboss_views_lent", ()] == 3
 
 
 def test_lane_has_a_basefee_when_it_is_active() -> None:
@@ -130,7 +131,7 @@ def test_page_describes_every_metric_when_it_is_rendered(world: Broadcasts) -> N
     metrics.stream_began()
     metrics.stream_ended("stopping")
     page = metrics_page()
-    text = metrics.render(world.chain, WAITING, look(world.chain)).decode()
+    text = metrics.render(world.chain, WAITING, 3, look(world.chain)).decode()
     families = {
         each.name: each for each in text_string_to_metric_families(text) if not each.name.startswith("process_")
     }

@@ -95,7 +95,7 @@ def test_payers_have_labels_up_to_a_bound_when_there_are_many(chain: LocalChain)
     never = replace(some, payer=address(99), fires_left=None, blocks_left=None, balance=7)
     metrics = Metrics()
     for found in ((*payers, never, never), payers[:3], (*payers, replace(never, fires_left=50, blocks_left=60), never)):
-        metrics.render(chain.chain, WAITING, replace(watch, payers=found))
+        metrics.render(chain.chain, WAITING, 0, replace(watch, payers=found))
     value = metrics.registry.get_sample_value
     for at in range(PAYERS_SHOWN):
         assert value("trailboss_payer_fires_left", {"payer": str(address(at))}) == at
@@ -105,7 +105,7 @@ def test_payers_have_labels_up_to_a_bound_when_there_are_many(chain: LocalChain)
     assert value("trailboss_payer_blocks_left", of_others) == 60
     assert value("trailboss_payer_balance", of_others) == 14
     assert value("trailboss_payers", {"part": "others"}) == 2
-    metrics.render(chain.chain, WAITING, replace(watch, payers=(never,)))
+    metrics.render(chain.chain, WAITING, 0, replace(watch, payers=(never,)))
     assert value("trailboss_payer_fires_left", {"payer": str(never.payer)}) == inf
     assert value("trailboss_payer_fires_left", of_others) is None
 

@@ -18,10 +18,12 @@ Story = Callable[[Node], Awaitable[None]]
 
 
 @asynccontextmanager
-async def running_node(options: NodeOptions, **genesis: object) -> AsyncIterator[Node]:
-    """Run a node for as long as the block lasts."""
+async def running_node(
+    options: NodeOptions, now: Callable[[], int] = lambda: 0, **genesis: object
+) -> AsyncIterator[Node]:
+    """Run a node for as long as the block lasts, by a clock that counts nanoseconds."""
     chain = Chain(new_genesis(GenesisOptions(**genesis)))
-    node = Node(chain, Mempool(), Notes(), options, Clocks(lambda: 0, lambda: 0))
+    node = Node(chain, Mempool(), Notes(), options, Clocks(now, lambda: 0))
     node.start()
     try:
         yield node

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.unit.node.service.world import PATIENCE, TIGHT, gift
 from trailboss.chain import Chain
 from trailboss.chain.development import account_name, development_account
 from trailboss.chain.drafting import draft_transaction
+from trailboss.chain.opening import GenesisOptions, create_temporary, temporary_directory
 from trailboss.chain.replay import verify_chain
 from trailboss.codec.wire import encode_transaction
 from trailboss.node.mempool import Journal
@@ -18,6 +20,10 @@ from trailboss.node.options import MANUAL, NodeOptions
 from trailboss.node.service import Node
 from trailboss.node.starting import INDEX_FILE, JOURNAL_FILE, open_node, progress_line
 from trailboss.primitives.errors import ConfigurationError, StorageError
+from trailboss.testing import LocalChain
+from trailboss.vm.sdk_source import load_sdk_module
+
+CLOCK = Path(__file__).parents[4] / "examples" / "actors" / "clock.py"
 
 
 class Log:
@@ -141,6 +147,66 @@ def test_node_needs_a_directory_when_it_is_no_development_node() -> None:
     """It makes no chain."""
     with pytest.raises(ConfigurationError, match="name its directory"):
         open_node(NodeOptions(development=False))
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder of one's own for all that is temporary."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return tmp_path
+
+
+def test_chain_is_in_a_temporary_directory_when_none_is_named(temporary: Path) -> None:
+    """Blocks, receipts and the index are not in memory, and nothing of them is left when the node has ended."""
+
+    async def story() -> None:
+        node = open_node(NodeOptions(pace=MANUAL))
+        node.start()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await node.development.mine(3)
+            [directory] = temporary.iterdir()
+            assert {"chain.mdb", INDEX_FILE} <= {path.name for path in directory.iterdir()}
+            assert JOURNAL_FILE not in {path.name for path in directory.iterdir()}
+        finally:
+            await node.close()
+
+    asyncio.run(story())
+    assert list(temporary.iterdir()) == []
+
+
+def test_temporary_directory_is_removed_by_the_next_node_when_its_own_was_killed(temporary: Path) -> None:
+    """One that a process has open stays, and so does what is no chain's."""
+    with temporary_directory() as used, create_temporary(Path(used), GenesisOptions()):
+        copytree(used, f"{used}-left")
+        Path(f"{used}-other").mkdir()
+        with temporary_directory() as new:
+            assert set(map(str, temporary.iterdir())) == {used, f"{used}-other", new}
+    assert set(map(str, temporary.iterdir())) == {f"{used}-other"}
+
+
+def test_sdk_is_loaded_before_the_first_block_when_a_node_starts(tmp_path: Path) -> None:
+    """The first block with an SDK actor takes no longer than the next."""
+    directory = tmp_path / "chain"
+    with LocalChain(data_dir=directory) as local:
+        local.deploy(CLOCK, sender=local.accounts[0], value=20 * 10**9)
+    load_sdk_module.cache_clear()
+
+    async def story() -> None:
+        node = open_node(NodeOptions(directory=directory, pace=MANUAL))
+        loaded = load_sdk_module.cache_info().misses
+        assert loaded
+        node.start()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await node.development.mine(6)
+        finally:
+            await node.close()
+        assert node.view.totals().fired == 1
+        assert load_sdk_module.cache_info().misses == loaded
+
+    asyncio.run(story())
 
 
 def test_progress_is_told_every_few_seconds(log: Log) -> None:

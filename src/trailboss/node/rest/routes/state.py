@@ -11,12 +11,18 @@ from itertools import islice
 from typing import Final
 
 from trailboss.chain.block_records import encode_block
+from trailboss.chain.telling.explain import EarlierEvents
+from trailboss.chain.timer_list import ALL, ENDED, TimerEntry, TimerFilter
 from trailboss.chain.view import ChainView
-from trailboss.node.rest.common import TIMER_ID
+from trailboss.chain.views import Event
+from trailboss.node.index import EventFilter, read_events
+from trailboss.node.reading.timers import earlier_events, list_ended
+from trailboss.node.rest.common import LIMIT, OFFSET, TIMER_ID
 from trailboss.node.rest.errors import HttpError, HttpReason, invalid
 from trailboss.node.rest.kinds import HEIGHT, choice, integer, octets
 from trailboss.node.rest.operations import Call, Routes
 from trailboss.node.rest.parsing import path, query, query_or, required_query
+from trailboss.node.rest.routes import searching, timers
 from trailboss.primitives.octets import Hash32
 
 routes: Final = Routes("state")
@@ -37,6 +43,10 @@ BOUND: Final = query("bound", octets(KEY_BYTES_MAX), "Full key: only the keys be
 MOST: Final = query_or("limit", integer(ENTRIES_MAX, 1), "Most entries to answer.", ENTRIES_MAX)
 FIRST: Final = query_or("first", HEIGHT, "Height from which on.", 0)
 BELOW: Final = required_query("height", HEIGHT, "Height at or below which.")
+STATE: Final = query_or("state", choice(*ENDED, ALL), "How they ended.", ALL)
+PARTIES: Final = (timers.ACTOR, timers.TARGET, timers.PAYER)
+HEIGHTS: Final = (timers.FROM_HEIGHT, timers.TO_HEIGHT)
+EVENT_FILTER: Final = (searching.NAME, searching.EMITTER, searching.FROM_HEIGHT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,13 +131,43 @@ class BlockRecords:
 
 @dataclass(frozen=True, slots=True)
 class TimerBlocks:
-    """Where the events of a timer are.
+    """Where the events of a timer are, and what the blocks before them come to.
 
     Attributes:
         heights: Of the blocks that hold them, ascending.
+        scheduled: Timers that earlier blocks scheduled.
+        agent: Gas bidding agent that the timer's actor set last before; empty for none.
     """
 
     heights: list[int]
+    scheduled: int
+    agent: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTimers:
+    """Ended timers, the latest first.
+
+    Attributes:
+        timers: From ``offset`` on.
+        more: Whether there are others.
+    """
+
+    timers: list[TimerEntry]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LatestEvents:
+    """Events, the latest first.
+
+    Attributes:
+        events: From ``offset`` on.
+        more: Whether there are others.
+    """
+
+    events: list[Event]
+    more: bool
 
 
 @routes.post("/state/views", answers=LentView)
@@ -176,8 +216,35 @@ async def state_timer_height(call: Call) -> TimerHeight:
 
 @routes.get("/state/views/{view}/timers/{timer_id}/blocks", VIEW, TIMER_ID, answers=TimerBlocks, refuses=REFUSES)
 def state_timer_blocks(call: Call) -> TimerBlocks:
-    """Tell which blocks hold events of a timer."""
-    return TimerBlocks(list(call.node.index.timer_heights(call[TIMER_ID], _lent(call).height)))
+    """Tell which blocks hold events of a timer, and what came before them."""
+    view, index, timer_id = _lent(call), call.node.index, call[TIMER_ID]
+    heights = index.timer_heights(timer_id, view.height)
+    earlier = earlier_events(view, index, timer_id, heights) or EarlierEvents()
+    return TimerBlocks(list(heights), earlier.scheduled, earlier.agent)
+
+
+@routes.get(
+    "/state/views/{view}/timers/ended",
+    *(VIEW, STATE, *PARTIES, *HEIGHTS, OFFSET, LIMIT),
+    answers=EndedTimers,
+    refuses=REFUSES,
+)
+def state_ended_timers(call: Call) -> EndedTimers:
+    """List timers that have ended, the latest first."""
+    actor, target, payer = (call[each] for each in PARTIES)
+    first, last = (call[each] for each in HEIGHTS)
+    wanted = TimerFilter(state=call[STATE], actor=actor, target=target, payer=payer, first=first, last=last)
+    total, entries = list_ended(_lent(call), call.node.index, wanted, call[OFFSET], call[LIMIT])
+    return EndedTimers(entries, more=call[OFFSET] + len(entries) < total)
+
+
+@routes.get("/state/views/{view}/events", VIEW, *EVENT_FILTER, OFFSET, LIMIT, answers=LatestEvents, refuses=REFUSES)
+def state_events(call: Call) -> LatestEvents:
+    """List events, the latest first."""
+    view = _lent(call)
+    wanted = EventFilter(name=call[searching.NAME], emitter=call[searching.EMITTER], since=call[searching.FROM_HEIGHT])
+    found = call.node.index.events(wanted, view.height, call[OFFSET], call[LIMIT], newest_first=True)
+    return LatestEvents(read_events(view.blocks, found.items), more=call[OFFSET] + len(found.items) < found.total)
 
 
 @routes.get("/state/views/{view}/record", VIEW, BELOW, answers=BlockRecords, refuses=REFUSES)

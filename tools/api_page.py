@@ -50,8 +50,8 @@ the same as a page, without a script and without asking anybody else.
 - **Lists** take `offset` (default 0) and `limit` (default 50, at most 1,000) and say in `total_count` how many there
   are; an actor's slots have `next_cursor` instead.
 - **One height.** An answer is wholly of one block, the last one when it was asked for. Reading never waits for a block,
-  and no block waits for a reader. `POST /view` alone runs a program, between two blocks, and with at most 1,000,000
-  cycles.
+  and no block waits for a reader. Two paths run a program, between two blocks: `POST /view`, with at most 1,000,000
+  cycles, and `/timers/{timer_id}/explain`, which tries the handler of a live timer with the cycles that its fire has.
 - **Nothing is ignored.** A misspelt parameter, a member that stands twice, a number out of range is refused by name.
 - **HEAD** works wherever GET does. A POST with a body says what it is: `Content-Type: application/json`, or
   `application/octet-stream` for transactions.

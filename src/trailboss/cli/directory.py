@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trailboss.chain import Answer, Chain, Receipt, Snapshot
-from trailboss.chain.asking import ask_actor
+from trailboss.chain.asking import ask_actor, try_timer
 from trailboss.chain.development import DEPLOYER, development_account, draft_drop, draft_force, draft_hold
 from trailboss.chain.drafting import Terms, build_block, draft_transaction, draft_unsigned
 from trailboss.chain.timer_list import match_timer
 from trailboss.cli.failures import Mistake
 from trailboss.cli.parsing import parse_hash
+from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction, SetBalance, Transaction
+from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
 
 
@@ -87,6 +89,10 @@ class DirectoryChain(Chain):
     def ask_view(self, actor: Address, handler: str, payload: bytes, sender: Address) -> Answer:
         """Run a handler read-only, with as many cycles as a block has."""
         return ask_actor(self, actor, handler, payload, sender=sender)
+
+    def try_timer(self, timer: Timer) -> ErrorObject | None:
+        """Return what a live timer's fire would revert with as things stand; None if it would end well."""
+        return try_timer(self, timer)
 
     def timer_blocks(self, _: Hash32) -> None:
         """Say that nobody keeps a list of the blocks that hold events of a timer."""

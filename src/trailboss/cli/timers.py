@@ -173,7 +173,7 @@ def explain(
     """Tell a timer's whole life, and why each decision fell as it did."""
     with open_chain(place) as chain:
         identity = resolve_timer(chain, timer_id)
-        life = explain_timer(chain, identity, chain.timer_blocks(identity))
+        life = explain_timer(chain, identity, chain.timer_blocks(identity), attempt=chain.try_timer)
     if as_json:
         print_json(_document(life))
     else:
@@ -182,7 +182,7 @@ def explain(
 
 def _tell(life: TimerLife) -> None:
     printer = console()
-    printer.print(f"timer {life.timer_id}: {life.state}", markup=False, soft_wrap=True)
+    printer.print(life.heading(), markup=False, soft_wrap=True)
     print_pairs(printer, life.lines(), indent="  ")
 
 
@@ -200,4 +200,6 @@ def _document(life: TimerLife) -> dict[str, object]:
         "bids": life.bids,
         "fires": life.fires,
         "outlook": life.outlook or None,
+        "reverted": life.has_reverted,
+        "failure": life.failure,
     }

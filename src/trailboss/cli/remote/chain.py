@@ -30,7 +30,9 @@ from trailboss.codec.wire import encode_submission
 from trailboss.execution.genesis import decode_genesis
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.blocks import Block
+from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction, Transaction, transaction_hash
+from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
 
 WAIT_MS: Final = 10_000
@@ -253,6 +255,11 @@ class RemoteChain(ChainReader):
                     self._look()
                     first, seen = seen + 1, self.height
                     yield Step(first, went_back=False)
+
+    def try_timer(self, timer: Timer) -> ErrorObject | None:
+        """Return what a live timer's fire would revert with as things stand at the node; None if it would end well."""
+        found = self._client.get(f"/timers/{Hash32(timer.timer_id)}/explain", limit=1)["failure"]
+        return None if found is None else read_error(found)
 
     def timer_blocks(self, timer_id: Hash32) -> list[int]:
         """Return the heights of the blocks that hold events of a timer, as the node's index knows them."""

@@ -1,6 +1,6 @@
 """Timers as people look at them: lists, one timer, its life and its line."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -23,8 +23,10 @@ from trailboss.chain.timer_list import (
 from trailboss.chain.view import ChainView
 from trailboss.chain.views import FROZEN_FEES, TimerView, timer_view
 from trailboss.model.events import AGENT_SET
+from trailboss.model.timers import Timer
 from trailboss.node.index import EventFilter, Index, read_events
 from trailboss.node.index.records import Cause, IndexedTimer
+from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
 
 SCANNED_MAX: Final = 10_000
@@ -230,7 +232,9 @@ def timer_details(view: ChainView, index: Index, timer_id: Hash32) -> TimerDetai
     )
 
 
-def timer_life(view: ChainView, index: Index, timer_id: Hash32) -> TimerLife:
+def timer_life(
+    view: ChainView, index: Index, timer_id: Hash32, attempt: Callable[[Timer], ErrorObject | None]
+) -> TimerLife:
     """Tell a timer's life.
 
     Complexity: O(blocks that hold its events), and the last 1,000 blocks in which it waited in the timer lane or in the
@@ -241,7 +245,7 @@ def timer_life(view: ChainView, index: Index, timer_id: Hash32) -> TimerLife:
         ViewGoneError: If the chain has gone back behind the view.
     """
     heights = index.timer_heights(timer_id, view.height)
-    return explain_timer(view, timer_id, heights, _earlier(view, index, timer_id, heights))
+    return explain_timer(view, timer_id, heights, _earlier(view, index, timer_id, heights), attempt=attempt)
 
 
 def _earlier(view: ChainView, index: Index, timer_id: Hash32, heights: Sequence[int]) -> EarlierEvents | None:

@@ -77,7 +77,7 @@ def timer(reading: Reading, query: Query, subject: str) -> Document:
     found = timer_details(reading.view, reading.node.index, timer_id)
     if found is None:
         return missing_document(f"No block of this chain scheduled a timer {timer_id}")
-    life = timer_life(reading.view, reading.node.index, timer_id)
+    life = timer_life(reading.view, reading.node.index, timer_id, reading.node.try_timer)
     sections = (
         *_outlook(reading, found, life),
         _facts(reading, found),
@@ -98,7 +98,7 @@ def _outlook(reading: Reading, found: TimerDetails, life: TimerLife) -> Iterator
         return
     words = life.outlook
     tone = "good" if words.startswith(("fires", "competes", "enters", "delivery", "its fire")) else "warn"
-    if words.startswith("removed"):
+    if words.startswith("removed") or life.failure is not None:
         tone = "bad"
     title = "Next"
     if found.live is not None and found.height > reading.height and found.height != U64_MAX:

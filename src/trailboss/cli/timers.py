@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from trailboss.chain import ChainReader, TimerLife, explain_timer
-from trailboss.chain.timer_list import TimerEntry, TimerFilter, list_timers
+from trailboss.chain.timer_list import REVERTED, TimerEntry, TimerFilter, list_timers
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import open_chain, resolve_actor, resolve_timer
 from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
@@ -106,7 +106,8 @@ def _show(chain: ChainReader, entries: list[TimerEntry], state: str, *, more: bo
 
 def _row(entry: TimerEntry) -> tuple[Cell, ...]:
     payer = "the actor" if entry.fee_payer == entry.actor else entry.fee_payer
-    state = entry.state if entry.ended_at is None else f"{entry.state} in {entry.ended_at}"
+    ending = REVERTED if entry.reverted else entry.state
+    state = entry.state if entry.ended_at is None else f"{ending} in {entry.ended_at}"
     return (
         entry.timer_id,
         None if entry.globalbox is not None and entry.globalbox.due_height is None else entry.height,

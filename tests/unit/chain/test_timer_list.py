@@ -75,3 +75,14 @@ def test_timer_is_found_by_its_first_digits_when_live_or_ended(busy: ActorHandle
         assert entry.timer_id in match_timer(chain, entry.timer_id.hex()[:2])
     assert len(match_timer(chain, "")) == 6
     assert match_timer(chain, "00" * 32) == []
+
+
+def test_reverted_fires_are_told_apart(chain: LocalChain) -> None:
+    """A timer whose handler failed has fired, and the list says that the fire reverted."""
+    source = BUSY.replace("    pass", "    raise ValueError")
+    actor = chain.deploy(source, sender=chain.accounts[0], value=100 * CBY)
+    actor.call("schedule", sender=chain.accounts[0], check=True)
+    chain.mine(5)
+    fired = list(list_timers(chain.chain, TimerFilter(state="fired")))
+    assert [entry.reverted for entry in fired] == [True] * 3
+    assert not any(entry.reverted for entry in list_timers(chain.chain, TimerFilter(state="expired")))

@@ -69,6 +69,7 @@ class TimerDetails:
         cause: What scheduled it.
         generation: How many fires lie between it and the transaction or message at the beginning of its line.
         ended_at: Height of the block in which it ended; None while it lives.
+        reverted: Whether it ended with a fire that reverted.
         live: Its record; None once it has ended.
         remembered: What Globalbox remembers of it once it has ended; None otherwise.
     """
@@ -85,6 +86,7 @@ class TimerDetails:
     cause: Cause
     generation: int
     ended_at: int | None
+    reverted: bool
     live: TimerView | None
     remembered: EndedView | None
 
@@ -196,6 +198,7 @@ def _ended_entry(timer: IndexedTimer) -> TimerEntry:
         gas_limit=timer.gas_limit,
         expires_at=timer.expires_at,
         ended_at=timer.ended_at,
+        reverted=timer.reverted,
         fees=None if timer.max_fee_per_cycle is None else FROZEN_FEES,
         max_fee_per_cycle=timer.max_fee_per_cycle,
         max_priority_fee_per_cycle=timer.max_priority_fee_per_cycle,
@@ -227,6 +230,7 @@ def timer_details(view: ChainView, index: Index, timer_id: Hash32) -> TimerDetai
         cause=found.cause,
         generation=found.generation,
         ended_at=found.ended_at,
+        reverted=found.reverted,
         live=live,
         remembered=view.ended_timer(timer_id) if live is None else None,
     )

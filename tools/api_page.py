@@ -21,7 +21,7 @@ from trailboss.crypto.signing import address_of
 from trailboss.model.transactions import Transfer
 from trailboss.node.index import Index
 from trailboss.node.mempool import Mempool
-from trailboss.node.options import AUTO, NodeOptions
+from trailboss.node.options import BLOCK_TIME_MAX_MS, NodeOptions, Pace, Rhythm
 from trailboss.node.rest.app import create_app
 from trailboss.node.rest.common import LIMIT, OFFSET
 from trailboss.node.rest.errors import HttpReason
@@ -210,7 +210,9 @@ def api_page() -> str:
 
 async def _page() -> str:
     local, scene = _scene()
-    node = Node(local.chain, Mempool(), Index.open(None, local.chain), NodeOptions(pace=AUTO))
+    node = Node(
+        local.chain, Mempool(), Index.open(None, local.chain), NodeOptions(pace=Pace(Rhythm.AUTO, BLOCK_TIME_MAX_MS))
+    )
     node.start()
     try:
         transport = httpx.ASGITransport(app=create_app(node))

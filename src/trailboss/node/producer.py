@@ -155,6 +155,7 @@ class Producer:
     def _run(self) -> None:
         try:
             while not self._is_stopping:
+                self._timetable.wait_for(self.builder.awaits_blocks(), self._now())
                 if self._timetable.is_due(self._now()):
                     self._build()
                 self._obey()
@@ -165,11 +166,10 @@ class Producer:
             self._refuse_the_rest()
 
     def _build(self) -> None:
-        is_optional = self._timetable.deadline is None
         late = self._timetable.take(self._now())
-        if self.builder.build(late=late, is_optional=is_optional):
-            # What did not fit this block may fit the next.
-            self._timetable.call()
+        # What nothing but a call made due is built if there is something to put into it.
+        if self.builder.build(late=late, is_optional=late is None):
+            self._timetable.built(self._now())
 
     def _obey(self) -> None:
         """Run the next command, if one comes before a block is due."""

@@ -6,6 +6,7 @@ import typer
 
 from trailboss import __version__
 from trailboss.cli.lazy import Entry, LazyCommand, Program
+from trailboss.vm.sdk_release import DISTRIBUTION, installed_release, release_warning
 
 START, ACT, LOOK, KEEP, PROVE, STUDY = "Start", "Act", "Look", "Keep and check", "Prove", "Study"
 DEVELOP: Final = "Develop: on development chains only"
@@ -106,14 +107,17 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"trailboss {__version__}")
+        typer.echo(f"trailboss {__version__}, with {DISTRIBUTION} {installed_release()}")
         raise typer.Exit
 
 
 @app.callback()
 def options(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001  # its callback does all
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Cowboy's Actor Message Scheduler, on your machine."""
+    warning = release_warning()
+    if warning:
+        typer.echo(f"warning: {warning}", err=True)

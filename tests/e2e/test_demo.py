@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from trailboss import __version__
 from trailboss.cli.main import app
-from trailboss.vm.sdk_release import MEASURED
+from trailboss.testing.sdk_release import MEASURED
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,14 @@ from dataclasses import replace
 from msgspec.structs import replace as changed
 
 from trailboss.chain.chain import Chain
+from trailboss.chain.telling.outlook import reserve_of
 from trailboss.chain.views import Answer, lane_gas_limit
 from trailboss.execution.asking import ask, try_fire
-from trailboss.execution.globalbox.records import is_executing
-from trailboss.fees.settlement import Prices, max_cost
 from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address
-from trailboss.primitives.units import U64_MAX, Amount, Cells, Cycles, Height, Price
+from trailboss.primitives.units import U64_MAX, Amount, Cycles, Height
 from trailboss.vm.meter import Meter
 
 
@@ -74,6 +73,7 @@ def try_timer(chain: Chain, timer: Timer) -> ErrorObject | None:
         What the fire would revert with; None if it would end well.
     """
     rules, context, terms = chain.rules(), chain.next_context(), timer.terms
+    reserve = Amount(reserve_of(rules, timer))
     if isinstance(terms, GlobalboxTerms) and terms.fire is not None:
         fire = terms.fire
         timer = changed(timer, handler=fire.handler, payload=fire.payload, gas_limit=fire.gas_limit)
@@ -82,15 +82,11 @@ def try_timer(chain: Chain, timer: Timer) -> ErrorObject | None:
     is_watch = isinstance(terms, GlobalboxTerms) and terms.kind is Trigger.STATE_WATCH
     later = 0 if is_watch else max(0, timer.height - context.height)
     timestamp_ms = context.timestamp_ms + later * chain.params.governance.block_interval_ms
-    cycle_basefee, cell_basefee = rules.timer_basefees()
-    lane_basefee = Price(0) if rules.lane is None else rules.lane.basefee
-    prices = Prices(cycle_basefee, cell_basefee, lane_basefee=lane_basefee)
-    reserve = max_cost(timer.gas_limit, Cells(rules.timer.max_cells_per_fire), prices)
     return try_fire(
         replace(context, height=Height(context.height + later), timestamp_ms=min(timestamp_ms, U64_MAX)),
         chain.store,
         queue=chain.queue,
         engine=chain.engine,
         timer=timer,
-        reserve=Amount(0) if is_executing(timer) else reserve,
+        reserve=reserve,
     )

@@ -64,7 +64,7 @@ COUNTED: Final = {
 
 
 def demo(
-    blocks: Annotated[int, typer.Option(min=50, max=100_000, help="Blocks to live through.")] = BLOCKS,
+    blocks: Annotated[int, typer.Option(min=50, max=100_000, metavar="N", help="Blocks to live through.")] = BLOCKS,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
 ) -> None:
     """Run six actors for several hundred blocks and tell what became of every timer."""

@@ -50,9 +50,11 @@ def watch(
 ) -> None:
     """Set a timer that fires whenever slots of an actor have changed.
 
-    Under Globalbox. It belongs to a stock actor, one a sender, which is deployed with the first order.
+    Under Globalbox. It belongs to a stock actor, one for each sender, which is deployed with the first order.
 
     When the timer fires, the actor emits the event timer.payload with the payload.
+
+    Example: trailboss watch 0x044d2D5f --slot price --gas-limit 50000
     """
     amount = None if value is None else parse_amount(value)
     signer = resolve_signer(sender, private_key)

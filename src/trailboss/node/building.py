@@ -8,7 +8,6 @@ from typing import Final
 
 from trailboss.chain import Chain, Snapshot
 from trailboss.chain.view import ChainView
-from trailboss.execution.mailbox import mailbox_is_empty
 from trailboss.model.blocks import Block
 from trailboss.model.transactions import Transaction
 from trailboss.node.index import Index
@@ -116,13 +115,6 @@ class Builder:
         blocks = (applied.block,) if is_built else ()
         self._make_known(blocks, begun, included=included, refused=refused, late=late)
         return is_built
-
-    def awaits_blocks(self) -> bool:
-        """Return whether blocks are awaited that no transaction asks for: a timer lives, or a message waits.
-
-        Complexity: O(1).
-        """
-        return self.chain.timer_count() > 0 or not mailbox_is_empty(self.chain.store.read)
 
     def advance(self, height: int) -> None:
         """Build blocks up to a height: those that wait in the mempool first, then empty ones. Due timers run in each.

@@ -9,6 +9,7 @@ from threading import Condition, Lock, Thread
 from typing import Final, TypeVar
 
 from trailboss.chain import Chain
+from trailboss.chain.idleness import awaits_blocks
 from trailboss.node.building import NANOSECONDS_PER_SECOND, Builder, StoppingError, Surroundings
 from trailboss.node.index import Index
 from trailboss.node.mempool import Mempool
@@ -155,7 +156,7 @@ class Producer:
     def _run(self) -> None:
         try:
             while not self._is_stopping:
-                self._timetable.wait_for(self.builder.awaits_blocks(), self._now())
+                self._timetable.wait_for(awaits_blocks(self.builder.chain), self._now())
                 if self._timetable.is_due(self._now()):
                     self._build()
                 self._obey()

@@ -27,7 +27,7 @@ def chain(request: pytest.FixtureRequest) -> "Iterator[LocalChain]":
     A relative ``data_dir`` is a directory within the test's ``tmp_path``.
     """
     from trailboss.testing import LocalChain
-    from trailboss.vm.sdk_release import release_warning
+    from trailboss.testing.sdk_release import release_warning
 
     warning = release_warning()
     if warning:

@@ -4,8 +4,8 @@ import importlib.metadata
 
 import pytest
 
-from trailboss.vm import sdk_release
-from trailboss.vm.sdk_release import DISTRIBUTION, MEASURED, release_warning
+from trailboss.testing import sdk_release
+from trailboss.testing.sdk_release import DISTRIBUTION, MEASURED, release_warning
 
 
 def test_measured_release_is_installed_where_cycles_are_pinned() -> None:

@@ -173,6 +173,8 @@ def invalid(name: str, value: object, rule: str) -> HttpError:
 
 def shown(value: object) -> str:
     """Return a value as a message repeats it: cut off, and in characters that any JSON can carry."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
     if isinstance(value, list):
         return f"a list of {len(value)} values"
     if isinstance(value, dict):

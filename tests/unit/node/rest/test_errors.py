@@ -46,6 +46,8 @@ def test_error_names_value_and_rule() -> None:
         (5, "5", "5"),
         ([1] * 9, "a list of 9 values", "a list of 9 values"),
         ({"a": 1}, "an object of 1 members", "an object of 1 members"),
+        (None, "null", "null"),
+        (True, "true", "true"),
     ],
 )
 def test_value_is_repeated_in_characters_that_anything_can_carry(value: object, told: str, fact: str) -> None:

@@ -8,6 +8,7 @@ import typer
 from trailboss.chain import Receipt
 from trailboss.chain.drafting import draft_deployment
 from trailboss.chain.telling.outlook import unpaid_words
+from trailboss.chain.telling.words import counted
 from trailboss.cli.failures import tell
 from trailboss.cli.opening import OpenChain, open_chain, resolve_signer
 from trailboss.cli.options import DIRECTORY, PAYLOAD, AsJson, CellsLimit, CyclesLimit, Key, Place, Sender
@@ -20,14 +21,19 @@ from trailboss.primitives.units import format_cby
 
 
 def _warn_of_unpaid(chain: OpenChain, deployment: Receipt) -> None:
-    """Tell of each timer that the creation call has scheduled and that nobody can pay for so far."""
-    for event in deployment.events:
-        timer = None if event.timer_id is None else chain.timer(event.timer_id)
-        words = "" if timer is None or event.name != TIMER_SCHEDULED else unpaid_words(chain, timer)
-        if timer is not None and words:
-            payer = Address(timer.fee_payer)
-            fix = f"give it money before block {timer.height}: `trailboss send {payer} AMOUNT`"
-            tell("warning", {"what": words, "fix": fix})
+    """Tell of the timers that the creation call has scheduled and that nobody can pay for so far: the first by name."""
+    ids = [
+        event.timer_id for event in deployment.events if event.name == TIMER_SCHEDULED and event.timer_id is not None
+    ]
+    unpaid = [
+        (timer, words) for timer in map(chain.timer, ids) if timer is not None and (words := unpaid_words(chain, timer))
+    ]
+    if unpaid:
+        timer, words = unpaid[0]
+        others = f"; nor can {counted(len(unpaid) - 1, 'more timer')}" if len(unpaid) > 1 else ""
+        payer = Address(timer.fee_payer)
+        fix = f"give it money before block {timer.height}: `trailboss send {payer} AMOUNT`"
+        tell("warning", {"what": f"{words}{others}", "fix": fix})
 
 
 def deploy(

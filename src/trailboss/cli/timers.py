@@ -41,9 +41,9 @@ AUCTION_COLUMNS = (
 )
 """Besides, in the auction."""
 GLOBALBOX_COLUMNS = (
-    Column("kind"),
-    Column("target"),
-    Column("bid", right=True),
+    Column("kind", extra=True),
+    Column("target", extra=True),
+    Column("bid", right=True, extra=True),
     Column("fires", right=True),
     Column("in mailbox", right=True, extra=True),
 )

@@ -100,9 +100,7 @@ def _frame(source: str) -> Callable[[], float]:
 
     def sample() -> float:
         overlay = Overlay(chain.store)
-        session = BlockSession(
-            chain._next_context(None), overlay, Ledger(overlay), chain.queue, chain.engine, Memoryless()
-        )
+        session = BlockSession(chain.next_context(), overlay, Ledger(overlay), chain.queue, chain.engine, Memoryless())
 
         def frames() -> None:
             for _ in range(FRAMES):

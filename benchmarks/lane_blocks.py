@@ -102,7 +102,7 @@ def _idle(world: World) -> float:
 
 
 def _session(world: World, overlay: Overlay, height: int) -> BlockSession:
-    context = world.chain._next_context(None)
+    context = world.chain.next_context()
     context = replace(context, height=Height(height))
     return BlockSession(context, overlay, Ledger(overlay), world.chain.queue, world.chain.engine, Memoryless())
 

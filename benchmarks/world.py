@@ -160,7 +160,7 @@ class World:
                 account.timer_nonce = account.timer_count = owned[actor]
                 changes[account_key(actor)] = encode_account(account)
             changes[SCHEDULER_KEY] = encode_record(SchedulerTotals(scheduled=planted))
-            context = chain._next_context(None)
+            context = chain.next_context()
             chain.queue.advance(context.height)
             root = chain.store.commit(context.height, changes)
             chain.blocks.append(seal_idle(context, root))

@@ -21,7 +21,7 @@ from trailboss.crypto.signing import address_of
 from trailboss.model.transactions import Transfer
 from trailboss.node.index import Index
 from trailboss.node.mempool import Mempool
-from trailboss.node.options import AUTO, NodeOptions
+from trailboss.node.options import BLOCK_TIME_MAX_MS, NodeOptions, Pace, Rhythm
 from trailboss.node.rest.app import create_app
 from trailboss.node.rest.common import LIMIT, OFFSET
 from trailboss.node.rest.errors import HttpReason
@@ -51,8 +51,8 @@ the same as a page, without a script and without asking anybody else.
 - **Lists** take `offset` (default 0) and `limit` (default 50, at most 1,000) and say in `total_count` how many there
   are; an actor's slots have `next_cursor` instead.
 - **One height.** An answer is wholly of one block, the last one when it was asked for. Reading never waits for a block,
-  and no block waits for a reader. `POST /view` alone runs a program, between two blocks, and with at most 1,000,000
-  cycles.
+  and no block waits for a reader. Two paths run a program, between two blocks: `POST /view`, with at most 1,000,000
+  cycles, and `/timers/{timer_id}/explain`, which tries the handler of a live timer with the cycles that its fire has.
 - **Nothing is ignored.** A misspelt parameter, a member that stands twice, a number out of range is refused by name.
 - **Connections** stay open for the next request: 5 seconds after an answer, 20 if nothing was ever asked. A client that
   asks less often connects again.
@@ -214,7 +214,9 @@ def api_page() -> str:
 
 async def _page() -> str:
     local, scene = _scene()
-    node = Node(local.chain, Mempool(), Index.open(None, local.chain), NodeOptions(pace=AUTO))
+    node = Node(
+        local.chain, Mempool(), Index.open(None, local.chain), NodeOptions(pace=Pace(Rhythm.AUTO, BLOCK_TIME_MAX_MS))
+    )
     node.start()
     try:
         transport = httpx.ASGITransport(app=create_app(node))

@@ -53,8 +53,10 @@ and names the mechanism and its calls.
 CALLS_MISSING: Final = """
 ## Not implemented
 
-These calls of the public host have nothing to do with timers. They exist, and raise `HostError` with the name
-`unsupported`: {names}.
+These calls of the public host exist, and raise `HostError` with the name `unsupported`: {names}.
+
+Some of them have a handler run in a later block, as a timer does: jobs of runners and subscriptions to events. The
+others belong to tokens, intents, images, forks and upgrades.
 """
 EVENTS_INTRO: Final = """
 # Events

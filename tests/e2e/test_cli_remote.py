@@ -46,13 +46,13 @@ def ready(output: IO[str]) -> Any:
 
 @pytest.fixture(scope="module")
 def fifo_node() -> Iterator[str]:
-    with running_node("--auto") as url:
+    with running_node("--auto", "--block-time", "3600s") as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def globalbox_node() -> Iterator[str]:
-    with running_node("--auto", "--mechanism", "globalbox") as url:
+    with running_node("--auto", "--block-time", "3600s", "--mechanism", "globalbox") as url:
         yield url
 
 
@@ -309,7 +309,7 @@ def test_key_file_is_warned_of_when_others_can_read_it(run: Run) -> None:
 
 def test_events_are_followed_when_a_node_goes_on_and_back(run: Run, ask: Ask) -> None:
     """What there was since a block, what comes, that the chain has gone back, and what comes instead: a line each."""
-    with running_node("--auto") as url:
+    with running_node("--auto", "--block-time", "3600s") as url:
         timers = [ask("schedule", "--height", str(height), "--url", url)["return_value"] for height in (5, 8, 11)]
         run("mine", "--to", 6, "--url", url)
         with program("events", "--follow", "--since", 0, "--json", "--name", "timer.fired", "--url", url) as process:

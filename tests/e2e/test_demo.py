@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from trailboss import __version__
 from trailboss.cli.main import app
+from trailboss.testing.sdk_release import MEASURED
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,17 @@ def test_demo_prints_its_tables_when_run_in_a_terminal() -> None:
         assert text in result.output
 
 
+@pytest.mark.parametrize("columns", ["80", "140", None])
+def test_demo_says_what_each_actor_is_in_any_width(columns: str | None) -> None:
+    """Nothing is left out of the tables in a narrow terminal, nor in a pipe, and no line is wider than a terminal."""
+    printed = CliRunner().invoke(app, ["demo", "--blocks", "60"], env={"COLUMNS": columns}).stdout
+    for text in ("SDK Clock: @actor, @timer, timer.schedule", "handler reverts every third fire", "cancelled", "live"):
+        assert text in printed
+    if columns is not None:
+        tables, _, _ = printed.partition("money ")
+        assert max(map(len, tables.splitlines())) <= int(columns)
+
+
 @pytest.mark.parametrize("arguments", [["demo", "--blocks", "1"], ["demo", "--blocks", "x"], ["nonsense"]])
 def test_program_fails_with_usage_when_the_arguments_are_wrong(arguments: list[str]) -> None:
     """Wrong arguments exit with 2 and name what is wrong."""
@@ -76,4 +88,4 @@ def test_program_fails_with_usage_when_the_arguments_are_wrong(arguments: list[s
 def test_program_prints_its_version_when_asked() -> None:
     """One line."""
     result = CliRunner().invoke(app, ["--version"])
-    assert (result.exit_code, result.output) == (0, f"trailboss {__version__}\n")
+    assert (result.exit_code, result.output) == (0, f"trailboss {__version__}, with cowboy-actor-sdk {MEASURED}\n")

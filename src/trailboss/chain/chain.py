@@ -10,7 +10,6 @@ from trailboss.chain.idleness import idle_until
 from trailboss.chain.reader import ChainReader
 from trailboss.chain.shelves import DiskShelf, MemoryShelf
 from trailboss.chain.view import ChainView
-from trailboss.execution.asking import ask
 from trailboss.execution.block import Applied, apply_block, seal_idle
 from trailboss.execution.genesis import Genesis, apply_genesis, check_genesis, decode_genesis, encode_genesis
 from trailboss.execution.session import BlockContext
@@ -26,8 +25,7 @@ from trailboss.state.disk.store import DEFAULT_SETTINGS, DiskStore, StoreSetting
 from trailboss.state.store import BEFORE_GENESIS, MemoryStore, Store
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.timer_queue.source import StoredTimers
-from trailboss.vm.engine import Engine, Outcome
-from trailboss.vm.meter import Meter
+from trailboss.vm.engine import Engine
 from trailboss.vm.native import NativeEngine
 
 
@@ -191,7 +189,7 @@ class Chain(ChainReader):
             Rejection: ``INVALID_DATA`` for a timestamp before the parent's, or above 64 bits.
         """
         try:
-            context = self._next_context(timestamp_ms)
+            context = self.next_context(timestamp_ms)
             applied = apply_block(
                 context,
                 transactions,
@@ -238,7 +236,7 @@ class Chain(ChainReader):
 
     def _seal_idle(self, count: int) -> list[Block]:
         """Build blocks in which nothing happens, and append them in one step."""
-        block = seal_idle(self._next_context(None), self.store.state_root)
+        block = seal_idle(self.next_context(), self.store.state_root)
         blocks = [block]
         # The block after the last that has a timestamp is refused by itself.
         count = min(count, 1 + (U64_MAX - block.header.timestamp_ms) // self._interval_ms)
@@ -251,7 +249,15 @@ class Chain(ChainReader):
         self.blocks.extend(blocks)
         return blocks
 
-    def _next_context(self, timestamp_ms: int | None) -> BlockContext:
+    def next_context(self, timestamp_ms: int | None = None) -> BlockContext:
+        """Return the facts of the next block.
+
+        Args:
+            timestamp_ms: Milliseconds since 1970, not before the parent's; None for one interval after it.
+
+        Raises:
+            Rejection: ``INVALID_DATA`` for a timestamp before the parent's, or above 64 bits.
+        """
         parent = self.head
         if timestamp_ms is None:
             timestamp_ms = parent.header.timestamp_ms + self._interval_ms
@@ -334,28 +340,6 @@ class Chain(ChainReader):
         self._mechanisms.rewind()
 
     # Looking
-
-    def ask(self, actor: bytes, handler: str, payload: bytes, *, sender: bytes, meter: Meter) -> Outcome:
-        """Run a handler read-only, as the next block would; nothing changes and nobody pays.
-
-        Args:
-            actor: Whose handler, 20 bytes.
-            handler: Function or method.
-            payload: Its argument.
-            sender: Immediate caller that the handler sees, 20 bytes.
-            meter: What it may use, and then what it has used.
-        """
-        return ask(
-            self._next_context(None),
-            self.store,
-            queue=self.queue,
-            engine=self.engine,
-            actor=actor,
-            handler=handler,
-            payload=payload,
-            sender=sender,
-            meter=meter,
-        )
 
     def publish(self) -> ChainView:
         """Return the chain as it stands, for other threads to read while it goes on.

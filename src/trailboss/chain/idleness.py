@@ -50,3 +50,12 @@ def idle_until(chain: StateReader, queue: TimerQueue, mechanism: Mechanism, limi
         changes = next_change(chain.params, chain.store.read, height)
         happens += [each for each in (collected, changes) if each is not None]
     return min(happens) - 1
+
+
+def awaits_blocks(chain: StateReader) -> bool:
+    """Return whether blocks are awaited that no transaction asks for: a timer lives, or a message waits.
+
+    Decision: D-95
+    Complexity: O(1).
+    """
+    return chain.timer_count() > 0 or not nothing_waits(chain.store.read)

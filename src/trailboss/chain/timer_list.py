@@ -25,6 +25,8 @@ QUEUED: Final = "queued"
 IN_MAILBOX: Final = "in-mailbox"
 ENDED: Final = ("fired", "expired", "unfunded", "cancelled")
 ALL: Final = "all"
+REVERTED: Final = "reverted"
+"""What people read of a timer that fired and whose handler failed; its state is ``fired``. Spec: CIP-5 §5.4."""
 STATES: Final = (LIVE, DUE, DEFERRED, OVER_CAP, PRICED_OUT, LATE, QUEUED, IN_MAILBOX, *ENDED, ALL)
 """Everything that can be asked for."""
 
@@ -71,6 +73,7 @@ class TimerEntry:
         tier: ``ring``, ``epoch`` or ``overflow`` while it is live and not due.
         deferred_for: Why it waits.
         ended_at: Height of the block in which it ended.
+        reverted: Whether it ended with a fire that reverted.
         fees: ``frozen``, or ``agent`` or ``default`` for what is known when it is due only; ``standing`` in the auction
             for the last bid of its agent, ``bid`` in Globalbox; None for an ended one without frozen fees.
         max_fee_per_cycle: Cap of lane basefee and tip, in the auction of cycle basefee and tip, base units; None unless
@@ -94,6 +97,7 @@ class TimerEntry:
     tier: str | None = None
     deferred_for: str | None = None
     ended_at: int | None = None
+    reverted: bool = False
     fees: str | None = None
     max_fee_per_cycle: int | None = None
     max_priority_fee_per_cycle: int | None = None
@@ -210,6 +214,7 @@ class _Ending:
 
     state: str
     height: int
+    reverted: bool
     moved: bytes | None = None
     entry: TimerEntry | None = None
 
@@ -221,7 +226,9 @@ def _ended(chain: ChainReader) -> Iterator[TimerEntry]:
     for block in chain.blocks.latest_eventful():
         for record in reversed(list(block_events(block))):
             if record.name in names.TIMER_ENDINGS:
-                ending = _Ending(names.TIMER_ENDINGS[record.name], block.height)
+                facts: Any = decode_canonical(record.data)
+                reverted = facts.get("reverted", False)
+                ending = _Ending(names.TIMER_ENDINGS[record.name], block.height, reverted=reverted)
                 unscheduled[record.timer_id] = ending
                 endings.append(ending)
             elif record.timer_id in unscheduled:
@@ -239,10 +246,11 @@ def _look_back(unscheduled: dict[bytes, _Ending], record: EventRecord) -> None:
     elif record.name == names.TIMER_SCHEDULED:
         del unscheduled[record.timer_id]
         last = decode_canonical(ending.moved or record.data)
-        ending.entry = _ended_entry(record.emitter, decode_canonical(record.data), last, ending.state, ending.height)
+        facts = decode_canonical(record.data)
+        ending.entry = _ended_entry(record.emitter, facts, last, ending.state, ending.height, reverted=ending.reverted)
 
 
-def _ended_entry(actor: bytes, facts: Any, last: Any, state: str, height: int) -> TimerEntry:
+def _ended_entry(actor: bytes, facts: Any, last: Any, state: str, height: int, *, reverted: bool) -> TimerEntry:
     return TimerEntry(
         timer_id=Hash32(facts["timer_id"]),
         height=last["height"],
@@ -254,6 +262,7 @@ def _ended_entry(actor: bytes, facts: Any, last: Any, state: str, height: int) -
         gas_limit=facts["gas_limit"],
         expires_at=facts["expires_at"],
         ended_at=height,
+        reverted=reverted,
         fees=FROZEN_FEES if "max_fee_per_cycle" in facts else None,
         max_fee_per_cycle=facts.get("max_fee_per_cycle"),
         max_priority_fee_per_cycle=facts.get("max_priority_fee_per_cycle"),

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from trailboss.chain.auction_views import AuctionTimer, auction_timer
 from trailboss.chain.globalbox_views import GlobalboxTimer, globalbox_timer
 from trailboss.codec.canonical import decode_canonical
@@ -33,7 +35,7 @@ class Event:
             or text; else the bytes.
         raw: The bytes that the receipts root commits to.
         block_height: Height of its block.
-        timer_id: The timer it is about, if any.
+        timer_id: The timer it is about, or else the one in whose fire a handler emitted it; None for neither.
     """
 
     name: str
@@ -195,7 +197,7 @@ def receipt_view(receipt: ReceiptRecord, height: int) -> Receipt:
         tip=receipt.tip,
         refund=receipt.refund,
         return_value=receipt.return_value,
-        events=tuple(event_view(event, height) for event in receipt.events),
+        events=tuple(event_view(event, height) for event in receipt_events(receipt)),
         block_height=height,
         origin=receipt.origin.value,
         timer_id=Hash32(receipt.timer_id) if receipt.timer_id else None,
@@ -313,7 +315,13 @@ def events_of(block: Block, name: str | None = None) -> Iterator[Event]:
 
 
 def block_events(block: Block) -> Iterator[EventRecord]:
-    """Yield every event of a block: those of its receipts in order, then the block's own."""
+    """Yield every event of a block: those of its receipts in order, then the block's own; see `receipt_events`."""
     for receipt in block.receipts:
-        yield from receipt.events
+        yield from receipt_events(receipt)
     yield from block.events
+
+
+def receipt_events(receipt: ReceiptRecord) -> Iterator[EventRecord]:
+    """Yield the events of a receipt: in a fire, one that is about no timer is given the timer that fires."""
+    for event in receipt.events:
+        yield replace(event, timer_id=receipt.timer_id) if receipt.timer_id and not event.timer_id else event

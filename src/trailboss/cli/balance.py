@@ -6,7 +6,7 @@ import typer
 
 from trailboss.chain.accounts import Holder, holder_of, known_names
 from trailboss.cli.opening import open_chain, resolve_actor
-from trailboss.cli.options import DIRECTORY, WHO, AsJson, Place, complete_account
+from trailboss.cli.options import ANYONE, DIRECTORY, AsJson, Place, complete_account
 from trailboss.cli.output import Cell, Column, print_json, print_table
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
@@ -25,7 +25,7 @@ def balance(
         list[str] | None,
         typer.Argument(
             metavar="WHO",
-            help=f"Accounts: {WHO}; of actors the first digits are enough. [dim]\\[default: all][/dim]",
+            help=f"Accounts: {ANYONE}. [dim]\\[default: all][/dim]",
             autocompletion=complete_account,
         ),
     ] = None,

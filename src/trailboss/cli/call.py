@@ -34,6 +34,8 @@ def call(
     """Call a handler of an actor, in a block of its own.
 
     Handlers of SDK actors take CBOR unless they say otherwise: write the payload as JSON and give --cbor.
+
+    Example: trailboss call 0x044d2D5f transfer '{"to": "bob", "amount": 5}' --cbor
     """
     octets = parse_payload(payload, as_cbor=cbor)
     with open_chain(place) as chain:

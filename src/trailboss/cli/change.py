@@ -23,9 +23,11 @@ def update(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Change what later fires of an own timer bring.
+    """Change what later fires of a timer of yours bring.
 
     Under Globalbox. A fire that is queued already stays as it is.
+
+    Example: trailboss update 0x6e3d2443 --payload "new price" --gas-limit 80000
     """
     if payload is None and gas_limit is None and bid is None:
         raise Mistake("nothing is to change", "give --payload, --gas-limit or --bid")
@@ -49,11 +51,13 @@ def cancel(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Cancel an own timer.
+    """Cancel a timer of yours.
 
     It is one that trailboss schedule has set for the same sender.
 
     A timer of another actor is cancelled by a handler of that actor, or by governance: trailboss govern cancel-timer.
+
+    Example: trailboss cancel 0x6e3d2443
     """
     signer = resolve_signer(sender, private_key)
     with open_chain(place) as chain:

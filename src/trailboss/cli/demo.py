@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from trailboss.chain.plain import plain
+from trailboss.cli.output import console
 from trailboss.model import events as names
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
@@ -19,7 +20,7 @@ from trailboss.testing import ActorHandle, LocalChain, Receipt
 
 BLOCKS: Final = 400
 WIDE: Final = 128
-"""Columns of a terminal that has room for what each actor is."""
+"""Columns of a terminal in which what each actor is has room beside the rest."""
 ONE_FIRE: Final = 11 * BASE_UNITS_PER_CBY
 """What a fire with the default limits reserves at the lowest basefees: 550,000 cycles and as many cells."""
 
@@ -64,11 +65,11 @@ COUNTED: Final = {
 
 
 def demo(
-    blocks: Annotated[int, typer.Option(min=50, max=100_000, help="Blocks to live through.")] = BLOCKS,
+    blocks: Annotated[int, typer.Option(min=50, max=100_000, metavar="N", help="Blocks to live through.")] = BLOCKS,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
 ) -> None:
     """Run six actors for several hundred blocks and tell what became of every timer."""
-    console = Console()
+    printer = console()
     with LocalChain() as chain:
         cast = [_deploy(chain, name, value) for name, _, value in CAST]
         _live(chain, blocks, Console(stderr=True, quiet=as_json))
@@ -76,9 +77,9 @@ def demo(
         tallies = [_tally(chain, *member[:2], handle) for member, handle in zip(CAST, cast, strict=True)]
         _check_tallies(chain, tallies)
         if as_json:
-            console.print_json(json.dumps(plain(_document(chain, tallies, cast))))
+            printer.print_json(json.dumps(plain(_document(chain, tallies, cast))))
         else:
-            _show(console, chain, tallies, cast)
+            _show(printer, chain, tallies, cast)
 
 
 def _deploy(chain: LocalChain, name: str, value: int) -> ActorHandle:
@@ -135,21 +136,34 @@ def _cby(amount: int) -> str:
     return f"{amount / BASE_UNITS_PER_CBY:,.3f}"
 
 
-def _show(console: Console, chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> None:
-    console.print(_timer_table(tallies, chain.height, with_about=console.width >= WIDE))
-    console.print(_money_table(tallies))
+def _show(printer: Console, chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> None:
+    is_wide = printer.width >= WIDE
+    if not is_wide:
+        printer.print(_cast_table(tallies))
+    printer.print(_timer_table(tallies, chain.height, with_about=is_wide))
+    printer.print(_money_table(tallies))
     for line in _conservation(chain, tallies):
-        console.print(line, highlight=False, soft_wrap=True)
-    console.print(f"state root  {chain.state_root}", highlight=False, soft_wrap=True)
-    console.print()
-    console.print("[bold]The story of one timer[/bold] (the last of runs_dry)")
+        printer.print(line, soft_wrap=True)
+    printer.print(f"state root  {chain.state_root}", soft_wrap=True)
+    printer.print()
+    printer.print("[bold]The story of one timer[/bold] (the last of runs_dry)")
     story = str(chain.explain(_last_timer(chain, cast[3])))
-    console.print(story, highlight=False, markup=False, soft_wrap=True)
+    printer.print(story, markup=False, soft_wrap=True)
 
 
 def _table(title: str) -> Table:
     """Return an empty table, tight enough for a terminal of 80 columns."""
     return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+
+
+def _cast_table(tallies: list[Tally]) -> Table:
+    """Return who the actors are, for a terminal in which that does not fit beside what became of their timers."""
+    table = _table("Six actors")
+    table.add_column("actor", style="bold", no_wrap=True)
+    table.add_column("what it is", style="dim")
+    for tally in tallies:
+        table.add_row(tally.actor, tally.about)
+    return table
 
 
 def _timer_table(tallies: list[Tally], height: int, *, with_about: bool) -> Table:

@@ -5,13 +5,35 @@ from typing import Annotated
 
 import typer
 
+from trailboss.chain import Receipt
 from trailboss.chain.drafting import draft_deployment
-from trailboss.cli.opening import open_chain, resolve_signer
+from trailboss.chain.telling.outlook import unpaid_words
+from trailboss.chain.telling.words import counted
+from trailboss.cli.failures import tell
+from trailboss.cli.opening import OpenChain, open_chain, resolve_signer
 from trailboss.cli.options import DIRECTORY, PAYLOAD, AsJson, CellsLimit, CyclesLimit, Key, Place, Sender
 from trailboss.cli.parsing import parse_amount, parse_payload, read_file
 from trailboss.cli.receipts import make_terms, send, show_receipts
+from trailboss.model.events import TIMER_SCHEDULED
 from trailboss.model.transactions import FundActor, Instruction
+from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
+
+
+def _warn_of_unpaid(chain: OpenChain, deployment: Receipt) -> None:
+    """Tell of the timers that the creation call has scheduled and that nobody can pay for so far: the first by name."""
+    ids = [
+        event.timer_id for event in deployment.events if event.name == TIMER_SCHEDULED and event.timer_id is not None
+    ]
+    unpaid = [
+        (timer, words) for timer in map(chain.timer, ids) if timer is not None and (words := unpaid_words(chain, timer))
+    ]
+    if unpaid:
+        timer, words = unpaid[0]
+        others = f"; nor can {counted(len(unpaid) - 1, 'more timer')}" if len(unpaid) > 1 else ""
+        payer = Address(timer.fee_payer)
+        fix = f"give it money before block {timer.height}: `trailboss send {payer} AMOUNT`"
+        tell("warning", {"what": f"{words}{others}", "fix": fix})
 
 
 def deploy(
@@ -40,6 +62,8 @@ def deploy(
     """Deploy an actor and fund it, in one block.
 
     Prints the actor's address. Deploying the same file again makes another actor.
+
+    Example: trailboss deploy clock.py --value 20cby --from 3
     """
     code = read_file(file, "source")
     amount, payload = parse_amount(value), parse_payload(init_payload, as_cbor=cbor)
@@ -60,4 +84,6 @@ def deploy(
                 "actor": str(address) if receipts[0].ok else None,
                 "holds": f"{format_cby(chain.balance(address))} CBY" if receipts[0].ok else None,
             },
+            followers=("funding",),
         )
+        _warn_of_unpaid(chain, receipts[0])

@@ -27,7 +27,6 @@ from trailboss.cli.output import Column, console, note, print_facts, print_json,
 from trailboss.cli.parsing import parse_overrides
 from trailboss.mechanisms.registry import MECHANISMS
 from trailboss.node.options import (
-    AUTO,
     BLOCK_TIME_MS,
     HOST,
     MANUAL,
@@ -58,11 +57,16 @@ BlockTime = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="A block so often, empty ones too: 1s, 250ms. [dim]\\[default: 1s][/dim]",
+        help="Time between blocks, as 1s or 250ms; empty blocks are built too. [dim]\\[default: 1s][/dim]",
         show_default=False,
     ),
 ]
-Auto = Annotated[bool, typer.Option("--auto", help="A block as soon as a transaction waits, and when asked for.")]
+Auto = Annotated[
+    bool,
+    typer.Option(
+        "--auto", help="A block as soon as a transaction waits, and every --block-time while a timer is pending."
+    ),
+]
 Manual = Annotated[bool, typer.Option("--manual", help="Blocks only when asked for.")]
 ClockOption = Annotated[
     Clock,
@@ -205,11 +209,16 @@ def _pace(block_time: str | None, *, auto: bool, manual: bool) -> Pace:
     given = [
         name for name, is_given in (("--block-time", block_time), ("--auto", auto), ("--manual", manual)) if is_given
     ]
-    if len(given) > 1:
-        raise Mistake(f"{' and '.join(given)} are given", "a node has one pace: give one of them")
-    if auto:
-        return AUTO
-    return MANUAL if manual else Pace.every(BLOCK_TIME_MS if block_time is None else parse_block_time(block_time))
+    if manual and len(given) > 1:
+        raise Mistake(
+            f"{' and '.join(given)} are given", "a node that runs with --manual builds blocks only when asked"
+        )
+    if manual:
+        return MANUAL
+    return Pace(
+        Rhythm.AUTO if auto else Rhythm.INTERVAL,
+        BLOCK_TIME_MS if block_time is None else parse_block_time(block_time),
+    )
 
 
 def parse_block_time(text: str) -> int:
@@ -333,13 +342,13 @@ def _pace_words(options: NodeOptions) -> str:
     asked = "; POST /dev/mine builds one at once" if options.development else ""
     pace = options.pace
     clock = "" if options.clock is Clock.CHAIN else "; timestamps are this machine's"
+    whole, rest = divmod(pace.block_time_ms, MS_PER_SECOND)
+    time = f"{pace.block_time_ms} ms" if rest else f"{whole} s"
     match pace.rhythm:
         case Rhythm.INTERVAL:
-            whole, rest = divmod(pace.block_time_ms, MS_PER_SECOND)
-            time = f"{pace.block_time_ms} ms" if rest else f"{whole} s"
             return f"a block every {time}, empty ones too{asked}{clock}"
         case Rhythm.AUTO:
-            return f"a block as soon as a transaction waits{asked}{clock}"
+            return f"a block as soon as a transaction waits, and every {time} while a timer is pending{asked}{clock}"
         case Rhythm.MANUAL:
             return f"no block by itself{asked}{clock}"
 

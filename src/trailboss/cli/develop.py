@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from trailboss.cli.opening import find_timer, open_chain, resolve_actor
-from trailboss.cli.options import DIRECTORY, WHO, AsJson, Place, complete_account
+from trailboss.cli.options import ANYONE, DIRECTORY, AsJson, Place, complete_account
 from trailboss.cli.output import print_facts, print_json
 from trailboss.cli.parsing import parse_amount
 from trailboss.cli.receipts import show_receipts
@@ -17,7 +17,7 @@ from trailboss.primitives.units import U64_MAX, format_cby
 
 Who = Annotated[
     str,
-    typer.Argument(metavar="WHO", help=f"Account: {WHO}.", show_default=False, autocompletion=complete_account),
+    typer.Argument(metavar="WHO", help=f"Account: {ANYONE}.", show_default=False, autocompletion=complete_account),
 ]
 
 

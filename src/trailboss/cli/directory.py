@@ -1,10 +1,11 @@
 """The chain of a directory, as commands use it: built by the command itself."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from trailboss.chain import Answer, Chain, Event, Receipt, Snapshot, TimerLife, explain_timer
-from trailboss.chain.asking import ask_actor
+from trailboss.chain.asking import ask_actor, try_timer
 from trailboss.chain.development import DEPLOYER, development_account, draft_drop, draft_force, draft_hold
 from trailboss.chain.drafting import Terms, build_block, draft_transaction, draft_unsigned
 from trailboss.chain.telling.explain import latest_events
@@ -99,7 +100,7 @@ class DirectoryChain(Chain):
 
     def explain(self, timer_id: Hash32) -> TimerLife:
         """Tell a timer's whole life."""
-        return explain_timer(self, timer_id)
+        return explain_timer(self, timer_id, attempt=partial(try_timer, self))
 
     def match_timers(self, digits: str) -> list[Hash32]:
         """Return the ids of the timers, live and ended, that begin with hexadecimal digits."""

@@ -20,7 +20,9 @@ from trailboss.primitives.units import format_cby
 def init(
     directory: Annotated[
         Path | None,
-        typer.Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="Where. [dim]\\[default: chain][/dim]"),
+        typer.Argument(
+            metavar="DIR", envvar=DIRECTORY_VARIABLE, help="Directory of the new chain. [dim]\\[default: chain][/dim]"
+        ),
     ] = None,
     genesis_file: Annotated[
         Path | None, typer.Option("--genesis", metavar="FILE", help="Start from this genesis, a TOML file.")
@@ -51,6 +53,8 @@ def init(
 
     Without a genesis file it is a development chain: it has ten funded accounts, 0 to 9, and one that may govern,
     deployer. Everybody knows their keys, and anybody may send for anybody: such a chain is for trying things out.
+
+    Example: trailboss init play --mechanism lane --param timers.max_timers_per_actor=10000
     """
     place = directory or default_directory()
     genesis = _genesis(genesis_file, preset, mechanism, parse_overrides(param or []), accounts)

@@ -51,6 +51,7 @@ class LazyCommand(TyperCommand):
             found = alone
         command: Any = get_command(found)
         command.name = self.name
+        _name_no_flags(command)
         return command  # type: ignore[no-any-return]  # what Typer builds here is always one of its own two classes
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -75,6 +76,17 @@ class Program(TyperGroup):
             raise typer.Exit(report(_refusal(error), as_json=bool(ctx.meta.get(AS_JSON)))) from None
 
 
+def _name_no_flags(command: Any) -> None:
+    """Leave the place blank in which the help shows what an option takes, where that is nothing.
+
+    Every option that takes something has a word of its own for it; Typer would write a type of Python's beside.
+    """
+    for each in (command, *getattr(command, "commands", {}).values()):
+        for param in (*each.params, each.get_help_option(typer.Context(each, help_option_names=list(HELP)))):
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+
+
 def _print_anything() -> None:
     """Have what the terminal's encoding lacks printed as an escape, rather than not at all."""
     for stream in (sys.stdout, sys.stderr):
@@ -93,5 +105,6 @@ def _refusal(error: OSError) -> StorageError:
     return StorageError(path, f"the system refuses: {error.strerror or error}", "mend that and try again")
 
 
+HELP = ("--help", "-h")
 AS_JSON = "trailboss.as_json"
 """Key of a context's shared notes: whether the command was given ``--json``."""

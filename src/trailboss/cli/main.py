@@ -5,7 +5,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from trailboss import __version__
-from trailboss.cli.lazy import Entry, LazyCommand, Program
+from trailboss.cli.lazy import HELP, Entry, LazyCommand, Program
+from trailboss.testing.sdk_release import DISTRIBUTION, installed_release, release_warning
 
 START, ACT, LOOK, KEEP, PROVE, STUDY = "Start", "Act", "Look", "Keep and check", "Prove", "Study"
 DEVELOP: Final = "Develop: on development chains only"
@@ -29,8 +30,8 @@ COMMANDS: Final = (
     Entry("call", "call:call", ACT, "Call a handler of an actor, in a block of its own."),
     Entry("send", "send:send_money", ACT, "Move money to an account or an actor, in a block of its own."),
     Entry("schedule", "schedule:schedule", ACT, "Schedule a timer without an actor of one's own."),
-    Entry("update", "change:update", ACT, "Change what later fires of an own timer bring."),
-    Entry("cancel", "change:cancel", ACT, "Cancel an own timer."),
+    Entry("update", "change:update", ACT, "Change what later fires of a timer of yours bring."),
+    Entry("cancel", "change:cancel", ACT, "Cancel a timer of yours."),
     Entry("mine", "mine:mine", ACT, "Build blocks without transactions; due timers run in them."),
     Entry("govern", "govern:govern", ACT, "Send system instructions, as the deployer."),
     Entry("activation", "activation:activation", ACT, "Rehearse the activation of the timer lane, and vote for it."),
@@ -105,21 +106,24 @@ class _Trailboss(Program):
 app = typer.Typer(
     cls=_Trailboss,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings={"help_option_names": list(HELP)},
     help="Cowboy's Actor Message Scheduler, on your machine.",
 )
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"trailboss {__version__}")
+        typer.echo(f"trailboss {__version__}, with {DISTRIBUTION} {installed_release()}")
         raise typer.Exit
 
 
 @app.callback()
 def options(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001  # its callback does all
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Cowboy's Actor Message Scheduler, on your machine."""
+    warning = release_warning()
+    if warning:
+        typer.echo(f"warning: {warning}", err=True)

@@ -17,7 +17,10 @@ URL_VARIABLE: Final = "COWBOY_RPC_URL"
 KEY_VARIABLE: Final = "COWBOY_PRIVATE_KEY"
 LIMIT: Final = 50
 """Rows of a list, unless told otherwise."""
-WHO: Final = "an address, 0 to 9, or deployer"
+WHO: Final = "an address, deployer, or the number of an account, from 0 on"
+"""How an account is named."""
+ANYONE: Final = f"{WHO}; of an actor the first digits are enough"
+"""How an account or an actor is named."""
 PAYLOAD: Final = "Text, 0x… for bytes, or @FILE."
 
 

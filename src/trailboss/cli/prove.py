@@ -19,7 +19,7 @@ from trailboss.chain.proving import (
 )
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import OpenChain, find_actor, open_chain, resolve_actor, resolve_timer
-from trailboss.cli.options import DIRECTORY, WHO, AsJson, Place, complete_account
+from trailboss.cli.options import ANYONE, DIRECTORY, AsJson, Place, complete_account
 from trailboss.cli.output import note, print_facts, print_json
 from trailboss.cli.parsing import parse_hash, parse_payload, read_json, write_file
 from trailboss.model.actors import Account
@@ -47,7 +47,7 @@ AtHeight = Annotated[int, typer.Argument(metavar="HEIGHT", min=0, max=U64_MAX, s
 def account(
     who: Annotated[
         str,
-        typer.Argument(metavar="WHO", help=f"Account: {WHO}.", show_default=False, autocompletion=complete_account),
+        typer.Argument(metavar="WHO", help=f"Account: {ANYONE}.", show_default=False, autocompletion=complete_account),
     ],
     out: Out = None,
     place: Place = DIRECTORY,

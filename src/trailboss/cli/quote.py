@@ -46,7 +46,10 @@ def quote(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a timer scheduled now would cost, and how often one would have run."""
+    """Say what a timer scheduled now would cost, and how often one would have run.
+
+    Example: trailboss quote --height 500 --gas-limit 50000
+    """
     with open_chain(place) as chain:
         owner = None if actor is None else find_actor(chain, actor)
         found = quote_timer(chain, height, gas_limit, tip, actor=owner, blocks=blocks)

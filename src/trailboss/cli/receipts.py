@@ -80,6 +80,7 @@ def show_receipts(
     *,
     as_json: bool,
     lead: Mapping[str, Cell] | None = None,
+    followers: Sequence[str] = (),
 ) -> None:
     """Print what came of the transactions of a command; exit with 1 if one did not end well.
 
@@ -88,20 +89,26 @@ def show_receipts(
         receipts: By what each was for; the first is the command's own.
         as_json: Whether to print a JSON document.
         lead: Facts to say first.
+        followers: Labels of those that cannot end well unless the first does, so that nothing else explains them.
     """
     (_, receipt), *others = receipts.items()
     if as_json:
         print_json(plain(receipt) | {label: plain(other) for label, other in others})
     else:
-        failed = {label: _status(other) for label, other in others if not other.ok}
+        unexplained = () if receipt.ok else followers
+        failed = {
+            label: _follows(other) if label in unexplained else _status(other)
+            for label, other in others
+            if not other.ok
+        }
         facts = dict(lead or {}) | _facts(chain, receipt) | failed
         pairs = [(label, str(value)) for label, value in facts.items() if value is not None]
         printer = console()
         pairs += [("event", event_words(event, printer.width)) for event in receipt.events]
         print_pairs(printer, pairs)
-        for receipt in receipts.values():
-            if receipt.error is not None:
-                report_failed(receipt.error, receipt.status)
+        for label, told in receipts.items():
+            if told.error is not None and label not in unexplained:
+                report_failed(told.error, told.status)
     if not all(receipt.ok for receipt in receipts.values()):
         raise typer.Exit(FAILED)
 
@@ -128,6 +135,12 @@ def _status(receipt: Receipt) -> str:
     if receipt.status == "refused":
         return "refused: there is no block of it, and nothing has changed"
     return f"{receipt.status}, in block {receipt.block_height}"
+
+
+def _follows(receipt: Receipt) -> str:
+    """Return how a transaction ended that could not end well after the first of its command."""
+    cost = f", for a fee of {format_cby(receipt.fee_paid)} CBY" if receipt.fee_paid else ""
+    return f"none, for the first failed: {receipt.status}{cost}"
 
 
 def _besides(chain: ChainReader, height: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ import typer
 from trailboss.chain.forecast.recent import BLOCKS, BLOCKS_MAX
 from trailboss.chain.forecast.runway import PaidActor, Reach, Runway, runway_of
 from trailboss.cli.opening import open_chain, resolve_actor
-from trailboss.cli.options import DIRECTORY, WHO, AsJson, Place, complete_account
+from trailboss.cli.options import ANYONE, DIRECTORY, AsJson, Place, complete_account
 from trailboss.cli.output import Cell, Column, note, print_facts, print_json, print_table
 from trailboss.primitives.units import format_cby
 
@@ -38,7 +38,7 @@ def runway(
         str,
         typer.Argument(
             metavar="PAYER",
-            help=f"Whose purse: {WHO}; of an actor the first digits are enough.",
+            help=f"Whose purse: {ANYONE}.",
             autocompletion=complete_account,
             show_default=False,
         ),

@@ -101,11 +101,13 @@ def schedule(
 
     It fires at a height, or with --watch whenever slots of an actor have changed.
 
-    It belongs to a stock actor, one a sender, which is deployed with the first order.
+    It belongs to a stock actor, one for each sender, which is deployed with the first order.
 
     When the timer fires, the actor emits the event timer.payload with the payload.
 
-    In the auction a stock agent bids for it, one an offer.
+    In the auction a stock agent bids for it, one for each offer.
+
+    Example: trailboss schedule --height 120 --payload "wake up" --gas-limit 50000
     """
     if tip is not None and tier is not None:
         raise Mistake("both --tip and --tier are given", "give one of the two: a tier stands for a tip")

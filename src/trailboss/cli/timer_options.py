@@ -28,9 +28,9 @@ def amount_option(what: str, default: str) -> typer.models.OptionInfo:
 
 Number = int | None
 Text = str | None
-Payload = Annotated[str, typer.Option(metavar="PAYLOAD", help=f"What its event tells. {PAYLOAD}")]
+Payload = Annotated[str, typer.Option(metavar="PAYLOAD", help=f"Payload of its event. {PAYLOAD}")]
 NewPayload = Annotated[
-    Text, typer.Option("--payload", metavar="PAYLOAD", help=f"What its event tells. {PAYLOAD} {KEPT}")
+    Text, typer.Option("--payload", metavar="PAYLOAD", help=f"Payload of its event. {PAYLOAD} {KEPT}")
 ]
 GasLimit = Annotated[
     Number, typer.Option(metavar="N", min=1, help="Cycles the fire may use. [dim]\\[default: all it may have][/dim]")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from trailboss.chain import ChainReader, TimerLife
-from trailboss.chain.timer_list import TimerEntry, TimerFilter
+from trailboss.chain.timer_list import REVERTED, TimerEntry, TimerFilter
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import open_chain, resolve_actor, resolve_timer
 from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
@@ -41,9 +41,9 @@ AUCTION_COLUMNS = (
 )
 """Besides, in the auction."""
 GLOBALBOX_COLUMNS = (
-    Column("kind"),
-    Column("target"),
-    Column("bid", right=True),
+    Column("kind", extra=True),
+    Column("target", extra=True),
+    Column("bid", right=True, extra=True),
     Column("fires", right=True),
     Column("in mailbox", right=True, extra=True),
 )
@@ -106,7 +106,8 @@ def _show(chain: ChainReader, entries: list[TimerEntry], state: str, *, more: bo
 
 def _row(entry: TimerEntry) -> tuple[Cell, ...]:
     payer = "the actor" if entry.fee_payer == entry.actor else entry.fee_payer
-    state = entry.state if entry.ended_at is None else f"{entry.state} in {entry.ended_at}"
+    ending = REVERTED if entry.reverted else entry.state
+    state = entry.state if entry.ended_at is None else f"{ending} in {entry.ended_at}"
     return (
         entry.timer_id,
         None if entry.globalbox is not None and entry.globalbox.due_height is None else entry.height,
@@ -182,7 +183,7 @@ def explain(
 
 def _tell(life: TimerLife) -> None:
     printer = console()
-    printer.print(f"timer {life.timer_id}: {life.state}", markup=False, soft_wrap=True)
+    printer.print(life.heading(), markup=False, soft_wrap=True)
     print_pairs(printer, life.lines(), indent="  ")
 
 
@@ -200,4 +201,6 @@ def _document(life: TimerLife) -> dict[str, object]:
         "bids": life.bids,
         "fires": life.fires,
         "outlook": life.outlook or None,
+        "reverted": life.has_reverted,
+        "failure": life.failure,
     }

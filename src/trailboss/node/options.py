@@ -35,22 +35,23 @@ class Pace:
     """When blocks are built.
 
     Attributes:
-        rhythm: ``INTERVAL``: one every so often, empty ones too. ``AUTO``: one as soon as a transaction waits.
-            ``MANUAL``: only when somebody asks for one, as in the other two as well.
-        block_time_ms: Milliseconds from one block to the next, 10 to 3,600,000; 0 unless the rhythm is ``INTERVAL``.
+        rhythm: ``INTERVAL``: one every so often, empty ones too. ``AUTO``: one as soon as a transaction waits, and one
+            every so often while a timer lives. ``MANUAL``: only when somebody asks for one, as in the other two too.
+        block_time_ms: Milliseconds from one block to the next, 10 to 3,600,000; 0 under ``MANUAL``. Under ``AUTO`` they
+            are counted from the last block, whatever that came for.
     """
 
     rhythm: Rhythm
     block_time_ms: int = 0
 
     def __post_init__(self) -> None:
-        is_interval = self.rhythm is Rhythm.INTERVAL
-        if is_interval and not BLOCK_TIME_MIN_MS <= self.block_time_ms <= BLOCK_TIME_MAX_MS:
+        is_timed = self.rhythm is not Rhythm.MANUAL
+        if is_timed and not BLOCK_TIME_MIN_MS <= self.block_time_ms <= BLOCK_TIME_MAX_MS:
             raise ConfigurationError(
                 f"a block every {self.block_time_ms} ms cannot be: the time from one block to the next is "
                 f"{BLOCK_TIME_MIN_MS} ms to {BLOCK_TIME_MAX_MS} ms"
             )
-        if not is_interval and self.block_time_ms:
+        if not is_timed and self.block_time_ms:
             raise ConfigurationError(f"the pace {self.rhythm.value} has no block time, not {self.block_time_ms} ms")
 
     @classmethod
@@ -59,7 +60,7 @@ class Pace:
         return cls(Rhythm.INTERVAL, block_time_ms)
 
 
-AUTO: Final = Pace(Rhythm.AUTO)
+AUTO: Final = Pace(Rhythm.AUTO, BLOCK_TIME_MS)
 MANUAL: Final = Pace(Rhythm.MANUAL)
 
 

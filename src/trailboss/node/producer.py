@@ -9,6 +9,7 @@ from threading import Condition, Lock, Thread
 from typing import Final, TypeVar
 
 from trailboss.chain import Chain
+from trailboss.chain.idleness import awaits_blocks
 from trailboss.node.building import NANOSECONDS_PER_SECOND, Builder, StoppingError, Surroundings
 from trailboss.node.index import Index
 from trailboss.node.mempool import Mempool
@@ -155,6 +156,7 @@ class Producer:
     def _run(self) -> None:
         try:
             while not self._is_stopping:
+                self._timetable.wait_for(awaits_blocks(self.builder.chain), self._now())
                 if self._timetable.is_due(self._now()):
                     self._build()
                 self._obey()
@@ -165,11 +167,10 @@ class Producer:
             self._refuse_the_rest()
 
     def _build(self) -> None:
-        is_optional = self._timetable.deadline is None
         late = self._timetable.take(self._now())
-        if self.builder.build(late=late, is_optional=is_optional):
-            # What did not fit this block may fit the next.
-            self._timetable.call()
+        # What nothing but a call made due is built if there is something to put into it.
+        if self.builder.build(late=late, is_optional=late is None):
+            self._timetable.built(self._now())
 
     def _obey(self) -> None:
         """Run the next command, if one comes before a block is due."""

@@ -9,11 +9,12 @@ from time import monotonic_ns, time_ns
 from typing import Final, TypeVar
 
 from trailboss.chain import Answer, Chain
-from trailboss.chain.asking import ask_actor
+from trailboss.chain.asking import ask_actor, try_timer
 from trailboss.chain.view import ChainView
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.model.blocks import Block, Origin
+from trailboss.model.timers import Timer
 from trailboss.model.transactions import Transaction, check_signature
 from trailboss.node.building import Builder, StoppingError
 from trailboss.node.development import Development
@@ -27,7 +28,7 @@ from trailboss.node.options import NodeOptions, Pace
 from trailboss.node.producer import STOPPING, Clocks, Producer
 from trailboss.node.published import Published
 from trailboss.node.watchtower import Watchtower
-from trailboss.primitives.errors import Rejection, StorageError
+from trailboss.primitives.errors import ErrorObject, Rejection, StorageError
 from trailboss.primitives.octets import ZERO_HASH, Address, Hash32
 from trailboss.primitives.units import check_range
 
@@ -280,6 +281,20 @@ class Node:
             self._producer.wake()
         self._loop.call_soon_threadsafe(self._hear_verdicts, verdicts)
         return verdicts
+
+    def try_timer(self, timer: Timer) -> ErrorObject | None:
+        """Have the chain thread try a live timer's handler between two blocks; see `trailboss.chain.asking.try_timer`.
+
+        Raises:
+            StoppingError: If the node stops meanwhile.
+        """
+
+        def command(builder: Builder) -> ErrorObject | None:
+            # The chain may have gone on since somebody took his view of it.
+            live = builder.chain.timer(timer.timer_id)
+            return None if live is None else try_timer(builder.chain, live)
+
+        return self._producer.do(command).result()
 
     def _admit_one(self, transaction: Transaction, are_signed: bool) -> Verdict:
         tx_hash = ZERO_HASH

@@ -63,8 +63,8 @@ def _open_mempool(chain: Chain, directory: Path | None) -> Mempool:
     """Return the mempool, with what waited when the node before ended, however it did."""
     if directory is None:
         return Mempool()
-    journal = Journal.open(directory / JOURNAL_FILE, chain.genesis.instance_id())
-    mempool, view = Mempool(journal=journal), chain.publish()
+    view = chain.publish()
+    mempool = Mempool(journal=Journal.open(directory / JOURNAL_FILE, chain.genesis.instance_id()))
     recovery = mempool.recover(view)
     if recovery.damage is not None:
         log().warning("the mempool's journal was damaged at its end, which is cut off", what=recovery.damage)

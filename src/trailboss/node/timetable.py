@@ -13,15 +13,16 @@ class Timetable:
     An interval is a grid that begins when the pace does: a block that comes late does not shift those after it. Places
     of the grid that pass while a block is built give one block together, at once: never two for having been slow.
 
-    Under ``AUTO`` a block is due when somebody has called since the last one; under ``MANUAL`` never.
+    Under ``AUTO`` a block is due when somebody has called since the last one, and while something is awaited, when the
+    last one is an interval old. Under ``MANUAL`` none is ever due.
 
-    Decision: D-70
+    Decision: D-70, D-95
 
     Attributes:
         pace: The present one.
     """
 
-    __slots__ = ("_interval", "_is_called", "_next", "_start", "pace")
+    __slots__ = ("_interval", "_is_awaited", "_is_called", "_next", "_start", "pace")
 
     def __init__(self, pace: Pace, now: int) -> None:
         """Begin with a pace.
@@ -30,6 +31,7 @@ class Timetable:
             pace: When blocks are due.
             now: The present time; the first block of an interval is due one interval later.
         """
+        self._is_awaited = False
         self.change(pace, now)
 
     def change(self, pace: Pace, now: int) -> None:
@@ -43,16 +45,30 @@ class Timetable:
     @property
     def deadline(self) -> int | None:
         """When the next block is due by the clock; None if the clock makes none due."""
-        return self._start + self._next * self._interval if self.pace.rhythm is Rhythm.INTERVAL else None
+        is_timed = self.pace.rhythm is Rhythm.INTERVAL or (self.pace.rhythm is Rhythm.AUTO and self._is_awaited)
+        return self._start + self._next * self._interval if is_timed else None
 
     def call(self) -> None:
         """Say that something waits for a block."""
         self._is_called = True
 
+    def wait_for(self, is_awaited: bool, now: int) -> None:
+        """Say whether blocks are awaited that no transaction asks for; under ``AUTO`` time counts from then on."""
+        if is_awaited and not self._is_awaited and self.pace.rhythm is Rhythm.AUTO:
+            self._start, self._next = now, 1
+        self._is_awaited = is_awaited
+
     def is_due(self, now: int) -> bool:
         """Return whether a block is to be built now."""
         deadline = self.deadline
-        return self._is_called and self.pace.rhythm is Rhythm.AUTO if deadline is None else now >= deadline
+        is_asked = self._is_called and self.pace.rhythm is Rhythm.AUTO
+        return is_asked or (deadline is not None and now >= deadline)
+
+    def built(self, now: int) -> None:
+        """Say that a block has been built: what did not fit it may fit the next; ``AUTO`` counts time from here."""
+        self._is_called = True
+        if self.pace.rhythm is Rhythm.AUTO:
+            self._start, self._next = now, 1
 
     def take(self, now: int) -> int | None:
         """Mark the block that is due as begun.
@@ -62,7 +78,7 @@ class Timetable:
         """
         self._is_called = False
         deadline = self.deadline
-        if deadline is None:
+        if deadline is None or now < deadline:
             return None
         self._next = (now - self._start) // self._interval + 1
         return now - deadline

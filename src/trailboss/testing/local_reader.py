@@ -1,8 +1,10 @@
 """What can be asked of a local chain: nothing here changes it."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from trailboss.chain import Chain, Event, Receipt, TimerLife, TimerView, explain_timer
+from trailboss.chain.asking import try_timer
 from trailboss.chain.auction_views import AuctionView
 from trailboss.chain.forecast.quote import WITHIN, Quote, quote_timer
 from trailboss.chain.forecast.recent import BLOCKS
@@ -121,9 +123,12 @@ class LocalReader:
         """Tell a timer's whole life, and why each decision fell as it did.
 
         Raises:
+            TypeError: If it is no id: an event that is about no timer has None.
             Rejection: ``NOT_FOUND`` if no block of this chain scheduled it.
         """
-        return explain_timer(self.chain, timer_id)
+        if not isinstance(timer_id, bytes):
+            raise TypeError(f"explain({timer_id!r}): give a timer's id, the 32 bytes that `timers` and events have")
+        return explain_timer(self.chain, timer_id, attempt=partial(try_timer, self.chain))
 
     def quote(
         self,

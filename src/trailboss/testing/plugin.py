@@ -3,6 +3,7 @@
 Nothing of the package is imported before a test asks for it, or coverage would not see the imports.
 """
 
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,11 @@ def chain(request: pytest.FixtureRequest) -> "Iterator[LocalChain]":
     A relative ``data_dir`` is a directory within the test's ``tmp_path``.
     """
     from trailboss.testing import LocalChain
+    from trailboss.testing.sdk_release import release_warning
 
+    warning = release_warning()
+    if warning:
+        warnings.warn(warning, stacklevel=1)
     options: dict[str, object] = {}
     for marker in reversed(list(request.node.iter_markers("trailboss"))):
         if marker.args:

@@ -15,7 +15,6 @@ from tests.integration.helpers import answers, perform, step
 from tests.integration.node.apis import Api, lively_chain, serve
 from trailboss.chain.plain import plain
 from trailboss.chain.status import status_of
-from trailboss.chain.telling.explain import explain_timer
 from trailboss.chain.timer_list import STATES, TimerFilter, list_timers
 from trailboss.chain.view import ChainView
 from trailboss.chain.views import receipt_view
@@ -110,10 +109,11 @@ def test_timer_and_its_life_are_told(lively: Api) -> None:
         assert (found["height"], found["actor"], found["ended_at"]) == (entry.height, str(entry.actor), entry.ended_at)
         assert (found["live"] is None) == (entry.ended_at is not None)
         assert found["state"] == entry.state
-        life = explain_timer(chain, entry.timer_id)
+        life = lively.local.explain(entry.timer_id)
         told = lively.get(f"/timers/{entry.timer_id}/explain?limit=1000")
         assert [step["story"] for step in told["steps"]] == [step.story for step in life.steps]
         assert (told["waited"] or "", told["outlook"] or "") == (life.waited, life.outlook)
+        assert (told["reverted"], told["failure"]) == (life.has_reverted, plain(life.failure))
         assert (told["waits"], told["fires"]) == (plain(life.waits), plain(life.fires))
         page = lively.get(f"/timers/{entry.timer_id}/explain?offset=1&limit=1")
         assert (page["total_count"], page["steps"]) == (len(life.steps), told["steps"][1:2])

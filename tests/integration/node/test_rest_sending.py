@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from tests.integration.helpers import PUPPET, perform, step
 from tests.integration.node.apis import Api, serve
+from tests.unit.node.service.world import AT_ONCE
 from trailboss.chain.drafting import draft_transaction
 from trailboss.codec.textual import to_json, to_text
 from trailboss.codec.wire import encode_submission, encode_transaction
 from trailboss.model.transactions import Transaction, Transfer, sign_transaction
-from trailboss.node.options import AUTO
 from trailboss.primitives.octets import Address
 from trailboss.testing import LocalChain, TestAccount
 
@@ -32,7 +32,7 @@ def manual(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def auto() -> Any:
     """A node that builds a block for each transaction."""
-    with serve(LocalChain(preset="minimal"), pace=AUTO) as api:
+    with serve(LocalChain(preset="minimal"), pace=AT_ONCE) as api:
         yield api
 
 
@@ -274,7 +274,7 @@ def test_clock_and_branches_are_moved(manual: Api) -> None:
 
 def test_pace_is_changed_while_the_node_runs(manual: Api) -> None:
     """Health tells the pace of now."""
-    assert manual.post("/dev/pace", {"pace": "auto"}) == {"pace": "auto", "block_time_ms": 0}
+    assert manual.post("/dev/pace", {"pace": "auto"}) == {"pace": "auto", "block_time_ms": 1_000}
     assert manual.get("/health")["pace"] == "auto"
     error = manual.error("POST", "/dev/pace", 422, json={"pace": "interval", "block_time_ms": 5})
     assert (error["code"], error["context"]["parameter"]) == (4022, "block_time_ms")
@@ -299,7 +299,7 @@ def test_timers_are_held_forced_and_dropped() -> None:
     puppet = chain.deploy(PUPPET, sender=chain.accounts[0], value=10**13)
     now = chain.height
     perform(puppet, *(step("schedule_timer_ex", now + 30 + at, b"", gas_limit=60_000) for at in range(3)))
-    with serve(chain, pace=AUTO) as api:
+    with serve(chain, pace=AT_ONCE) as api:
         first, second, third = (timer["timer_id"] for timer in api.get("/timers")["timers"])
         assert api.post("/dev/hold", {"timer_id": first, "until": 500, "wait": True})["status"] == "included"
         assert api.get(f"/timers/{first}")["height"] == 500

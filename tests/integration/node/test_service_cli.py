@@ -175,7 +175,7 @@ def test_node_is_refused_when_there_is_no_chain(run: Run) -> None:
     ("arguments", "words"),
     [
         (["--auto", "--manual"], "--auto and --manual are given"),
-        (["--block-time", "1s", "--auto"], "--block-time and --auto are given"),
+        (["--block-time", "1s", "--manual"], "--block-time and --manual are given"),
         (["--block-time", "fast"], "'fast' is not a time"),
         (["--block-time", "1.5ms"], "'1.5ms' is not a time"),
         (["--block-time", "1.0005s"], "'1.0005s' is not a time"),

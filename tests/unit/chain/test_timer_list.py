@@ -95,3 +95,14 @@ def test_ended_timers_and_events_are_read_backwards_as_far_as_is_asked(busy: Act
         assert list(islice(latest_events(chain), 3)) == everything[1][:3]
     assert len(read) <= 50 < chain.height  # a timer fires up to 40 blocks after the one that schedules it
     assert list(latest_events(chain)) == everything[1]
+
+
+def test_reverted_fires_are_told_apart(chain: LocalChain) -> None:
+    """A timer whose handler failed has fired, and the list says that the fire reverted."""
+    source = BUSY.replace("    pass", "    raise ValueError")
+    actor = chain.deploy(source, sender=chain.accounts[0], value=100 * CBY)
+    actor.call("schedule", sender=chain.accounts[0], check=True)
+    chain.mine(5)
+    fired = list(list_timers(chain.chain, TimerFilter(state="fired")))
+    assert [entry.reverted for entry in fired] == [True] * 3
+    assert not any(entry.reverted for entry in list_timers(chain.chain, TimerFilter(state="expired")))

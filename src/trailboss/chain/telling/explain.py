@@ -1,6 +1,6 @@
 """A timer's whole life, and why each decision fell as it did."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain as chained
 from itertools import dropwhile, takewhile
@@ -9,7 +9,7 @@ from typing import Any, Final
 from trailboss.chain.reader import ChainReader
 from trailboss.chain.telling.bids import AskedBid, bids_words
 from trailboss.chain.telling.fires import FireWay, fire_ways, waits_words
-from trailboss.chain.telling.outlook import outlook
+from trailboss.chain.telling.outlook import Trial, outlook
 from trailboss.chain.telling.stories import story
 from trailboss.chain.telling.waiting import Wait, Waiter, find_bids, find_waiting, waiting_heights, waiting_words
 from trailboss.chain.views import Event, block_events, event_view, events_of
@@ -19,11 +19,12 @@ from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.decisions import Order
 from trailboss.model.events import EventRecord
 from trailboss.model.timers import Timer, asks_agent
-from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 
 LIVE: Final = "live"
+FIRED: Final = names.TIMER_ENDINGS[names.TIMER_FIRED]
 BEFORE_FIRES: Final = frozenset(
     {names.AGENT_FALLBACK, names.TIMER_DELAYED, names.TIMER_QUEUED, names.TIMER_MATERIALIZED}
 )
@@ -60,6 +61,9 @@ class TimerLife:
             due.
         fires: In Globalbox the way of each of its fires.
         outlook: For a live timer what comes next as things stand, else empty.
+        has_reverted: Whether its last fire has reverted.
+        failure: For a live timer what its fire would revert with as things stand; None if it would end well, if nobody
+            has tried it, and if it has ended.
     """
 
     timer_id: Hash32
@@ -70,10 +74,17 @@ class TimerLife:
     bids: tuple[AskedBid, ...]
     fires: tuple[FireWay, ...]
     outlook: str
+    has_reverted: bool = False
+    failure: ErrorObject | None = None
 
     def __str__(self) -> str:
         told = (f"  {label}: {words}" for label, words in self.lines())
-        return "\n".join((f"timer {self.timer_id}: {self.state}", *told))
+        return "\n".join((self.heading(), *told))
+
+    def heading(self) -> str:
+        """Return which timer it is, and how it ended."""
+        reverted = " and reverted" if self.has_reverted and self.state == FIRED else ""
+        return f"timer {self.timer_id}: {self.state}{reverted}"
 
     def lines(self) -> list[tuple[str, str]]:
         """Return what to tell, in order: what to call it, and the words."""
@@ -112,6 +123,8 @@ def explain_timer(
     timer_id: bytes,
     blocks: Iterable[int] | None = None,
     earlier: EarlierEvents | None = None,
+    *,
+    attempt: Callable[[Timer], ErrorObject | None] | None = None,
 ) -> TimerLife:
     """Tell a timer's life.
 
@@ -125,6 +138,7 @@ def explain_timer(
         timer_id: 32 bytes.
         blocks: Heights of the blocks that hold its events, if somebody knows them; others among them do no harm.
         earlier: What came before the block that scheduled it, if somebody knows.
+        attempt: Tries a live timer's handler, as `try_timer` does; without it the outlook promises nothing of that.
 
     Raises:
         Rejection: ``NOT_FOUND`` if no block of this chain ever scheduled it.
@@ -149,7 +163,7 @@ def explain_timer(
         earlier = _find_earlier(chain, course) if waited else EarlierEvents()
     waiter = course.waiter(timer, earlier)
     waiting = find_waiting(chain, waiter, last)
-    following = "" if timer is None else outlook(chain, timer)
+    trial = None if timer is None or attempt is None else Trial(attempt(timer))
     fires = fire_ways(step.event for step in course.steps)
     return TimerLife(
         timer_id=Hash32(timer_id),
@@ -159,7 +173,9 @@ def explain_timer(
         waits=waiting.waits,
         bids=find_bids(chain, waiter, chain.height if course.state == LIVE else course.ended_at),
         fires=fires,
-        outlook=following,
+        outlook="" if timer is None else outlook(chain, timer, trial),
+        has_reverted=course.has_reverted,
+        failure=None if trial is None else trial.failure,
     )
 
 
@@ -200,6 +216,7 @@ class _Course:
         ended_at: Block in which it ended; 0 while it is live.
         height: At which it is due, once it is scheduled.
         owner: Its actor, 20 bytes, likewise.
+        has_reverted: Whether its last fire has reverted.
     """
 
     def __init__(self, timer_id: bytes) -> None:
@@ -208,6 +225,7 @@ class _Course:
         self.ended_at = 0
         self.height = 0
         self.owner = b""
+        self.has_reverted = False
         self._timer_id = timer_id
         self._agents: dict[bytes, bytes] = {}
         self._scheduled = 0
@@ -283,6 +301,8 @@ class _Course:
                 self.state = LIVE
                 self.height, self.owner = facts["height"], record.emitter
                 self._expiries.append((block.height, facts["expires_at"]))
+            case names.TIMER_FIRED:
+                self.has_reverted = facts["reverted"]
             case names.TIMER_MOVED:
                 self.height = facts["height"]
             case names.TIMER_EXTENDED | names.TIMER_EXTENDED_BY_GOVERNANCE:

@@ -1,16 +1,33 @@
-"""What comes next for a live timer, as things stand: prices, its payer's money, what it offers or where it stands."""
+"""What comes next for a live timer, as things stand: prices, its payer's money, what it offers or where it stands.
+
+Decision: D-96
+"""
 
 from dataclasses import dataclass
 
 from trailboss.chain.reader import ChainReader
 from trailboss.chain.telling.globalbox_outlook import globalbox_outlook
+from trailboss.chain.telling.words import failure_words
 from trailboss.chain.views import lane_cap, lane_gas_limit
+from trailboss.execution.globalbox.records import is_executing
 from trailboss.fees.settlement import Prices, max_cost, offered_cell_tip, offered_tip
 from trailboss.governance.rules import Rules, is_active
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms
 from trailboss.model.timers import Timer, asks_agent
-from trailboss.primitives.octets import Address
+from trailboss.primitives.errors import ErrorObject
+from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import Cycles, Price, format_cby
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the handler of a live timer came to when it was tried on the present state.
+
+    Attributes:
+        failure: What its fire would revert with; None if it would end well.
+    """
+
+    failure: ErrorObject | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +39,20 @@ class _Money:
     words: str
 
 
-def outlook(chain: ChainReader, timer: Timer) -> str:
-    """Return what comes next for a live timer, in words."""
+def outlook(chain: ChainReader, timer: Timer, trial: Trial | None) -> str:
+    """Return what comes next for a live timer, in words.
+
+    Args:
+        chain: Where.
+        timer: The timer.
+        trial: What its handler came to when it was tried; None if nobody has tried it.
+    """
+    words, failure = _course(chain, timer, trial), None if trial is None else trial.failure
+    return words if failure is None else f"{words}; run as things stand, its handler reverts: {failure_words(failure)}"
+
+
+def _course(chain: ChainReader, timer: Timer, trial: Trial | None) -> str:
+    """Return what the chain will do with a timer, whatever its handler does."""
     rules, terms = chain.rules(), timer.terms
     if isinstance(terms, GlobalboxTerms):
         return globalbox_outlook(chain, timer, terms)
@@ -38,7 +67,36 @@ def outlook(chain: ChainReader, timer: Timer) -> str:
     if money.balance < money.cost:
         return f"removed unfunded at height {when} as things stand: {money.words}"
     waits = f"; it waits because of {timer.deferred_for}" if timer.deferred_for else ""
-    return f"fires at height {when} as things stand: {money.words}{waits}"
+    fires = "is due" if trial is None else "fires" if trial.failure is None else "fires and reverts"
+    return f"{fires} at height {when} as things stand: {money.words}{waits}"
+
+
+def reserve_of(rules: Rules, timer: Timer) -> int:
+    """Return what the next fire of a live timer reserves at the present basefees without a tip, base units.
+
+    One that waits in the mailbox of Globalbox reserves nothing: it has been paid for.
+    """
+    if is_executing(timer):
+        return 0
+    terms = timer.terms
+    fire = terms.fire if isinstance(terms, GlobalboxTerms) else None
+    gas_limit = timer.gas_limit if fire is None else fire.gas_limit
+    if rules.lane is not None:
+        gas_limit = Cycles(lane_gas_limit(rules, gas_limit, timer.schedule_block))
+    lane_basefee = Price(0) if rules.lane is None else rules.lane.basefee
+    prices = Prices(*rules.timer_basefees(), lane_basefee=lane_basefee)
+    return max_cost(gas_limit, rules.timer.max_cells_per_fire, prices)
+
+
+def unpaid_words(chain: ChainReader, timer: Timer) -> str:
+    """Return that the payer of a live timer holds less than its fire reserves, and how much; empty if it does not."""
+    cost, balance = reserve_of(chain.rules(), timer), chain.balance(timer.fee_payer)
+    if balance >= cost:
+        return ""
+    return (
+        f"timer {Hash32(timer.timer_id)} cannot be paid as things stand: a fire costs up to {format_cby(cost)} CBY, "
+        f"{Address(timer.fee_payer)} holds {format_cby(balance)} CBY"
+    )
 
 
 def _in_lane(chain: ChainReader, rules: Rules, timer: Timer, when: int) -> str:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from trailboss.chain.telling.lane_view import decimal_text
 from trailboss.chain.telling.mechanism_stories import bid_words, mechanism_story
+from trailboss.chain.telling.words import failure_words
 from trailboss.execution.agents import BUDGET_SPENT
 from trailboss.model import events as names
 from trailboss.model.blocks import Block, ReceiptRecord
@@ -96,7 +97,7 @@ def _fire(facts: dict[str, Any], block: Block, receipt: ReceiptRecord | None) ->
     """Return how a timer fired, at which place and price, and what that cost whom."""
     how = "fired"
     if receipt is not None and receipt.error is not None:
-        how = f"fired and reverted (E{receipt.error.code} {receipt.error.slug}: {receipt.error.what})"
+        how = f"fired and reverted ({failure_words(receipt.error)})"
     order = Order.DUE if block.decisions is None else block.decisions.order
     place = "" if block.decisions is None else _place(block.decisions, facts["timer_id"])
     blocks = facts["blocks_deferred"]

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from trailboss.primitives.errors import ErrorObject
+
 SHORT_DIGITS: Final = 8
 """Digits that a shortened id has at least: what of it is shown can be typed back in."""
 TEXT_MAX: Final = 100
@@ -34,3 +36,14 @@ def counted(count: int, word: str) -> str:
 def clipped(text: str) -> str:
     """Return a text cut to what a table has room for."""
     return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"
+
+
+def failure_words(error: ErrorObject) -> str:
+    """Return why a handler failed, and in which line if a line did: the innermost of the actor's own.
+
+    >>> failure_words(ErrorObject(1210, "pvm_error", "ValueError: no", "", "", {"traceback": "line 6, in tick: raise"}))
+    'E1210 pvm_error: ValueError: no, line 6, in tick'
+    """
+    lines = str(error.context.get("traceback") or "").splitlines()
+    place = f", {lines[-1].partition(':')[0]}" if lines else ""
+    return f"E{error.code} {error.slug}: {error.what}{place}"

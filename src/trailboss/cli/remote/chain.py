@@ -35,7 +35,9 @@ from trailboss.execution.genesis import decode_genesis
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.blocks import Block
 from trailboss.model.events import EventRecord
+from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction, Transaction, transaction_hash
+from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
 
 WAIT_MS: Final = 10_000
@@ -270,7 +272,12 @@ class RemoteChain(ChainReader):
         """Tell a timer's whole life."""
         found = self._client.get(f"{self.store.path}/timers/{timer_id}/blocks")
         earlier = EarlierEvents(scheduled=found["scheduled"], agent=_octets(found["agent"]))
-        return explain_timer(self, timer_id, found["heights"], earlier)
+        return explain_timer(self, timer_id, found["heights"], earlier, attempt=self._try_timer)
+
+    def _try_timer(self, timer: Timer) -> ErrorObject | None:
+        """Return what a live timer's fire would revert with as things stand at the node; None if it would end well."""
+        found = self._client.get(f"/timers/{Hash32(timer.timer_id)}/explain", limit=1)["failure"]
+        return None if found is None else read_error(found)
 
     def _rows(self, path: str, member: str | None = None, **query: object) -> Iterator[Any]:
         """Yield what the node lists under the view, a page at a time."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from trailboss.node.building import StoppingError
 from trailboss.node.explorer.cells import text
 from trailboss.node.explorer.documents import Document, Notice
 from trailboss.node.explorer.failures import failure_document, gone_document, rejection_document
@@ -69,6 +70,8 @@ def build_document(page: Page, query: Query, subject: str, look: Callable[[], Re
         return gone_document(error)
     except Rejection as rejection:
         return rejection_document(rejection)
+    except StoppingError as error:
+        return failure_document(error)
     # A defect of one page is told there and in the log; the node has better things to do than to end of it.
     except Exception as error:  # noqa: BLE001
         _log.exception("the explorer's page %s could not be built", page.path)

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from trailboss.chain.telling.event_words import WIDE, data_words
-from trailboss.chain.timer_list import TimerEntry
+from trailboss.chain.timer_list import REVERTED, TimerEntry
 from trailboss.chain.views import Event, Receipt, block_events, receipt_view
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
@@ -68,9 +68,10 @@ EVENT_TONES: Final = {
 }
 
 
-def state_badge(state: str) -> Content:
-    """Return a state in its frame."""
-    return cells.badge(state, TONES.get(state, ""))
+def state_badge(state: str, *, reverted: bool = False) -> Content:
+    """Return a state in its frame; that of a timer whose fire has reverted says so."""
+    shown = REVERTED if reverted else state
+    return cells.badge(shown, TONES.get(shown, ""))
 
 
 def block_row(found: Block, lane_max: int) -> Row:
@@ -131,7 +132,7 @@ def receipt_row(receipt: Receipt, names: Names, key: str, tx_hash: bytes | None 
 def timer_row(entry: TimerEntry, reading: Reading, key: str = "") -> Row:
     """Return a timer of a list."""
     names, now = reading.names, reading.height
-    state = state_badge(entry.state)
+    state = state_badge(entry.state, reverted=entry.reverted)
     if entry.ended_at is not None:
         state += (*cells.text(" in "), *cells.block(entry.ended_at))
     elif entry.deferred_for or entry.tier:

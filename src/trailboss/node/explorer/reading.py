@@ -44,7 +44,7 @@ class Reading:
         """Return what header and footer say."""
         view, pace = self.view, self.node.pace
         rhythm = {
-            Rhythm.AUTO: "a block for each transaction",
+            Rhythm.AUTO: f"a block for each transaction, and every {pace.block_time_ms:,} ms while a timer is pending",
             Rhythm.MANUAL: "blocks when they are asked for",
             Rhythm.INTERVAL: f"a block every {pace.block_time_ms:,} ms",
         }[pace.rhythm]

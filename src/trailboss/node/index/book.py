@@ -36,6 +36,7 @@ class TimerFacts:
         generation: Fires between it and the beginning of its lineage.
         ended: Coordinate of the event that ended it.
         ending: How.
+        reverted: Whether by a fire that reverted.
         is_new: Whether it has no row yet.
     """
 
@@ -48,6 +49,7 @@ class TimerFacts:
     generation: int
     ended: int | None = None
     ending: int | None = None
+    reverted: bool = False
     is_new: bool = False
 
     def parties(self) -> Iterable[tuple[int, int]]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import cbor2
 
-from trailboss.model.blocks import Block, Origin, ReceiptRecord
+from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
 from trailboss.model.decisions import Order
 from trailboss.model.events import (
     PROTOCOL_TOPICS,
@@ -75,7 +75,8 @@ class BlockRows:
         parents: Of those that a fire scheduled the timer that fired, by coordinate.
         lists: Items, what they are about, and when that is due, by list; ascending.
         live: Rows of live timers, and whether they are to be there.
-        ended: Coordinate of the event, how, and coordinate of the timer, of those that have a row already.
+        ended: Coordinate of the event, how, whether by a fire that reverted, and coordinate of the timer, of those that
+            have a row already.
         moved: Timers that have a row already, by coordinate, and the height that they had.
         moves: Where they are due now.
         spend: Runs, burned, tips and refunds by payer and origin.
@@ -90,7 +91,7 @@ class BlockRows:
     parents: dict[int, int] = field(default_factory=dict)
     lists: defaultdict[int, list[Posting]] = field(default_factory=lambda: defaultdict(list))
     live: dict[tuple[int, int | bytes, int], bool] = field(default_factory=dict)
-    ended: list[tuple[int, int, int]] = field(default_factory=list)
+    ended: list[tuple[int, int, bool, int]] = field(default_factory=list)
     moved: dict[int, int | bytes] = field(default_factory=dict)
     moves: dict[int, int | bytes] = field(default_factory=dict)
     spend: dict[tuple[int, int], list[int]] = field(default_factory=dict)
@@ -216,7 +217,7 @@ class _Gatherer:
                 lists[list_of(MENTION, number)].append(posting)
         ending = ENDING_NUMBERS.get(name)
         if timer is not None and ending is not None:
-            self._end(timer, item, ending)
+            self._end(timer, item, ending, reverted=receipt is not None and receipt.status is Status.REVERTED)
         elif timer is not None and name != TIMER_SCHEDULED:
             lists[list_of(Facet.TIMER, timer.coordinate)].append(posting)
             if name == TIMER_MOVED:
@@ -251,11 +252,11 @@ class _Gatherer:
             rows.live[live_list(address, roles), height, found] = True
         return timer
 
-    def _end(self, timer: TimerFacts, item: int, ending: int) -> None:
+    def _end(self, timer: TimerFacts, item: int, ending: int, *, reverted: bool) -> None:
         rows = self.rows
-        timer.ended, timer.ending = item, ending
+        timer.ended, timer.ending, timer.reverted = item, ending, reverted
         if not timer.is_new:
-            rows.ended.append((item, ending, timer.coordinate))
+            rows.ended.append((item, ending, reverted, timer.coordinate))
         for address, roles in timer.parties():
             rows.lists[ended_list(address, roles, ending)].append((item, timer.coordinate, timer.height))
             rows.live[live_list(address, roles), timer.height, timer.coordinate] = False

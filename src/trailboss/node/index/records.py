@@ -100,6 +100,7 @@ class IndexedTimer:
         max_priority_fee_per_cycle: Likewise.
         state: ``live``, ``fired``, ``expired``, ``unfunded`` or ``cancelled``.
         ended_at: Height of the block in which it ended.
+        reverted: Whether it ended with a fire that reverted.
         cause: What scheduled it, and where.
         sequence: How many timers the chain had scheduled before it.
         generation: How many fires lie between it and the transaction or message at the beginning of its lineage.
@@ -117,6 +118,7 @@ class IndexedTimer:
     max_priority_fee_per_cycle: int | None
     state: str
     ended_at: int | None
+    reverted: bool
     cause: Cause
     sequence: int
     generation: int

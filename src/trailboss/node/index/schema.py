@@ -17,7 +17,7 @@ from trailboss.model.events import TIMER_ENDINGS
 
 APPLICATION: Final = 0x54424958
 """Marks the file as an index of this program: ``TBIX``."""
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Of the tables below; an index of another one is built anew."""
 
 PLACE_BITS: Final = 22
@@ -118,7 +118,7 @@ CREATE TABLE timers (
     coordinate INTEGER PRIMARY KEY, id BLOB NOT NULL, actor INTEGER, target INTEGER, payer INTEGER, handler INTEGER,
     height, gas_limit, expires_at, max_fee, max_priority_fee,
     receipt INTEGER, position INTEGER, parent INTEGER, root INTEGER, generation INTEGER, sequence INTEGER,
-    ended INTEGER, ending INTEGER
+    ended INTEGER, ending INTEGER, reverted INTEGER
 );
 CREATE INDEX timer_ids ON timers (substr(id, 1, 8));
 CREATE INDEX ended_heights ON timers (ending, height, ended) WHERE ending IS NOT NULL;

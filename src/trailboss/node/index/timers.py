@@ -44,7 +44,7 @@ SORTED_MAX: Final = 10_000
 """Most timers that are sorted for a page of them."""
 _TIMER: Final = f"""
 SELECT timer.id, actor.address, target.address, payer.address, handler.name, timer.height, timer.gas_limit,
-    timer.expires_at, timer.max_fee, timer.max_priority_fee, timer.ended, timer.ending,
+    timer.expires_at, timer.max_fee, timer.max_priority_fee, timer.ended, timer.ending, timer.reverted,
     timer.receipt, parent.id, transactions.hash, timer.sequence, timer.generation
 FROM timers AS timer
 JOIN addresses AS actor ON actor.number = timer.actor
@@ -75,8 +75,8 @@ def find_timer(connection: Connection, timer_id: bytes, upto: int) -> IndexedTim
 def read_timer(connection: Connection, coordinate: int, upto: int) -> IndexedTimer:
     """Return the timer of a coordinate."""
     row = connection.execute(_TIMER, (coordinate,)).fetchone()
-    identity, actor, target, payer, handler, height, gas_limit, expires_at, *fees, ended, ending = row[:12]
-    receipt, parent, transaction, sequence, generation = row[12:]
+    identity, actor, target, payer, handler, height, gas_limit, expires_at, *fees, ended, ending, reverted = row[:13]
+    receipt, parent, transaction, sequence, generation = row[13:]
     has_ended = ended is not None and ended < after(upto)
     max_fee, max_priority_fee = (None if fee is None else loaded(fee) for fee in fees)
     return IndexedTimer(
@@ -92,6 +92,7 @@ def read_timer(connection: Connection, coordinate: int, upto: int) -> IndexedTim
         max_priority_fee_per_cycle=max_priority_fee,
         state=ENDINGS[ending] if has_ended else LIVE,
         ended_at=block_of(ended) if has_ended else None,
+        reverted=has_ended and bool(reverted),
         cause=_cause(coordinate, receipt, parent, transaction),
         sequence=sequence,
         generation=generation,

@@ -33,7 +33,7 @@ _SET_SPEND: Final = (
 )
 _SET_SPENT: Final = "INSERT INTO payers VALUES (?, ?) ON CONFLICT (payer) DO UPDATE SET spent = excluded.spent"
 _ADD_BLOCK: Final = f"INSERT INTO blocks VALUES ({','.join('?' * (3 + len(TALLY_COLUMNS) + len(GREATEST) + 1))})"
-_ADD_TIMER: Final = f"INSERT INTO timers VALUES ({','.join('?' * 19)})"
+_ADD_TIMER: Final = f"INSERT INTO timers VALUES ({','.join('?' * 20)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Writer:
                     *(timer.coordinate, identity, timer.actor, timer.target, timer.payer, handler, timer.height),
                     *columns,
                     *(rows.parents.get(timer.coordinate), timer.root, timer.generation, sequence),
-                    *(timer.ended, timer.ending),
+                    *(timer.ended, timer.ending, timer.reverted),
                 )
                 for sequence, (timer, identity, handler, columns) in enumerate(rows.timers, scheduled)
             ),
@@ -182,7 +182,7 @@ class Writer:
             "UPDATE timers SET height = ? WHERE coordinate = ?",
             ((height, timer) for timer, height in rows.moves.items()),
         )
-        run("UPDATE timers SET ended = ?, ending = ? WHERE coordinate = ?", rows.ended)
+        run("UPDATE timers SET ended = ?, ending = ?, reverted = ? WHERE coordinate = ?", rows.ended)
         there = (row for row, is_there in rows.live.items() if is_there)
         gone = (row for row, is_there in rows.live.items() if not is_there)
         # A timer moved away and back within the block is there already.

@@ -1,6 +1,6 @@
 """Timers as people look at them: lists, one timer, its life and its line."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -23,8 +23,10 @@ from trailboss.chain.timer_list import (
 from trailboss.chain.view import ChainView
 from trailboss.chain.views import FROZEN_FEES, TimerView, timer_view
 from trailboss.model.events import AGENT_SET
+from trailboss.model.timers import Timer
 from trailboss.node.index import EventFilter, Index, read_events
 from trailboss.node.index.records import Cause, IndexedTimer
+from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
 
 SCANNED_MAX: Final = 10_000
@@ -67,6 +69,7 @@ class TimerDetails:
         cause: What scheduled it.
         generation: How many fires lie between it and the transaction or message at the beginning of its line.
         ended_at: Height of the block in which it ended; None while it lives.
+        reverted: Whether it ended with a fire that reverted.
         live: Its record; None once it has ended.
         remembered: What Globalbox remembers of it once it has ended; None otherwise.
     """
@@ -83,6 +86,7 @@ class TimerDetails:
     cause: Cause
     generation: int
     ended_at: int | None
+    reverted: bool
     live: TimerView | None
     remembered: EndedView | None
 
@@ -197,6 +201,7 @@ def _ended_entry(timer: IndexedTimer) -> TimerEntry:
         gas_limit=timer.gas_limit,
         expires_at=timer.expires_at,
         ended_at=timer.ended_at,
+        reverted=timer.reverted,
         fees=None if timer.max_fee_per_cycle is None else FROZEN_FEES,
         max_fee_per_cycle=timer.max_fee_per_cycle,
         max_priority_fee_per_cycle=timer.max_priority_fee_per_cycle,
@@ -228,12 +233,15 @@ def timer_details(view: ChainView, index: Index, timer_id: Hash32) -> TimerDetai
         cause=found.cause,
         generation=found.generation,
         ended_at=found.ended_at,
+        reverted=found.reverted,
         live=live,
         remembered=view.ended_timer(timer_id) if live is None else None,
     )
 
 
-def timer_life(view: ChainView, index: Index, timer_id: Hash32) -> TimerLife:
+def timer_life(
+    view: ChainView, index: Index, timer_id: Hash32, attempt: Callable[[Timer], ErrorObject | None]
+) -> TimerLife:
     """Tell a timer's life.
 
     Complexity: O(blocks that hold its events), and the last 1,000 blocks in which it waited in the timer lane or in the
@@ -244,7 +252,7 @@ def timer_life(view: ChainView, index: Index, timer_id: Hash32) -> TimerLife:
         ViewGoneError: If the chain has gone back behind the view.
     """
     heights = index.timer_heights(timer_id, view.height)
-    return explain_timer(view, timer_id, heights, earlier_events(view, index, timer_id, heights))
+    return explain_timer(view, timer_id, heights, earlier_events(view, index, timer_id, heights), attempt=attempt)
 
 
 def earlier_events(view: ChainView, index: Index, timer_id: Hash32, heights: Sequence[int]) -> EarlierEvents | None:

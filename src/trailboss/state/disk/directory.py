@@ -26,7 +26,7 @@ class ChainDirectory:
         marker: What the last transaction left.
     """
 
-    __slots__ = ("_clean", "_closing", "_head", "_refusal", "genesis", "marker", "path", "tables")
+    __slots__ = ("_clean", "_closing", "_head", "_is_writable", "_refusal", "genesis", "marker", "path", "tables")
 
     @classmethod
     def create(cls, path: Path, genesis: bytes, *, durable: bool, map_size: int) -> Self:
@@ -52,17 +52,20 @@ class ChainDirectory:
 
     @classmethod
     def open(cls, path: Path, *, durable: bool, map_size: int) -> Self:
-        """Open the directory of a chain.
+        """Open the directory of a chain; one that cannot be written is opened to be read.
 
         Raises:
             StorageError: If there is no chain, it is in use, of another format, damaged, truncated or behind its head.
         """
         files.check_present(path)
         with ExitStack() as closing:
-            closing.callback(DirectoryLock(path).release)
-            return cls(path, closing, durable=durable, map_size=map_size)
+            lock = DirectoryLock(path)
+            closing.callback(lock.release)
+            return cls(path, closing, durable=durable, map_size=map_size, is_writable=lock.is_writable)
 
-    def __init__(self, path: Path, closing: ExitStack, *, durable: bool, map_size: int) -> None:
+    def __init__(
+        self, path: Path, closing: ExitStack, *, durable: bool, map_size: int, is_writable: bool = True
+    ) -> None:
         """Open the files of a directory; use `create` or `open`.
 
         Args:
@@ -70,21 +73,26 @@ class ChainDirectory:
             closing: What releases its lock; it is taken over if opening succeeds.
             durable: Whether a transaction returns only when it is on disk.
             map_size: Bytes of address space to begin with.
+            is_writable: Whether its files can be written; if not, they are only read.
         """
         self.path = path
+        self._is_writable = is_writable
         self._clean = files.is_clean(path)
         if not self._clean:
             check_structure(path.joinpath(files.TABLES_NAME))
-        self.tables = Tables(path.joinpath(files.TABLES_NAME), map_size=map_size, durable=durable)
+        self.tables = Tables(
+            path.joinpath(files.TABLES_NAME), map_size=map_size, durable=durable, is_writable=is_writable
+        )
         closing.callback(self.tables.close)
         self.genesis = load_genesis(self.tables)
         self.marker = load_marker(self.tables)
         files.check_head(path.joinpath(files.HEAD_NAME), _head(self.marker), tables_are_clean=self._clean)
         if not self._clean:
             check_rest(self.tables)
-        self._head = HeadFile(path.joinpath(files.HEAD_NAME))
-        closing.callback(self._head.close)
-        self._head.reset(_head(self.marker))
+        if is_writable:
+            self._head = HeadFile(path.joinpath(files.HEAD_NAME))
+            closing.callback(self._head.close)
+            self._head.reset(_head(self.marker))
         self._refusal: str | None = None
         self._closing = closing.pop_all()
 
@@ -108,8 +116,11 @@ class ChainDirectory:
         """Check that blocks can still be written.
 
         Raises:
-            StorageError: If the directory is closed, or writing it has failed.
+            StorageError: If the directory is closed or can only be read, or writing it has failed.
         """
+        if not self._is_writable:
+            fix = "copy the directory to where it can be written"
+            raise StorageError(self.path, "the chain can only be read: its files cannot be written here", fix)
         if self._refusal is not None:
             raise StorageError(self.path, f"the store takes no more blocks: {self._refusal}", "open it again")
 
@@ -120,7 +131,7 @@ class ChainDirectory:
 
     def close(self) -> None:
         """Close all files and release the directory; more than once is fine."""
-        changed_in_order = self._refusal is None and not self._clean
+        changed_in_order = self._refusal is None and not self._clean and self._is_writable
         self._refusal = self._refusal or "it is closed"
         with self._closing:
             if changed_in_order:

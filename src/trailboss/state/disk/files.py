@@ -1,7 +1,8 @@
 """What a chain directory needs of the operating system: a lock, durable names, and two small files beside the tables.
 
 ```text
-lock    the process id of whoever has the chain open; the lock is the kernel's and ends with the process
+lock    the process id of whoever has the chain open; the lock is the kernel's and ends with the process; where the
+        directory cannot be written it is shared by those who read
 head    two slots of 512 bytes, written in turn after every transaction of the tables, never flushed
         slot = transaction(8) ‖ height(8, signed) ‖ state root(32) ‖ sha256 of those
 clean   size(8) ‖ sha256 of the tables' file(32) ‖ sha256 of those, written when the chain is closed and removed
@@ -15,6 +16,7 @@ neither a killed process nor a power cut can tear it.
 Decision: D-48
 """
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -41,6 +43,7 @@ FOREIGN_SHOWN: Final = 5
 """Most foreign files that a message names."""
 
 _FILE_MODE: Final = 0o644
+_UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PID_DIGITS: Final = 20
 _HEAD: Final = Struct(">Qq32s")
 _CLEAN: Final = Struct(">Q32s")
@@ -117,38 +120,55 @@ def check_present(directory: Path) -> None:
 
 
 class DirectoryLock:
-    """The right to use a chain directory, held by at most one store on the machine."""
+    """The right to use a chain directory: held by one store on the machine that may write, or by some that only read.
+
+    Attributes:
+        is_writable: Whether the directory can be written; if not, its store only reads.
+    """
 
     def __init__(self, directory: Path) -> None:
-        """Take the lock.
+        """Take the lock, to write if the directory can be written, else to read.
 
         Raises:
-            StorageError: If another store holds it, naming its process, or the file cannot be written.
+            StorageError: If another store holds it, naming its process, or the file cannot be opened.
         """
         path = directory.joinpath(LOCK_NAME)
-        with explained(path):
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
-        try:
-            self._take(path)
-        except StorageError:
-            os.close(self._file)
-            raise
-
-    def _take(self, path: Path) -> None:
+        self.is_writable = True
+        self._file: int | None = None
         with explained(path):
             try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+            except OSError as error:
+                if error.errno not in _UNWRITABLE:
+                    raise
+                self.is_writable = False
+                # A copy may have come without the lock's file, and nobody can make one.
+                with suppress(FileNotFoundError):
+                    self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if self._file is not None:
+                self._take(path, self._file)
+        except StorageError:
+            self.release()
+            raise
+
+    def _take(self, path: Path, file: int) -> None:
+        with explained(path):
+            try:
+                fcntl.flock(file, (fcntl.LOCK_EX if self.is_writable else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                holder = os.pread(self._file, _PID_DIGITS, 0).decode("ascii", "replace").strip()
+                holder = os.pread(file, _PID_DIGITS, 0).decode("ascii", "replace").strip()
                 here = " (this one)" if holder == str(os.getpid()) else ""
                 what = f"the chain is in use by process {holder or 'unknown'}{here}"
                 raise StorageError(path.parent, what, "close it there first, or ask that node with --url") from error
-            os.ftruncate(self._file, 0)
-            os.pwrite(self._file, str(os.getpid()).encode(), 0)
+            if self.is_writable:
+                os.ftruncate(file, 0)
+                os.pwrite(file, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
         """Give the lock back; the file stays."""
-        os.close(self._file)
+        if self._file is not None:
+            os.close(self._file)
 
 
 class HeadFile:

@@ -139,7 +139,7 @@ class DiskStore(BlockStore):
         for row in load_rows(self._tables, self._directory.marker):
             self._check_root(row.root_before)
             self._height = row.height - 1
-            self.commit(row.height, row.redo())
+            super().commit(row.height, row.redo())
         self._check_root(self._directory.marker.state_root)
         self._height = self._directory.marker.height
         self._unflushed = len(self._staged)

@@ -113,7 +113,9 @@ class Tables:
         path: Their file.
     """
 
-    def __init__(self, path: Path, *, map_size: int, durable: bool, create: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, map_size: int, durable: bool, create: bool = False, is_writable: bool = True
+    ) -> None:
         """Open the tables of a file whose structure is known to be sound, or create them.
 
         Args:
@@ -121,6 +123,7 @@ class Tables:
             map_size: Bytes of address space to begin with; it grows by doubling.
             durable: Whether a transaction returns only when it is on disk.
             create: Whether to make the tables.
+            is_writable: Whether the file can be written; if not, it is opened to be read.
 
         Raises:
             StorageError: If the file cannot be opened or lacks a table.
@@ -143,6 +146,7 @@ class Tables:
                 max_dbs=len(NAMES),
                 lock=False,
                 sync=durable,
+                readonly=not is_writable,
                 create=create,
             )
         try:

@@ -4,6 +4,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from tools.explorer_scene import Scene, open_scene
+from trailboss.chain.asking import try_timer
+from trailboss.model.timers import Timer
 from trailboss.node.explorer.documents import Cell, Document, Notice, Section, Steps, Table
 from trailboss.node.explorer.naming import Names, fixed_names
 from trailboss.node.explorer.query import Query
@@ -13,6 +15,7 @@ from trailboss.node.index import Index
 from trailboss.node.mempool import Mempool
 from trailboss.node.options import NodeOptions
 from trailboss.node.published import Published
+from trailboss.primitives.errors import ErrorObject
 
 
 class StandIn:
@@ -41,6 +44,10 @@ class StandIn:
         self.index.apply(blocks)
         self.view = self.chain.publish()
         self.feed.publish(Published(view=self.view, blocks=blocks))
+
+    def try_timer(self, timer: Timer) -> ErrorObject | None:
+        """Return what a live timer's fire would revert with."""
+        return try_timer(self.chain, timer)
 
     def close(self) -> None:
         """Let go of everything."""

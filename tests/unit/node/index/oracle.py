@@ -51,6 +51,7 @@ class Life:
     parent: "Life | None" = None
     state: str = "live"
     ended: tuple[int, int] | None = None
+    reverted: bool = False
 
     @property
     def generation(self) -> int:
@@ -83,6 +84,7 @@ class Life:
             max_priority_fee_per_cycle=facts.get("max_priority_fee_per_cycle"),
             state=self.state,
             ended_at=None if self.ended is None else self.ended[0],
+            reverted=self.reverted,
             cause=self.cause,
             sequence=self.sequence,
             generation=self.generation,
@@ -188,6 +190,7 @@ class Oracle:
             life = self._latest[record.timer_id]
             assert life.ended is None
             life.state, life.ended = names.TIMER_ENDINGS[record.name], (block.height, index)
+            life.reverted = facts.get("reverted", False)
             counts[life.state] += 1
         elif record.name == names.TIMER_MOVED:
             self._latest[record.timer_id].height = facts["height"]

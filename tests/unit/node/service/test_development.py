@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.node.service.world import PATIENCE, Notes, gift, person
+from tests.unit.node.service.world import AT_ONCE, PATIENCE, Notes, gift, person
 from trailboss.chain import Chain
 from trailboss.chain.development import DEPLOYER, account_name, development_account
 from trailboss.chain.drafting import draft_deployment, draft_transaction
@@ -17,7 +17,7 @@ from trailboss.model.transactions import ExecuteActor, FundActor, Transfer
 from trailboss.node.building import ADVANCE_MAX
 from trailboss.node.development import FAUCET, FAUCET_AMOUNT, FAUCET_FILLED, SNAPSHOTS_MAX
 from trailboss.node.mempool import Mempool
-from trailboss.node.options import AUTO, NodeOptions
+from trailboss.node.options import NodeOptions
 from trailboss.node.producer import Clocks
 from trailboss.node.service import Node
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -130,7 +130,7 @@ def test_transactions_come_back_when_their_blocks_are_dropped(play: Play) -> Non
         assert len(node.mempool) == 0
         assert node.view.height == 0
 
-    play(story, NodeOptions(pace=AUTO))
+    play(story, NodeOptions(pace=AT_ONCE))
 
 
 def test_balance_is_what_it_was_set_to(play: Play) -> None:
@@ -142,7 +142,7 @@ def test_balance_is_what_it_was_set_to(play: Play) -> None:
             assert receipt.ok, receipt.error
             assert node.view.balance(address) == amount
 
-    play(story, NodeOptions(pace=AUTO))
+    play(story, NodeOptions(pace=AT_ONCE))
 
 
 def test_requests_that_come_together_take_a_nonce_each(play: Play) -> None:
@@ -172,7 +172,7 @@ def test_transaction_is_anybodys_when_he_is_impersonated(play: Play) -> None:
         assert node.view.balance(person(1)) == before + 11
         assert node.view.account(NOBODY).nonce == 2
 
-    play(story, NodeOptions(pace=AUTO))
+    play(story, NodeOptions(pace=AT_ONCE))
 
 
 def test_impersonation_is_refused_when_the_account_cannot_pay(play: Play) -> None:
@@ -197,7 +197,7 @@ def test_timer_fires_later_when_it_is_held(play: Play) -> None:
         await node.development.advance(50)
         assert node.view.storage(actor) == {b"fired": b"50"}
 
-    play(story, NodeOptions(pace=AUTO))
+    play(story, NodeOptions(pace=AT_ONCE))
 
 
 @pytest.mark.parametrize("mechanism", ["fifo", "lane"])
@@ -210,7 +210,7 @@ def test_timer_fires_in_the_block_of_the_request_when_it_is_forced(play: Play, m
         assert receipt.ok, receipt.error
         assert node.view.storage(actor) == {b"fired": str(receipt.block_height).encode()}
 
-    play(story, NodeOptions(pace=AUTO), mechanism=mechanism)
+    play(story, NodeOptions(pace=AT_ONCE), mechanism=mechanism)
 
 
 def test_timer_never_fires_when_it_is_dropped(play: Play) -> None:
@@ -225,7 +225,7 @@ def test_timer_never_fires_when_it_is_dropped(play: Play) -> None:
             with pytest.raises(Rejection, match="there is no live timer"):
                 await call(timer_id)
 
-    play(story, NodeOptions(pace=AUTO))
+    play(story, NodeOptions(pace=AT_ONCE))
 
 
 def test_faucet_gives_and_fills_itself(play: Play) -> None:
@@ -247,7 +247,7 @@ def test_faucet_gives_and_fills_itself(play: Play) -> None:
         assert node.view.balance(NOBODY) == 3 * FAUCET_AMOUNT
         assert node.view.balance(deployer) < start - 2 * FAUCET_AMOUNT
 
-    play(story, NodeOptions(pace=AUTO))
+    play(story, NodeOptions(pace=AT_ONCE))
 
 
 def test_faucet_is_filled_once_when_many_ask_before_a_block_comes(play: Play) -> None:
@@ -266,7 +266,7 @@ def test_faucet_is_empty_when_nobody_funds_it() -> None:
     found = replace(new_genesis(GenesisOptions()), development=False, accounts={person(0): 10**15})
 
     async def story() -> None:
-        node = Node(Chain(found), Mempool(), Notes(), NodeOptions(pace=AUTO), Clocks(lambda: 0, lambda: 0))
+        node = Node(Chain(found), Mempool(), Notes(), NodeOptions(pace=AT_ONCE), Clocks(lambda: 0, lambda: 0))
         node.start()
         try:
             with pytest.raises(Rejection, match="the faucet is empty: neither its account 0x") as caught:

@@ -9,10 +9,11 @@ import pytest
 from tests.unit.node.service.world import PATIENCE, Notes, gift, make_world, person
 from trailboss.chain import Chain
 from trailboss.chain.development import account_name, development_account
-from trailboss.chain.drafting import draft_transaction
+from trailboss.chain.drafting import draft_deployment, draft_transaction
 from trailboss.chain.opening import GenesisOptions, new_genesis
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
+from trailboss.model.transactions import FundActor
 from trailboss.node.building import BATCH_BLOCKS, Builder, StoppingError
 from trailboss.node.mempool import Mempool
 from trailboss.node.options import AUTO, MANUAL, NodeOptions, Pace
@@ -106,6 +107,40 @@ def test_block_comes_at_once_when_a_transaction_waits_under_auto(stages: list[St
     assert len(published.blocks[0].transactions) == 1
     assert published.late is None
     assert stage.turn() == 1
+
+
+CLOCK = b"""
+import pvm_host
+
+def init(payload):
+    pvm_host.schedule_timer(pvm_host.block_height() + 5, b"", gas_limit=50_000)
+
+def handle_timer(payload):
+    pass
+"""
+
+
+def test_timer_fires_under_auto_when_nobody_sends_anything(stages: list[Stage]) -> None:
+    """A timer due at height 6 on a chain at height 1: a block an interval until it has fired, then none."""
+    stage = on_stage(stages, AUTO)
+    account = development_account(account_name(0))
+    deployment, actor = draft_deployment(account.address, CLOCK, b"")
+    for waiting, instruction in enumerate((deployment, FundActor(actor, 10**10))):
+        transaction = draft_transaction(stage.chain, instruction, account.private_key, waiting=waiting)
+        raw = encode_transaction(transaction)
+        assert stage.mempool.add(stage.producer.builder.view, transaction, raw, Hash32(sha256(raw))).rejection is None
+    stage.producer.wake()
+    assert stage.announced.get(timeout=PATIENCE).view.height == 1
+    for height in range(2, 7):
+        stage.now += SECOND - 1
+        assert stage.turn() == height - 1
+        stage.now += 1
+        assert stage.turn() == height
+        # A turn that only looks costs the timer no time.
+        assert stage.announced.get(timeout=PATIENCE).late == 0
+    assert stage.chain.totals().fired == 1
+    stage.now += 10**6 * SECOND
+    assert stage.turn() == 6
 
 
 def test_blocks_follow_one_another_under_auto_until_nothing_fits_any_more(stages: list[Stage]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.node.service.world import PATIENCE, TIGHT, gift, person
+from tests.unit.node.service.world import AT_ONCE, PATIENCE, TIGHT, gift, person
 from trailboss.chain.development import account_name, development_account
 from trailboss.chain.drafting import Terms, draft_deployment, draft_transaction, draft_unsigned
 from trailboss.model.transactions import Transaction, transaction_hash
@@ -146,7 +146,7 @@ def test_block_comes_at_once_when_a_transaction_is_admitted_under_auto(play: Pla
         assert (await node.outcome(verdict.hash, PATIENCE * 1_000)).height == 1
         assert node.view.height == 1
 
-    play(story, NodeOptions(pace=AUTO))
+    play(story, NodeOptions(pace=AT_ONCE))
 
 
 def test_question_is_answered_between_blocks(play: Play) -> None:

@@ -103,6 +103,26 @@ def test_pace_is_refused_when_its_interval_cannot_be(block_time_ms: int) -> None
 
 
 def test_pace_is_refused_when_it_has_a_block_time_and_no_interval() -> None:
-    """Auto and manual have no time of their own."""
-    with pytest.raises(ConfigurationError, match="the pace auto has no block time"):
-        Pace(AUTO.rhythm, 1_000)
+    """Manual has no time of its own."""
+    with pytest.raises(ConfigurationError, match="the pace manual has no block time"):
+        Pace(MANUAL.rhythm, 1_000)
+
+
+def test_block_is_due_under_auto_when_the_last_is_an_interval_old_and_a_timer_waits() -> None:
+    """Time counts from the moment at which something is awaited, and from each block, whatever that came for."""
+    table = Timetable(AUTO, now=0)
+    table.take(0)
+    table.wait_for(True, now=50 * SECOND)
+    assert table.deadline == 51 * SECOND
+    assert not table.is_due(51 * SECOND - 1)
+    assert table.take(51 * SECOND + 3) == 3
+    table.built(51 * SECOND + 4)
+    assert table.take(51 * SECOND + 4) is None
+    assert table.deadline == 52 * SECOND + 4
+    # A call that gave no block leaves the deadline where it was: whoever only looks does not hold timers up.
+    table.call()
+    assert table.take(51 * SECOND + 500) is None
+    assert table.deadline == 52 * SECOND + 4
+    table.wait_for(False, now=52 * SECOND)
+    assert table.deadline is None
+    assert not table.is_due(10**18)

@@ -14,13 +14,15 @@ from trailboss.model.transactions import Instruction, Transaction, Transfer
 from trailboss.node.building import Builder, Surroundings
 from trailboss.node.index.records import IndexedTransaction
 from trailboss.node.mempool import Mempool, Verdict
-from trailboss.node.options import MANUAL, NodeOptions
+from trailboss.node.options import BLOCK_TIME_MAX_MS, MANUAL, NodeOptions, Pace, Rhythm
 from trailboss.node.published import Published
 from trailboss.node.service import transaction_hashes
 from trailboss.primitives.octets import Address, Hash32
 
 PATIENCE = 30
 """Seconds after which a test that waits gives up: only a fault lets it come to that."""
+AT_ONCE = Pace(Rhythm.AUTO, BLOCK_TIME_MAX_MS)
+"""A block for each transaction, and none besides: what timers need comes in an hour."""
 TIGHT = Terms(cycles_limit=10_000, cells_limit=500)
 """What a transfer uses, and no more."""
 

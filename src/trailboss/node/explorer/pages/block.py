@@ -1,7 +1,7 @@
 """One block: its header, what it holds, and how it chose among its due timers."""
 
 from trailboss.chain.telling.lane_view import lane_view
-from trailboss.chain.views import event_view
+from trailboss.chain.views import block_events, event_view
 from trailboss.model.blocks import Block, Origin
 from trailboss.node.explorer import cells, links
 from trailboss.node.explorer.deciding import decision_sections
@@ -138,7 +138,7 @@ def _receipts(reading: Reading, query: Query, found: Block) -> Table:
 
 
 def _events(reading: Reading, query: Query, found: Block) -> Table:
-    records = [event for receipt in found.receipts for event in receipt.events] + list(found.events)
+    records = list(block_events(found))
     offset = offset_of(query, len(records), name="events")
     views = [event_view(record, found.height) for record in records[offset : offset + PAGE_ROWS]]
     rows = tuple(event_row(view, reading.names, str(offset + at)) for at, view in enumerate(views))

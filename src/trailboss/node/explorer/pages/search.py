@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from trailboss.chain.timer_list import REVERTED
 from trailboss.node.explorer import cells
 from trailboss.node.explorer.building import Redirect
 from trailboss.node.explorer.documents import Column, Content, Document, Notice, Row, Table
@@ -71,8 +72,11 @@ def _by_digits(reading: Reading, digits: str) -> Iterator[Row]:
         yield _row("Transaction", cells.transaction(transaction.hash), transaction.hash.hex(), in_block)
     for timer_id in found.timers:
         timer = reading.node.index.timer(timer_id, reading.height)
-        state = () if timer is None else (*cells.text(f"{timer.state}, "), *cells.said(timer.handler))
-        yield _row("Timer", cells.timer(timer_id), timer_id.hex(), state)
+        told: Content = ()
+        if timer is not None:
+            state = REVERTED if timer.reverted else timer.state
+            told = (*cells.text(f"{state}, "), *cells.said(timer.handler))
+        yield _row("Timer", cells.timer(timer_id), timer_id.hex(), told)
     for address in found.addresses:
         yield _address_row(reading, address)
     if len(digits) == 2 * Address.WIDTH and not found.addresses:

@@ -77,7 +77,7 @@ def timer(reading: Reading, query: Query, subject: str) -> Document:
     found = timer_details(reading.view, reading.node.index, timer_id)
     if found is None:
         return missing_document(f"No block of this chain scheduled a timer {timer_id}")
-    life = timer_life(reading.view, reading.node.index, timer_id)
+    life = timer_life(reading.view, reading.node.index, timer_id, reading.node.try_timer)
     sections = (
         *_outlook(reading, found, life),
         _facts(reading, found),
@@ -88,8 +88,8 @@ def timer(reading: Reading, query: Query, subject: str) -> Document:
         *_bids(query, life),
         *_line(reading, query, timer_id),
     )
-    title = f"Timer {str(timer_id)[:10]}"
-    return Document(title, "Timer", sections, subject=(*cells.root(timer_id), *state_badge(found.state)))
+    title, badge = f"Timer {str(timer_id)[:10]}", state_badge(found.state, reverted=found.reverted)
+    return Document(title, "Timer", sections, subject=(*cells.root(timer_id), *badge))
 
 
 def _outlook(reading: Reading, found: TimerDetails, life: TimerLife) -> Iterator[Section]:
@@ -98,7 +98,7 @@ def _outlook(reading: Reading, found: TimerDetails, life: TimerLife) -> Iterator
         return
     words = life.outlook
     tone = "good" if words.startswith(("fires", "competes", "enters", "delivery", "its fire")) else "warn"
-    if words.startswith("removed"):
+    if words.startswith("removed") or life.failure is not None:
         tone = "bad"
     title = "Next"
     if found.live is not None and found.height > reading.height and found.height != U64_MAX:
@@ -132,7 +132,7 @@ def _is_watch(found: TimerDetails) -> bool:
 
 
 def _state(found: TimerDetails) -> Content:
-    badge = state_badge(found.state)
+    badge = state_badge(found.state, reverted=found.reverted)
     if found.ended_at is not None:
         return (*badge, *cells.text(" in block "), *cells.block(found.ended_at))
     live = found.live
@@ -303,7 +303,7 @@ def _line_row(item: IndexedTimer, place: int, timer_id: Hash32, reading: Reading
         by = cells.timer(cause.timer_id)
     elif cause.transaction is not None:
         by = (*cells.text("transaction "), *cells.transaction(cause.transaction))
-    state = state_badge(item.state)
+    state = state_badge(item.state, reverted=item.reverted)
     if item.ended_at is not None:
         state += (*cells.text(" in "), *cells.block(item.ended_at))
     drawn = (

@@ -7,7 +7,7 @@ from trailboss.chain.drafting import CELLS_LIMIT, CYCLES_LIMIT, Terms
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.node.building import ADVANCE_MAX
 from trailboss.node.development import FAUCET_AMOUNT
-from trailboss.node.options import BLOCK_TIME_MAX_MS, Pace, Rhythm
+from trailboss.node.options import BLOCK_TIME_MAX_MS, BLOCK_TIME_MS, Pace, Rhythm
 from trailboss.node.reading.transactions import find_transaction, receipt_of
 from trailboss.node.rest.errors import HttpError, HttpReason
 from trailboss.node.rest.kinds import ADDRESS, BOOLEAN, HASH, HEIGHT, choice, integer, structure
@@ -46,7 +46,10 @@ TIMER: Final = required_member("timer_id", HASH, "Which timer.")
 UNTIL: Final = member("until", HEIGHT, "Height to hold it back to; the last one at which it may fire if left out.")
 RHYTHM: Final = required_member("pace", choice(*(each.value for each in Rhythm)), "What makes it build blocks.")
 BLOCK_TIME: Final = member_or(
-    "block_time_ms", integer(BLOCK_TIME_MAX_MS), "Of `interval`: milliseconds from one block to the next.", 0
+    "block_time_ms",
+    integer(BLOCK_TIME_MAX_MS),
+    "Of `interval` and `auto`: milliseconds from one block to the next; `auto` takes 1,000 without it.",
+    0,
 )
 WAIT: Final = member_or("wait", BOOLEAN, f"Whether to wait for its block, at most {TIMEOUT_DEFAULT:,} ms.", False)
 
@@ -68,7 +71,7 @@ class PaceAnswer:
 
     Attributes:
         pace: ``interval``, ``auto`` or ``manual``.
-        block_time_ms: Milliseconds from one block to the next; 0 without an interval.
+        block_time_ms: Milliseconds from one block to the next; 0 under ``manual``.
     """
 
     pace: str
@@ -132,10 +135,11 @@ async def dev_advance(call: Call) -> HeightAnswer:
 
 @routes.post("/dev/pace", RHYTHM, BLOCK_TIME, answers=PaceAnswer, refuses=REFUSES)
 async def dev_pace(call: Call) -> PaceAnswer:
-    """Build blocks at another pace: one every so often, one for each transaction, or only when asked."""
+    """Build blocks at another pace: one every so often, one for each transaction and for timers, or only when asked."""
     development = _development(call)
     try:
-        pace = Pace(Rhythm(call[RHYTHM]), call[BLOCK_TIME])
+        rhythm = Rhythm(call[RHYTHM])
+        pace = Pace(rhythm, call[BLOCK_TIME] or (BLOCK_TIME_MS if rhythm is Rhythm.AUTO else 0))
     except ConfigurationError as error:
         raise HttpError(HttpReason.INVALID_VALUE, str(error), parameter=BLOCK_TIME.name) from None
     await development.set_pace(pace)

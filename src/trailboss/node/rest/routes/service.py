@@ -24,7 +24,7 @@ class HealthAnswer:
         height: Of the last block.
         waiting: Transactions that wait.
         pace: What makes it build blocks: ``interval``, ``auto`` or ``manual``.
-        block_time_ms: Milliseconds from one block to the next; 0 without an interval.
+        block_time_ms: Milliseconds from one block to the next; 0 under ``manual``.
         development: Whether it answers calls under ``/dev``.
         version: Of the program.
     """

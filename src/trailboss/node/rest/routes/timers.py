@@ -15,6 +15,7 @@ from trailboss.node.rest.errors import HttpError, HttpReason, invalid
 from trailboss.node.rest.kinds import ADDRESS, HEIGHT, choice, integer
 from trailboss.node.rest.operations import Call, Routes
 from trailboss.node.rest.parsing import query, query_or
+from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 
@@ -84,6 +85,8 @@ class LifeAnswer:
             due.
         fires: In Globalbox the way of each of its fires, from ``offset`` on.
         outlook: For a live timer what comes next as things stand; None otherwise.
+        reverted: Whether its last fire has reverted.
+        failure: For a live timer what its fire would revert with if it ran as things stand; None if it would end well.
     """
 
     height: int
@@ -96,6 +99,8 @@ class LifeAnswer:
     bids: tuple[AskedBid, ...]
     fires: tuple[FireWay, ...]
     outlook: str | None
+    reverted: bool
+    failure: ErrorObject | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +158,7 @@ def timer(call: Call) -> TimerDetails:
 @routes.get("/timers/{timer_id}/explain", TIMER_ID, OFFSET, LIMIT, answers=LifeAnswer, refuses=MISSING)
 def timer_explain(call: Call) -> LifeAnswer:
     """Tell a timer's whole life, and why each decision fell as it did."""
-    life = timer_life(call.view, call.node.index, call[TIMER_ID])
+    life = timer_life(call.view, call.node.index, call[TIMER_ID], call.node.try_timer)
     page = slice(call[OFFSET], call[OFFSET] + call[LIMIT])
     return LifeAnswer(
         height=call.view.height,
@@ -169,6 +174,8 @@ def timer_explain(call: Call) -> LifeAnswer:
         bids=life.bids,
         fires=life.fires[page],
         outlook=life.outlook or None,
+        reverted=life.has_reverted,
+        failure=life.failure,
     )
 
 

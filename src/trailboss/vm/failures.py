@@ -7,7 +7,7 @@ from typing import Final
 from trailboss.primitives.errors import ErrorObject, Fact, InvariantError, Rejection, RejectionReason
 from trailboss.vm.meter import Meter, OutOfGas
 from trailboss.vm.program import Program
-from trailboss.vm.pvm_host import HostError
+from trailboss.vm.pvm_host import refusal_of
 
 MESSAGE_CHARACTERS_MAX: Final = 1_024
 """Characters of an exception's message that a receipt keeps."""
@@ -60,8 +60,8 @@ def uncaught(error: BaseException, message: str, program: Program) -> ErrorObjec
         "exception_message": message,
         "traceback": "\n".join(traceback_lines(error.__traceback__, program)),
     }
-    if type(error) is HostError and error.refusal is not None:
-        refusal = error.refusal
+    refusal = refusal_of(error)
+    if refusal is not None:
         return ErrorObject(
             refusal.code, refusal.slug, refusal.what, refusal.why, refusal.fix, dict(refusal.context) | context
         )

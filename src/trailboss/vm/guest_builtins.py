@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from trailboss.vm.facades import ACTOR_BUILTINS
 from trailboss.vm.gauge import identity, shown
-from trailboss.vm.instrument import SETTERS
+from trailboss.vm.instrument import PREFIX, SETTERS
 from trailboss.vm.rules import REFUSED_ATTRIBUTES
 
 VERSION_ATTRIBUTES: Final = (
@@ -67,7 +67,7 @@ def actor_builtins(importer: Callable[..., object], shared: Callable[[], Contain
         return getattr(target, name) if default is _NO_DEFAULT else getattr(target, name, default)
 
     def has(target: object, name: str) -> bool:
-        return type(name) is str and name not in REFUSED_ATTRIBUTES and hasattr(target, name)
+        return type(name) is str and not _is_refused(name) and hasattr(target, name)
 
     def write(target: object, name: str, value: object) -> None:
         _check_attribute(name)
@@ -110,8 +110,12 @@ def check_attribute_path(path: str) -> None:
 def _check_attribute(name: object) -> None:
     if type(name) is not str:
         raise TypeError(f"the name of an attribute must be a str, got {shown(name)}")
-    if name in REFUSED_ATTRIBUTES or name in SETTERS:
+    if _is_refused(name) or name in SETTERS:
         raise AttributeError(f"{name} is not available to actors by name")
+
+
+def _is_refused(name: str) -> bool:
+    return name in REFUSED_ATTRIBUTES or name.startswith(PREFIX)
 
 
 def _check_own(target: object, shared: Container[int]) -> None:

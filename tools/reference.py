@@ -22,6 +22,7 @@ from tools.pictures import FOLDER, pictures
 from tools.reference_text import (
     CALLS,
     CALLS_BY_MECHANISM,
+    CALLS_IMPORTS,
     CALLS_INTRO,
     CALLS_MISSING,
     ERRORS_INSIDE,
@@ -37,6 +38,7 @@ from trailboss.model import events
 from trailboss.params import ChainParams, load_params, records
 from trailboss.params.loader import SUBJECTS
 from trailboss.primitives.errors import RejectionReason
+from trailboss.vm.facades import ACTOR_MODULES
 from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED, ArgumentFault, host_code
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -149,7 +151,12 @@ def calls_page() -> str:
             rows.append((f"`{name}({', '.join(names)})`", price, linked(what)))
     missing = CALLS_MISSING.format(names=", ".join(f"`{name}`" for name in UNSUPPORTED))
     calls = table(("call", "cycles", "what it gives or does"), rows)
-    return MADE + CALLS_INTRO.lstrip() + calls + CALLS_BY_MECHANISM + _calls_by_mechanism() + missing
+    imports = table(
+        ("module", "names"),
+        ((f"`{name}`", ", ".join(f"`{each}`" for each in names)) for name, names in ACTOR_MODULES.items()),
+    )
+    parts = (CALLS_INTRO.lstrip(), calls, CALLS_BY_MECHANISM, _calls_by_mechanism(), missing, CALLS_IMPORTS, imports)
+    return MADE + "".join(parts)
 
 
 def _calls_by_mechanism() -> str:

@@ -56,6 +56,14 @@ CALLS_MISSING: Final = """
 These calls of the public host have nothing to do with timers. They exist, and raise `HostError` with the name
 `unsupported`: {names}.
 """
+CALLS_IMPORTS: Final = """
+## What an actor may import
+
+`pvm_host`, the public SDK `cowboy_sdk` and its public modules, `trailboss.sdk`, and of Python's own library the modules
+below, with the names of Python 3.11 that do not depend on the machine. Any other import is refused when the actor is
+deployed, E1101 `non_deterministic_code`, and the refusal says what there is instead.
+
+"""
 EVENTS_INTRO: Final = """
 # Events
 

@@ -33,5 +33,4 @@ def ask_actor(
         limits.block_cells_max if cells_limit is None else cells_limit,
     )
     outcome = chain.ask(actor, handler, payload, sender=sender, meter=meter)
-    cycles, cells = min(meter.cycles_used, meter.cycles_limit), min(meter.cells_used, meter.cells_limit)
-    return Answer(outcome.return_value, outcome.error, cycles, cells)
+    return Answer(outcome.return_value, outcome.error, meter.cycles_charged, meter.cells_charged)

@@ -102,7 +102,7 @@ class AgentDesk:
         answer = "no_agent" if not agent else self._question(timer, agent, meter)
         # SETTLE
         base = session.context.rules.params.costs.frame_base
-        used = Cycles(max(base, min(meter.cycles_used, meter.cycles_limit)))
+        used = Cycles(max(base, meter.cycles_charged))
         self.cycles_used += used
         if isinstance(answer, tuple):
             bid = Bid(Price(answer[0]), Price(answer[1]), FeeSource.AGENT, used)

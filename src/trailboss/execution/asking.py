@@ -12,7 +12,7 @@ from trailboss.state.overlay import Overlay
 from trailboss.state.store import KeyValue
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.vm.engine import Engine, Outcome
-from trailboss.vm.failures import exhaustion
+from trailboss.vm.failures import exhaustion, located
 from trailboss.vm.meter import Meter, OutOfGas
 
 
@@ -62,4 +62,4 @@ def ask(
     except OutOfGas:
         outcome = Outcome(b"", None)
     exhausted = exhaustion(meter)
-    return outcome if exhausted is None else Outcome(b"", exhausted)
+    return outcome if exhausted is None else Outcome(b"", located(exhausted, outcome.error))

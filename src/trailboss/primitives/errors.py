@@ -89,7 +89,12 @@ class RejectionReason(Enum):
         "a host call is there if the specifications need it and, if it is about timers, the chain's mechanism has it",
         "use a call that is there",
     )
-    PVM_ERROR = _Rule(1210, "pvm_error", "an exception that leaves a handler reverts its frame", "handle the exception")
+    PVM_ERROR = _Rule(
+        1210,
+        "pvm_error",
+        "an exception that leaves a handler reverts its frame",
+        "correct the line that raises it, or handle the exception there",
+    )
     UNAUTHORIZED = _Rule(
         1211,
         "unauthorized",
@@ -261,13 +266,15 @@ class Rejection(TrailbossError):
     Attributes:
         reason: Which rule.
         what: What was asked, with the offending value.
+        fix: What to do about it in this case; empty for what the reason says.
         context: The facts, by name.
     """
 
-    def __init__(self, reason: RejectionReason, what: str, **context: Fact) -> None:
+    def __init__(self, reason: RejectionReason, what: str, fix: str = "", /, **context: Fact) -> None:
         super().__init__(reason, what)
         self.reason = reason
         self.what = what
+        self.fix = fix
         self.context = context
 
     def __str__(self) -> str:
@@ -276,7 +283,7 @@ class Rejection(TrailbossError):
     def error(self) -> ErrorObject:
         """Return the refusal as the record that receipts carry."""
         rule = self.reason.value
-        return ErrorObject(rule.code, rule.slug, self.what, rule.why, rule.fix, dict(self.context))
+        return ErrorObject(rule.code, rule.slug, self.what, rule.why, self.fix or rule.fix, dict(self.context))
 
 
 class ConfigurationError(TrailbossError):

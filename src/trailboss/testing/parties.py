@@ -9,6 +9,7 @@ from trailboss.chain.asking import ask_actor
 from trailboss.model.transactions import ExecuteActor
 from trailboss.primitives.errors import TrailbossError
 from trailboss.primitives.octets import Address
+from trailboss.vm.failures import TRACEBACK
 
 if TYPE_CHECKING:
     from trailboss.testing.local_chain import LocalChain
@@ -22,7 +23,8 @@ class RevertedError(TrailbossError):
     """
 
     def __init__(self, receipt: Receipt) -> None:
-        super().__init__(f"{receipt.status}: {receipt.error}")
+        where = "" if receipt.error is None else str(receipt.error.context.get(TRACEBACK) or "")
+        super().__init__("\n  ".join((f"{receipt.status}: {receipt.error}", *where.splitlines())))
         self.receipt = receipt
 
 

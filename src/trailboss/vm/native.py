@@ -131,11 +131,12 @@ class NativeEngine:
         # SETTLE
         if gauge.fatal is not None and not isinstance(gauge.fatal, OutOfGas | MemoryError | RecursionError):
             raise gauge.fatal
-        error = failures.exhaustion(site.meter) or error
+        where = [] if caught is None else failures.traceback_lines(caught, program)
+        error = failures.exhaustion(site.meter, where) or error
         if error is None and gauge.fatal is not None:
-            error = failures.out_of_memory(gauge.fatal)
+            error = failures.out_of_memory(gauge.fatal, where)
         if error is None and caught is not None:
-            error = failures.uncaught(caught, message, program)
+            error = failures.uncaught(caught, message, where)
         # What is left of the failed frame goes now, at nobody's cost: it would otherwise live on in the exception.
         gauge.close()
         if caught is not None:

@@ -5,9 +5,9 @@ Decision: D-42
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
-from trailboss.codec.canonical import encode_canonical
+from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.governance.rules import MAILBOX_KEY
@@ -16,25 +16,36 @@ from trailboss.model.configs import MailboxEnds, Message, decode_record, encode_
 from trailboss.model.effects import MessageSent
 from trailboss.model.events import MESSAGE_DROPPED, EventRecord
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
-from trailboss.primitives.octets import ZERO_HASH, Address
+from trailboss.primitives.octets import ZERO_HASH, Address, system_address
 from trailboss.primitives.units import Amount
 from trailboss.state.keys import config_key, mailbox_key
 from trailboss.vm.meter import Meter
 
 MESSAGE_HANDLER: Final = "handle_message"
 COUNT_WIDTH: Final = 4
+JOB_DISPATCHER: Final = system_address(2)
+"""Whom the SDK sends runner jobs. Source: cowboy-facts §6."""
 
 
 def send_message(scope: Scope, sender: bytes, target: bytes, payload: bytes, meter: Meter) -> None:
     """Put a message into the mailbox.
 
+    Decision: D-92
+
     Raises:
-        Rejection: ``INVALID_INPUT`` for a payload over the limit, ``MAILBOX_FULL`` if the target has too many waiting.
+        Rejection: ``NO_RUNNER`` for a runner job, ``INVALID_INPUT`` for a payload over the limit, ``MAILBOX_FULL`` if
+            the target has too many waiting.
         OutOfGas: If the payload's cells do not fit the frame.
     """
     session = scope.session
     limits = session.context.rules.params.limits
     # CHECK
+    if target == JOB_DISPATCHER:
+        raise Rejection(
+            RejectionReason.NO_RUNNER,
+            f"{Address(sender)} asks for {_job_words(payload)}, and this chain has no runner",
+            target=str(JOB_DISPATCHER),
+        )
     if len(payload) > limits.message_payload_bytes_max:
         raise Rejection(
             RejectionReason.INVALID_INPUT,
@@ -59,6 +70,16 @@ def send_message(scope: Scope, sender: bytes, target: bytes, payload: bytes, met
     session.overlay.write(MAILBOX_KEY, encode_record(MailboxEnds(ends.first, ends.next + 1)))
     _set_waiting(session, target, waiting + 1)
     scope.effects.append(MessageSent(sender, target, payload))
+
+
+def _job_words(payload: bytes) -> str:
+    """Return which job a message of the SDK asks for."""
+    try:
+        job: Any = decode_canonical(payload)
+    except Rejection:
+        job = None
+    kind = job.get("job_type") if isinstance(job, dict) else None
+    return f"a runner job ({kind:.64})" if isinstance(kind, str) else "a runner job"
 
 
 def take_messages(session: BlockSession) -> list[Message]:

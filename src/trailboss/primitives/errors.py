@@ -218,6 +218,13 @@ class RejectionReason(Enum):
         "send it again",
     )
 
+    NO_RUNNER = _Rule(
+        1920,
+        "no_runner",
+        "runner jobs are done by another part of the network, which this chain does not have: no reply would come",
+        "try the continuation with cowboy_sdk.testing.SimulatedChain; here, have a transaction bring the answer",
+    )
+
     @property
     def code(self) -> int:
         """The public error code, 1001..1900; from 1901 on those of our own, which the public node does not have."""

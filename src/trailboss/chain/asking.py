@@ -1,7 +1,7 @@
 """Asking an actor: a handler run read-only, with an answer for people."""
 
 from trailboss.chain.chain import Chain
-from trailboss.chain.views import Answer
+from trailboss.chain.views import Answer, printed_views
 from trailboss.primitives.octets import Address
 from trailboss.vm.meter import Meter
 
@@ -33,4 +33,5 @@ def ask_actor(
         limits.block_cells_max if cells_limit is None else cells_limit,
     )
     outcome = chain.ask(actor, handler, payload, sender=sender, meter=meter)
-    return Answer(outcome.return_value, outcome.error, meter.cycles_charged, meter.cells_charged)
+    printed = printed_views(outcome.printed, chain.height)
+    return Answer(outcome.return_value, outcome.error, meter.cycles_charged, meter.cells_charged, printed)

@@ -126,6 +126,7 @@ class AgentDesk:
         except OutOfGas:
             outcome = Outcome(b"", exhaustion(meter))
         scope.revert(mark)
+        session.printed += session.kept(scope.printing)
         exhausted = exhaustion(meter)
         if exhausted is not None:
             return self._failed(timer, exhausted.slug, exhausted.what)

@@ -1,5 +1,7 @@
 """A read-only call: a handler runs on the present state, may change nothing, and nobody pays."""
 
+from msgspec.structs import replace
+
 from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
@@ -55,11 +57,12 @@ def ask(
         cells_limit=Cells(meter.cells_limit),
         prices=Prices(Price(0), Price(0)),
     )
+    scope = Scope(session, envelope)
     try:
-        outcome = run_handler(
-            Scope(session, envelope), actor, handler, payload, sender=sender, meter=meter, read_only=True
-        )
+        outcome = run_handler(scope, actor, handler, payload, sender=sender, meter=meter, read_only=True)
     except OutOfGas:
         outcome = Outcome(b"", None)
     exhausted = exhaustion(meter)
-    return outcome if exhausted is None else Outcome(b"", located(exhausted, outcome.error))
+    if exhausted is not None:
+        outcome = Outcome(b"", located(exhausted, outcome.error))
+    return replace(outcome, printed=scope.printing.lines())

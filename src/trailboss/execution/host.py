@@ -213,6 +213,10 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         self._check_writable("transfer_balance")
         self.scope.session.ledger.transfer(self.frame.actor, to, amount)
 
+    def print_text(self, text: str) -> None:
+        """Keep what the running actor prints, of frames that fail as well. Decision: D-89."""
+        self.scope.printing.write(self.frame.actor, self.frame.handler, text)
+
     def randomness(self, domain: bytes) -> bytes:
         """Return 32 bytes from the parent's hash, the execution's origin, the actor and the domain.
 

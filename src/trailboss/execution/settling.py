@@ -140,6 +140,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         events=events,
         timer_id=envelope.timer_id,
         actor=run.actor or envelope.actor,
+        printed=session.kept(scope.printing),
     )
 
 

@@ -24,7 +24,7 @@ from trailboss.chain.drafting import (
     draft_transaction,
     draft_unsigned,
 )
-from trailboss.chain.views import refusal_view
+from trailboss.chain.views import block_prints, refusal_view
 from trailboss.crypto.digest import keccak256
 from trailboss.governance.apply import ACTIVATION_NOTICE
 from trailboss.governance.rules import ACTIVATION
@@ -34,6 +34,7 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing.data_dir import open_chain
 from trailboss.testing.local_faults import LocalFaults
+from trailboss.testing.local_prints import show_printed
 from trailboss.testing.parties import ActorHandle, Party, PendingReceipt, RevertedError, TestAccount, address_of_party
 from trailboss.vm.native import NativeEngine
 
@@ -287,8 +288,8 @@ class LocalChain(LocalFaults):
             Rejection: ``INVALID_DATA`` for a height below the present one.
         """
         self._check_closed_block("advance")
-        for _ in self.chain.advance_to(height):
-            pass
+        for block in self.chain.advance_to(height):
+            show_printed(block_prints(block))
 
     def snapshot(self) -> Snapshot:
         """Return the present point, for `revert`."""
@@ -322,7 +323,10 @@ class LocalChain(LocalFaults):
         return sum(1 for transaction, _ in self._queued or () if transaction.sender == sender)
 
     def _build(self, queued: list[tuple[Transaction, PendingReceipt]]) -> None:
+        before = self.height
         receipts = build_block(self.chain, [transaction for transaction, _ in queued])
+        if self.height > before:
+            show_printed(block_prints(self.chain.head))
         for (_, pending), receipt in zip(queued, receipts, strict=True):
             pending.receive(receipt)
         for _, pending in queued:

@@ -9,6 +9,7 @@ from trailboss.chain.asking import ask_actor
 from trailboss.model.transactions import ExecuteActor
 from trailboss.primitives.errors import TrailbossError
 from trailboss.primitives.octets import Address
+from trailboss.testing.local_prints import show_printed
 from trailboss.vm.failures import TRACEBACK
 
 if TYPE_CHECKING:
@@ -104,7 +105,9 @@ class ActorHandle:
             sender: Caller that the handler sees; the first account unless told otherwise.
         """
         caller = (sender or self.chain.accounts[0]).address
-        return ask_actor(self.chain.chain, self.address, handler, payload, sender=caller)
+        answer = ask_actor(self.chain.chain, self.address, handler, payload, sender=caller)
+        show_printed(answer.printed)
+        return answer
 
     @property
     def storage(self) -> Mapping[bytes, bytes]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from trailboss.vm.facades import ACTOR_BUILTINS
 from trailboss.vm.gauge import identity, shown
 from trailboss.vm.instrument import PREFIX, SETTERS
+from trailboss.vm.printing import printed_text
 from trailboss.vm.rules import REFUSED_ATTRIBUTES
 
 VERSION_ATTRIBUTES: Final = (
@@ -50,16 +51,30 @@ def build_class(body: FunctionType, name: str, *bases: Any, **keywords: Any) -> 
     return kind(name, parents, namespace, **options)
 
 
-def silent_print(*_values: object, **_options: object) -> None:
-    """Print nothing: a frame has no output but its return value and its events."""
+def printer(output: Callable[[str], None]) -> Callable[..., None]:
+    """Return ``print`` of guests.
+
+    Decision: D-89
+
+    Args:
+        output: Takes the text. There are no files: ``file`` and ``flush`` are ignored.
+    """
+
+    def print(*values: object, sep: object = " ", end: object = "\n", **_options: object) -> None:  # noqa: A001
+        output(printed_text(values, sep, end))
+
+    return print
 
 
-def actor_builtins(importer: Callable[..., object], shared: Callable[[], Container[int]]) -> dict[str, object]:
+def actor_builtins(
+    importer: Callable[..., object], shared: Callable[[], Container[int]], output: Callable[[str], None]
+) -> dict[str, object]:
     """Return the built-in names of actors.
 
     Args:
         importer: What serves their import statements.
         shared: Returns the identities of objects that they may not change.
+        output: Takes what they print.
     """
 
     def read(target: object, name: str, default: object = _NO_DEFAULT) -> object:
@@ -84,7 +99,7 @@ def actor_builtins(importer: Callable[..., object], shared: Callable[[], Contain
         "hasattr": has,
         "setattr": write,
         "delattr": remove,
-        "print": silent_print,
+        "print": printer(output),
         "__build_class__": build_class,
         "__import__": importer,
         "__debug__": True,

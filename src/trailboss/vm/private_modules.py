@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from trailboss.vm.facades import SDK_BUILTINS
 from trailboss.vm.gauge import ordered
-from trailboss.vm.guest_builtins import build_class, check_attribute_path, silent_print
+from trailboss.vm.guest_builtins import build_class, check_attribute_path, printer
 from trailboss.vm.rules import GRAMMAR
 
 SET_MAKERS: Final = ("and_", "iand", "ior", "isub", "ixor", "or_", "sub", "xor")
@@ -65,8 +65,16 @@ def _in_order(operate: Callable[[Any, Any], object]) -> Callable[[Any, Any], obj
     return lambda left, right: ordered(operate(left, right))
 
 
-def sdk_builtins(importer: Callable[..., object], compile_text: Callable[..., CodeType]) -> dict[str, object]:
-    """Return the built-in names of the SDK's own code; what it compiles is instrumented like an actor."""
+def sdk_builtins(
+    importer: Callable[..., object], compile_text: Callable[..., CodeType], write: Callable[[str], None]
+) -> dict[str, object]:
+    """Return the built-in names of the SDK's own code.
+
+    Args:
+        importer: What serves its import statements.
+        compile_text: Compiles a text, instrumented like an actor.
+        write: Takes what it prints.
+    """
     names: dict[str, object] = {name: getattr(builtins, name) for name in SDK_BUILTINS}
     return names | {
         "__build_class__": build_class,
@@ -75,7 +83,7 @@ def sdk_builtins(importer: Callable[..., object], compile_text: Callable[..., Co
         "__name__": "builtins",
         "compile": compile_text,
         "exec": _execute,
-        "print": silent_print,
+        "print": printer(write),
     }
 
 

@@ -5,9 +5,10 @@ from collections.abc import Callable, Container
 from types import FunctionType, prepare_class, resolve_bases
 from typing import Any, Final
 
+from trailboss.vm import texts
 from trailboss.vm.facades import ACTOR_BUILTINS
 from trailboss.vm.gauge import identity, shown
-from trailboss.vm.instrument import PREFIX, SETTERS
+from trailboss.vm.instrument import PREFIX, SETTERS, TEXT_METHODS
 from trailboss.vm.printing import printed_text
 from trailboss.vm.rules import REFUSED_ATTRIBUTES
 
@@ -48,7 +49,10 @@ def build_class(body: FunctionType, name: str, *bases: Any, **keywords: Any) -> 
         namespace.pop(added, None)
     if parents is not given:
         namespace["__orig_bases__"] = given
-    return kind(name, parents, namespace, **options)
+    made = kind(name, parents, namespace, **options)
+    if issubclass(made, str) and made.__new__ is str.__new__:
+        type.__setattr__(made, "__new__", texts.new_text)
+    return made
 
 
 def printer(output: Callable[[str], None]) -> Callable[..., None]:
@@ -79,7 +83,8 @@ def actor_builtins(
 
     def read(target: object, name: str, default: object = _NO_DEFAULT) -> object:
         _check_attribute(name)
-        return getattr(target, name) if default is _NO_DEFAULT else getattr(target, name, default)
+        found = getattr(target, name) if default is _NO_DEFAULT else getattr(target, name, default)
+        return texts.method(found) if name in TEXT_METHODS else found
 
     def has(target: object, name: str) -> bool:
         return type(name) is str and not _is_refused(name) and hasattr(target, name)
@@ -100,12 +105,15 @@ def actor_builtins(
         "setattr": write,
         "delattr": remove,
         "print": printer(output),
+        "repr": texts.representation,
+        "ascii": texts.ascii_representation,
+        "format": texts.formatted,
         "__build_class__": build_class,
         "__import__": importer,
         "__debug__": True,
         "__name__": "builtins",
     }
-    for name in ("getattr", "hasattr", "setattr", "delattr", "print"):
+    for name in ("getattr", "hasattr", "setattr", "delattr", "print", "repr", "ascii", "format"):
         function: Any = guarded[name]
         function.__name__ = function.__qualname__ = name
         function.__module__ = "builtins"
@@ -120,6 +128,8 @@ def check_attribute_path(path: str) -> None:
     """
     for name in path.split("."):
         _check_attribute(name)
+        if name in TEXT_METHODS:
+            raise AttributeError(f"{name} is not available to actors by a path")
 
 
 def _check_attribute(name: object) -> None:

@@ -8,9 +8,11 @@ from importlib import import_module
 from types import CodeType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, Final
 
+from trailboss.vm import texts
 from trailboss.vm.facades import SDK_BUILTINS
 from trailboss.vm.gauge import ordered
 from trailboss.vm.guest_builtins import build_class, check_attribute_path, printer
+from trailboss.vm.instrument import TEXT_METHODS
 from trailboss.vm.rules import GRAMMAR
 
 SET_MAKERS: Final = ("and_", "iand", "ior", "isub", "ixor", "or_", "sub", "xor")
@@ -54,6 +56,7 @@ def new_facade(name: str, names: tuple[str, ...], *, for_actors: bool) -> Module
     facade.__dict__.update({each: getattr(original, each) for each in names}, __all__=names)
     if for_actors and name == "operator":
         facade.__dict__.update(attrgetter=_attrgetter, methodcaller=_methodcaller)
+        facade.__dict__.update(mod=texts.remainder, imod=texts.remainder_in_place)
         facade.__dict__.update({each: _in_order(getattr(original, each)) for each in SET_MAKERS})
     if not for_actors and name == "dataclasses":
         facade.__dict__["_DataclassParams"] = DataclassParams
@@ -141,5 +144,7 @@ def _attrgetter(*paths: str) -> Callable[[object], object]:
 
 
 def _methodcaller(name: str, *arguments: object, **named: object) -> Callable[[object], object]:
+    if name in TEXT_METHODS:
+        return lambda target: texts.method(getattr(target, name))(*arguments, **named)
     check_attribute_path(name)
     return operator.methodcaller(name, *arguments, **named)

@@ -12,8 +12,9 @@ from trailboss.vm.timer_calls import AUCTION_TIMEOUT
 PARAMS_INTRO: Final = """
 # Parameters
 
-Every number of the protocol. `mainnet` has the specification's values; `minimal` changes only what its column names,
-so that tests see the calendar wrap and overflow within forty blocks. Override any of them by its dotted path:
+Every number of the protocol. `mainnet` has the specification's values. The others change only what their columns name:
+`minimal`, so that tests see the calendar wrap and overflow within forty blocks; `public`, so that entitlements are
+enforced, as a public chain does. Override any of them by its dotted path:
 `LocalChain(params={"timers.max_timers_per_actor": 10_000})`.
 """
 ERRORS_INTRO: Final = """

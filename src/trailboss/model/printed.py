@@ -56,9 +56,11 @@ class Printing:
             self._is_open = True
 
     def warn(self, actor: bytes, handler: str, text: str) -> None:
-        """Add a warning."""
-        self._lines.append(PrintedLine(actor, handler, text, is_warning=True))
-        self._is_open = False
+        """Add a warning, the same one once."""
+        line = PrintedLine(actor, handler, text, is_warning=True)
+        if line not in self._lines:
+            self._lines.append(line)
+            self._is_open = False
 
     def lines(self) -> tuple[PrintedLine, ...]:
         """Return what is kept; the last line says if that is not all."""

@@ -83,6 +83,12 @@ class RejectionReason(Enum):
     FORBIDDEN = _Rule(
         1205, "forbidden", "this frame may not do that", "do it from a frame that may: not read-only, not too deep"
     )
+    MISSING_ENTITLEMENT = _Rule(
+        1207,
+        "missing_entitlement",
+        "where entitlements are enforced, an actor may do what the manifest of its deployment declares",
+        "deploy it with the entitlement: trailboss deploy --entitlement, LocalChain.deploy(entitlements=…)",
+    )
     UNSUPPORTED = _Rule(
         1209,
         "unsupported",

@@ -1,6 +1,6 @@
 """`LocalChain`: a whole chain behind a handful of plain calls."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -66,7 +66,8 @@ class LocalChain(LocalFaults):
 
         Args:
             mechanism: What selects due timers.
-            preset: ``mainnet``, or ``minimal`` with a calendar that wraps within 40 blocks.
+            preset: ``mainnet``; ``minimal`` with a calendar that wraps within 40 blocks; or ``public``, which enforces
+                entitlements.
             params: Parameters by dotted path, as ``{"timers.max_timers_per_actor": 10_000}``.
             accounts: How many accounts are funded, 1 to 1,000.
             data_dir: Directory that the chain lives in, made if it is not there; None for a chain in memory.
@@ -109,6 +110,7 @@ class LocalChain(LocalFaults):
         value: int = 0,
         init_payload: bytes = b"",
         init_handler: str | None = None,
+        entitlements: Iterable[str] = (),
         **options: Any,
     ) -> ActorHandle:
         """Deploy an actor and fund it, in a block of their own, or in the open one.
@@ -119,6 +121,7 @@ class LocalChain(LocalFaults):
             value: Base units for the actor, in a second transaction of the same block.
             init_payload: Argument of the creation call.
             init_handler: What the creation call runs; None for ``init``, else ``deploy``, whichever the source has.
+            entitlements: What its manifest declares, as ``["timer.schedule"]``.
             options: As `send`.
 
         Raises:
@@ -129,7 +132,12 @@ class LocalChain(LocalFaults):
         # The nonce makes the address another one each time, also after a restart.
         salt = self.nonce(sender).to_bytes(8, "big")
         instruction, address = draft_deployment(
-            sender.address, code, salt, init_handler=init_handler, init_payload=init_payload
+            sender.address,
+            code,
+            salt,
+            init_handler=init_handler,
+            init_payload=init_payload,
+            entitlements=entitlements,
         )
         is_open = self._queued is not None
         with nullcontext() if is_open else self.one_block():

@@ -44,6 +44,9 @@ def check(run: Run, ask: Ask, place: str) -> None:
     deployed = run("deploy", "talker.py", "--value", "100cby", "--chain", place, columns=200).stdout
     actor = deployed.split()[1]
     assert f"printed  {actor} init: made with b''" in deployed
+    assert f"warning  {actor} init: it schedules a timer without the entitlement timer.schedule" in deployed
+    entitled = run("deploy", "talker.py", "--entitlement", "timer.schedule", "--chain", place, columns=200).stdout
+    assert "warning" not in entitled
     assert f"{actor} fail: about to fail" in run("call", actor, "fail", "--chain", place, status=1, columns=200).stdout
     receipt = ask("call", actor, "fail", "--chain", place, status=1)
     assert [line["text"] for line in receipt["printed"]] == ["about to fail"]

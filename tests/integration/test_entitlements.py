@@ -22,8 +22,8 @@ CALLS = {
 }
 CASES = [(mechanism, call) for mechanism in sorted(MECHANISMS) for call in CALLS[mechanism]]
 WORDS = (
-    "go schedules a timer without the entitlement timer.schedule: a public chain refuses it. Deploy it with the "
-    "entitlement."
+    "it schedules a timer without the entitlement timer.schedule, which a public chain refuses; deploy it with that "
+    "entitlement"
 )
 
 

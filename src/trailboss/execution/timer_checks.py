@@ -35,7 +35,7 @@ def check_entitled(scope: Scope, frame: Frame) -> None:
             entitlement=TIMER_SCHEDULE,
         )
     if ledger.account(frame.actor).timer_nonce == 0:
-        words = f"{frame.handler} {what}: a public chain refuses it. Deploy it with the entitlement."
+        words = f"it {what}, which a public chain refuses; deploy it with that entitlement"
         scope.printing.warn(frame.actor, frame.handler, words)
 
 

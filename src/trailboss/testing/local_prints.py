@@ -18,6 +18,6 @@ def show_printed(lines: Iterable[Printed]) -> None:
     """
     for line in lines:
         if line.is_warning:
-            warnings.warn(line.text, ChainWarning, stacklevel=1)
+            warnings.warn(f"{line.handler}: {line.text}", ChainWarning, stacklevel=1)
         else:
             sys.stdout.write(f"{line}\n")

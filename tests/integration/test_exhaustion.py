@@ -293,7 +293,7 @@ def handle_timer(payload):
     chain.mine()
     [fire] = chain.receipts(origin="timer")
     assert fire.error is not None
-    assert fire.error.what == "all 60000 cycles of the limit are used, and the execution needs more"
+    assert fire.error.what == "needs more than its limit of 60000 cycles, all of which are used"
     line = "line 8, in handle_timer: numbers = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]"
     assert fire.error.context == {"used": 60_000, "limit": 60_000, "traceback": line}
     assert fire.fee_paid == (60_000 + fire.cells_used) * BASEFEE

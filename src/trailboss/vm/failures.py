@@ -43,7 +43,7 @@ def exhaustion(meter: Meter, where: Sequence[str] = ()) -> ErrorObject | None:
         return None
     is_cycles = reason is RejectionReason.OUT_OF_CYCLES
     unit, limit = ("cycles", meter.cycles_limit) if is_cycles else ("cells", meter.cells_limit)
-    what = f"all {limit} {unit} of the limit are used, and the execution needs more"
+    what = f"needs more than its limit of {limit} {unit}, all of which are used"
     return Rejection(reason, what, used=limit, limit=limit, **_located(where)).error()
 
 

@@ -65,7 +65,7 @@ def choose(payload):
 
 
 def deploy(chain: LocalChain) -> ActorHandle:
-    return chain.deploy(TALKER, sender=chain.accounts[0], value=1_000 * CBY)
+    return chain.deploy(TALKER, sender=chain.accounts[0], value=1_000 * CBY, entitlements=["timer.schedule"])
 
 
 def printed(chain: LocalChain) -> list[tuple[int, str, str]]:

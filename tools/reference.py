@@ -22,6 +22,7 @@ from tools.pictures import FOLDER, pictures
 from tools.reference_text import (
     CALLS,
     CALLS_BY_MECHANISM,
+    CALLS_IMPORTS,
     CALLS_INTRO,
     CALLS_MISSING,
     ERRORS_INSIDE,
@@ -35,12 +36,15 @@ from trailboss.cli.main import app
 from trailboss.mechanisms.registry import MECHANISMS, build_mechanism
 from trailboss.model import events
 from trailboss.params import ChainParams, load_params, records
-from trailboss.params.loader import SUBJECTS
+from trailboss.params.loader import PRESETS, SUBJECTS
 from trailboss.primitives.errors import RejectionReason
+from trailboss.vm.facades import ACTOR_MODULES
 from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED, ArgumentFault, host_code
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MADE: Final = "<!-- Written by `python -m tools.reference`; do not edit. -->\n\n"
+OTHER_PRESETS: Final = PRESETS[1:]
+"""Presets that change what their files say of mainnet's."""
 DECISION: Final = re.compile(r"\bD-(\d\d)\b")
 FACTS: Final = re.compile(r"cowboy-facts(?:\.md)? §((\d+)(?:\.\d+)?)")
 
@@ -66,28 +70,32 @@ def linked(text: str) -> str:
 def params_page() -> str:
     """Return the page of parameters: one table a subject."""
     mainnet = load_params("mainnet")
-    changed = _preset("minimal")
+    changed = {name: _preset(name) for name in OTHER_PRESETS}
     explained = _field_docstrings(inspect.getsource(records))
     parts = [PARAMS_INTRO.lstrip()]
     for subject, record in SUBJECTS.items():
         parts.append(f"## {subject}\n")
         parts.append(linked(" ".join((record.__doc__ or "").split())) + "\n")
-        parts.append(_params_table(subject, record, mainnet, changed.get(subject, {}), explained))
+        others = {name: tables[subject] for name, tables in changed.items() if subject in tables}
+        parts.append(_params_table(subject, record, mainnet, others, explained))
     return MADE + "\n".join(parts)
 
 
 def _params_table(
-    subject: str, record: type, mainnet: ChainParams, changed: Mapping[str, int], explained: Mapping[str, str]
+    subject: str,
+    record: type,
+    mainnet: ChainParams,
+    others: Mapping[str, Mapping[str, int]],
+    explained: Mapping[str, str],
 ) -> str:
-    minimal = ["minimal"] if changed else []
     meanings = any(f"{record.__name__}.{field.name}" in explained for field in fields(record))
     rows = []
     for field in fields(record):
         row = [f"`{subject}.{field.name}`", f"{getattr(getattr(mainnet, subject), field.name):,}"]
-        row += [f"{changed[field.name]:,}" if field.name in changed else ""] if changed else []
+        row += [f"{changed[field.name]:,}" if field.name in changed else "" for changed in others.values()]
         row += [linked(explained[f"{record.__name__}.{field.name}"])] if meanings else []
         rows.append(row)
-    return table(["parameter", "mainnet", *minimal, *(["meaning"] if meanings else [])], rows)
+    return table(["parameter", "mainnet", *others, *(["meaning"] if meanings else [])], rows)
 
 
 def _preset(name: str) -> dict[str, dict[str, Any]]:
@@ -149,7 +157,12 @@ def calls_page() -> str:
             rows.append((f"`{name}({', '.join(names)})`", price, linked(what)))
     missing = CALLS_MISSING.format(names=", ".join(f"`{name}`" for name in UNSUPPORTED))
     calls = table(("call", "cycles", "what it gives or does"), rows)
-    return MADE + CALLS_INTRO.lstrip() + calls + CALLS_BY_MECHANISM + _calls_by_mechanism() + missing
+    imports = table(
+        ("module", "names"),
+        ((f"`{name}`", ", ".join(f"`{each}`" for each in names)) for name, names in ACTOR_MODULES.items()),
+    )
+    parts = (CALLS_INTRO.lstrip(), calls, CALLS_BY_MECHANISM, _calls_by_mechanism(), missing, CALLS_IMPORTS, imports)
+    return MADE + "".join(parts)
 
 
 def _calls_by_mechanism() -> str:

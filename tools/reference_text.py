@@ -12,8 +12,9 @@ from trailboss.vm.timer_calls import AUCTION_TIMEOUT
 PARAMS_INTRO: Final = """
 # Parameters
 
-Every number of the protocol. `mainnet` has the specification's values; `minimal` changes only what its column names,
-so that tests see the calendar wrap and overflow within forty blocks. Override any of them by its dotted path:
+Every number of the protocol. `mainnet` has the specification's values. The others change only what their columns name:
+`minimal`, so that tests see the calendar wrap and overflow within forty blocks; `public`, so that entitlements are
+enforced, as a public chain does. Override any of them by its dotted path:
 `LocalChain(params={"timers.max_timers_per_actor": 10_000})`.
 """
 ERRORS_INTRO: Final = """
@@ -57,6 +58,14 @@ These calls of the public host exist, and raise `HostError` with the name `unsup
 
 Some of them have a handler run in a later block, as a timer does: jobs of runners and subscriptions to events. The
 others belong to tokens, intents, images, forks and upgrades.
+"""
+CALLS_IMPORTS: Final = """
+## What an actor may import
+
+`pvm_host`, the public SDK `cowboy_sdk` and its public modules, `trailboss.sdk`, and of Python's own library the modules
+below, with the names of Python 3.11 that do not depend on the machine. Any other import is refused when the actor is
+deployed, E1101 `non_deterministic_code`, and the refusal says what there is instead.
+
 """
 EVENTS_INTRO: Final = """
 # Events

@@ -186,7 +186,8 @@ def test_transaction_exits_with_1_and_is_told_when_it_is_reverted(chain: Path) -
     assert result.stdout.startswith("status  reverted, in block 2\n")
     assert " ".join(result.stderr.split()) == (
         'reverted E1210 pvm_error what ValueError: not today where line 11, in fail: raise ValueError("not today") '
-        "why an exception that leaves a handler reverts its frame fix handle the exception"
+        "why an exception that leaves a handler reverts its frame "
+        "fix correct the line that raises it, or handle the exception there"
     )
     document = json.loads(run("call", actor, "fail", "--json").stdout)
     assert (document["status"], document["error"]["slug"]) == ("reverted", "pvm_error")

@@ -41,6 +41,7 @@ class World:
         events: (name, data) emitted.
         messages: (target, payload) sent.
         transfers: (to, amount) moved.
+        printed: Texts printed, in order.
         agents: Gas bidding agents set, in order.
         lane: What `timer_lane` answers.
         missing_calls: Forms of calls about timers that the chain does not have; all others are there.
@@ -56,6 +57,7 @@ class World:
     events: list = field(default_factory=list)
     messages: list = field(default_factory=list)
     transfers: list = field(default_factory=list)
+    printed: list = field(default_factory=list)
     agents: list = field(default_factory=list)
     lane: dict = field(default_factory=lambda: dict(LANE))
     missing_calls: frozenset = frozenset()
@@ -181,6 +183,9 @@ class WorldHost:
 
     def transfer(self, to, amount):
         self.world.transfers.append((to, amount))
+
+    def print_text(self, text):
+        self.world.printed.append(text)
 
     def randomness(self, domain):
         return keccak256(b"randomness" + domain)

@@ -15,7 +15,7 @@ from tests.integration.helpers import (
     script,
     step,
 )
-from trailboss.testing import ActorHandle, LocalChain
+from trailboss.testing import ActorHandle, LocalChain, RevertedError
 
 TELLS = """
 import json
@@ -86,6 +86,69 @@ def test_callees_cells_are_the_callers_when_it_succeeds_and_when_it_fails(chain:
         assert receipt.cells_used == len(b"perform") + len(script(outer)) + 500
         assert receipt.fee_paid == (receipt.cycles_used + receipt.cells_used) * BASEFEE
     assert other.storage == {b"k": b"v" * 499}
+
+
+NESTED = """
+from cowboy_sdk.call import call
+
+
+def go(payload):
+    target, handler = payload[:20], payload[20:].decode()
+    pvm_host.call_actor(target, handler, b"", 200_000, 0)
+
+
+def passes_on(payload):
+    go(bytes.fromhex(pvm_host.get_state(b"next").decode()) + b"fails")
+
+
+def sdk(payload):
+    call(payload, "fails", b"")
+
+
+def translates(payload):
+    try:
+        go(payload + b"fails")
+    except pvm_host.HostError as error:
+        raise LookupError("no answer") from error
+
+
+def set_next(payload):
+    pvm_host.set_state(b"next", payload.hex().encode())
+
+
+def fails(payload):
+    raise KeyError("nothing")
+
+
+def loops(payload):
+    while True:
+        pass
+"""
+
+
+def test_receipt_names_the_callees_actor_handler_and_line_when_a_nested_call_fails(chain: LocalChain) -> None:
+    """Through as many calls as there are, and through what callers and the SDK make of the failure."""
+    first, second, third = (chain.deploy(NESTED, sender=chain.accounts[0]) for _ in range(3))
+    second.call("set_next", bytes(third.address), sender=chain.accounts[0], check=True)
+    fails = [f"in fails of {second.address}:", 'line 30, in fails: raise KeyError("nothing")']
+    host_call = 'line 7, in go: pvm_host.call_actor(target, handler, b"", 200_000, 0)'
+    again = 'line 11, in passes_on: go(bytes.fromhex(pvm_host.get_state(b"next").decode()) + b"fails")'
+    last = [f"in fails of {third.address}:", fails[1]]
+    cases: dict[tuple[str, bytes], list[str]] = {
+        ("go", b"fails"): [host_call, *fails],
+        ("go", b"passes_on"): [host_call, f"in passes_on of {second.address}:", again, host_call, *last],
+        ("sdk", b""): ['line 15, in sdk: call(payload, "fails", b"")', *fails],
+        ("translates", b""): ['line 22, in translates: raise LookupError("no answer") from error', *fails],
+        ("go", b"missing"): [host_call, f"in missing of {second.address}:"],
+        ("go", b"loops"): [host_call, f"in loops of {second.address}:", "line 35, in loops: pass"],
+    }
+    for (handler, name), lines in cases.items():
+        receipt = first.call(handler, bytes(second.address) + name, sender=chain.accounts[0])
+        assert receipt.error is not None
+        assert str(receipt.error.context["traceback"]).splitlines() == lines
+        assert "callee_traceback" not in receipt.error.context
+    with pytest.raises(RevertedError, match="in fails of 0x"):
+        first.call("go", bytes(second.address) + b"fails", sender=chain.accounts[0], check=True)
 
 
 GREEDY = """

@@ -94,7 +94,8 @@ def test_fire_has_the_configured_cells_when_it_stores_much(chain: LocalChain, si
     assert (receipt.error is None) == (status == "ok")
     if receipt.error is not None:
         assert (receipt.error.code, receipt.error.slug) == (1006, "out_of_cells")
-        assert receipt.error.context == {"used": FIRE_CELLS + 1, "limit": FIRE_CELLS}
+        line = 'line 7, in handle_timer: pvm_host.set_state(b"k", bytes(int(payload)))'
+        assert receipt.error.context == {"used": FIRE_CELLS, "limit": FIRE_CELLS, "traceback": line}
     assert (b"k" in actor.storage) == (status == "ok")
 
 

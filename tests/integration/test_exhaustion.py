@@ -277,6 +277,29 @@ def test_fire_reverts_and_pays_its_whole_gas_limit_when_it_runs_out(chain: Local
 
 
 @pytest.mark.spec("E-02", "F-19")
+def test_receipt_names_the_line_and_the_limit_when_a_fire_runs_out(chain: LocalChain) -> None:
+    """What a block of code above the limit would have used is no fact of the execution: the limit is."""
+    source = """
+def start(payload):
+    pvm_host.schedule_timer_ex(pvm_host.block_height() + 1, b"", gas_limit=60_000)
+
+
+def handle_timer(payload):
+    while True:
+        numbers = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]
+"""
+    actor = chain.deploy(source, sender=chain.accounts[0], value=1_000 * 10**9)
+    actor.call("start", sender=chain.accounts[0], check=True)
+    chain.mine()
+    [fire] = chain.receipts(origin="timer")
+    assert fire.error is not None
+    assert fire.error.what == "needs more than its limit of 60000 cycles, all of which are used"
+    line = "line 8, in handle_timer: numbers = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]"
+    assert fire.error.context == {"used": 60_000, "limit": 60_000, "traceback": line}
+    assert fire.fee_paid == (60_000 + fire.cells_used) * BASEFEE
+
+
+@pytest.mark.spec("E-02", "F-19")
 def test_frame_runs_out_of_cycles_when_it_cannot_even_pay_its_base(chain: LocalChain) -> None:
     """A limit below the price of opening a frame is used up, in a transaction as in a fire."""
     actor = deploy_puppet(chain)

@@ -6,7 +6,7 @@ from msgspec.structs import replace as changed
 
 from trailboss.chain.chain import Chain
 from trailboss.chain.telling.outlook import reserve_of
-from trailboss.chain.views import Answer, lane_gas_limit
+from trailboss.chain.views import Answer, lane_gas_limit, printed_views
 from trailboss.execution.asking import ask, try_fire
 from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer
@@ -53,8 +53,8 @@ def ask_actor(
         sender=sender,
         meter=meter,
     )
-    cycles, cells = min(meter.cycles_used, meter.cycles_limit), min(meter.cells_used, meter.cells_limit)
-    return Answer(outcome.return_value, outcome.error, cycles, cells)
+    printed = printed_views(outcome.printed, chain.height)
+    return Answer(outcome.return_value, outcome.error, meter.cycles_charged, meter.cells_charged, printed)
 
 
 def try_timer(chain: Chain, timer: Timer) -> ErrorObject | None:

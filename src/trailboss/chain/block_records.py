@@ -1,8 +1,9 @@
 """A block as bytes: everything that a chain remembers of it, to be kept in a store.
 
 A record is a version byte and then positional msgpack: header, transactions as their wire bytes, receipts, the block's
-own events, and how it chose among its due timers. Amounts are 16 bytes, for msgpack's integers have 64 bits. The hash
-is not in it: it is the header's.
+own events, how it chose among its due timers, and what gas bidding agents printed. Amounts are 16 bytes, for msgpack's
+integers have 64 bits. The hash is not in it: it is the header's. What was printed is at the end of what holds it, and
+older records lack it.
 """
 
 from typing import Final
@@ -16,6 +17,7 @@ from trailboss.model.configs import JoiningGap, amount_octets, amount_of
 from trailboss.model.decisions import AgentBid, AgentFailure, DecisionRecord, ExaminedTimer, FeeSource, Order, Stop
 from trailboss.model.events import EventRecord
 from trailboss.model.globalbox import standing_octets, standing_of
+from trailboss.model.printed import PrintedLine
 from trailboss.primitives.errors import ErrorObject, Fact, Rejection, RejectionReason
 from trailboss.primitives.units import U64_MAX, Cells, Cycles, Price
 
@@ -64,6 +66,7 @@ class _StoredReceipt(msgspec.Struct, frozen=True, array_like=True, gc=False):
     events: tuple[EventRecord, ...]
     timer_id: bytes
     actor: bytes
+    printed: tuple[PrintedLine, ...] = ()
 
 
 class _StoredExamined(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -128,6 +131,7 @@ class _StoredBlock(msgspec.Struct, frozen=True, array_like=True, gc=False):
     receipts: tuple[_StoredReceipt, ...]
     events: tuple[EventRecord, ...]
     decisions: _StoredDecisions | None
+    printed: tuple[PrintedLine, ...] = ()
 
 
 _decoder: Final = msgspec.msgpack.Decoder(_StoredBlock)
@@ -145,6 +149,7 @@ def encode_block(block: Block) -> bytes:
         tuple(_stored_receipt(receipt) for receipt in block.receipts),
         block.events,
         None if block.decisions is None else _stored_decisions(block.decisions),
+        block.printed,
     )
     return bytes((RECORD_VERSION,)) + pack(stored)
 
@@ -167,6 +172,7 @@ def decode_block(record: bytes) -> Block:
             receipts=tuple(_receipt(item) for item in stored.receipts),
             events=stored.events,
             decisions=None if stored.decisions is None else _decisions(stored.decisions),
+            printed=stored.printed,
         )
     except (msgspec.DecodeError, ValueError) as error:
         raise _malformed(str(error)) from None
@@ -264,6 +270,7 @@ def _stored_receipt(receipt: ReceiptRecord) -> _StoredReceipt:
         receipt.events,
         receipt.timer_id,
         receipt.actor,
+        receipt.printed,
     )
 
 
@@ -285,6 +292,7 @@ def _receipt(stored: _StoredReceipt) -> ReceiptRecord:
         events=stored.events,
         timer_id=stored.timer_id,
         actor=stored.actor,
+        printed=stored.printed,
     )
 
 

@@ -153,11 +153,11 @@ def _transaction_words(transaction: Transaction | None) -> str:
 
 
 def _committed(receipt: ReceiptRecord) -> ReceiptRecord:
-    """Return a receipt without what no root commits to: the words of its error, and what was reserved."""
+    """Return a receipt without what no root commits to: its error's words, what was reserved, what was printed."""
     error = receipt.error
     if error is not None:
         error = ErrorObject(error.code, error.slug, "", "", "")
-    return replace(receipt, error=error, reserved=Amount(0))
+    return replace(receipt, error=error, reserved=Amount(0), printed=())
 
 
 def _receipt_difference(index: int, left: ReceiptRecord | None, right: ReceiptRecord | None) -> Difference:

@@ -1,6 +1,6 @@
 """Transactions for people: drafted with sensible limits and fee caps, signed, and built into a block of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,7 @@ from trailboss.chain.views import Receipt, receipt_view, refusal_view
 from trailboss.crypto.digest import keccak256
 from trailboss.crypto.signing import address_of
 from trailboss.model.blocks import Origin
+from trailboss.model.manifest import encode_manifest
 from trailboss.model.transactions import (
     DeployActor,
     Instruction,
@@ -98,7 +99,13 @@ def draft_unsigned(
 
 
 def draft_deployment(
-    deployer: Address, code: bytes, salt: bytes, *, init_handler: str | None = None, init_payload: bytes = b""
+    deployer: Address,
+    code: bytes,
+    salt: bytes,
+    *,
+    init_handler: str | None = None,
+    init_payload: bytes = b"",
+    entitlements: Iterable[str] = (),
 ) -> tuple[DeployActor, Address]:
     """Return the instruction that deploys an actor, and the address that the actor will have.
 
@@ -108,8 +115,15 @@ def draft_deployment(
         salt: At most 32 bytes; the same code with another salt is another actor.
         init_handler: What the creation call runs; None for ``init``, else ``deploy``, whichever the source has.
         init_payload: Argument of the creation call.
+        entitlements: What its manifest declares.
     """
-    instruction = DeployActor(code=code, salt=salt, init_handler=init_handler, init_payload=init_payload)
+    instruction = DeployActor(
+        code=code,
+        salt=salt,
+        init_handler=init_handler,
+        init_payload=init_payload,
+        manifest=encode_manifest(entitlements),
+    )
     return instruction, derive_actor_address(deployer, salt, keccak256(code))
 
 

@@ -18,6 +18,7 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
 from trailboss.model import calls
 from trailboss.model.globalbox import TimerStatus
+from trailboss.model.manifest import TIMER_SCHEDULE
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import ExecuteActor, FundActor, Instruction
 from trailboss.params.loader import PRICE_MAX
@@ -247,7 +248,8 @@ def ended_refusal(chain: ChainReader, timer_id: Hash32) -> Rejection:
 def _draft(
     chain: ChainReader, owner: Address, handler: str, payload: bytes, value: int | None
 ) -> dict[str, Instruction]:
-    deployment, address = draft_deployment(owner, _source(_stock(chain).file), _SALT)
+    source = _source(_stock(chain).file)
+    deployment, address = draft_deployment(owner, source, _SALT, entitlements=[TIMER_SCHEDULE])
     is_deployed = _has_code(chain, address)
     amount = (0 if is_deployed else FUNDS) if value is None else value
     instructions: dict[str, Instruction] = {} if is_deployed else {"deployment": deployment}

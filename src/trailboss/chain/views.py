@@ -1,7 +1,8 @@
 """What people look at: receipts, events and timers with their bytes turned into words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from trailboss.codec.canonical import decode_canonical
 from trailboss.governance.rules import Rules
 from trailboss.model.blocks import Block, ReceiptRecord
 from trailboss.model.events import EventRecord
+from trailboss.model.printed import PrintedLine
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.errors import ErrorObject, Rejection
@@ -47,6 +49,29 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Printed:
+    """A line that an actor has printed, or a warning about what it did; outside consensus. Decision: D-89.
+
+    Attributes:
+        actor: Whose handler ran.
+        handler: Which of its handlers.
+        text: The line.
+        is_warning: Whether the chain says it, not the actor.
+        block_height: Height of the block in which it ran; of a read-only call, of the block after which it ran.
+    """
+
+    actor: Address
+    handler: str
+    text: str
+    is_warning: bool
+    block_height: int
+
+    def __str__(self) -> str:
+        mark = "warning: " if self.is_warning else ""
+        return f"block {self.block_height}, {self.actor} {self.handler}: {mark}{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """What one execution did and cost. Amounts are base units.
 
@@ -66,6 +91,7 @@ class Receipt:
         timer_id: The timer that fired, if one did.
         actor: The actor that ran or was made, if one did.
         payer: Who paid.
+        printed: What actors have printed meanwhile, and the chain's warnings about it. Decision: D-89.
     """
 
     status: str
@@ -83,6 +109,7 @@ class Receipt:
     timer_id: Hash32 | None
     actor: Address | None
     payer: Address
+    printed: tuple[Printed, ...]
 
     @property
     def ok(self) -> bool:
@@ -99,12 +126,14 @@ class Answer:
         error: Why it did not end well; None when ok.
         cycles_used: Cycles the same frame uses in a block.
         cells_used: Cells the same frame uses in a block.
+        printed: What actors have printed meanwhile.
     """
 
     return_value: bytes
     error: ErrorObject | None
     cycles_used: int
     cells_used: int
+    printed: tuple[Printed, ...]
 
     @property
     def ok(self) -> bool:
@@ -203,7 +232,19 @@ def receipt_view(receipt: ReceiptRecord, height: int) -> Receipt:
         timer_id=Hash32(receipt.timer_id) if receipt.timer_id else None,
         actor=Address(receipt.actor) if receipt.actor else None,
         payer=Address(receipt.payer),
+        printed=printed_views(receipt.printed, height),
     )
+
+
+def printed_views(lines: Iterable[PrintedLine], height: int) -> tuple[Printed, ...]:
+    """Return printed lines as people see them."""
+    return tuple(Printed(Address(line.actor), line.handler, line.text, line.is_warning, height) for line in lines)
+
+
+def block_prints(block: Block) -> tuple[Printed, ...]:
+    """Return all that was printed in a block: in the order of its receipts, and what gas bidding agents printed."""
+    lines = (line for receipt in block.receipts for line in receipt.printed)
+    return printed_views(chain(lines, block.printed), block.height)
 
 
 def refusal_view(rejection: Rejection, sender: Address, height: int) -> Receipt:
@@ -229,6 +270,7 @@ def refused_receipt(error: ErrorObject, sender: Address, height: int) -> Receipt
         timer_id=None,
         actor=None,
         payer=sender,
+        printed=(),
     )
 
 

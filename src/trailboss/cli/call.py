@@ -9,9 +9,9 @@ from trailboss.chain.telling.words import words
 from trailboss.cli.failures import FAILED, report_failed
 from trailboss.cli.opening import find_actor, open_chain, resolve_address, resolve_signer
 from trailboss.cli.options import DIRECTORY, PAYLOAD, AsJson, CellsLimit, CyclesLimit, Impersonated, Key, Place, Sender
-from trailboss.cli.output import print_facts, print_json
+from trailboss.cli.output import console, print_facts, print_json, print_pairs
 from trailboss.cli.parsing import parse_payload
-from trailboss.cli.receipts import make_terms, send_one, show_receipts
+from trailboss.cli.receipts import make_terms, printed_pairs, send_one, show_receipts
 from trailboss.model.transactions import ExecuteActor
 
 
@@ -56,6 +56,7 @@ def _show_answer(answer: Answer, *, as_json: bool) -> None:
     else:
         used = f"{answer.cycles_used:,} cycles, {answer.cells_used:,} cells, not charged"
         print_facts({"returned": words(answer.return_value) if answer.ok else None, "used": used})
+        print_pairs(console(), printed_pairs(answer.printed))
         if answer.error is not None:
             report_failed(answer.error, "failed")
     if not answer.ok:

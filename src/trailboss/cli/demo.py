@@ -1,6 +1,7 @@
 """``trailboss demo``: six actors live through several hundred blocks, and one table tells what became of them."""
 
 import json
+import warnings
 from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import Annotated, Final
@@ -16,7 +17,7 @@ from trailboss.cli.output import console
 from trailboss.model import events as names
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
-from trailboss.testing import ActorHandle, LocalChain, Receipt
+from trailboss.testing import ActorHandle, ChainWarning, LocalChain, Receipt
 
 BLOCKS: Final = 400
 WIDE: Final = 128
@@ -70,7 +71,9 @@ def demo(
 ) -> None:
     """Run six actors for several hundred blocks and tell what became of every timer."""
     printer = console()
-    with LocalChain() as chain:
+    # Its actors live on no public chain.
+    with LocalChain() as chain, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ChainWarning)
         cast = [_deploy(chain, name, value) for name, _, value in CAST]
         _live(chain, blocks, Console(stderr=True, quiet=as_json))
         chain.check_invariants()

@@ -51,6 +51,14 @@ def deploy(
             help="What the creation call runs. [dim]\\[default: init, else deploy, if there is one][/dim]",
         ),
     ] = None,
+    entitlement: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="What the actor's manifest declares, as timer.schedule, which public chains ask for; can be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     cbor: Annotated[bool, typer.Option("--cbor", help="The payload is JSON; send it as CBOR.")] = False,
     sender: Sender = None,
     private_key: Key = None,
@@ -72,7 +80,12 @@ def deploy(
         account = chain.account(signer.address)
         salt = (0 if account is None else account.nonce).to_bytes(8, "big")
         instruction, address = draft_deployment(
-            signer.address, code, salt, init_handler=init_handler, init_payload=payload
+            signer.address,
+            code,
+            salt,
+            init_handler=init_handler,
+            init_payload=payload,
+            entitlements=entitlement or (),
         )
         wanted: list[Instruction] = [instruction, *([FundActor(address, amount)] if amount else [])]
         receipts = send(chain, signer, wanted, make_terms(cycles_limit, cells_limit))

@@ -113,7 +113,7 @@ def dev(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help=f"Parameters: {' or '.join(PRESETS)}. [dim]\\[default: mainnet][/dim]", metavar="NAME"),
+        typer.Option(help=f"Parameters: {', '.join(PRESETS)}. [dim]\\[default: mainnet][/dim]", metavar="NAME"),
     ] = None,
     param: Annotated[
         list[str] | None, typer.Option(metavar="PATH=VALUE", help="Set a parameter; may be repeated.")

@@ -29,7 +29,7 @@ def init(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help=f"Parameters: {' or '.join(PRESETS)}. [dim]\\[default: mainnet][/dim]", metavar="NAME"),
+        typer.Option(help=f"Parameters: {', '.join(PRESETS)}. [dim]\\[default: mainnet][/dim]", metavar="NAME"),
     ] = None,
     mechanism: Annotated[
         str | None,

@@ -1,25 +1,29 @@
 """``trailboss mine``: let blocks pass."""
 
 import signal
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
 from trailboss.chain import ChainReader
-from trailboss.chain.views import block_events
+from trailboss.chain.plain import plain
+from trailboss.chain.views import Printed, block_events, block_prints
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import open_chain
 from trailboss.cli.options import DIRECTORY, AsJson, Place
-from trailboss.cli.output import note, print_facts, print_json, progress
+from trailboss.cli.output import console, note, print_facts, print_json, print_pairs, progress
+from trailboss.cli.receipts import printed_pairs
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS, TIMER_FIRED
 from trailboss.primitives.units import U64_MAX
 
 INTERRUPTED = 130
 """Exit status of a program that Ctrl-C ends."""
+PRINTED_MAX = 200
+"""Lines that actors have printed, of the last ones, that are shown."""
 
 
 def mine(
@@ -46,14 +50,15 @@ def mine(
                 f"height {end} lies behind: the chain is at {chain.height}",
                 "give a height above it, or drop blocks with `trailboss reorg`",
             )
-        start, tally = chain.height, Counter[str]()
+        start, tally, printed = chain.height, Counter[str](), deque[Printed](maxlen=PRINTED_MAX)
         with progress("blocks", end - start, quiet=as_json) as advance, _interruptible() as is_interrupted:
             for block in chain.advance_to(end):
                 _count(tally, block)
+                printed += block_prints(block)
                 advance()
                 if is_interrupted():
                     break
-        _show(chain, start, tally, as_json=as_json)
+        _show(chain, start, tally, printed, as_json=as_json)
         stopped = chain.height < end
     if stopped:
         note(f"stopped before height {end}; what is built stays")
@@ -90,7 +95,7 @@ def _count(tally: Counter[str], block: Block) -> None:
     tally["reverted"] += sum(receipt.status is Status.REVERTED for receipt in fires)
 
 
-def _show(chain: ChainReader, start: int, tally: Counter[str], *, as_json: bool) -> None:
+def _show(chain: ChainReader, start: int, tally: Counter[str], printed: Collection[Printed], *, as_json: bool) -> None:
     names = ("fired", "reverted", "expired", "unfunded", "cancelled", "deferred", "messages")
     counts = {name: tally[name] for name in names}
     if as_json:
@@ -102,6 +107,7 @@ def _show(chain: ChainReader, start: int, tally: Counter[str], *, as_json: bool)
                 "counts": counts,
                 "live_timers": chain.timer_count(),
                 "state_root": chain.state_root,
+                "printed": [plain(line) for line in printed],
             }
         )
         return
@@ -112,4 +118,11 @@ def _show(chain: ChainReader, start: int, tally: Counter[str], *, as_json: bool)
             "timers": f"{', '.join(happened) or 'nothing fired'}; {chain.timer_count():,} live",
             "state root": str(chain.state_root),
         }
+    )
+    print_pairs(
+        console(),
+        [
+            (label, f"block {line.block_height}, {words}")
+            for line, (label, words) in zip(printed, printed_pairs(printed), strict=True)
+        ],
     )

@@ -1,6 +1,6 @@
 """Sending a transaction for a person, and telling what came of it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import typer
@@ -11,6 +11,7 @@ from trailboss.chain.drafting import DEFAULT_TERMS, Terms, draft_transaction
 from trailboss.chain.plain import plain
 from trailboss.chain.telling.event_words import event_words
 from trailboss.chain.telling.words import clipped, words
+from trailboss.chain.views import Printed
 from trailboss.cli.failures import FAILED, Mistake, report_failed
 from trailboss.cli.opening import OpenChain, Signer, resolve_actor, resolve_signer
 from trailboss.cli.output import Cell, console, print_json, print_pairs
@@ -105,12 +106,20 @@ def show_receipts(
         pairs = [(label, str(value)) for label, value in facts.items() if value is not None]
         printer = console()
         pairs += [("event", event_words(event, printer.width)) for event in receipt.events]
+        pairs += printed_pairs(line for each in receipts.values() for line in each.printed)
         print_pairs(printer, pairs)
         for label, told in receipts.items():
             if told.error is not None and label not in unexplained:
                 report_failed(told.error, told.status)
     if not all(receipt.ok for receipt in receipts.values()):
         raise typer.Exit(FAILED)
+
+
+def printed_pairs(lines: Iterable[Printed]) -> list[tuple[str, str]]:
+    """Return what actors have printed, and warnings about them, as labels and values."""
+    return [
+        ("warning" if line.is_warning else "printed", f"{line.actor} {line.handler}: {line.text}") for line in lines
+    ]
 
 
 def _facts(chain: ChainReader, receipt: Receipt) -> dict[str, Cell]:

@@ -103,7 +103,7 @@ class AgentDesk:
         answer = "no_agent" if not agent else self._question(timer, agent, meter)
         # SETTLE
         base = session.context.rules.params.costs.frame_base
-        used = Cycles(max(base, min(meter.cycles_used, meter.cycles_limit)))
+        used = Cycles(max(base, meter.cycles_charged))
         self.cycles_used += used
         if isinstance(answer, Bid):
             bid = structs.replace(answer, cycles_used=used)
@@ -125,6 +125,7 @@ class AgentDesk:
             outcome = run_handler(scope, agent, HANDLER, context, sender=timer.actor, meter=meter, read_only=True)
         except OutOfGas:
             outcome = Outcome(b"", exhaustion(meter))
+        session.printed += session.kept(scope.printing)
         exhausted = exhaustion(meter)
         if exhausted is not None:
             return self._failed(timer, exhausted.slug, exhausted.what)

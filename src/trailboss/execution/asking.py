@@ -3,6 +3,8 @@
 What they write stays in an overlay that is thrown away, and nobody pays.
 """
 
+from msgspec.structs import replace
+
 from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
@@ -19,7 +21,7 @@ from trailboss.state.overlay import Overlay
 from trailboss.state.store import KeyValue
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.vm.engine import Engine, Outcome
-from trailboss.vm.failures import exhaustion
+from trailboss.vm.failures import exhaustion, located
 from trailboss.vm.meter import Meter, OutOfGas
 
 
@@ -134,4 +136,6 @@ def _run(
     except OutOfGas:
         outcome = Outcome(b"", None)
     exhausted = exhaustion(meter)
-    return outcome if exhausted is None else Outcome(b"", exhausted)
+    if exhausted is not None:
+        outcome = Outcome(b"", located(exhausted, outcome.error))
+    return replace(outcome, printed=scope.printing.lines())

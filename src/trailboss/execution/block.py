@@ -162,7 +162,14 @@ def _seal(session: BlockSession, transactions: tuple[Transaction, ...], state_ro
     used = (session.cycles_used, session.cells_used, session.timer_cycles_used)
     hashes = [receipt.origin_hash for receipt in receipts if receipt.origin is Origin.TRANSACTION]
     block = _sealed(session.context, state_root, used, merkle_root(hashes), receipts_root(receipts, events))
-    return replace(block, transactions=transactions, receipts=receipts, events=events, decisions=session.decisions)
+    return replace(
+        block,
+        transactions=transactions,
+        receipts=receipts,
+        events=events,
+        decisions=session.decisions,
+        printed=tuple(session.printed),
+    )
 
 
 def _sealed(

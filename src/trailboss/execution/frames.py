@@ -7,7 +7,7 @@ from trailboss.execution.session import Scope
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.vm.engine import Frame, Outcome
-from trailboss.vm.failures import exhaustion
+from trailboss.vm.failures import exhaustion, traceback_of
 from trailboss.vm.meter import Meter, OutOfGas
 
 CREATION_HANDLERS: Final = ("init", "deploy")
@@ -111,8 +111,8 @@ def call_actor(caller: ChainHost, target: bytes, handler: str, payload: bytes, c
     error = outcome.error
     if error is not None:
         scope.revert(mark)
-    caller.meter.charge_cells(min(meter.cells_used, meter.cells_limit))
-    caller.meter.charge_cycles(min(meter.cycles_used, meter.cycles_limit))
+    caller.meter.charge_cells(meter.cells_charged)
+    caller.meter.charge_cycles(meter.cycles_charged)
     if error is None:
         return outcome.return_value
     is_missing = error.code == RejectionReason.ACTOR_NOT_FOUND.code
@@ -122,4 +122,5 @@ def call_actor(caller: ChainHost, target: bytes, handler: str, payload: bytes, c
         target=str(Address(target)),
         handler=handler,
         callee_code=error.code,
+        callee_traceback="\n".join((f"in {handler} of {Address(target)}:", *traceback_of(error))),
     )

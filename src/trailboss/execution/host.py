@@ -11,7 +11,7 @@ from trailboss.execution.globalbox import timers as globalbox_timers
 from trailboss.execution.globalbox.fires import delivery_facts
 from trailboss.execution.mailbox import defer_call, send_message
 from trailboss.execution.session import Scope
-from trailboss.execution.timer_checks import check_agent, gas_limit_bounds
+from trailboss.execution.timer_checks import check_agent, check_entitled, gas_limit_bounds
 from trailboss.model import calls
 from trailboss.model.effects import AgentSet, EventEmitted
 from trailboss.model.events import PROTOCOL_TOPICS, EventRecord
@@ -101,6 +101,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         """Accept a timer. Spec: CIP-5 §4.1."""
         self._check_writable(calls.name_of(form))
         self._check_call(form)
+        check_entitled(self.scope, self.frame)
         return timers.schedule_timer(self.scope, self.frame.actor, request, self.meter)
 
     def extend_timer(self, timer_id: bytes, expires_at: int) -> None:
@@ -119,6 +120,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         """Accept a timer of the auction. Spec: CIP-1v1 §3."""
         self._check_writable("set_timeout")
         self._check_call(calls.SET_TIMEOUT_AUCTION)
+        check_entitled(self.scope, self.frame)
         return set_timeout(self.scope, self.frame.actor, request, self.meter)
 
     def set_globalbox_timer(self, request: GlobalboxRequest) -> bytes:
@@ -126,6 +128,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         is_watch = request.watch_keys is not None
         self._check_writable("set_state_watch" if is_watch else "set_timeout")
         self._check_call(calls.SET_STATE_WATCH if is_watch else calls.SET_TIMEOUT_GLOBALBOX)
+        check_entitled(self.scope, self.frame)
         return globalbox_timers.set_timer(self.scope, self.frame.actor, request, self.meter)
 
     def update_timer(self, update: GlobalboxUpdate) -> bool:
@@ -219,6 +222,10 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         """Move money of the running actor."""
         self._check_writable("transfer_balance")
         self.scope.session.ledger.transfer(self.frame.actor, to, amount)
+
+    def print_text(self, text: str) -> None:
+        """Keep what the running actor prints, of frames that fail as well. Decision: D-89."""
+        self.scope.printing.write(self.frame.actor, self.frame.handler, text)
 
     def randomness(self, domain: bytes) -> bytes:
         """Return 32 bytes from the parent's hash, the execution's origin, the actor and the domain.

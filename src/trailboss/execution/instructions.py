@@ -58,10 +58,10 @@ def intrinsic_costs(instruction: Instruction, costs: CostParams) -> tuple[Cycles
     match instruction:
         case Transfer() | FundActor() | SetBalance():
             cycles, cells = costs.transfer, costs.transfer_cells
-        case DeployActor(code=code, init_payload=payload):
-            cycles, cells = costs.deploy, len(code) + len(payload or b"")
-        case UpgradeActor(code=code):
-            cycles, cells = costs.deploy, len(code)
+        case DeployActor(code=code, init_payload=payload, manifest=manifest):
+            cycles, cells = costs.deploy, len(code) + len(payload or b"") + len(manifest or b"")
+        case UpgradeActor(code=code, manifest=manifest):
+            cycles, cells = costs.deploy, len(code) + len(manifest or b"")
         case ExecuteActor(handler=handler, payload=payload):
             cells = len(handler.encode()) + len(payload)
         case SetGovParam(key=key, value=value):
@@ -179,6 +179,8 @@ def _deploy(scope: Scope, instruction: DeployActor, meter: Meter) -> Run:
     account.owner = bytes(deployer)
     session.ledger.put(actor, account)
     session.ledger.store_code(code_hash, instruction.code)
+    if instruction.manifest is not None:
+        session.ledger.store_manifest(actor, instruction.manifest)
     facts = {"actor": bytes(actor), "owner": bytes(deployer), "code_hash": code_hash}
     events = (EventRecord(ACTOR_DEPLOYED, actor, encode_canonical(facts)),)
     handler = instruction.init_handler or _creation_handler(session.engine.handlers(source, code_hash))
@@ -190,7 +192,7 @@ def _deploy(scope: Scope, instruction: DeployActor, meter: Meter) -> Run:
 
 
 def _upgrade(scope: Scope, instruction: UpgradeActor) -> Run:
-    """Replace an actor's code; its storage, timers and owner stay. Spec: CIP-5 §5.4."""
+    """Replace an actor's code, and its manifest if one is given; all else stays. Spec: CIP-5 §5.4."""
     ledger = scope.session.ledger
     # CHECK
     governance.check_deployer(scope.session.context.rules, scope.envelope.sender, instruction.name)
@@ -200,6 +202,8 @@ def _upgrade(scope: Scope, instruction: UpgradeActor) -> Run:
     account.code_hash = keccak256(instruction.code)
     ledger.put(instruction.actor, account)
     ledger.store_code(account.code_hash, instruction.code)
+    if instruction.manifest is not None:
+        ledger.store_manifest(instruction.actor, instruction.manifest)
     facts = {"actor": bytes(instruction.actor), "code_hash": account.code_hash}
     event = EventRecord(ACTOR_UPGRADED, instruction.actor, encode_canonical(facts))
     return Run(actor=instruction.actor, events=(event,))

@@ -5,10 +5,11 @@ Spec: CIP-5 §6.3
 
 from trailboss.model.actors import Account, decode_account, encode_account
 from trailboss.model.configs import amount_octets, amount_of
+from trailboss.model.manifest import declares
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U128_MAX, Amount
-from trailboss.state.keys import account_key, code_key
+from trailboss.state.keys import account_key, code_key, manifest_key
 from trailboss.state.overlay import Overlay
 
 
@@ -108,6 +109,15 @@ class Ledger:
                 raise InvariantError(f"the state holds no code {account.code_hash.hex()}")
             source = self._sources[account.code_hash] = octets.decode()
         return source
+
+    def store_manifest(self, actor: bytes, manifest: bytes) -> None:
+        """Write the manifest that came with an actor's code. Decision: D-91."""
+        self._write(manifest_key(actor), manifest)
+
+    def is_entitled(self, actor: bytes, entitlement: str) -> bool:
+        """Whether an actor's manifest declares an entitlement."""
+        manifest = self._read(manifest_key(actor))
+        return manifest is not None and declares(manifest, entitlement)
 
     def store_code(self, code_hash: bytes, source: bytes) -> None:
         """Write source text under its hash; the same text is stored once."""

@@ -8,11 +8,11 @@ Decision: D-42, D-88
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from trailboss.codec.canonical import encode_canonical
+from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.governance.rules import DEFERRED_KEY, MAILBOX_KEY
@@ -30,13 +30,15 @@ from trailboss.model.configs import (
 from trailboss.model.effects import CallDeferred, MessageSent
 from trailboss.model.events import DEFERRED_DROPPED, MESSAGE_DROPPED, EventRecord
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
-from trailboss.primitives.octets import ZERO_HASH, Address
+from trailboss.primitives.octets import ZERO_HASH, Address, system_address
 from trailboss.primitives.units import Amount, Cells, Cycles, Price
 from trailboss.state.keys import config_key, deferred_key, mailbox_key
 from trailboss.vm.meter import Meter
 
 MESSAGE_HANDLER: Final = "handle_message"
 COUNT_WIDTH: Final = 4
+JOB_DISPATCHER: Final = system_address(2)
+"""Whom the SDK sends runner jobs. Source: cowboy-facts §6."""
 
 
 class Line(NamedTuple):
@@ -71,12 +73,21 @@ class Delivery(NamedTuple):
 def send_message(scope: Scope, sender: bytes, target: bytes, payload: bytes, meter: Meter) -> None:
     """Put a message into the mailbox.
 
+    Decision: D-92
+
     Raises:
-        Rejection: ``INVALID_INPUT`` for a payload over the limit, ``MAILBOX_FULL`` if the target has too many waiting.
+        Rejection: ``NO_RUNNER`` for a runner job, ``INVALID_INPUT`` for a payload over the limit, ``MAILBOX_FULL`` if
+            the target has too many waiting.
         OutOfGas: If the payload's cells do not fit the frame.
     """
     session = scope.session
     # CHECK
+    if target == JOB_DISPATCHER:
+        raise Rejection(
+            RejectionReason.NO_RUNNER,
+            f"{Address(sender)} asks for {_job_words(payload)}, and this chain has no runner",
+            target=str(JOB_DISPATCHER),
+        )
     _check_payload(session, "message", payload)
     _check_waiting(session, MESSAGES, target)
     # CHARGE
@@ -161,6 +172,16 @@ def take_deferred(session: BlockSession) -> list[DeferredCall]:
         _set_waiting(session, DEFERRED, call.actor, _waiting(session, DEFERRED, call.actor) - 1)
         calls.append(call)
     return calls
+
+
+def _job_words(payload: bytes) -> str:
+    """Return which job a message of the SDK asks for."""
+    try:
+        job: Any = decode_canonical(payload)
+    except Rejection:
+        job = None
+    kind = job.get("job_type") if isinstance(job, dict) else None
+    return f"a runner job ({kind:.64})" if isinstance(kind, str) else "a runner job"
 
 
 def take_messages(session: BlockSession) -> list[Message]:

@@ -16,6 +16,7 @@ from trailboss.model.decisions import DecisionRecord
 from trailboss.model.effects import Effect
 from trailboss.model.events import EventRecord
 from trailboss.model.globalbox import CarriedHit, MailboxEntry
+from trailboss.model.printed import BLOCK_CHARACTERS_MAX, PrintedLine, Printing
 from trailboss.model.timers import Timer, TimerEnd
 from trailboss.primitives.units import Amount, Cells, Cycles, Height
 from trailboss.state.overlay import Overlay
@@ -112,6 +113,8 @@ class BlockSession:
         carried_hits: Keys of which not all watches have heard in this block. Decision: D-65.
         deliveries_mark: Mark of the overlay before the deliveries; slots that change after it count in the next block.
         decisions: How the block chose among its due timers, once it has.
+        printed: What gas bidding agents have printed.
+        printed_characters: Characters of all that is printed and kept so far.
     """
 
     context: BlockContext
@@ -138,6 +141,19 @@ class BlockSession:
     carried_hits: tuple[CarriedHit, ...] = ()
     deliveries_mark: int = 0
     decisions: DecisionRecord | None = None
+    printed: list[PrintedLine] = field(default_factory=list)
+    printed_characters: int = 0
+
+    def kept(self, printing: Printing) -> tuple[PrintedLine, ...]:
+        """Return what is kept of an execution's lines: all, unless the block has printed too much. Decision: D-89."""
+        lines = printing.lines()
+        if not lines:
+            return lines
+        self.printed_characters += sum(len(line.text) for line in lines)
+        if self.printed_characters <= BLOCK_CHARACTERS_MAX:
+            return lines
+        words = f"(more is printed and not kept: the lines of a block have {BLOCK_CHARACTERS_MAX:,} characters at most)"
+        return (PrintedLine(lines[0].actor, lines[0].handler, words),)
 
     def totals(self) -> SchedulerTotals:
         """Return the running totals over all timers, as they stand."""
@@ -241,12 +257,14 @@ class Scope(msgspec.Struct):
         envelope: What is executed.
         effects: What frames have asked for, in order; cut back when a frame fails.
         emitted: Events that actors have emitted so far.
+        printing: What actors print; a frame that fails does not take it back.
     """
 
     session: BlockSession
     envelope: Envelope
     effects: list[Effect] = msgspec.field(default_factory=list)
     emitted: int = 0
+    printing: Printing = msgspec.field(default_factory=Printing)
 
     def mark(self) -> tuple[int, int]:
         """Return where the transaction stands, for `revert`."""

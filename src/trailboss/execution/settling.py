@@ -51,7 +51,7 @@ from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
 from trailboss.primitives.octets import system_address
 from trailboss.primitives.units import Amount, Cells, Cycles
-from trailboss.vm.failures import exhaustion
+from trailboss.vm.failures import exhaustion, located
 from trailboss.vm.meter import Meter, OutOfGas
 
 
@@ -111,15 +111,14 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         run = Run(error=rejection.error())
     exhausted = exhaustion(meter)
     if exhausted is not None:
-        run = Run(error=exhausted)
+        run = Run(error=located(exhausted, run.error))
     if run.error is None:
         events = (*commit_effects(scope), *run.events)
     else:
         scope.revert(mark)
         events = ()
     # SETTLE
-    cycles = Cycles(min(meter.cycles_used, meter.cycles_limit))
-    cells = Cells(min(meter.cells_used, meter.cells_limit))
+    cycles, cells = Cycles(meter.cycles_charged), Cells(meter.cells_charged)
     settlement = settle(reserved, cycles, cells, envelope.prices)
     session.ledger.credit(envelope.payer, settlement.refund)
     session.ledger.credit(session.context.proposer, settlement.tip)
@@ -146,6 +145,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
         events=events,
         timer_id=envelope.timer_id,
         actor=run.actor or envelope.actor,
+        printed=session.kept(scope.printing),
     )
 
 

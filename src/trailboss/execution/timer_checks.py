@@ -4,11 +4,39 @@ Spec: CIP-5 §4.2, CIP-5 §6.4
 """
 
 from trailboss.execution.ledger import Ledger
+from trailboss.execution.session import Scope
 from trailboss.governance.rules import Rules
+from trailboss.model.manifest import TIMER_SCHEDULE
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
 from trailboss.primitives.units import U64_MAX, Cycles
+from trailboss.vm.engine import Frame
+
+
+def check_entitled(scope: Scope, frame: Frame) -> None:
+    """Refuse an actor that may not schedule timers, or warn of its first one where nothing is enforced.
+
+    Source: cowboy-facts §2.4
+    Decision: D-91
+
+    Raises:
+        Rejection: ``MISSING_ENTITLEMENT`` if entitlements are enforced and its manifest does not declare this one.
+    """
+    ledger, params = scope.session.ledger, scope.session.context.rules.params.timers
+    if ledger.is_entitled(frame.actor, TIMER_SCHEDULE):
+        return
+    what = f"schedules a timer without the entitlement {TIMER_SCHEDULE}"
+    if params.schedule_needs_entitlement:
+        raise Rejection(
+            RejectionReason.MISSING_ENTITLEMENT,
+            f"{Address(frame.actor)} {what}",
+            actor=str(Address(frame.actor)),
+            entitlement=TIMER_SCHEDULE,
+        )
+    if ledger.account(frame.actor).timer_nonce == 0:
+        words = f"it {what}, which a public chain refuses; deploy it with that entitlement"
+        scope.printing.warn(frame.actor, frame.handler, words)
 
 
 def check_height(height: int, now: int) -> None:

@@ -11,6 +11,7 @@ from trailboss.crypto.digest import domain_digest, merkle_root
 from trailboss.model.configs import amount_octets
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.events import EventRecord
+from trailboss.model.printed import PrintedLine
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Hash32
@@ -56,6 +57,7 @@ class ReceiptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         events: In order.
         timer_id: The timer that fired, or empty.
         actor: The actor that ran, or was deployed; empty for instructions that run none.
+        printed: What actors have printed meanwhile; outside consensus. Decision: D-89.
     """
 
     origin: Origin
@@ -74,6 +76,7 @@ class ReceiptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     events: tuple[EventRecord, ...]
     timer_id: bytes = b""
     actor: bytes = b""
+    printed: tuple[PrintedLine, ...] = ()
 
     @property
     def fee_paid(self) -> Amount:
@@ -128,6 +131,7 @@ class Block:
         receipts: One per transaction, then one per fire, then one per message, in the order they ran.
         events: The block's own events: timers that ended or waited without running. Decision: D-38.
         decisions: How it chose among its due timers; outside consensus, None if it had no choice. Decision: D-53.
+        printed: What gas bidding agents have printed when they were asked; outside consensus. Decision: D-89.
     """
 
     header: Header
@@ -136,6 +140,7 @@ class Block:
     receipts: tuple[ReceiptRecord, ...] = ()
     events: tuple[EventRecord, ...] = field(default=())
     decisions: DecisionRecord | None = None
+    printed: tuple[PrintedLine, ...] = ()
 
     @property
     def height(self) -> int:

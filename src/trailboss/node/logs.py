@@ -12,6 +12,7 @@ import structlog
 from structlog.typing import Processor
 
 from trailboss.chain.history import is_eventful
+from trailboss.chain.views import block_prints
 from trailboss.model.blocks import Block, Origin
 from trailboss.node.options import LogForm
 from trailboss.node.published import Published
@@ -80,6 +81,9 @@ def log_step(published: Published) -> None:
     for block in published.blocks:
         if is_eventful(block):
             logger.info("block", **_facts(block), ms=round(published.seconds * MILLISECONDS))
+        for line in block_prints(block):
+            say = logger.warning if line.is_warning else logger.info
+            say("printed", height=block.height, actor=str(line.actor), handler=line.handler, text=line.text)
     if len(published.refused) <= TOLD_SINGLY_MAX:
         for tx_hash, rejection in published.refused.items():
             logger.info("refused", transaction=str(tx_hash), reason=rejection.reason.slug, what=rejection.what)

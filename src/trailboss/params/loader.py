@@ -22,7 +22,7 @@ from trailboss.params.records import (
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import U64_MAX, Price
 
-PRESETS: Final = ("mainnet", "minimal")
+PRESETS: Final = ("mainnet", "minimal", "public")
 SUBJECTS: Final = MappingProxyType(
     {
         "fees": FeeParams,
@@ -43,6 +43,7 @@ _ONE: Final = 1_000_000_000
 HIGHEST: Final = MappingProxyType(
     {
         "calendar.ring_size": 2**20,
+        "timers.schedule_needs_entitlement": 1,
         "lane.clamps_gas_limit": 1,
         "lane.weight_max": 2**32,
         "lane.elasticity": 2**16,
@@ -65,6 +66,7 @@ MAY_BE_ZERO: Final = frozenset(
         "costs",
         "source",
         "timers.lane_cells_per_block",
+        "timers.schedule_needs_entitlement",
         "lane.activation_height",
         "lane.clamps_gas_limit",
         "auction.decay",
@@ -81,8 +83,8 @@ def load_params(preset: str = "mainnet", overrides: Mapping[str, int] | None = N
     """Read a preset, apply overrides and check every relation.
 
     Args:
-        preset: ``mainnet`` (the seeds' defaults) or ``minimal`` (a ring of 8, epochs of 4: tests wrap and overflow
-            within 40 blocks).
+        preset: ``mainnet`` (the seeds' defaults), ``minimal`` (a ring of 8, epochs of 4: tests wrap and overflow
+            within 40 blocks) or ``public`` (mainnet's, and entitlements are enforced).
         overrides: Dotted path to value, as ``{"timers.max_timers_per_actor": 10_000}``.
 
     Raises:

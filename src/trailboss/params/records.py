@@ -102,6 +102,8 @@ class TimerParams:
     """Bytes of a timer id wherever one is given. Spec: CIP-5 §3.1."""
     handler_bytes_max: int
     """UTF-8 bytes of a handler's name. Spec: CIP-5 §4.2."""
+    schedule_needs_entitlement: int
+    """1 if an actor may schedule only with the entitlement `timer.schedule`, 0 if it is warned once. Decision: D-91."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

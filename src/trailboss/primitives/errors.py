@@ -83,13 +83,24 @@ class RejectionReason(Enum):
     FORBIDDEN = _Rule(
         1205, "forbidden", "this frame may not do that", "do it from a frame that may: not read-only, not too deep"
     )
+    MISSING_ENTITLEMENT = _Rule(
+        1207,
+        "missing_entitlement",
+        "where entitlements are enforced, an actor may do what the manifest of its deployment declares",
+        "deploy it with the entitlement: trailboss deploy --entitlement, LocalChain.deploy(entitlements=…)",
+    )
     UNSUPPORTED = _Rule(
         1209,
         "unsupported",
         "a host call is there if the specifications need it and, if it is about timers, the chain's mechanism has it",
         "use a call that is there",
     )
-    PVM_ERROR = _Rule(1210, "pvm_error", "an exception that leaves a handler reverts its frame", "handle the exception")
+    PVM_ERROR = _Rule(
+        1210,
+        "pvm_error",
+        "an exception that leaves a handler reverts its frame",
+        "correct the line that raises it, or handle the exception there",
+    )
     UNAUTHORIZED = _Rule(
         1211,
         "unauthorized",
@@ -219,6 +230,13 @@ class RejectionReason(Enum):
         "send it again",
     )
 
+    NO_RUNNER = _Rule(
+        1920,
+        "no_runner",
+        "runner jobs are done by another part of the network, which this chain does not have: no reply would come",
+        "try the continuation with cowboy_sdk.testing.SimulatedChain; here, have a transaction bring the answer",
+    )
+
     @property
     def code(self) -> int:
         """The public error code, 1001..1900; from 1901 on those of our own, which the public node does not have."""
@@ -267,13 +285,15 @@ class Rejection(TrailbossError):
     Attributes:
         reason: Which rule.
         what: What was asked, with the offending value.
+        fix: What to do about it in this case; empty for what the reason says.
         context: The facts, by name.
     """
 
-    def __init__(self, reason: RejectionReason, what: str, **context: Fact) -> None:
+    def __init__(self, reason: RejectionReason, what: str, fix: str = "", /, **context: Fact) -> None:
         super().__init__(reason, what)
         self.reason = reason
         self.what = what
+        self.fix = fix
         self.context = context
 
     def __str__(self) -> str:
@@ -282,7 +302,7 @@ class Rejection(TrailbossError):
     def error(self) -> ErrorObject:
         """Return the refusal as the record that receipts carry."""
         rule = self.reason.value
-        return ErrorObject(rule.code, rule.slug, self.what, rule.why, rule.fix, dict(self.context))
+        return ErrorObject(rule.code, rule.slug, self.what, rule.why, self.fix or rule.fix, dict(self.context))
 
 
 class ConfigurationError(TrailbossError):

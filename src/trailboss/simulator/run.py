@@ -8,6 +8,7 @@ from trailboss.chain.development import CHAIN_ID, PROPOSER, DevelopmentAccount, 
 from trailboss.chain.drafting import Terms, draft_deployment, draft_transaction
 from trailboss.execution.genesis import Genesis
 from trailboss.model.configs import amount_of
+from trailboss.model.manifest import TIMER_SCHEDULE
 from trailboss.model.transactions import ExecuteActor, FundActor, Instruction, Transaction, Transfer
 from trailboss.params import FeeParams
 from trailboss.primitives.errors import ConfigurationError, InvariantError
@@ -198,6 +199,7 @@ class _Run:
             actor_source(group, self._mechanism).encode(),
             f"{member.group} {member.number}".encode(),
             init_payload=" ".join(str(self._start + height) for height in heights).encode(),
+            entitlements=[TIMER_SCHEDULE] if self._chain.params.timers.schedule_needs_entitlement else (),
         )
         self._members[bytes(address)] = member
         self._observer.follow(bytes(address), member.group, asked_fires(self._workload, group, member.number))

@@ -55,6 +55,7 @@ _ADDRESS_END: Final = 21
 _MAJOR_END: Final = 9
 _NO_MINOR: Final = bytes(32)
 _CODE: Final = b"code:"
+_MANIFEST: Final = b"manifest:"
 _AFTER_TIMERS: Final = b"u"
 
 
@@ -118,6 +119,11 @@ def timer_moves(changes: Mapping[bytes, bytes | None]) -> dict[bytes, Height | N
 def config_key(name: bytes) -> bytes:
     """Return the key of a named configuration or of a named piece of scheduler state."""
     return CONFIGURATIONS + sha256(name).digest()
+
+
+def manifest_key(actor: bytes) -> bytes:
+    """Return the key of an actor's manifest: the configuration named ``manifest:`` and its address."""
+    return config_key(_MANIFEST + actor)
 
 
 def code_key(code_hash: bytes) -> bytes:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         UpgradeActor,
     )
     from trailboss.testing.local_chain import CBY, LocalChain
+    from trailboss.testing.local_prints import ChainWarning
     from trailboss.testing.parties import ActorHandle, PendingReceipt, RevertedError, TestAccount
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "ActorHandle",
     "Answer",
     "CancelTimer",
+    "ChainWarning",
     "Event",
     "ExtendTimer",
     "LocalChain",
@@ -64,6 +66,7 @@ __all__ = [
 _HOMES: Final = (
     "trailboss.testing.local_chain",
     "trailboss.testing.parties",
+    "trailboss.testing.local_prints",
     "trailboss.model.transactions",
     "trailboss.chain.proving",
     "trailboss.chain.views",

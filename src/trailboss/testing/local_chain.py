@@ -1,6 +1,6 @@
 """`LocalChain`: a whole chain behind a handful of plain calls."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +24,7 @@ from trailboss.chain.drafting import (
     draft_transaction,
     draft_unsigned,
 )
-from trailboss.chain.views import refusal_view
+from trailboss.chain.views import block_prints, refusal_view
 from trailboss.crypto.digest import keccak256
 from trailboss.governance.apply import ACTIVATION_NOTICE
 from trailboss.governance.rules import ACTIVATION
@@ -34,6 +34,7 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing.data_dir import open_chain
 from trailboss.testing.local_faults import LocalFaults
+from trailboss.testing.local_prints import show_printed
 from trailboss.testing.parties import ActorHandle, Party, PendingReceipt, RevertedError, TestAccount, address_of_party
 from trailboss.vm.native import NativeEngine
 
@@ -65,7 +66,8 @@ class LocalChain(LocalFaults):
 
         Args:
             mechanism: What selects due timers.
-            preset: ``mainnet``, or ``minimal`` with a calendar that wraps within 40 blocks.
+            preset: ``mainnet``; ``minimal`` with a calendar that wraps within 40 blocks; or ``public``, which enforces
+                entitlements.
             params: Parameters by dotted path, as ``{"timers.max_timers_per_actor": 10_000}``.
             accounts: How many accounts are funded, 1 to 1,000.
             data_dir: Directory that the chain lives in, made if it is not there; None for a chain in memory.
@@ -108,6 +110,7 @@ class LocalChain(LocalFaults):
         value: int = 0,
         init_payload: bytes = b"",
         init_handler: str | None = None,
+        entitlements: Iterable[str] = (),
         **options: Any,
     ) -> ActorHandle:
         """Deploy an actor and fund it, in a block of their own, or in the open one.
@@ -118,6 +121,7 @@ class LocalChain(LocalFaults):
             value: Base units for the actor, in a second transaction of the same block.
             init_payload: Argument of the creation call.
             init_handler: What the creation call runs; None for ``init``, else ``deploy``, whichever the source has.
+            entitlements: What its manifest declares, as ``["timer.schedule"]``.
             options: As `send`.
 
         Raises:
@@ -128,7 +132,12 @@ class LocalChain(LocalFaults):
         # The nonce makes the address another one each time, also after a restart.
         salt = self.nonce(sender).to_bytes(8, "big")
         instruction, address = draft_deployment(
-            sender.address, code, salt, init_handler=init_handler, init_payload=init_payload
+            sender.address,
+            code,
+            salt,
+            init_handler=init_handler,
+            init_payload=init_payload,
+            entitlements=entitlements,
         )
         is_open = self._queued is not None
         with nullcontext() if is_open else self.one_block():
@@ -287,8 +296,8 @@ class LocalChain(LocalFaults):
             Rejection: ``INVALID_DATA`` for a height below the present one.
         """
         self._check_closed_block("advance")
-        for _ in self.chain.advance_to(height):
-            pass
+        for block in self.chain.advance_to(height):
+            show_printed(block_prints(block))
 
     def snapshot(self) -> Snapshot:
         """Return the present point, for `revert`."""
@@ -322,7 +331,10 @@ class LocalChain(LocalFaults):
         return sum(1 for transaction, _ in self._queued or () if transaction.sender == sender)
 
     def _build(self, queued: list[tuple[Transaction, PendingReceipt]]) -> None:
+        before = self.height
         receipts = build_block(self.chain, [transaction for transaction, _ in queued])
+        if self.height > before:
+            show_printed(block_prints(self.chain.head))
         for (_, pending), receipt in zip(queued, receipts, strict=True):
             pending.receive(receipt)
         for _, pending in queued:

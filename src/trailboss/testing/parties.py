@@ -9,6 +9,8 @@ from trailboss.chain.asking import ask_actor
 from trailboss.model.transactions import ExecuteActor
 from trailboss.primitives.errors import TrailbossError
 from trailboss.primitives.octets import Address
+from trailboss.testing.local_prints import show_printed
+from trailboss.vm.failures import TRACEBACK
 
 if TYPE_CHECKING:
     from trailboss.testing.local_chain import LocalChain
@@ -22,7 +24,8 @@ class RevertedError(TrailbossError):
     """
 
     def __init__(self, receipt: Receipt) -> None:
-        super().__init__(f"{receipt.status}: {receipt.error}")
+        where = "" if receipt.error is None else str(receipt.error.context.get(TRACEBACK) or "")
+        super().__init__("\n  ".join((f"{receipt.status}: {receipt.error}", *where.splitlines())))
         self.receipt = receipt
 
 
@@ -102,7 +105,9 @@ class ActorHandle:
             sender: Caller that the handler sees; the first account unless told otherwise.
         """
         caller = (sender or self.chain.accounts[0]).address
-        return ask_actor(self.chain.chain, self.address, handler, payload, sender=caller)
+        answer = ask_actor(self.chain.chain, self.address, handler, payload, sender=caller)
+        show_printed(answer.printed)
+        return answer
 
     @property
     def storage(self) -> Mapping[bytes, bytes]:

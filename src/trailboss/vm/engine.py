@@ -4,6 +4,7 @@ from typing import Protocol
 
 import msgspec
 
+from trailboss.model.printed import PrintedLine
 from trailboss.primitives.errors import ErrorObject
 from trailboss.vm.host import Host
 from trailboss.vm.meter import Meter
@@ -41,10 +42,12 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
         error: None if it ended well. Exhaustion is 1005 or 1006; an exception that left the handler is 1210 with
             ``exception_type``, ``exception_message`` and ``traceback`` (the actor's own lines only) in its context;
             a refused host call that left the handler keeps the refusal's own code, plus the same context.
+        printed: What was printed, if the caller has no receipt to keep it with; engines leave it to the `Host`.
     """
 
     return_value: bytes
     error: ErrorObject | None
+    printed: tuple[PrintedLine, ...] = ()
 
 
 class Engine(Protocol):

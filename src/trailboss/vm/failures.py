@@ -1,36 +1,58 @@
 """How a frame that did not end well is told: the error object of its outcome."""
 
 import re
-from types import TracebackType
+from collections.abc import Sequence
+from types import FrameType, TracebackType
 from typing import Final
 
 from trailboss.primitives.errors import ErrorObject, Fact, InvariantError, Rejection, RejectionReason
+from trailboss.vm.gauge import FATAL
 from trailboss.vm.meter import Meter, OutOfGas
 from trailboss.vm.program import Program
-from trailboss.vm.pvm_host import HostError
+from trailboss.vm.pvm_host import refusal_of
 
 MESSAGE_CHARACTERS_MAX: Final = 1_024
 """Characters of an exception's message that a receipt keeps."""
 TRACEBACK_LINES_MAX: Final = 16
 """Innermost lines of a traceback that a receipt keeps."""
+NESTED_LINES_MAX: Final = 64
+"""Lines of all nested calls together: the outermost and the innermost ones."""
+LINE_CHARACTERS_MAX: Final = 200
+"""Characters of one line of a program that a receipt keeps."""
+TRACEBACK: Final = "traceback"
+"""Fact of an error that holds the lines of the program that ran last."""
+CALLEE: Final = "callee_traceback"
+"""Fact of a failed call's refusal that says where the callee failed."""
+_TRACEBACK: Final = vars(BaseException)["__traceback__"]
+_CAUSE: Final = vars(BaseException)["__cause__"]
+_CONTEXT: Final = vars(BaseException)["__context__"]
 _INLINED: Final = ("<listcomp>", "<setcomp>", "<dictcomp>")
 """Frames that Python 3.12 and later do not have."""
 _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
-def exhaustion(meter: Meter) -> ErrorObject | None:
-    """Return the error of a frame that has used up its cycles or cells, or None. Source: cowboy-facts §8."""
+def exhaustion(meter: Meter, where: Sequence[str] = ()) -> ErrorObject | None:
+    """Return the error of a frame that has used up its cycles or cells, or None. Source: cowboy-facts §8.
+
+    Args:
+        meter: The frame's meter.
+        where: Lines of the program that it ran last, if they are known.
+    """
     reason = meter.exhaustion()
     if reason is None:
         return None
-    if reason is RejectionReason.OUT_OF_CYCLES:
-        unit, used, limit = "cycles", meter.cycles_used, meter.cycles_limit
-    else:
-        unit, used, limit = "cells", meter.cells_used, meter.cells_limit
-    return Rejection(reason, f"needs {used} {unit} and the limit is {limit}", used=used, limit=limit).error()
+    is_cycles = reason is RejectionReason.OUT_OF_CYCLES
+    unit, limit = ("cycles", meter.cycles_limit) if is_cycles else ("cells", meter.cells_limit)
+    what = f"needs more than its limit of {limit} {unit}, all of which are used"
+    return Rejection(reason, what, used=limit, limit=limit, **_located(where)).error()
 
 
-def out_of_memory(error: BaseException) -> ErrorObject:
+def located(exhausted: ErrorObject, outcome: ErrorObject | None) -> ErrorObject:
+    """Return a frame's exhaustion as its engine tells of it, with the lines that it ran last, if the engine does."""
+    return outcome if outcome is not None and outcome.code == exhausted.code else exhausted
+
+
+def out_of_memory(error: BaseException, where: Sequence[str]) -> ErrorObject:
     """Return the error of a frame that held or recursed too much.
 
     Raises:
@@ -39,10 +61,11 @@ def out_of_memory(error: BaseException) -> ErrorObject:
     if isinstance(error, OutOfGas):
         raise InvariantError("a frame ended as out of gas with both meters within their limits")
     what = str(error) if isinstance(error, RecursionError) else "the frame's memory is used up"
-    return Rejection(RejectionReason.OUT_OF_MEMORY, what, exception_type=type(error).__name__).error()
+    facts = {"exception_type": type(error).__name__} | _located(where)
+    return Rejection(RejectionReason.OUT_OF_MEMORY, what, **facts).error()
 
 
-def uncaught(error: BaseException, message: str, program: Program) -> ErrorObject:
+def uncaught(error: BaseException, message: str, where: Sequence[str]) -> ErrorObject:
     """Return the error of an exception that left the handler.
 
     A refused host call keeps its own code; an exception of the SDK's own says why and what to do, as the SDK has it.
@@ -52,19 +75,18 @@ def uncaught(error: BaseException, message: str, program: Program) -> ErrorObjec
     Args:
         error: The exception.
         message: What it says; asking it could run guest code, so the engine has done that.
-        program: Whose handler it left.
+        where: Lines of the program, see `traceback_lines`.
     """
     message = without_addresses(message)[:MESSAGE_CHARACTERS_MAX]
     context: dict[str, Fact] = {
         "exception_type": type(error).__name__,
         "exception_message": message,
-        "traceback": "\n".join(traceback_lines(error.__traceback__, program)),
+        "traceback": "\n".join(where),
     }
-    if type(error) is HostError and error.refusal is not None:
-        refusal = error.refusal
-        return ErrorObject(
-            refusal.code, refusal.slug, refusal.what, refusal.why, refusal.fix, dict(refusal.context) | context
-        )
+    refusal = refusal_of(error)
+    if refusal is not None:
+        facts = {name: fact for name, fact in refusal.context.items() if name != CALLEE}
+        return ErrorObject(refusal.code, refusal.slug, refusal.what, refusal.why, refusal.fix, facts | context)
     slug, why, fix = (_class_text(error, name) for name in ("ERROR_SLUG", "why", "fix"))
     if slug:
         context["sdk_slug"] = slug
@@ -73,20 +95,57 @@ def uncaught(error: BaseException, message: str, program: Program) -> ErrorObjec
     return ErrorObject(rule.code, rule.slug, what, why or rule.why, fix or rule.fix, context)
 
 
-def traceback_lines(traceback: TracebackType | None, program: Program) -> list[str]:
-    """Return the program's own lines of a traceback, outermost first: ``line N, in handler: source text``."""
+def traceback_lines(error: BaseException, program: Program) -> list[str]:
+    """Return where an exception was raised, outermost first: ``line N, in handler: source text``.
+
+    These are the program's own lines; if the exception comes of a call of another actor that failed, its lines follow.
+    Of exhaustion, which handlers raise again, it is one line a function: where it began.
+    """
+    traceback: TracebackType | None = _TRACEBACK.__get__(error)
     places: list[tuple[int, str]] = []
+    frame: FrameType | None = None
     while traceback is not None:
         code, line = traceback.tb_frame.f_code, traceback.tb_lineno
         if code.co_filename == program.filename and line is not None:
-            if code.co_name in _INLINED and places:
+            is_again = traceback.tb_frame is frame and isinstance(error, FATAL)
+            frame = traceback.tb_frame
+            if is_again or (code.co_name in _INLINED and places):
                 places[-1] = (line, places[-1][1])
             else:
                 places.append((line, code.co_name))
         traceback = traceback.tb_next
     shown = [f"line {line}, in {name}: {_source_line(program, line)}" for line, name in places[-TRACEBACK_LINES_MAX:]]
     hidden = len(places) - len(shown)
-    return [f"({hidden} outer lines left out)", *shown] if hidden else shown
+    lines = [f"({hidden} outer lines left out)", *shown] if hidden else shown
+    lines += _callee_lines(error)
+    hidden = len(lines) - NESTED_LINES_MAX
+    if hidden <= 0:
+        return lines
+    half = NESTED_LINES_MAX // 2
+    return [*lines[:half], f"({hidden} lines left out)", *lines[-half:]]
+
+
+def traceback_of(error: ErrorObject) -> list[str]:
+    """Return the lines of `traceback_lines` that an error's context holds."""
+    return str(error.context.get(TRACEBACK) or "").splitlines()
+
+
+def _callee_lines(error: BaseException) -> list[str]:
+    """Return where the call of another actor failed, if an exception comes of one."""
+    cause: BaseException | None = error
+    seen: list[BaseException] = []
+    while cause is not None and not any(cause is each for each in seen):
+        refusal = refusal_of(cause)
+        if refusal is not None and CALLEE in refusal.context:
+            return str(refusal.context[CALLEE]).splitlines()
+        seen.append(cause)
+        # By Python's own descriptors: a guest's exception can have attributes of these names.
+        cause = _CAUSE.__get__(cause) or _CONTEXT.__get__(cause)
+    return []
+
+
+def _located(where: Sequence[str]) -> dict[str, Fact]:
+    return {TRACEBACK: "\n".join(where)} if where else {}
 
 
 def without_addresses(text: str) -> str:
@@ -105,4 +164,4 @@ def _class_text(error: BaseException, name: str) -> str:
 def _source_line(program: Program, line: int) -> str:
     if not 1 <= line <= len(program.lines):
         raise InvariantError(f"line {line} of a program of {len(program.lines)} lines")
-    return program.lines[line - 1].strip()
+    return program.lines[line - 1].strip()[:LINE_CHARACTERS_MAX]

@@ -13,7 +13,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
 from typing import Any, Final
 
 from trailboss.primitives.errors import TrailbossError
-from trailboss.vm import instrument
+from trailboss.vm import instrument, texts
 from trailboss.vm.meter import Meter, OutOfGas
 
 FATAL: Final = (OutOfGas, MemoryError, RecursionError, KeyboardInterrupt, TrailbossError)
@@ -62,6 +62,11 @@ class Gauge:
             instrument.OWN: self.own,
             instrument.SETTER: self.setter,
             instrument.ORDERED: ordered,
+            instrument.CALLEE: texts.callee,
+            instrument.METHOD: texts.method,
+            instrument.FIELD: texts.field_text,
+            instrument.REMAINDER: texts.remainder,
+            instrument.IN_PLACE: texts.remainder_in_place,
             instrument.EVERYTHING: BaseException,
             instrument.HERE: -1,
         }
@@ -146,6 +151,7 @@ class Gauge:
         if here is not None:
             self.depth = here + 1
         self.charge(cycles)
+        texts.clean_error(error)
 
     def own(self, target: object) -> object:
         """Return what is about to be changed, if it is the program's own.

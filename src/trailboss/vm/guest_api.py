@@ -16,6 +16,7 @@ from trailboss.primitives.errors import HOST_CODE_BASE, Rejection, RejectionReas
 from trailboss.primitives.units import U64_MAX, U128_MAX
 from trailboss.vm.arguments import ArgumentFault, address, bind, integer, octets, reserved, text, unreserved
 from trailboss.vm.call_site import CallSite, HostCall
+from trailboss.vm.plain_values import plain
 from trailboss.vm.timer_calls import TIMER_CALLS
 
 ED25519: Final = 2
@@ -59,7 +60,7 @@ def host_code(reason: RejectionReason) -> int:
 def _context(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
     bind("context", (), positional, named)
     site.meter.charge_cycles(site.params.costs.context_read)
-    return dict(site.host.context())
+    return site.host.context()
 
 
 def _block_height(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
@@ -77,13 +78,13 @@ def _runtime_config(site: CallSite, positional: Sequence[object], named: Mapping
 def _self_address(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
     bind("self_address", (), positional, named)
     site.meter.charge_cycles(site.params.costs.context_read)
-    return bytes(site.frame.actor)
+    return site.frame.actor
 
 
 def _actor_owner(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
     bind("actor_owner", (), positional, named)
     site.meter.charge_cycles(site.params.costs.context_read)
-    return bytes(site.host.owner())
+    return site.host.owner()
 
 
 def _gas_left(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
@@ -102,7 +103,7 @@ def _randomness(site: CallSite, positional: Sequence[object], named: Mapping[str
     (domain,) = bind("randomness", ("domain",), positional, named)
     checked = octets("randomness", "domain", domain)
     site.meter.charge_cycles(site.params.costs.randomness)
-    return bytes(site.host.randomness(checked))
+    return site.host.randomness(checked)
 
 
 def _keccak256(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
@@ -110,7 +111,7 @@ def _keccak256(site: CallSite, positional: Sequence[object], named: Mapping[str,
     checked = octets("keccak256", "data", message)
     words = max(1, -(-len(checked) // KECCAK_WORD))
     site.meter.charge_cycles(site.params.costs.keccak_word * words)
-    return bytes(keccak256(checked))
+    return keccak256(checked)
 
 
 def _verify_signature(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
@@ -169,7 +170,7 @@ def _scan_state_prefix(site: CallSite, positional: Sequence[object], named: Mapp
     rows = min(integer("scan_state_prefix", "limit", limit, U64_MAX), site.params.limits.scan_rows_max)
     costs = site.params.costs
     site.meter.charge_cycles(costs.state_scan_base + costs.state_scan_row * rows)
-    return [(bytes(slot), bytes(content)) for slot, content in site.host.scan_slots(checked, rows)]
+    return site.host.scan_slots(checked, rows)
 
 
 def _emit_event(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
@@ -228,7 +229,11 @@ def _unsupported(name: str) -> HostCall:
     return refuse
 
 
-HOST_CALLS: Final[Mapping[str, HostCall]] = {
+def _plainly(call: HostCall) -> HostCall:
+    return lambda site, positional, named: plain(call(site, positional, named))
+
+
+_CALLS: Final[Mapping[str, HostCall]] = {
     "context": _context,
     "current_block": _block_height,
     "block_height": _block_height,
@@ -254,6 +259,7 @@ HOST_CALLS: Final[Mapping[str, HostCall]] = {
     "transfer_balance": _transfer_balance,
     **{name: _unsupported(name) for name in UNSUPPORTED},
 }
+HOST_CALLS: Final[Mapping[str, HostCall]] = {name: _plainly(call) for name, call in _CALLS.items()}
 """Every call by its public name."""
 
 __all__ = ["HOST_CALLS", "UNSUPPORTED", "ArgumentFault", "CallSite", "HostCall", "host_code"]

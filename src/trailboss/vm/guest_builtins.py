@@ -5,9 +5,11 @@ from collections.abc import Callable, Container
 from types import FunctionType, prepare_class, resolve_bases
 from typing import Any, Final
 
+from trailboss.vm import texts
 from trailboss.vm.facades import ACTOR_BUILTINS
 from trailboss.vm.gauge import identity, shown
-from trailboss.vm.instrument import SETTERS
+from trailboss.vm.instrument import PREFIX, SETTERS, TEXT_METHODS
+from trailboss.vm.printing import printed_text
 from trailboss.vm.rules import REFUSED_ATTRIBUTES
 
 VERSION_ATTRIBUTES: Final = (
@@ -47,27 +49,45 @@ def build_class(body: FunctionType, name: str, *bases: Any, **keywords: Any) -> 
         namespace.pop(added, None)
     if parents is not given:
         namespace["__orig_bases__"] = given
-    return kind(name, parents, namespace, **options)
+    made = kind(name, parents, namespace, **options)
+    if issubclass(made, str) and made.__new__ is str.__new__:
+        type.__setattr__(made, "__new__", texts.new_text)
+    return made
 
 
-def silent_print(*_values: object, **_options: object) -> None:
-    """Print nothing: a frame has no output but its return value and its events."""
+def printer(output: Callable[[str], None]) -> Callable[..., None]:
+    """Return ``print`` of guests.
+
+    Decision: D-89
+
+    Args:
+        output: Takes the text. There are no files: ``file`` and ``flush`` are ignored.
+    """
+
+    def print(*values: object, sep: object = " ", end: object = "\n", **_options: object) -> None:  # noqa: A001
+        output(printed_text(values, sep, end))
+
+    return print
 
 
-def actor_builtins(importer: Callable[..., object], shared: Callable[[], Container[int]]) -> dict[str, object]:
+def actor_builtins(
+    importer: Callable[..., object], shared: Callable[[], Container[int]], output: Callable[[str], None]
+) -> dict[str, object]:
     """Return the built-in names of actors.
 
     Args:
         importer: What serves their import statements.
         shared: Returns the identities of objects that they may not change.
+        output: Takes what they print.
     """
 
     def read(target: object, name: str, default: object = _NO_DEFAULT) -> object:
         _check_attribute(name)
-        return getattr(target, name) if default is _NO_DEFAULT else getattr(target, name, default)
+        found = getattr(target, name) if default is _NO_DEFAULT else getattr(target, name, default)
+        return texts.method(found) if name in TEXT_METHODS else found
 
     def has(target: object, name: str) -> bool:
-        return type(name) is str and name not in REFUSED_ATTRIBUTES and hasattr(target, name)
+        return type(name) is str and not _is_refused(name) and hasattr(target, name)
 
     def write(target: object, name: str, value: object) -> None:
         _check_attribute(name)
@@ -84,13 +104,16 @@ def actor_builtins(importer: Callable[..., object], shared: Callable[[], Contain
         "hasattr": has,
         "setattr": write,
         "delattr": remove,
-        "print": silent_print,
+        "print": printer(output),
+        "repr": texts.representation,
+        "ascii": texts.ascii_representation,
+        "format": texts.formatted,
         "__build_class__": build_class,
         "__import__": importer,
         "__debug__": True,
         "__name__": "builtins",
     }
-    for name in ("getattr", "hasattr", "setattr", "delattr", "print"):
+    for name in ("getattr", "hasattr", "setattr", "delattr", "print", "repr", "ascii", "format"):
         function: Any = guarded[name]
         function.__name__ = function.__qualname__ = name
         function.__module__ = "builtins"
@@ -105,13 +128,19 @@ def check_attribute_path(path: str) -> None:
     """
     for name in path.split("."):
         _check_attribute(name)
+        if name in TEXT_METHODS:
+            raise AttributeError(f"{name} is not available to actors by a path")
 
 
 def _check_attribute(name: object) -> None:
     if type(name) is not str:
         raise TypeError(f"the name of an attribute must be a str, got {shown(name)}")
-    if name in REFUSED_ATTRIBUTES or name in SETTERS:
+    if _is_refused(name) or name in SETTERS:
         raise AttributeError(f"{name} is not available to actors by name")
+
+
+def _is_refused(name: str) -> bool:
+    return name in REFUSED_ATTRIBUTES or name.startswith(PREFIX)
 
 
 def _check_own(target: object, shared: Container[int]) -> None:

@@ -102,5 +102,8 @@ class Host(Protocol):
     def transfer(self, to: bytes, amount: int) -> None:
         """Move money of the running actor."""
 
+    def print_text(self, text: str) -> None:
+        """Keep what the running actor prints, for people: it is free, and no rule depends on it. Decision: D-89."""
+
     def randomness(self, domain: bytes) -> bytes:
         """Return 32 bytes that depend on the chain's past and the domain alone."""

@@ -9,7 +9,7 @@ Decision: D-32
 """
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from inspect import cleandoc
 from typing import Any, Final, TypeVar
 
@@ -33,10 +33,28 @@ CAUGHT: Final = PREFIX + "caught"
 OWN: Final = PREFIX + "own"
 SETTER: Final = PREFIX + "setter"
 ORDERED: Final = PREFIX + "ordered"
+CALLEE: Final = PREFIX + "callee"
+METHOD: Final = PREFIX + "method"
+FIELD: Final = PREFIX + "field"
+REMAINDER: Final = PREFIX + "remainder"
+IN_PLACE: Final = PREFIX + "in_place"
 EVERYTHING: Final = PREFIX + "everything"
 HERE: Final = PREFIX + "here"
 """The local that holds where a function's own calls began."""
 SETTERS: Final = ("__setattr__", "__delattr__")
+_METHODS: Final = """format format_map encode decode substitute safe_substitute __repr__ __str__ __format__ __mod__
+    __rmod__ __new__ __call__"""
+TEXT_METHODS: Final = frozenset(_METHODS.split())
+"""Attributes that make text of values, or bytes of text. Decision: D-90."""
+_TEXT_TYPES: Final = ("str", "bytes", "bytearray")
+_FUNCTIONS: Final = "map filter starmap reduce accumulate partial takewhile dropwhile filterfalse groupby iter"
+_CALLERS: Final = frozenset(_FUNCTIONS.split())
+"""What calls what it is given."""
+_KEYED: Final = {
+    "sorted": "key", "min": "key", "max": "key", "sort": "key", "groupby": "key", "dumps": "default",
+    "JSONEncoder": "default",
+}  # fmt: skip
+"""What calls what it is given by this name."""
 
 _NOWHERE: Final[dict[str, Any]] = {"lineno": -1, "col_offset": -1, "end_lineno": -1, "end_col_offset": -1}
 """A position that the compiler gives to code without a line of its own."""
@@ -63,19 +81,22 @@ class _Rewriter:
 
     Attributes:
         prices: Costs by node.
+        values: Names that may stand for whatever the program has put there, ``str`` among it.
         guarded: See `instrument`.
         placed: Whether `HERE` tells the depth at which the code being rewritten runs. Not so in what runs at another
             place than where it stands: generators, lambdas and generator expressions.
     """
 
-    __slots__ = ("guarded", "placed", "prices")
+    __slots__ = ("guarded", "placed", "prices", "values")
 
     def __init__(self, prices: Prices, guarded: bool) -> None:
         self.prices = prices
         self.guarded = guarded
         self.placed = True
+        self.values: frozenset[str] = frozenset()
 
     def module(self, tree: ast.Module) -> ast.Module:
+        self.values = frozenset(_value_names(tree)).union(_TEXT_TYPES)
         head = 0
         while head < len(tree.body) and _stays_first(tree.body[head], head):
             head += 1
@@ -100,6 +121,8 @@ class _Rewriter:
         written: list[ast.stmt] = [_statement(CHARGE, [cycles], statements[0])] if cycles else []
         for each in statements:
             written.append(self.statement(each))
+            if self.guarded and _formats_in_place(each):
+                written[-1] = _formatted_in_place(written[-1])
             if self.guarded and isinstance(each, ast.AugAssign) and isinstance(each.op, _MAY_MAKE_A_SET):
                 written += _checked_target(each.target)
         return written
@@ -212,7 +235,11 @@ class _Rewriter:
                 node.value = _call(DELEGATE, [_here(), self.kept(value)], node)
                 return _call(RESUME, [_here(), node], node)
         self.expressions(node)
-        return _guarded(node) if self.guarded else node
+        if not self.guarded:
+            return node
+        if isinstance(node, ast.Call):
+            _watch_callee(node, self.values)
+        return _guarded(node)
 
     def kept(self, node: ast.expr) -> ast.expr:
         return self.expression(node) or node
@@ -239,8 +266,54 @@ class _Rewriter:
         return node
 
 
+def _watch_callee(node: ast.Call, values: frozenset[str]) -> None:
+    """Have what is called, and what is given to be called, looked at if it may be ``str``. Decision: D-90."""
+    name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
+    if name in _CALLERS:
+        node.args = [each if isinstance(each, ast.Starred) else _watched_value(each) for each in node.args]
+    for keyword in node.keywords:
+        if keyword.arg is not None and keyword.arg == _KEYED.get(str(name)):
+            keyword.value = _watched_value(keyword.value)
+    if name is None or name in values:
+        node.func = _watched_value(node.func)
+
+
+def _watched_value(node: ast.expr) -> ast.expr:
+    return node if isinstance(node, ast.Lambda | ast.Constant) else _call(CALLEE, [node], node)
+
+
+def _value_names(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of a program that are given a value, other than by a definition or an import."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                yield name
+
+
+def _formats_in_place(node: ast.stmt) -> bool:
+    return isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Mod) and isinstance(node.target, ast.Name)
+
+
+def _formatted_in_place(node: ast.stmt) -> ast.stmt:
+    """Return ``text %= values`` as the assignment that it is."""
+    match node:
+        case ast.AugAssign(target=ast.Name(id=name) as target, value=value):
+            changed = _call(IN_PLACE, [ast.Name(name, ast.Load(), **_at(target)), value], node)
+            return ast.Assign([target], changed, **_at(node))
+    return node
+
+
 def _guarded(node: ast.expr) -> ast.expr:
     match node:
+        case ast.BinOp(left=left, op=ast.Mod(), right=right) if not isinstance(right, ast.Constant):
+            return _call(REMAINDER, [left, right], node)
+        case ast.FormattedValue(value=value, conversion=conversion, format_spec=spec):
+            code, given = ast.Constant(conversion, **_at(node)), spec or ast.Constant("", **_at(node))
+            return ast.FormattedValue(_call(FIELD, [value, code, given], node), -1, None, **_at(node))
+        case ast.Attribute(attr=name, ctx=ast.Load()) if name in TEXT_METHODS:
+            return _call(METHOD, [node], node)
         case ast.BinOp(op=operator) if isinstance(operator, _MAY_MAKE_A_SET) and not _has_constant(node):
             return _call(ORDERED, [node], node)
         case ast.Attribute(attr=name, ctx=ast.Load()) if name in SETTERS:

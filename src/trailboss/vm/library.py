@@ -40,9 +40,10 @@ class Library:
         pvm_host: ModuleType,
         compile_text: Callable[..., CodeType],
         source_of: Callable[[FunctionType], str],
+        write: Callable[[str], None],
     ) -> None:
         self.shared: set[int] = set()
-        self.builtins = actor_builtins(self.import_for_actor, lambda: self.shared)
+        self.builtins = actor_builtins(self.import_for_actor, lambda: self.shared, write)
         self._prices = prices
         self._pvm_host = pvm_host
         self._loaded: dict[str, ModuleType] = {HOST: pvm_host}
@@ -50,7 +51,7 @@ class Library:
         self._locals: list[FrameLocal] = []
         self._private = sdk_modules(self.import_for_sdk, self._loaded, self._new_local, source_of)
         self._idle = Gauge(Meter(_UNMETERED, _UNMETERED), _UNMETERED, ()).instruments()
-        self._sdk_builtins = sdk_builtins(self.import_for_sdk, compile_text) | self._idle
+        self._sdk_builtins = sdk_builtins(self.import_for_sdk, compile_text, write) | self._idle
         self._first = Shared(frozenset(), (), ())
         self._rebound: list[tuple[dict[str, object], str, object]] = []
         self._lent = False

@@ -50,6 +50,16 @@ class Meter:
             raise OutOfGas
 
     @property
+    def cycles_charged(self) -> int:
+        """Cycles to be paid for: once exhausted the limit, not what the code that passed it would have used."""
+        return min(self.cycles_used, self.cycles_limit)
+
+    @property
+    def cells_charged(self) -> int:
+        """Cells to be paid for: once exhausted the limit."""
+        return min(self.cells_used, self.cells_limit)
+
+    @property
     def cycles_left(self) -> int:
         """Cycles that may still be used; 0 once exhausted."""
         return max(self.cycles_limit - self.cycles_used, 0)

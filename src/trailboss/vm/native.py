@@ -50,7 +50,7 @@ class NativeEngine:
         self._files: dict[bytes, str] = {}
         self._running: Running | None = None
         self._pvm_host = build_pvm_host(lambda: self._running)
-        self._library = Library(params.source, self._pvm_host, self._compile_text, self._source_of)
+        self._library = Library(params.source, self._pvm_host, self._compile_text, self._source_of, self._write)
 
     def version(self) -> str:
         """Return the engine's name and version, as actors see it in ``pvm_version``."""
@@ -135,11 +135,12 @@ class NativeEngine:
         # SETTLE
         if gauge.fatal is not None and not isinstance(gauge.fatal, OutOfGas | MemoryError | RecursionError):
             raise gauge.fatal
-        error = failures.exhaustion(site.meter) or error
+        where = [] if caught is None else failures.traceback_lines(caught, program)
+        error = failures.exhaustion(site.meter, where) or error
         if error is None and gauge.fatal is not None:
-            error = failures.out_of_memory(gauge.fatal)
+            error = failures.out_of_memory(gauge.fatal, where)
         if error is None and caught is not None:
-            error = failures.uncaught(caught, message, program)
+            error = failures.uncaught(caught, message, where)
         # What is left of the failed frame goes now, at nobody's cost: it would otherwise live on in the exception.
         gauge.close()
         if caught is not None:
@@ -212,6 +213,11 @@ class NativeEngine:
             if len(self._texts) > TEXTS_KEPT:
                 self._texts.popitem(last=False)
         return code
+
+    def _write(self, text: str) -> None:
+        """Give what is printed to the host; the SDK may print while it loads, outside any frame."""
+        if self._running is not None:
+            self._running.site.host.print_text(text)
 
     def _source_of(self, function: FunctionType) -> str:
         program = self._running.program if self._running is not None else None

@@ -8,9 +8,11 @@ from importlib import import_module
 from types import CodeType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, Final
 
+from trailboss.vm import texts
 from trailboss.vm.facades import SDK_BUILTINS
 from trailboss.vm.gauge import ordered
-from trailboss.vm.guest_builtins import build_class, check_attribute_path, silent_print
+from trailboss.vm.guest_builtins import build_class, check_attribute_path, printer
+from trailboss.vm.instrument import TEXT_METHODS
 from trailboss.vm.rules import GRAMMAR
 
 SET_MAKERS: Final = ("and_", "iand", "ior", "isub", "ixor", "or_", "sub", "xor")
@@ -54,6 +56,7 @@ def new_facade(name: str, names: tuple[str, ...], *, for_actors: bool) -> Module
     facade.__dict__.update({each: getattr(original, each) for each in names}, __all__=names)
     if for_actors and name == "operator":
         facade.__dict__.update(attrgetter=_attrgetter, methodcaller=_methodcaller)
+        facade.__dict__.update(mod=texts.remainder, imod=texts.remainder_in_place)
         facade.__dict__.update({each: _in_order(getattr(original, each)) for each in SET_MAKERS})
     if not for_actors and name == "dataclasses":
         facade.__dict__["_DataclassParams"] = DataclassParams
@@ -65,8 +68,16 @@ def _in_order(operate: Callable[[Any, Any], object]) -> Callable[[Any, Any], obj
     return lambda left, right: ordered(operate(left, right))
 
 
-def sdk_builtins(importer: Callable[..., object], compile_text: Callable[..., CodeType]) -> dict[str, object]:
-    """Return the built-in names of the SDK's own code; what it compiles is instrumented like an actor."""
+def sdk_builtins(
+    importer: Callable[..., object], compile_text: Callable[..., CodeType], write: Callable[[str], None]
+) -> dict[str, object]:
+    """Return the built-in names of the SDK's own code.
+
+    Args:
+        importer: What serves its import statements.
+        compile_text: Compiles a text, instrumented like an actor.
+        write: Takes what it prints.
+    """
     names: dict[str, object] = {name: getattr(builtins, name) for name in SDK_BUILTINS}
     return names | {
         "__build_class__": build_class,
@@ -75,7 +86,7 @@ def sdk_builtins(importer: Callable[..., object], compile_text: Callable[..., Co
         "__name__": "builtins",
         "compile": compile_text,
         "exec": _execute,
-        "print": silent_print,
+        "print": printer(write),
     }
 
 
@@ -133,5 +144,7 @@ def _attrgetter(*paths: str) -> Callable[[object], object]:
 
 
 def _methodcaller(name: str, *arguments: object, **named: object) -> Callable[[object], object]:
+    if name in TEXT_METHODS:
+        return lambda target: texts.method(getattr(target, name))(*arguments, **named)
     check_attribute_path(name)
     return operator.methodcaller(name, *arguments, **named)

@@ -3,11 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Final
 
 from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.vm.gauge import Gauge
 from trailboss.vm.guest_api import HOST_CALLS, ArgumentFault, CallSite, HostCall, host_code
+from trailboss.vm.instrument import PREFIX
 from trailboss.vm.program import Program
+
+REFUSAL: Final = PREFIX + "refusal"
+"""Attribute of a host call's error that holds the refusal, under a name that guests cannot say."""
 
 
 class HostError(RuntimeError):
@@ -16,17 +21,20 @@ class HostError(RuntimeError):
     Attributes:
         code: The public host's number, 1..=8, if one fits; else the public error code.
         name: Slug of the reason.
-        refusal: The refusal itself; None on an error that the guest has made up.
     """
 
-    def __init__(self, message: str = "", code: int = 0, name: str = "", refusal: ErrorObject | None = None) -> None:
+    def __init__(self, message: str = "", code: int = 0, name: str = "") -> None:
         super().__init__(message)
         self.code = code
         self.name = name
-        self.refusal = refusal
 
 
 HostError.__module__ = "pvm_host"
+
+
+def refusal_of(error: BaseException) -> ErrorObject | None:
+    """Return the refusal that a host call's error tells of; None for one that the guest has made up, and any other."""
+    return vars(error).get(REFUSAL) if type(error) is HostError else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +67,21 @@ def _function(name: str, call: HostCall, current: Callable[[], Running | None]) 
         if running is None:
             # The SDK asks while it loads, and takes the answer for "not on a chain yet".
             raise RuntimeError(f"pvm_host.{name} was called while no frame runs")
+        error: Exception
         try:
             return call(running.site, positional, named)
         except ArgumentFault as fault:
-            raise fault.kind(str(fault)) from None
-        except Rejection as refusal:
-            error = refusal.error()
-            raise HostError(refusal.what, host_code(refusal.reason), error.slug, error) from None
+            error = fault.kind(str(fault))
+        except Rejection as rejection:
+            refusal = rejection.error()
+            error = HostError(refusal.what, host_code(rejection.reason), refusal.slug)
+            vars(error)[REFUSAL] = refusal
         # Whatever else a host raises ends the frame: exhaustion, and what is wrong with the chain itself.
-        except BaseException as error:
-            running.gauge.abort(error)
+        except BaseException as fatal:
+            running.gauge.abort(fatal)
             raise
+        # Only here, or the guest would find the host's own exception in ``__context__``.
+        raise error
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "pvm_host"

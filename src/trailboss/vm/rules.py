@@ -10,11 +10,12 @@ import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.vm.facades import ACTOR_MODULES
 from trailboss.vm.instrument import PREFIX
+from trailboss.vm.nesting import NESTING_MAX, check_nesting, no_python
 
 GRAMMAR: Final = (3, 11)
 """The Python whose grammar actors are written in; later syntax is refused on every interpreter."""
@@ -37,8 +38,20 @@ _ATTRIBUTES: Final = """__globals__ __subclasses__ __code__ __builtins__ __trace
     cr_running cr_suspended ag_frame ag_code ag_await ag_running"""
 REFUSED_ATTRIBUTES: Final = frozenset(_ATTRIBUTES.split())
 """What leads out of a program into the interpreter, or has a value that differs between processes or versions."""
-NESTING_MAX: Final = 100
-"""Levels of a syntax tree: far below what every interpreter's own compiler can take."""
+SUBSTITUTES: Final = {
+    "take what is not to be foreseen from pvm_host.randomness(domain), or ": ("random", "secrets", "uuid"),
+    "take the time from pvm_host.block_height() and pvm_host.context()['timestamp_ms'], which are the block's, or ": (
+        "time", "datetime", "calendar", "zoneinfo",
+    ),
+    "wait with a timer, pvm_host.schedule_timer(height, payload), or ": ("asyncio", "threading", "sched", "concurrent"),
+    "have the facts brought by a transaction, as examples/actors/oracle.py does, or ": (
+        "requests", "urllib", "http", "httpx", "aiohttp", "socket",
+    ),
+    "keep it in storage, pvm_host.get_state(key) and pvm_host.set_state(key, value), or ": (
+        "os", "io", "pathlib", "pickle", "shelve", "sqlite3", "tempfile",
+    ),
+}  # fmt: skip
+"""What there is instead of modules that differ between nodes."""
 _NESTED_FIELDS_MAX: Final = 2
 """Braces within braces of a formatted string in that grammar."""
 
@@ -52,12 +65,22 @@ class Finding:
         column: From 1, in characters.
         rule: Short name of the rule.
         what: What stands there, and why it is refused.
+        fix: What to do about it; empty for what every refusal of code says.
     """
 
     line: int
     column: int
     rule: str
     what: str
+    fix: str = ""
+
+
+class _Fault(NamedTuple):
+    """A `Finding` without its place."""
+
+    rule: str
+    what: str
+    fix: str = ""
 
 
 def check_program(source: str, source_bytes_max: int) -> ast.Module:
@@ -86,6 +109,7 @@ def check_program(source: str, source_bytes_max: int) -> ast.Module:
         raise Rejection(
             RejectionReason.NON_DETERMINISTIC_CODE,
             f"line {first.line}, column {first.column}: {first.what}",
+            first.fix,
             line=first.line,
             column=first.column,
             rule=first.rule,
@@ -100,32 +124,33 @@ def parse(source: str) -> ast.Module:
     Raises:
         Rejection: ``INVALID_DATA`` with line and column.
     """
+    check_nesting(source)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source, feature_version=GRAMMAR)
-            _check_shape(tree)
+            _check_shape(tree, source)
             # The compiler finds what the parser lets pass, such as a return outside a function.
             compile(tree, "<actor>", "exec", dont_inherit=True, optimize=0)
     except SyntaxError as error:
-        raise _no_python(error.lineno or 1, error.offset or 1, error.msg) from None
+        raise no_python(source, error.lineno or 1, error.offset or 1, error.msg) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise _no_python(1, 1, str(error) or "too deeply nested") from None
+        raise no_python(source, 1, 1, str(error) or "too deeply nested") from None
     _check_formatted(source)
     return tree
 
 
-def _check_shape(tree: ast.Module) -> None:
+def _check_shape(tree: ast.Module, source: str) -> None:
     """Refuse what only some interpreters would take: very deep nesting, and the deeper braces of Python 3.12."""
     level: list[ast.AST] = [tree]
     for _ in range(NESTING_MAX):
         level = [each for node in level for each in ast.iter_child_nodes(node)]
     for node in level:
         if isinstance(node, ast.expr | ast.stmt):
-            raise _no_python(node.lineno, node.col_offset + 1, f"nested deeper than {NESTING_MAX} levels")
+            raise no_python(source, node.lineno, node.col_offset + 1, f"nested deeper than {NESTING_MAX} levels")
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr) and _braces(node) > _NESTED_FIELDS_MAX:
-            raise _no_python(node.lineno, node.col_offset + 1, "f-string: expressions nested too deeply")
+            raise no_python(source, node.lineno, node.col_offset + 1, "f-string: expressions nested too deeply")
 
 
 def _braces(node: ast.JoinedStr) -> int:
@@ -138,12 +163,12 @@ def findings(tree: ast.Module, source: str) -> Iterator[Finding]:
     lines = source.splitlines()
     bound = frozenset(_bound_names(tree))
     for node, inside in _walk(tree):
-        for rule, what in _faults(node, inside, bound):
+        for fault in _faults(node, inside, bound):
             line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
             text = lines[line - 1] if line <= len(lines) else ""
             # The parser counts bytes, people count characters.
             column = len(text.encode(errors="surrogatepass")[:column].decode(errors="surrogatepass"))
-            yield Finding(line, column + 1, rule, what)
+            yield Finding(line, column + 1, *fault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,41 +202,41 @@ def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, _Inside]]:
         waiting += [(each, within if each in final else inside) for each in ast.iter_child_nodes(node)]
 
 
-def _faults(node: ast.AST, inside: _Inside, bound: frozenset[str]) -> Iterator[tuple[str, str]]:
+def _faults(node: ast.AST, inside: _Inside, bound: frozenset[str]) -> Iterator[_Fault]:
     for name in _identifiers(node):
         if name.startswith(PREFIX):
-            yield "reserved-name", f"{name}: names that begin with {PREFIX} belong to the machine"
+            yield _Fault("reserved-name", f"{name}: names that begin with {PREFIX} belong to the machine")
         if name == "__del__":
-            yield "finalizer", "__del__ runs at no certain moment"
+            yield _Fault("finalizer", "__del__ runs at no certain moment")
     match node:
         case ast.Import() | ast.ImportFrom():
             yield from _import_faults(node)
         case ast.Set() | ast.SetComp():
-            yield "set", "a set has no certain order; use a dict or cowboy_sdk.ordered_set"
+            yield _Fault("set", "a set has no certain order; use a dict or cowboy_sdk.ordered_set")
         case ast.Name(id=name, ctx=ast.Load()) if name in REFUSED_NAMES and name not in bound:
-            yield "name", f"{name} is not available to actors"
+            yield _Fault("name", f"{name} is not available to actors")
         case ast.Attribute(attr=name) if name in REFUSED_ATTRIBUTES:
-            yield "attribute", f".{name} leads out of the program or differs between nodes"
+            yield _Fault("attribute", f".{name} leads out of the program or differs between nodes")
         case ast.TryStar():
-            yield "except-star", "except* is not available to actors"
+            yield _Fault("except-star", "except* is not available to actors")
         case ast.Return() | ast.Break() | ast.Continue() if inside.final:
             if isinstance(node, ast.Return) or not inside.loop:
-                yield "finally", f"{type(node).__name__.lower()} in finally would swallow what ends the frame"
+                yield _Fault("finally", f"{type(node).__name__.lower()} in finally would swallow what ends the frame")
         case _:
             yield from _concurrency_faults(node, inside)
 
 
-def _concurrency_faults(node: ast.AST, inside: _Inside) -> Iterator[tuple[str, str]]:
+def _concurrency_faults(node: ast.AST, inside: _Inside) -> Iterator[_Fault]:
     match node:
         case ast.AsyncFunctionDef(name=name, decorator_list=decorators):
             if not any(is_continuation(each) for each in decorators):
-                yield "async", f"async def {name}: only a continuation of the SDK is asynchronous"
+                yield _Fault("async", f"async def {name}: only a continuation of the SDK is asynchronous")
         case ast.AsyncFor() | ast.AsyncWith() | ast.comprehension(is_async=1):
-            yield "async", f"{type(node).__name__}: there is nothing to wait for within a frame"
+            yield _Fault("async", f"{type(node).__name__}: there is nothing to wait for within a frame")
         case ast.Await() if not inside.async_:
-            yield "async", "await outside a continuation"
+            yield _Fault("async", "await outside a continuation")
         case ast.Yield() | ast.YieldFrom() if inside.async_ or inside.lambda_:
-            yield "generator", f"yield in {'an async function' if inside.async_ else 'a lambda'}"
+            yield _Fault("generator", f"yield in {'an async function' if inside.async_ else 'a lambda'}")
 
 
 def is_continuation(decorator: ast.expr) -> bool:
@@ -227,9 +252,9 @@ def is_sdk(module: str) -> bool:
     return module.partition(".")[0] == SDK or module in (LANE_PACKAGE, LANE_SDK)
 
 
-def _import_faults(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+def _import_faults(node: ast.Import | ast.ImportFrom) -> Iterator[_Fault]:
     if isinstance(node, ast.ImportFrom) and (node.level or node.module is None):
-        yield "import", "a relative import: an actor is one module"
+        yield _Fault("import", "a relative import: an actor is one module")
         return
     modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
     for module in modules:
@@ -237,9 +262,14 @@ def _import_faults(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str
         if module in (HOST, LANE_SDK) or module in ACTOR_MODULES:
             continue
         if root == LANE_PACKAGE:
-            yield "import", f"import of {module}: of {LANE_PACKAGE}, actors have the module {LANE_SDK} alone"
+            yield _Fault("import", f"import of {module}: of {LANE_PACKAGE}, actors have the module {LANE_SDK} alone")
         elif root != SDK or any(part.startswith("_") for part in rest):
-            yield "import", f"import of {module}, which is not available to actors"
+            yield _Fault("import", f"import of {module}, which is not available to actors", _import_advice(root))
+
+
+def _import_advice(root: str) -> str:
+    advice = next((words for words, modules in SUBSTITUTES.items() if root in modules), "")
+    return f"{advice}import one of {', '.join((HOST, SDK, LANE_SDK, *ACTOR_MODULES))}"
 
 
 def _identifiers(node: ast.AST) -> Iterable[str]:
@@ -282,7 +312,7 @@ def _check_formatted(source: str) -> None:
             continue
         own_text = each.type == middle and len(quotes) == 1
         if quotes and not own_text and _is_modern(each, quotes):
-            raise _no_python(each.start[0], each.start[1] + 1, "this use of an f-string needs a later Python")
+            raise no_python(source, each.start[0], each.start[1] + 1, "this use of an f-string needs a later Python")
         if each.type == start:
             quotes.append(each.string.lstrip("rRfFbBuU"))
 
@@ -291,13 +321,3 @@ def _is_modern(each: tokenize.TokenInfo, quotes: list[str]) -> bool:
     broken = each.type in (token.NL, token.NEWLINE) and any(len(quote) == 1 for quote in quotes)
     reused = any(quote in each.string for quote in quotes)
     return broken or reused or "\\" in each.string or each.type == token.COMMENT
-
-
-def _no_python(line: int, column: int, what: str) -> Rejection:
-    return Rejection(
-        RejectionReason.INVALID_DATA,
-        f"line {line}, column {column}: not Python 3.11: {what}",
-        line=line,
-        column=column,
-        rule="syntax",
-    )

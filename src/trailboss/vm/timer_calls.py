@@ -56,7 +56,7 @@ def _schedule_timer(site: CallSite, positional: Sequence[object], named: Mapping
     values = bind(call, names, positional, named, required=len(_REQUIRED), named_only=by_name)
     request = _request(call, dict(zip((*names, *by_name), values, strict=True)), named)
     site.meter.charge_cycles(site.params.costs.timer_schedule)
-    return bytes(site.host.schedule_timer(request))
+    return site.host.schedule_timer(request)
 
 
 def _schedule_timer_ex(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
@@ -67,7 +67,7 @@ def _schedule_timer_ex(site: CallSite, positional: Sequence[object], named: Mapp
         values = bind(call, names, positional, named, required=len(_REQUIRED), named_only=by_name)
         request = _request(call, dict(zip((*names, *by_name), values, strict=True)), named)
     site.meter.charge_cycles(site.params.costs.timer_schedule)
-    return bytes(site.host.schedule_timer(request, calls.SCHEDULE_EX))
+    return site.host.schedule_timer(request, calls.SCHEDULE_EX)
 
 
 def _sdk_request(call: str, positional: Sequence[object], named: Mapping[str, object]) -> TimerRequest:
@@ -115,7 +115,7 @@ def _set_gas_bidding_agent(site: CallSite, positional: Sequence[object], named: 
 def _timer_lane(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
     bind("timer_lane", (), positional, named)
     site.meter.charge_cycles(site.params.costs.context_read)
-    return dict(site.host.timer_lane())
+    return site.host.timer_lane()
 
 
 def _extend_timer(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
@@ -146,13 +146,13 @@ def _set_timeout(site: CallSite, positional: Sequence[object], named: Mapping[st
     if _is_auctions(site, positional, named):
         request = _auction_request(call, positional, named)
         site.meter.charge_cycles(site.params.costs.timer_schedule)
-        return bytes(site.host.set_auction_timer(request))
+        return site.host.set_auction_timer(request)
     values = bind(call, GLOBALBOX_TIMEOUT, positional, named, required=_SETTING_REQUIRED)
     given = dict(zip(GLOBALBOX_TIMEOUT, values, strict=True))
     height = block_height(call, "due_height", given["due_height"])
     timer = _globalbox_request(call, given, due_height=height)
     site.meter.charge_cycles(site.params.costs.timer_schedule)
-    return bytes(site.host.set_globalbox_timer(timer))
+    return site.host.set_globalbox_timer(timer)
 
 
 def _is_auctions(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> bool:
@@ -177,7 +177,7 @@ def _set_state_watch(site: CallSite, positional: Sequence[object], named: Mappin
     keys = tuple(octets(call, "watch_keys", each) for each in sequence(call, "watch_keys", given["watch_keys"]))
     watch = _globalbox_request(call, given, watch_keys=keys)
     site.meter.charge_cycles(site.params.costs.timer_schedule)
-    return bytes(site.host.set_globalbox_timer(watch))
+    return site.host.set_globalbox_timer(watch)
 
 
 def _update_timer(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:

@@ -220,8 +220,9 @@ def test_frame_ends_out_of_cycles_when_guest_code_tries_to_hold_on(world, name):
     outcome, meter = world.call(ATTEMPTS[name], "go", cycles=20_000)
 
     assert outcome.error.slug == "out_of_cycles"
-    assert outcome.error.context == {"used": meter.cycles_used, "limit": 20_000}
-    assert 20_000 < meter.cycles_used < 20_200
+    assert (outcome.error.context["used"], outcome.error.context["limit"]) == (20_000, 20_000)
+    assert outcome.error.what == "needs more than its limit of 20000 cycles, all of which are used"
+    assert (meter.cycles_charged, meter.cycles_left) == (20_000, 0)
     assert outcome.return_value == b""
     assert world.events == []
 
@@ -242,7 +243,8 @@ def go(p):
     outcome, meter = world.call(source, "go", cells=100)
 
     assert outcome.error.slug == "out_of_cells"
-    assert outcome.error.context == {"used": 102, "limit": 100}
+    where = 'line 5, in go: pvm_host.set_state(b"b", b"2" * 50)'
+    assert outcome.error.context == {"used": 100, "limit": 100, "traceback": where}
     assert meter.cycles_used < 1_000
     assert world.events == []
 

@@ -137,6 +137,23 @@ def test_source_is_refused_when_it_is_one_byte_too_long():
     assert refused.what == "source has 6 bytes, the limit is 5"
 
 
+INSTEAD = [
+    ("import random", "take what is not to be foreseen from pvm_host.randomness(domain), or import one of pvm_host, "),
+    ("from time import time", "take the time from pvm_host.block_height() and "),
+    ("import urllib.request", "have the facts brought by a transaction, "),
+    ("import numpy", "import one of pvm_host, cowboy_sdk, trailboss.sdk, abc, base64, "),
+]
+
+
+@pytest.mark.parametrize(("source", "fix"), INSTEAD)
+def test_refused_import_says_what_there_is_instead(source, fix):
+    """A substitute where there is one, and the modules that there are."""
+    said = refusal(source).error().fix
+
+    assert said.startswith(fix)
+    assert all(module in said for module in ("json", "hashlib", "typing"))
+
+
 def test_source_is_refused_when_it_nests_deeper_than_compilers_agree_on():
     """A chain of operators is a deep tree: how deep one may go differs between interpreters."""
     assert check_program("x = " + "-" * 50 + "1", LIMIT)

@@ -24,7 +24,7 @@ from trailboss.chain.proving import (
 )
 from trailboss.chain.telling.explain import EarlierEvents
 from trailboss.chain.timer_list import ALL, ENDED, TimerEntry, TimerFilter, list_live
-from trailboss.chain.views import event_view, receipt_view, refused_receipt
+from trailboss.chain.views import Printed, event_view, receipt_view, refused_receipt
 from trailboss.cli.failures import Missing
 from trailboss.cli.remote.blocks import RemoteBlocks
 from trailboss.cli.remote.client import BAD_REQUEST, OK, REQUEST_TIMEOUT, Client, read_error
@@ -216,7 +216,8 @@ class RemoteChain(ChainReader):
         members = {"actor": str(actor), "handler": handler, "payload": f"0x{payload.hex()}", "sender": str(sender)}
         found = self._client.post("/view", members)
         error = None if found["error"] is None else read_error(found["error"])
-        return Answer(_octets(found["return_value"]), error, found["cycles_used"], found["cells_used"])
+        printed = tuple(Printed(**{**line, "actor": Address.parse(line["actor"])}) for line in found["printed"])
+        return Answer(_octets(found["return_value"]), error, found["cycles_used"], found["cells_used"], printed)
 
     def prove(self, subject: Subject) -> Proof:
         """Return the proof that the node makes; it verifies against ``state_root``.

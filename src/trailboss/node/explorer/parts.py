@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from trailboss.chain.telling.event_words import WIDE, data_words
 from trailboss.chain.timer_list import REVERTED, TimerEntry
-from trailboss.chain.views import Event, Receipt, block_events, receipt_view
+from trailboss.chain.views import Event, Printed, Receipt, block_events, receipt_view
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
 from trailboss.node.explorer import cells
 from trailboss.node.explorer.cells import NOTHING
-from trailboss.node.explorer.documents import Column, Content, Pager, Row
+from trailboss.node.explorer.documents import Column, Content, Pager, Row, Table
 from trailboss.node.explorer.formatting import share_words, visible
 from trailboss.node.explorer.naming import Names
 from trailboss.node.explorer.query import PAGE_ROWS, Query
@@ -35,6 +35,12 @@ EVENT_COLUMNS: Final = (
     Column("What it says", wide=True, bare=True),
 )
 BLOCK_EVENT_COLUMNS: Final = (Column("Block", right=True), *EVENT_COLUMNS)
+PRINTED_COLUMNS: Final = (
+    Column("Block", right=True),
+    Column("Actor"),
+    Column("Handler"),
+    Column("Line", wide=True, bare=True),
+)
 RECEIPT_COLUMNS: Final = (
     Column("Receipt of", bare=True),
     Column("Actor"),
@@ -104,6 +110,26 @@ def block_event_row(event: Event, names: Names, key: str) -> Row:
     """Return an event with its block in front."""
     row = event_row(event, names, key)
     return Row((cells.block(event.block_height), *row.cells), key, tone=row.tone)
+
+
+def printed_sections(lines: Sequence[Printed], names: Names) -> tuple[Table, ...]:
+    """Return what actors have printed, and warnings about them, as a section; none if there is nothing."""
+    if not lines:
+        return ()
+    rows = tuple(
+        Row(
+            (
+                cells.block(line.block_height),
+                cells.address(line.actor, names),
+                cells.said(line.handler),
+                (*(cells.badge("warning", "warn") if line.is_warning else ()), *cells.said(line.text)),
+            ),
+            str(place),
+            tone="warn" if line.is_warning else "",
+        )
+        for place, line in enumerate(lines)
+    )
+    return (Table("printed", "Printed", PRINTED_COLUMNS, rows, "", note="kept by this node, in no root"),)
 
 
 def receipt_row(receipt: Receipt, names: Names, key: str, tx_hash: bytes | None = None) -> Row:

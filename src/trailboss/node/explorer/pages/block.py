@@ -1,7 +1,7 @@
 """One block: its header, what it holds, and how it chose among its due timers."""
 
 from trailboss.chain.telling.lane_view import lane_view
-from trailboss.chain.views import block_events, event_view
+from trailboss.chain.views import block_events, block_prints, event_view
 from trailboss.model.blocks import Block, Origin
 from trailboss.node.explorer import cells, links
 from trailboss.node.explorer.deciding import decision_sections
@@ -27,6 +27,7 @@ from trailboss.node.explorer.parts import (
     event_row,
     offset_of,
     pager_of,
+    printed_sections,
     receipt_row,
     state_badge,
     summary_of,
@@ -61,6 +62,7 @@ def block(reading: Reading, query: Query, subject: str) -> Document:
         *decision,
         _transactions(reading, query, found),
         _receipts(reading, query, found),
+        *printed_sections(block_prints(found), reading.names),
         _events(reading, query, found),
     )
     shown = tuple(each for each in sections if not isinstance(each, Table) or each.rows)

@@ -8,8 +8,8 @@ from trailboss.chain.telling.explain import TimerLife
 from trailboss.chain.telling.fires import FireWay
 from trailboss.chain.telling.mechanism_stories import key_words
 from trailboss.chain.telling.words import counted
-from trailboss.chain.views import AGENT_FEES, TimerView
-from trailboss.model.blocks import Origin
+from trailboss.chain.views import AGENT_FEES, TimerView, printed_views
+from trailboss.model.blocks import Origin, ReceiptRecord
 from trailboss.model.globalbox import format_bid
 from trailboss.model.terms import Trigger
 from trailboss.node.explorer import cells, links
@@ -30,7 +30,7 @@ from trailboss.node.explorer.documents import (
 from trailboss.node.explorer.failures import missing_document
 from trailboss.node.explorer.formatting import blocks_words
 from trailboss.node.explorer.instructions import payload
-from trailboss.node.explorer.parts import offset_of, page_of, pager_of, state_badge
+from trailboss.node.explorer.parts import offset_of, page_of, pager_of, printed_sections, state_badge
 from trailboss.node.explorer.purses import purse_facts, purse_sections
 from trailboss.node.explorer.query import Query, parse_id
 from trailboss.node.explorer.reading import Reading
@@ -83,6 +83,7 @@ def timer(reading: Reading, query: Query, subject: str) -> Document:
         _facts(reading, found),
         *_purse(reading, found),
         *_failure(reading, timer_id, life),
+        *_printed(reading, timer_id, life),
         *_life(reading, query, life),
         *_fires(life),
         *_bids(query, life),
@@ -199,16 +200,25 @@ def _purse(reading: Reading, found: TimerDetails) -> Iterator[Section]:
     yield from (section for section in purse_sections(runway, reading) if section.key == "purse-alert")
 
 
-def _failure(reading: Reading, timer_id: Hash32, life: TimerLife) -> Iterator[Section]:
-    """Yield why its last fire reverted, if it did."""
+def _last_fires(reading: Reading, timer_id: Hash32, life: TimerLife) -> Iterator[tuple[int, ReceiptRecord]]:
+    """Yield the fires in the last blocks in which something happened to it, each with its height, the latest first."""
     heights = dict.fromkeys(step.block_height for step in reversed(life.steps))
     for height in islice(heights, BLOCKS_SEARCHED):
-        fires = (each for each in reading.view.blocks[height].receipts if each.timer_id == timer_id)
-        last = next(fires, None)
-        if last is not None:
-            if last.error is not None:
-                yield from error_sections(last.error, reading, last.actor or last.sender)
-            return
+        yield from ((height, each) for each in reading.view.blocks[height].receipts if each.timer_id == timer_id)
+
+
+def _failure(reading: Reading, timer_id: Hash32, life: TimerLife) -> Iterator[Section]:
+    """Yield why its last fire reverted, if it did."""
+    for _, last in islice(_last_fires(reading, timer_id, life), 1):
+        if last.error is not None:
+            yield from error_sections(last.error, reading, last.actor or last.sender)
+
+
+def _printed(reading: Reading, timer_id: Hash32, life: TimerLife) -> tuple[Section, ...]:
+    """Return what its last fires have printed."""
+    fires = _last_fires(reading, timer_id, life)
+    lines = [line for height, fire in fires for line in printed_views(fire.printed, height)]
+    return printed_sections(lines, reading.names)
 
 
 def _life(reading: Reading, query: Query, life: TimerLife) -> Iterator[Steps]:

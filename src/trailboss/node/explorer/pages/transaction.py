@@ -9,7 +9,7 @@ from trailboss.node.explorer.documents import HALF, Content, Document, Fact, Fac
 from trailboss.node.explorer.failures import missing_document
 from trailboss.node.explorer.formatting import blocks_words, time_words
 from trailboss.node.explorer.instructions import instruction_facts, payload
-from trailboss.node.explorer.parts import EVENT_COLUMNS, event_row, offset_of, pager_of, state_badge
+from trailboss.node.explorer.parts import EVENT_COLUMNS, event_row, offset_of, pager_of, printed_sections, state_badge
 from trailboss.node.explorer.query import PAGE_ROWS, Query, parse_id
 from trailboss.node.explorer.reading import Reading
 from trailboss.node.explorer.tracing import error_sections
@@ -69,7 +69,8 @@ def _included(
         span=HALF,
     )
     failure = () if receipt.error is None else tuple(error_sections(receipt.error, reading, receipt.actor))
-    return (*failure[:1], facts, _instruction(reading, sent), *failure[1:], _events(reading, query, receipt))
+    printed = printed_sections(receipt.printed, reading.names)
+    return (*failure[:1], facts, _instruction(reading, sent), *failure[1:], *printed, _events(reading, query, receipt))
 
 
 def _fee(receipt: Receipt) -> Content:

@@ -1,0 +1,80 @@
+"""What actors print: kept beside receipts for people, outside consensus. No root and no rule depends on it.
+
+Decision: D-89
+"""
+
+from typing import Final
+
+import msgspec
+
+LINES_MAX: Final = 100
+"""Lines of one execution that are kept."""
+CHARACTERS_MAX: Final = 8_192
+"""Characters of one execution that are kept, those of one ``print`` as well."""
+BLOCK_CHARACTERS_MAX: Final = 131_072
+"""Characters of one block that are kept."""
+
+
+class PrintedLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One line that an actor has printed, or a warning about what it did.
+
+    Attributes:
+        actor: Whose handler ran, 20 bytes.
+        handler: Which of its handlers.
+        text: The line, without control characters.
+        is_warning: Whether the chain says it, not the actor.
+    """
+
+    actor: bytes
+    handler: str
+    text: str
+    is_warning: bool = False
+
+
+class Printing:
+    """The lines of one execution, in the order in which they are printed."""
+
+    __slots__ = ("_is_cut", "_is_open", "_lines", "_room")
+
+    def __init__(self) -> None:
+        self._lines: list[PrintedLine] = []
+        self._is_open = False
+        self._room = CHARACTERS_MAX
+        self._is_cut = False
+
+    def write(self, actor: bytes, handler: str, text: str) -> None:
+        """Take what an actor prints; a line goes on until it is ended, or another handler prints."""
+        kept = text[: self._room]
+        self._room -= len(kept)
+        self._is_cut = self._is_cut or len(kept) < len(text)
+        *ended, rest = kept.split("\n")
+        for piece in ended:
+            self._add(actor, handler, piece)
+            self._is_open = False
+        if rest:
+            self._add(actor, handler, rest)
+            self._is_open = True
+
+    def warn(self, actor: bytes, handler: str, text: str) -> None:
+        """Add a warning, the same one once."""
+        line = PrintedLine(actor, handler, text, is_warning=True)
+        if line not in self._lines:
+            self._lines.append(line)
+            self._is_open = False
+
+    def lines(self) -> tuple[PrintedLine, ...]:
+        """Return what is kept; the last line says if that is not all."""
+        if not self._is_cut:
+            return tuple(self._lines)
+        last = self._lines[-1]
+        words = f"(more is printed and not kept: {LINES_MAX} lines and {CHARACTERS_MAX:,} characters are the most)"
+        return (*self._lines, PrintedLine(last.actor, last.handler, words))
+
+    def _add(self, actor: bytes, handler: str, piece: str) -> None:
+        last = self._lines[-1] if self._is_open else None
+        if last is not None and (last.actor, last.handler) == (actor, handler):
+            self._lines[-1] = PrintedLine(actor, handler, last.text + piece)
+        elif len(self._lines) < LINES_MAX:
+            self._lines.append(PrintedLine(actor, handler, piece))
+        else:
+            self._is_cut = True

@@ -1,0 +1,220 @@
+"""How deep a program nests, read from its tokens alone, before any parser has seen it.
+
+How much an interpreter's own parser and compiler can take depends on its version and build, and some of them end badly
+beyond it. What is counted here nests in every syntax tree as well, so this refuses what the limit on the tree would
+refuse, and besides only brackets in brackets that mean nothing.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from keyword import iskeyword
+from typing import Final
+
+from trailboss.primitives.errors import Rejection, RejectionReason
+
+NESTING_MAX: Final = 100
+"""Levels of a program: far below what every interpreter's own parser and compiler can take."""
+TAB_WIDTH: Final = 8
+"""Columns between the stops of a tabulator in an indentation, as Python has it."""
+LINE_CHARACTERS_MAX: Final = 200
+"""Characters of a line of a program that an error shows."""
+_TOKEN: Final = re.compile(
+    r"""
+    (?P<comment>\#[^\r\n]*) | (?P<joined>\\(?:\r\n|[\r\n])) | (?P<newline>\r\n|[\r\n]) | (?P<space>[ \t\f]+)
+    | (?P<string>[rbfuRBFU]{0,2}(?:\"{3}(?:[^\\]|\\.)*?\"{3} | '{3}(?:[^\\]|\\.)*?'{3}
+        | "(?:[^"\\\r\n]|\\.)*" | '(?:[^'\\\r\n]|\\.)*'))
+    | (?P<number>0[xXoObB]\w+ | \.?\d(?:[eE][-+]\d|[\w.])*) | (?P<name>\w+)
+    | (?P<operator>\*\*=? | //=? | <<=? | >>=? | -> | := | [-+*/%@&|^=<>!]= | .)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_BINARY: Final = {
+    operator: place
+    for place, operators in enumerate(("|", "^", "&", "<< >>", "+ -", "* / // % @", "**"))
+    for operator in operators.split()
+}
+"""Operators that nest to one side when one follows the other, by how close they bind."""
+_TRAILER: Final = max(_BINARY.values()) + 1
+"""An attribute, a call or a subscript binds closer than any of them."""
+_UNARY: Final = ("-", "+", "~", "not", "await")
+_SAME_STATEMENT: Final = ("else", "except", "finally", "case")
+"""First words of a line that go on with the statement above it."""
+
+
+@dataclass(slots=True)
+class _Level:
+    """What has been read between two brackets, or in a statement outside of any.
+
+    Attributes:
+        base: Levels around it.
+        prefixes: Unary operators that stand directly before the present operand.
+        lambdas: Lambdas that the present place is in.
+        headers: Of those, the ones whose arguments are being read.
+        branches: Conditional expressions of which the present place is the last branch.
+        chains: For each way to bind, the operators of that kind that nest in one another here.
+    """
+
+    base: int
+    prefixes: int = 0
+    lambdas: int = 0
+    headers: int = 0
+    branches: int = 0
+    chains: list[int] = field(default_factory=lambda: [0] * (_TRAILER + 1))
+
+    @property
+    def inner(self) -> int:
+        """Levels around what a bracket would hold that opens here."""
+        return self.base + self.prefixes + self.lambdas + self.branches + 1
+
+    @property
+    def depth(self) -> int:
+        """Levels at the present place, at least."""
+        return self.base + self.prefixes + self.lambdas + self.branches + max(self.chains)
+
+    def end(self) -> None:
+        """Read the end of an expression."""
+        self.prefixes = self.lambdas = self.headers = self.branches = 0
+        self.bind(0)
+
+    def bind(self, place: int) -> None:
+        """Read an operator that binds less closely than those from ``place`` on."""
+        self.prefixes = 0
+        self.chains[place:] = [0] * (_TRAILER + 1 - place)
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block of statements: its column, the levels around its statements, and the ``elif`` of the present one."""
+
+    column: int
+    depth: int
+    branches: int = 0
+
+
+def check_nesting(source: str) -> None:
+    """Refuse a program that nests too deep.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` with line and column.
+    """
+    for place, depth in _depths(source, 0, is_module=True):
+        if depth > NESTING_MAX:
+            before = source[:place]
+            line, column = len(before.splitlines() or [""]), place - max(before.rfind("\n"), before.rfind("\r"))
+            raise no_python(source, line, column, f"nested deeper than {NESTING_MAX} levels")
+
+
+def no_python(source: str, line: int, column: int, what: str) -> Rejection:
+    """Return the refusal of a source that is no Python of the grammar, with the line that is not."""
+    lines = source.splitlines()
+    text = lines[line - 1].strip()[:LINE_CHARACTERS_MAX] if 1 <= line <= len(lines) else ""
+    return Rejection(
+        RejectionReason.INVALID_DATA,
+        f"line {line}, column {column}: not Python 3.11: {what}",
+        "correct the line",
+        line=line,
+        column=column,
+        rule="syntax",
+        traceback=f"line {line}: {text}",
+    )
+
+
+def _depths(text: str, base: int, *, is_module: bool = False) -> Iterator[tuple[int, int]]:
+    """Yield place and depth of each token of a text that stands within ``base`` levels."""
+    levels, blocks, after_operand = [_Level(base)], [_Block(0, base)], False
+    for place, kind, token, column in _tokens(text):
+        level = levels[-1]
+        if kind == "newline":
+            if len(levels) == 1:
+                level.end()
+                after_operand = False
+        elif column is not None and is_module and len(levels) == 1:
+            level.base = _statement(blocks, column, token)
+        elif token == "else":
+            level.branches += 1
+        if token in ("(", "[", "{"):
+            level.chains[_TRAILER] += after_operand
+            levels.append(_Level(level.inner))
+            after_operand = False
+        elif token in (")", "]", "}"):
+            del levels[max(len(levels) - 1, 1) :]
+            after_operand = True
+        elif kind in ("name", "number", "string"):
+            after_operand = True
+            for start, expression in _expressions(kind, token):
+                yield from ((place + start + each, depth) for each, depth in _depths(expression, level.inner))
+        elif kind == "operator":
+            _operator(level, token, after_operand=after_operand)
+            after_operand = False
+        yield place, levels[-1].depth
+
+
+def _tokens(text: str) -> Iterator[tuple[int, str, str, int | None]]:
+    """Yield each token but space and comments: its place, kind, text, and its column if it is the first of its line."""
+    column: int | None = 0
+    for match in _TOKEN.finditer(text):
+        kind, token = match.lastgroup or "", match.group()
+        if kind == "space":
+            column = None if column is None else len(token.rpartition("\f")[2].expandtabs(TAB_WIDTH))
+        elif kind not in ("comment", "joined"):
+            if kind == "name" and iskeyword(token) and token not in ("None", "True", "False"):
+                kind = "operator"
+            yield match.start(), kind, token, column
+            column = 0 if kind == "newline" else None
+
+
+def _statement(blocks: list[_Block], column: int, token: str) -> int:
+    """Read the first token of a statement; return the levels around it."""
+    while len(blocks) > 1 and column < blocks[-1].column:
+        blocks.pop()
+    block = blocks[-1]
+    if column > block.column:
+        block = _Block(column, block.depth + block.branches + 1)
+        blocks.append(block)
+    if token == "elif":
+        block.branches += 1
+    elif token not in _SAME_STATEMENT:
+        block.branches = 0
+    return block.depth + block.branches
+
+
+def _operator(level: _Level, token: str, *, after_operand: bool) -> None:
+    """Read an operator, a word of the language or a mark between expressions."""
+    if not after_operand and token in _UNARY:
+        level.prefixes += 1
+    elif token == ".":
+        level.chains[_TRAILER] += after_operand
+    elif token in _BINARY:
+        if after_operand:
+            level.bind(_BINARY[token] + 1)
+            level.chains[_BINARY[token]] += 1
+    elif token == "lambda":
+        level.lambdas += 1
+        level.headers += 1
+    elif level.headers and token in (":", ",", "=", "*", "/"):
+        level.headers -= token == ":"
+        level.bind(0)
+    elif token in (",", ";", "=", ":", ":=", "->") or (token.endswith("=") and token[:1] not in "<>!="):
+        level.end()
+    else:
+        level.bind(0)
+
+
+def _expressions(kind: str, token: str) -> Iterator[tuple[int, str]]:
+    """Yield the expressions of a formatted string, each with its place in it; none of anything else."""
+    if kind != "string" or "f" not in token[:2].lower():
+        return
+    depth, start, place = 0, 0, 0
+    while place < len(token):
+        character = token[place]
+        if depth == 0 and token[place : place + 2] in ("{{", "}}"):
+            place += 1
+        elif character in "([{" and (depth or character == "{"):
+            depth += 1
+            start = place + 1 if depth == 1 else start
+        elif character in ")]}" and depth:
+            depth -= 1
+            if depth == 0:
+                yield start, token[start:place]
+        place += 1

@@ -51,7 +51,8 @@ def shown(document: object) -> list[list[str]]:
 def test_pages_show_what_actors_print(node: StandIn) -> None:
     """The transaction's page, the timer's and the block's; a page without lines has no such section."""
     [sent] = node.chain.blocks[2].transactions
-    [call] = shown(transaction(look(node), ask(), str(transaction_hash(sent))))
+    call, warning = shown(transaction(look(node), ask(), str(transaction_hash(sent))))
+    assert warning[3].startswith("warningit schedules a timer without the entitlement timer.schedule")
     assert (call[0], call[2], call[3]) == ("2", "go", "hello\\x1b[31m <b> b'x'")
     [fire] = node.chain.blocks[4].receipts
     [line] = shown(timer(look(node), ask(), f"0x{fire.timer_id.hex()}"))

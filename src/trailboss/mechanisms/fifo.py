@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import Final
 
 from trailboss.fees.settlement import Prices
@@ -61,7 +61,8 @@ class FifoSelection:
     """One block's walk: what earlier decisions have left of lane, clean-up budget and balances."""
 
     __slots__ = (
-        "_cells_cost", "_cells_left", "_context", "_dead_left", "_due", "_gc_left", "_lane_left", "_policy", "_prices",
+        "_cells_cost", "_cells_left", "_context", "_dead_left", "_due", "_gc_left", "_kept", "_lane_left", "_policy",
+        "_prices",
         "_rank", "_spendable", "_stopped",
     )  # fmt: skip
 
@@ -77,17 +78,16 @@ class FifoSelection:
         self._cells_left: int = context.lane_cells_max
         self._gc_left: int = context.gc_cycles_max
         self._dead_left = policy.dead_examined_max
+        self._kept: set[bytes] = set()
         self._spendable: dict[bytes, int] = {}
 
     def __iter__(self) -> Iterator[Decision]:
         """Yield a decision for each timer, in due order: of the expired, the first to expire, and of all others."""
-        expired = self._expired()
-        following = next(expired, None)
+        expired = self._take_expired()
         examined = 0
         for timer in self._due.waiting:
-            while following is not None and _place(following.timer) < _place(timer):
-                yield following
-                following = next(expired, None)
+            while expired and _place(expired[-1]) < _place(timer):
+                yield self._bury(expired.pop())
             if examined == self._policy.examined_max:
                 self._stopped = Stop.EXAMINED_MAX
                 break
@@ -95,23 +95,30 @@ class FifoSelection:
             if decision is not None:
                 examined += decision.available >= decision.max_cost
                 yield decision
-        if following is not None:
-            yield from chain((following,), expired)
+        while expired:
+            yield self._bury(expired.pop())
 
     def rest(self) -> Rest:
         """Return why the walk ended."""
         return Rest(stopped=self._stopped)
 
-    def _expired(self) -> Iterator[Decision]:
-        """Yield, in due order, decisions about the timers that the clean-up budget removes, and about a few more."""
+    def _take_expired(self) -> list[Timer]:
+        """Return the expired timers that the clean-up budget removes, and a few more that are kept, the last due first.
+
+        What they cost is taken from the budget at once: it is for them first.
+        """
         removable = self._gc_left // self._context.gc_cycles_per_timer
         found = list(islice(self._due.expired, removable + self._dead_left))
         self._gc_left -= len(found[:removable]) * self._context.gc_cycles_per_timer
         self._dead_left -= len(found[removable:])
-        kept = {timer.timer_id for timer in found[removable:]}
-        for timer in sorted(found, key=_place):
-            is_kept = timer.timer_id in kept
-            yield self._decide(timer, Verdict.DEFER if is_kept else Verdict.EXPIRE, 0, 0, _left(is_kept=is_kept))
+        self._kept = {timer.timer_id for timer in found[removable:]}
+        return sorted(found, key=_place, reverse=True)
+
+    def _bury(self, timer: Timer) -> Decision:
+        """Remove the next expired timer, or keep it."""
+        if timer.timer_id in self._kept:
+            return self._decide(timer, Verdict.DEFER, 0, 0, DeferralReason.GC_EXHAUSTED)
+        return self._decide(timer, Verdict.EXPIRE, 0, 0)
 
     def _classify(self, timer: Timer) -> Decision | None:
         """Decide about the next timer, and reserve what its fate uses up; None if it is left without a word."""
@@ -139,7 +146,7 @@ class FifoSelection:
             return self._decide(timer, Verdict.UNFUND, max_cost, available)
         if self._dead_left:
             self._dead_left -= 1
-            return self._decide(timer, Verdict.DEFER, max_cost, available, _left(is_kept=True))
+            return self._decide(timer, Verdict.DEFER, max_cost, available, DeferralReason.GC_EXHAUSTED)
         self._due.out.add(timer.fee_payer)
         return None
 
@@ -153,7 +160,3 @@ class FifoSelection:
 
 def _place(timer: Timer) -> tuple[int, int]:
     return timer.height, timer.sequence
-
-
-def _left(*, is_kept: bool) -> DeferralReason | None:
-    return DeferralReason.GC_EXHAUSTED if is_kept else None

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from tests.unit.mechanisms.due_timers import due_apart
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.mechanisms.base import Charging, Decision, DueTimers, Phase, Rest, Verdict
 from trailboss.mechanisms.context import LaneContext
@@ -13,7 +14,7 @@ from trailboss.model.decisions import FeeSource, Stop
 from trailboss.model.timers import RECORD_VERSION, DeferralReason, Timer
 from trailboss.params import load_params
 
-ALICE, BOB = b"\x0a" * 20, b"\x0b" * 20
+ALICE, BOB, CAROL = b"\x0a" * 20, b"\x0b" * 20, b"\x0c" * 20
 FULL_COST = 100 * 7 + 50 * 3
 """What a timer of 100 cycles costs at most in `CONTEXT`."""
 
@@ -57,37 +58,46 @@ def context(**changes: object) -> LaneContext:
     return LaneContext(**(fields | changes))
 
 
-def walk(due: DueTimers, examined_max: int = 1_000, **changes: object) -> tuple[list[Decision], Rest]:
+def walk(
+    due: DueTimers, examined_max: int = 1_000, dead_examined_max: int = 256, **changes: object
+) -> tuple[list[Decision], Rest]:
     """Return all decisions about due timers, and what is left of them."""
-    params = load_params(overrides={"timers.due_examined_max": examined_max})
-    selection = build_fifo(params).select(due, context(**changes))
+    bounds = {"timers.due_examined_max": examined_max, "timers.dead_examined_max": dead_examined_max}
+    selection = build_fifo(load_params(overrides=bounds)).select(due, context(**changes))
     return list(selection), selection.rest()
 
 
 def select(due: list[Timer], **changes: object) -> list[Decision]:
-    return walk(DueTimers(iter(due)), **changes)[0]
+    terms = context(**{name: value for name, value in changes.items() if name in LaneContext.__slots__})
+    return walk(due_apart(due, terms.height), **changes)[0]
 
 
 def verdicts(decisions: list[Decision]) -> list[str]:
     return [str(decision.reason or decision.verdict) for decision in decisions]
 
 
+def told(decisions: list[Decision]) -> list[tuple[int, str]]:
+    """Return number and verdict or reason of each decision."""
+    return list(zip((decision.timer.sequence for decision in decisions), verdicts(decisions), strict=True))
+
+
 @pytest.mark.spec("F-40", "F-43")
 def test_policy_is_that_of_cip_5() -> None:
-    """After the transactions, all pre-charged before any runs, no index, no market, the bound from the parameters."""
+    """After the transactions, all pre-charged before any runs, no index, no market, the bounds from the parameters."""
     fifo = build_fifo(load_params())
     assert fifo.name == "fifo"
     assert fifo.policy.phase is Phase.AFTER_TRANSACTIONS
     assert fifo.policy.charging is Charging.ALL_FIRST
     assert (fifo.policy.joined_max, fifo.policy.passed_over_max) == (0, 0)
     assert fifo.policy.examined_max == load_params().timers.due_examined_max == 25_000
+    assert fifo.policy.dead_examined_max == load_params().timers.dead_examined_max == 256
 
 
 @pytest.mark.spec("F-41", "F-05")
 def test_due_timers_are_classified_in_their_order_when_all_kinds_are_mixed() -> None:
     """Expired, unfunded and live timers get their verdicts at their own places."""
     due = timers({}, {"expires_at": 19}, {"fee_payer": BOB}, {}, {"gas_limit": 900}, {})
-    decisions, rest = walk(DueTimers(iter(due)))
+    decisions, rest = walk(due_apart(due, CONTEXT.height))
     assert [decision.timer for decision in decisions] == due
     assert verdicts(decisions) == ["fire", "expire", "unfund", "fire", "lane_full", "fire"]
     assert [decision.rank for decision in decisions] == [1, 2, 3, 4, 5, 6]
@@ -108,14 +118,14 @@ def test_selection_is_empty_when_nothing_is_due() -> None:
     assert walk(DueTimers(())) == ([], Rest(stopped=Stop.NONE_LEFT))
 
 
-@pytest.mark.spec("F-41")
-def test_joining_timers_follow_the_waiting_ones() -> None:
-    """A mechanism without an index makes no difference between them; the bound holds for both together."""
-    due = timers({}, {"gas_limit": 2_000}, {}, {})
-    decisions, rest = walk(DueTimers(iter(due[:2]), due[2:]), examined_max=3)
-    assert [decision.timer for decision in decisions] == due[:3]
-    assert verdicts(decisions) == ["fire", "lane_full", "fire"]
-    assert rest == Rest(stopped=Stop.EXAMINED_MAX)
+@pytest.mark.spec("F-41", "F-75")
+@pytest.mark.parametrize("places", [[0, 1, 4], [2, 3, 4], [0, 2, 4]], ids=str)
+def test_expired_timer_stands_at_its_own_place_when_others_are_decided(places: list[int]) -> None:
+    """Before, between and behind the living; ranks count all of them."""
+    due = timers(*[{"expires_at": 19 - number} if number in places else {} for number in range(5)])
+    decisions = select(due, gc_cycles_max=600)
+    assert told(decisions) == [(number, "expire" if number in places else "fire") for number in range(5)]
+    assert [decision.rank for decision in decisions] == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.spec("F-62", "F-63")
@@ -198,12 +208,52 @@ def test_live_timer_fires_when_a_storm_of_expired_ones_precedes_it() -> None:
 
 
 @pytest.mark.spec("F-75")
-def test_clean_up_budget_is_spent_in_due_order_when_expired_and_unfunded_mix() -> None:
-    """Both cost the same; what finds no budget left waits, and neither kind goes before the other."""
+def test_clean_up_budget_is_spent_by_expiry_when_not_all_can_be_removed() -> None:
+    """The first to expire go first, and who expires together in due order; the decisions stand in due order."""
+    due = timers(*[{"expires_at": last} for last in (18, 17, 18, 3, 19)])
+    removed = [(number, "expire") for number in (0, 1, 3)]
+    found = told(select(due, gc_cycles_max=600))
+    assert found == sorted([*removed, (2, "gc_exhausted"), (4, "gc_exhausted")])
+
+
+@pytest.mark.spec("F-75")
+def test_clean_up_budget_is_for_the_expired_first_when_expired_and_unfunded_mix() -> None:
+    """Both cost the same; what the expired leave of it goes to the unfunded, in due order."""
     due = timers({"fee_payer": BOB}, {"expires_at": 1}, {"expires_at": 1}, {"fee_payer": BOB}, {})
-    assert verdicts(select(due)) == ["unfund", "expire", "gc_exhausted", "gc_exhausted", "fire"]
-    assert verdicts(select(due, gc_cycles_max=599)) == ["unfund", "expire", "gc_exhausted", "gc_exhausted", "fire"]
-    assert verdicts(select(due, gc_cycles_max=600)) == ["unfund", "expire", "expire", "gc_exhausted", "fire"]
+    for gc_cycles_max, ends in ((199, []), (400, [1, 2]), (599, [1, 2]), (600, [0, 1, 2]), (800, [0, 1, 2, 3])):
+        found = verdicts(select(due, gc_cycles_max=gc_cycles_max))
+        assert found[4] == "fire"
+        for number, end in enumerate(("unfund", "expire", "expire", "unfund")):
+            assert found[number] == (end if number in ends else "gc_exhausted")
+
+
+@pytest.mark.spec("F-75")
+def test_so_many_dead_are_deferred_when_the_budget_is_spent_and_no_more() -> None:
+    """Two removed, three deferred of ten expired; the others are left without a word, and so are the unfunded."""
+    due = timers(*[{"expires_at": number + 1} for number in range(10)], {"fee_payer": BOB}, {})
+    found = [(number, "expire") for number in (0, 1)] + [(number, "gc_exhausted") for number in (2, 3, 4)]
+    assert told(select(due, dead_examined_max=3)) == [*found, (11, "fire")]
+
+
+@pytest.mark.spec("F-75")
+def test_payer_is_out_for_the_block_when_it_cannot_pay_and_the_dead_are_too_many() -> None:
+    """Alice can pay one of 100 cycles, but not one of 500: from the latter on she has no turn. Others have theirs."""
+    due = timers(
+        *[{"fee_payer": BOB}] * 4, {"gas_limit": 100}, {"gas_limit": 500}, {"gas_limit": 100}, {"fee_payer": CAROL}
+    )
+    balances = {ALICE: 2 * FULL_COST, BOB: 0, CAROL: FULL_COST}
+    found = select(due, balance_of=balances.__getitem__, dead_examined_max=1)
+    assert told(found) == [(0, "unfund"), (1, "unfund"), (2, "gc_exhausted"), (4, "fire"), (7, "fire")]
+    assert [decision.rank for decision in found] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.spec("F-75")
+def test_dead_timers_do_not_count_as_examined() -> None:
+    """A hundred expired ones, and a hundred whose payer has nothing: both of the living are looked at."""
+    dead = [{"expires_at": 1}] * 100 + [{"fee_payer": BOB}] * 100
+    decisions, rest = walk(due_apart(timers(*dead, {}, {}, {}), 20), examined_max=2)
+    assert told(decisions)[-2:] == [(200, "fire"), (201, "fire")]
+    assert (len(decisions), rest.stopped) == (2 + 256 + 2 - 58, Stop.EXAMINED_MAX)
 
 
 @pytest.mark.spec("F-76")
@@ -245,12 +295,14 @@ def test_backlog_is_not_walked_when_it_exceeds_the_bound(waiting: int, examined:
 def test_fifo_remembers_nothing_when_it_hears_of_timers() -> None:
     """Whatever it is told, and whatever it has decided before, a block's decisions follow from its due timers alone."""
     fifo, due = build_fifo(load_params()), timers({}, {"expires_at": 19}, {})
-    first = list(fifo.select(DueTimers(iter(due)), CONTEXT))
+    first = list(fifo.select(due_apart(due, CONTEXT.height), CONTEXT))
     fifo.leave(due[0].timer_id)
+    fifo.expire([due[2].timer_id])
     fifo.replace(msgspec.structs.replace(due[1], expires_at=50))
     fifo.recount(BASE.actor, 7)
     fifo.rewind()
-    assert list(fifo.select(DueTimers(iter(due)), CONTEXT)) == first
+    assert not fifo.only_wait(len(due))
+    assert list(fifo.select(due_apart(due, CONTEXT.height), CONTEXT)) == first
 
 
 def test_balance_is_read_once_when_a_payer_has_many_timers() -> None:

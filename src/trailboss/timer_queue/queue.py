@@ -441,8 +441,11 @@ class TimerQueue:
         held = self._near.entries()
         for timer_id in sorted(committed.keys() | held.keys()):
             here, there = held.get(timer_id), committed.get(timer_id)
-            if here != there:
-                yield f"timer {timer_id.hex()} is {here} in memory, {there} in the state"
+            places = [None if timer is None else (timer.height, timer.sequence) for timer in (here, there)]
+            if places[0] != places[1]:
+                yield f"timer {timer_id.hex()} has height and sequence {places[0]} in memory, {places[1]} in the state"
+            elif here != there:
+                yield f"timer {timer_id.hex()} has another expiry or payer in memory than in the state"
         if self._far not in (None, far):
             yield f"the lowest height beyond the frontier is {far}, but the queue takes it for {self._far}"
         for timer_id in self._changed:

@@ -356,7 +356,11 @@ def _lose_committed(blocks: Blocks) -> None:
 
 
 def _invent(blocks: Blocks) -> None:
-    blocks.queue._near.add(5, 9, name(9))
+    blocks.queue._near.add(pending((5, 9, name(9))))
+
+
+def _extend_only_here(blocks: Blocks) -> None:
+    blocks.queue.extend(name(0), 7)
 
 
 def _forget_far(blocks: Blocks) -> None:
@@ -377,6 +381,7 @@ def _empty_entry(blocks: Blocks) -> None:
         (_lose_near, f"timer {name(0).hex()} has height and sequence None in memory, (3, 0) in the state"),
         (_lose_committed, f"timer {name(0).hex()} has height and sequence (3, 0) in memory, None in the state"),
         (_invent, f"timer {name(9).hex()} has height and sequence (5, 9) in memory, None in the state"),
+        (_extend_only_here, f"timer {name(0).hex()} has another expiry or payer in memory than in the state"),
         (_forget_far, "the lowest height beyond the frontier is 60, but the queue takes it for 61"),
         (_cancel_only_here, f"the block leaves timer {name(2).hex()} at height None, the state at 60"),
         (_empty_entry, f"timer {name(1).hex()} lies at height 8, but its entry says otherwise"),

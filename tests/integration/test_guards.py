@@ -97,6 +97,36 @@ def test_expired_timer_stays_expired_when_extended_before_it_is_cleared(chain: L
     assert chain.events("timer.fired") == []
 
 
+RENEWER = """
+import pvm_host
+
+def plan(payload):
+    height = int(payload)
+    for name in (b"removed", b"old"):
+        pvm_host.set_state(b"id", pvm_host.schedule_timer_ex(height, name, gas_limit=50_000, expires_at=height - 2))
+    pvm_host.schedule_timer_ex(height, b"extend", gas_limit=50_000)
+
+def handle_timer(payload):
+    pvm_host.set_state(payload, b"fired")
+    if payload == b"extend":
+        pvm_host.extend_timer(pvm_host.get_state(b"id"), pvm_host.block_height() + 50)
+"""
+
+
+@pytest.mark.spec("F-76", "F-56", "L-28")
+@pytest.mark.parametrize("mechanism", ["fifo", "lane"])
+def test_expired_timer_stays_expired_when_a_fire_of_the_same_block_extends_it(mechanism: str) -> None:
+    """The budget is for one removal a block: the other waits for the next one, and is no more alive than the first."""
+    with LocalChain(mechanism=mechanism, params={"timers.gc_cycles_per_block": 200}) as chain:
+        actor = chain.deploy(RENEWER, sender=chain.accounts[0], value=100 * CBY)
+        height = chain.height + 6
+        actor.call("plan", b"%d" % height, sender=chain.accounts[0], check=True)
+        chain.advance_to(height + 10)
+        assert actor.storage[b"extend"] == b"fired"
+        assert (b"old" in actor.storage, chain.events("timer.extended"), chain.timers()) == (False, [], [])
+        assert len(chain.events("TimerExpired")) == 2
+
+
 def test_expired_timer_is_renewed_when_it_has_not_come_due(chain: LocalChain) -> None:
     """Nothing has classified it yet, so its actor may still renew it in the block in which it comes due."""
     sleeper = chain.deploy(SLEEPER, sender=chain.accounts[0], value=100 * CBY)

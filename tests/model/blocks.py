@@ -129,6 +129,7 @@ class Blocks:
         self.taken: list[Deferred] = []
         receipts: list[Receipt] = []
         refused: list[tuple[int, int]] = []
+        self.interpreter.has_delivered = self.delivers_first
         if self.delivers_first:
             receipts += self.deliver_timers()
         for place, tx in enumerate(transactions):
@@ -136,6 +137,7 @@ class Blocks:
                 receipts.append(self._transaction(tx))
             except Refused as refusal:
                 refused.append((place, refusal.code))
+        self.interpreter.has_delivered = True
         if not self.delivers_first:
             receipts += self.deliver_timers()
         receipts += self._deliver_messages()

@@ -195,7 +195,7 @@ def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | 
     if not now < expires_at <= U64_MAX:
         raise outside("new_expires_at", expires_at, now + 1, now + limit)
     timer = find_timer(session, identity)
-    if timer is None or _has_ended(timer, now):
+    if timer is None or _has_ended(session, timer):
         return
     check_owner(timer, actor)
     # RUN
@@ -380,7 +380,7 @@ def _lane_inactive(rules: Rules, request: TimerRequest) -> Rejection:
     )
 
 
-def _has_ended(timer: Timer, now: int) -> bool:
-    """Return whether an earlier block found the timer expired and only wanted for budget to remove it."""
-    before = now - 1
-    return timer.height <= before and timer.expires_at < before
+def _has_ended(session: BlockSession, timer: Timer) -> bool:
+    """Return whether a block, this one perhaps, found the timer expired and only wanted for budget to remove it."""
+    found = session.context.height - (not session.has_delivered)
+    return timer.height <= found and timer.expires_at < found

@@ -120,13 +120,12 @@ def ranked_first(lineup: Lineup) -> Iterator[bytes]:
             seen.append((row, node.nodes))
             for priority, payer, ids in lineup.groups_of(row, node.groups):
                 heappush(timers, (-priority, ids[0], payer, ids, 0))
-        elif timers[0][2] in out:
-            heappop(timers)
-        else:
+        elif timers:
             priority, timer_id, payer, ids, place = timers[0]
-            place += 1
-            if place < len(ids):
-                heapreplace(timers, (priority, ids[place], payer, ids, place))
-            else:
+            is_out, place = payer in out, place + 1
+            if is_out or place == len(ids):
                 heappop(timers)
-            yield timer_id
+            else:
+                heapreplace(timers, (priority, ids[place], payer, ids, place))
+            if not is_out:
+                yield timer_id

@@ -169,7 +169,9 @@ def test_expired_timers_change_nothing_for_the_living(scene: Scene) -> None:
     kept = min(len(dead) - spent, bounds.dead)
     assume(kept < bounds.dead)
     left = numbers | {"gc_cycles_max": numbers["gc_cycles_max"] - spent * numbers["gc_cycles_per_timer"]}
-    alone = decide([timer for timer in due if timer not in dead], balances, left, Bounds(bounds.examined, bounds.dead - kept))
+    alone = decide(
+        [timer for timer in due if timer not in dead], balances, left, Bounds(bounds.examined, bounds.dead - kept)
+    )
     assert told == [(each.timer, each.verdict, each.available) for each in alone[0]]
 
 

@@ -105,7 +105,7 @@ class BlockSession:
         timer_cells_used: By fires so far.
         fired: All fires so far, in order.
         lane_burned: Base units that the lane basefee has burned so far.
-        has_delivered: Whether the block's deliveries have begun: what falls due or has expired in it is so from then on.
+        has_delivered: Whether the block's deliveries have begun: what is due then is due, and what has expired is gone.
         joining: Due timers that this block has let join.
         departed: Timers that have left the queue so far, for whatever reason.
         gaps: Due timers that the block has not let join. Decision: D-51.

@@ -5,12 +5,13 @@ What fires do to other timers is drawn from the timer's id and the height, so th
 decisions stay the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
 import msgspec
 
+from tests.unit.mechanisms.due_timers import due_order, expiry_order
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Decision, DueTimers, Follower, Rest, Verdict
 from trailboss.mechanisms.context import Bid, LaneContext, LaneMarket
@@ -58,6 +59,7 @@ class Terms:
     lane: int = 1_000
     gc: int = 400
     examined_max: int = 1_000
+    dead_examined_max: int = 256
     passed_over_max: int = 256
     joined_max: int = 100
     questions: int = 0
@@ -66,10 +68,14 @@ class Terms:
 
 @dataclass(kw_only=True)
 class World:
-    """Timers, money and fires, and who hears of them."""
+    """Timers, money and fires, and who hears of them.
+
+    Those that have joined, and those that are barred, are among them for as long as they are there.
+    """
 
     timers: dict[bytes, Timer] = field(default_factory=dict)
     joined: set[bytes] = field(default_factory=set)
+    barred: set[bytes] = field(default_factory=set)
     balances: dict[bytes, int] = field(default_factory=dict)
     fires: dict[bytes, int] = field(default_factory=dict)
     terms: Terms = field(default_factory=Terms)
@@ -115,11 +121,29 @@ class World:
 
     def due_order(self) -> list[Timer]:
         """Return all timers in due order."""
-        return sorted(self.timers.values(), key=lambda timer: (timer.height, timer.sequence))
+        return sorted(self.timers.values(), key=due_order)
+
+    def is_alive(self, timer: Timer) -> bool:
+        """Return whether a timer may fire in the present block."""
+        return timer.expires_at >= self.terms.height
 
     def waiting(self) -> Iterator[Timer]:
-        """Yield the joined timers in due order."""
-        return (timer for timer in self.due_order() if timer.timer_id in self.joined)
+        """Yield the joined timers that are alive, in due order."""
+        return (timer for timer in self.due_order() if timer.timer_id in self.joined and self.is_alive(timer))
+
+    def expired(self) -> list[Timer]:
+        """Return the timers that have expired, joined or not, the first to expire first."""
+        return sorted((timer for timer in self.timers.values() if not self.is_alive(timer)), key=expiry_order)
+
+    def unfunded(self) -> Iterator[Timer]:
+        """Return the barred timers that are alive and cannot be paid, in due order."""
+        barred = [timer for timer in self.due_order() if timer.timer_id in self.barred and self.is_alive(timer)]
+        return (timer for timer in barred if self.balances.get(timer.fee_payer, 2**200) < self.least_cost(timer))
+
+    def least_cost(self, timer: Timer) -> int:
+        """Return what a fire costs at least."""
+        terms = self.terms
+        return min(timer.gas_limit, terms.cap) * (terms.cycle_basefee + terms.basefee) + 50 * 3
 
     def ask(self, timer: Timer) -> Bid | None:
         """Answer as the timer's agent, drawn from its id and the height; one in three fails for good."""
@@ -145,6 +169,7 @@ class World:
         """End a timer."""
         del self.timers[timer_id]
         self.joined.discard(timer_id)
+        self.barred.discard(timer_id)
         if self.follower is not None:
             self.follower.leave(timer_id)
 
@@ -163,14 +188,14 @@ class World:
             self.run_wild(Random(timer.timer_id + self.terms.height.to_bytes(8, "big")))
 
     def run_wild(self, dice: Random) -> None:
-        """Cancel, extend and shorten timers, and spend money."""
+        """Cancel timers, extend and shorten those that are alive, and spend money."""
         for _ in range(dice.randrange(3)):
             if self.timers:
                 other = self.timers[dice.choice(sorted(self.timers))]
                 if dice.randrange(2):
                     self.remove(other.timer_id)
-                else:
-                    expires_at = self.terms.height + dice.randint(-2, 4)
+                elif self.is_alive(other):
+                    expires_at = self.terms.height + dice.randint(0, 4)
                     self.write(msgspec.structs.replace(other, expires_at=expires_at))
         for payer in self.balances:
             if not dice.randrange(5):
@@ -183,7 +208,7 @@ class Sorted:
     def __init__(self, world: World) -> None:
         self.world, self.terms = world, world.terms
         self.context = world.context()
-        self.gc = self.terms.gc
+        self.gc, self.dead_left = self.terms.gc, self.terms.dead_examined_max
         self.found = Rest(stopped=Stop.NONE_LEFT)
 
     def gas(self, timer: Timer) -> int:
@@ -196,24 +221,23 @@ class Sorted:
     def joined(self) -> list[Timer]:
         return list(self.world.waiting())
 
-    def can_remove(self) -> bool:
-        self.gc -= 200 if self.gc >= 200 else 1_000_000
-        return self.gc >= 0
+    def removable(self, timers: list[Timer]) -> list[Timer]:
+        found = timers[: self.gc // 200]
+        self.gc -= 200 * len(found)
+        return found
 
     def __iter__(self) -> Iterator[Decision]:
         terms, joined = self.terms, self.joined()
         prices = Prices(terms.cycle_basefee, 3, 0, 0, terms.basefee)
-        expired = [timer for timer in joined if timer.expires_at < terms.height]
-        for timer in sorted(expired, key=lambda timer: (timer.expires_at, timer.height, timer.sequence)):
-            if self.gc < 200:
-                break
-            self.gc -= 200
-            yield Decision(timer, Verdict.EXPIRE, 0, 0, None, prices, self.gas(timer))
-        alive = [timer for timer in joined if timer.expires_at >= terms.height]
-        untold = [timer for timer in alive if self.is_over(timer) and timer.deferred_for != "over_cap"]
+        for timer in self.removable(self.world.expired()):
+            yield Decision(timer, Verdict.EXPIRE, 0, 0, None, prices, timer.gas_limit)
+        for timer in self.removable(list(self.world.unfunded())):
+            amounts = self.world.least_cost(timer), self.context.balance_of(timer.fee_payer)
+            yield Decision(timer, Verdict.UNFUND, *amounts, None, prices, timer.gas_limit)
+        untold = [timer for timer in joined if self.is_over(timer) and timer.deferred_for != "over_cap"]
         for timer in untold[: terms.joined_max]:
             yield Decision(timer, Verdict.DEFER, 0, 0, DeferralReason.OVER_CAP, prices, self.gas(timer))
-        offers = self.offers([timer for timer in alive if not self.is_over(timer)])
+        offers = self.offers([timer for timer in joined if not self.is_over(timer)])
         yield from self.walk(self.ranked(offers))
         self.count(offers)
 
@@ -246,11 +270,16 @@ class Sorted:
         return sorted(ranked, key=lambda each: each[:2])
 
     def walk(self, ranked: list[tuple[int, bytes, Bid, int, int]]) -> Iterator[Decision]:
-        self.examined: list[bytes] = []
-        self.passed_over = 0
+        self.decided: list[bytes] = []
+        self.examined = self.passed_over = rank = 0
         runners_up: list[Decision] = []
         stopped = Stop.NONE_LEFT
-        for rank, (_, timer_id, bid, tip, weight) in enumerate(ranked, 1):
+        payers = {timer_id: self.world.timers[timer_id].fee_payer for _, timer_id, *_ in ranked}
+        out: set[bytes] = set()
+        for _, timer_id, bid, tip, weight in ranked:
+            if payers[timer_id] in out:
+                continue
+            rank += 1
             timer = self.world.timers.get(timer_id)
             if timer is None:
                 continue
@@ -259,15 +288,18 @@ class Sorted:
                     stopped = Stop.LANE_FULL
                 elif self.passed_over == self.terms.passed_over_max:
                     stopped = Stop.PASSED_OVER_MAX
-                elif len(self.examined) == self.terms.examined_max:
+                elif self.examined == self.terms.examined_max:
                     stopped = Stop.EXAMINED_MAX
             verdict, reason = Verdict.DEFER, DeferralReason.OUTRANKED
             gas = self.gas(timer)
             cost = gas * (self.terms.cycle_basefee + self.terms.basefee + tip) + 50 * 3
             available = self.context.balance_of(timer.fee_payer)
             if stopped is Stop.NONE_LEFT:
+                if available < cost and self.gc < 200 and not self.dead_left:
+                    out.add(timer.fee_payer)
+                    continue
                 verdict, reason = self.verdict(gas, cost, available)
-                self.examined.append(timer_id)
+                self.decided.append(timer_id)
             prices = Prices(self.terms.cycle_basefee, 3, tip, 0, self.terms.basefee)
             facts = (rank, weight, bid.max_fee, bid.source, bid.cycles_used)
             decision = Decision(timer, verdict, cost, available, reason, prices, gas, *facts)
@@ -281,9 +313,11 @@ class Sorted:
     def verdict(self, gas: int, cost: int, available: int) -> tuple[Verdict, DeferralReason | None]:
         if available < cost:
             if self.gc < 200:
+                self.dead_left -= 1
                 return Verdict.DEFER, DeferralReason.GC_EXHAUSTED
             self.gc -= 200
             return Verdict.UNFUND, None
+        self.examined += 1
         if gas > self.world.lane_left:
             self.passed_over += 1
             return Verdict.DEFER, DeferralReason.LANE_FULL
@@ -293,17 +327,15 @@ class Sorted:
         return min((self.gas(timer) for timer in self.joined() if not self.is_over(timer)), default=0)
 
     def count(self, offers: dict[bytes, Bid]) -> None:
-        """Count those that are left by why they were not examined, expired ones by their fees as the others."""
-        joined, basefee = self.joined(), self.terms.basefee
+        """Count those that are left by why they were not examined."""
+        joined = self.joined()
         priced_out, over_cap, outranked = 0, 0, 0
         for timer in joined:
-            bid, frozen = offers.get(timer.timer_id), timer.frozen_fees()
-            max_fee = bid.max_fee if bid else frozen[0] if frozen else 2 * basefee
             if self.is_over(timer):
                 over_cap += 1
-            elif max_fee < basefee:
+            elif offers[timer.timer_id].max_fee < self.terms.basefee:
                 priced_out += 1
-            elif timer.timer_id not in self.examined:
+            elif timer.timer_id not in self.decided:
                 outranked += 1
         facts = {"joined": len(joined), "outranked": outranked, "priced_out": priced_out, "over_cap": over_cap}
         self.found = Rest(
@@ -314,10 +346,16 @@ class Sorted:
         )
 
 
-def due(world: World, joining: list[Timer]) -> DueTimers:
-    """Let timers join the world, and return what a mechanism is given."""
+def due(world: World, joining: list[Timer], barred: Collection[Timer] = ()) -> DueTimers:
+    """Let timers join the world unless they have expired, and return what a mechanism is given.
+
+    The mechanism hears which of those that have joined are alive no more.
+    """
     waiting = list(world.waiting())
-    for timer in joining:
-        world.timers[timer.timer_id] = timer
-        world.joined.add(timer.timer_id)
-    return DueTimers(waiting=iter(waiting), joining=joining)
+    world.timers |= {timer.timer_id: timer for timer in (*joining, *barred)}
+    world.barred |= {timer.timer_id for timer in barred}
+    alive = [timer for timer in joining if world.is_alive(timer)]
+    if world.follower is not None:
+        world.follower.expire([timer.timer_id for timer in world.expired() if timer.timer_id in world.joined])
+    world.joined |= {timer.timer_id for timer in alive}
+    return DueTimers(waiting=iter(waiting), joining=alive, expired=iter(world.expired()), unfunded=world.unfunded())

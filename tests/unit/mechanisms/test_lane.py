@@ -30,6 +30,7 @@ class Block:
         self.world = World(terms=Terms(**terms))
         overrides = {
             "timers.due_examined_max": self.world.terms.examined_max,
+            "timers.dead_examined_max": self.world.terms.dead_examined_max,
             "lane.passed_over_max": self.world.terms.passed_over_max,
             "lane.joined_max": self.world.terms.joined_max,
         }
@@ -71,6 +72,7 @@ def test_policy_settles_each_timer_before_the_next() -> None:
     lane = build_lane(load_params())
     assert (lane.name, lane.policy.phase, lane.policy.charging) == ("lane", Phase.AFTER_TRANSACTIONS, Charging.IN_TURN)
     assert (lane.policy.examined_max, lane.policy.joined_max, lane.policy.passed_over_max) == (25_000, 10_000, 256)
+    assert lane.policy.dead_examined_max == 256
 
 
 def test_selection_is_refused_when_there_is_no_market() -> None:
@@ -85,8 +87,39 @@ def test_expired_timers_go_first_by_expiry_and_due_order_when_the_budget_lasts()
     timers = make_timers({"expires_at": 19}, {}, {"expires_at": 18}, {"expires_at": 18, "height": 17})
     block = Block(timers)
     assert block.outcomes() == [(3, "expire"), (2, "expire"), (1, "fire")]
-    assert block.selection.rest().joined == 1
+    assert block.selection.rest().joined == 0
     assert block.next() == [(0, "expire")]
+
+
+@pytest.mark.spec("L-29", "F-75")
+def test_expired_timers_are_removed_whether_they_have_joined_or_not() -> None:
+    """One has joined and died while it waited, the other has never joined: the first to expire goes first."""
+    block = Block(make_timers({"expires_at": 20} | fees(9, 0), {}), gc=200)
+    assert block.outcomes() == [(1, "fire")]
+    late, later = make_timers(*[{}] * 7, {"expires_at": 19}, {})[7:]
+    assert block.next([late, later], height=21) == [(7, "expire"), (8, "fire")]
+    assert block.next() == [(0, "expire")]
+
+
+@pytest.mark.spec("L-08")
+def test_barred_timers_are_removed_with_what_the_expired_leave_of_the_budget() -> None:
+    """In due order, those that cannot be paid: at the least that a fire costs, without any tip."""
+    block = Block([], gc=600)
+    expired, live = make_timers({"expires_at": 1}, {"sequence": 9, "timer_id": b"%032d" % 9} | fees(50, 5))
+    changes = [
+        {"fee_payer": BOB, "sequence": number, "timer_id": b"%032d" % number, "height": height, "gas_limit": gas_limit}
+        for number, height, gas_limit in ((2, 20, 100), (3, 20, 3_000), (4, 19, 90), (5, 19, 91))
+    ]
+    block.world.balances[BOB] = 90 * (7 + 10) + 150
+    block.selection = block.lane.select(due(block.world, [expired, live], make_timers(*changes)), block.world.context())
+    found = list(block.decisions())
+    assert [(each.timer.sequence, str(each.verdict)) for each in found] == [
+        (0, "expire"), (5, "unfund"), (2, "unfund"), (9, "fire"),
+    ]  # fmt: skip
+    assert [(each.max_cost, each.available, each.rank) for each in found[1:3]] == [
+        (91 * 17 + 150, 90 * 17 + 150, 0),
+        (100 * 17 + 150, 90 * 17 + 150, 0),
+    ]
 
 
 def test_expired_timer_keeps_out_of_the_ranking_when_it_would_be_first() -> None:
@@ -95,14 +128,12 @@ def test_expired_timer_keeps_out_of_the_ranking_when_it_would_be_first() -> None
     assert (decision.timer.sequence, decision.rank) == (1, 1)
 
 
-def test_expired_timer_competes_again_when_it_was_extended() -> None:
-    """It was passed by in the block before; an extension during the walk counts from the next block on."""
-    block = Block(make_timers({"expires_at": 19} | fees(500, 400), fees(50, 5), fees(50, 4)), gc=0)
-    walk = block.decisions()
-    assert next(walk).timer.sequence == 1
+def test_timer_competes_on_when_it_was_extended_in_the_block_in_which_it_would_expire() -> None:
+    """A transaction of the block came before the block's timers."""
+    block = Block(make_timers({"expires_at": 20} | fees(50, 5)), lane=0)
+    assert block.outcomes() == []
     block.world.write(msgspec.structs.replace(block.world.timers[b"%032d" % 0], expires_at=30))
-    assert [decision.timer.sequence for decision in walk] == [2]
-    assert block.next() == [(0, "fire")]
+    assert block.next(lane=1_000) == [(0, "fire")]
 
 
 @pytest.mark.spec("L-05")
@@ -294,6 +325,35 @@ def test_unfunded_timer_is_removed_when_its_turn_comes() -> None:
     assert (found[2].available, found[2].max_cost, found[2].rank) == (42, 900 * (7 + 10 + 7) + 150, 3)
 
 
+@pytest.mark.spec("L-08", "F-75")
+def test_payer_is_out_for_the_block_when_it_cannot_pay_and_the_dead_are_too_many() -> None:
+    """After one removal and one deferral Bob's have no turn and no rank. All compete in the next block."""
+    poor = [{"fee_payer": BOB} | fees(50, 40 - number) for number in range(9)]
+    block = Block(make_timers(*poor, fees(50, 1), fees(50, 0)), gc=200, dead_examined_max=1, examined_max=2)
+    block.world.balances[BOB] = 0
+    found = [(each.timer.sequence, str(each.reason or each.verdict), each.rank) for each in block.decisions()]
+    assert found == [(0, "unfund", 1), (1, "gc_exhausted", 2), (9, "fire", 4), (10, "fire", 5)]
+    assert (block.selection.rest().joined, block.selection.rest().outranked) == (8, 7)
+    assert block.next() == [(1, "unfund"), (2, "gc_exhausted")]
+    block.world.balances[BOB] = 10**6
+    assert block.next() == [(2, "fire"), (3, "fire")]
+
+
+@pytest.mark.spec("L-08", "F-75")
+def test_payer_that_can_pay_for_less_loses_its_later_turns_when_it_is_out() -> None:
+    """Bob can pay 100 cycles and not 500: the smaller one behind the larger waits for the next block."""
+    rows = ((BOB, 500, 9), (BOB, 100, 8), (ALICE, 500, 7))
+    timers = make_timers(*[{"fee_payer": payer, "gas_limit": gas} | fees(50, tip) for payer, gas, tip in rows])
+    (first,) = make_timers({"fee_payer": ALICE, "timer_id": b"%032d" % 9, "sequence": 9} | fees(50, 40))
+    block = Block([first, *timers], gc=0, dead_examined_max=1)
+    block.world.balances |= {BOB: 100 * (7 + 10 + 9) + 150, ALICE: 0}
+    walk = block.decisions()
+    assert next(walk).timer.sequence == 9
+    block.world.balances[ALICE] = 10**6
+    assert [(each.timer.sequence, str(each.verdict)) for each in walk] == [(2, "fire")]
+    assert block.next() == [(9, "fire"), (0, "gc_exhausted"), (1, "fire")]
+
+
 @pytest.mark.spec("L-08")
 def test_balance_is_read_when_the_turn_comes() -> None:
     """A fire that empties the purse of the next one's payer is noticed."""
@@ -330,11 +390,21 @@ def test_timer_that_does_not_fit_is_passed_over_while_a_smaller_one_might() -> N
 
 
 @pytest.mark.spec("L-04")
-@pytest.mark.parametrize("small", [fees(9, 0), {"expires_at": 1}], ids=["priced out", "expired"])
-def test_walk_goes_on_when_the_smallest_limit_is_of_one_that_is_not_ranked(small: dict[str, object]) -> None:
+def test_walk_goes_on_when_the_smallest_limit_is_of_one_that_is_priced_out() -> None:
     """The minimum is over all joined timers that are not above the cap; the second is told that the lane is full."""
-    timers = make_timers({"gas_limit": 900}, {"gas_limit": 900}, {"gas_limit": 100} | small, {"gas_limit": 2_000})
-    assert outcomes(timers, gc=0) == [(3, "over_cap"), (0, "fire"), (1, "lane_full")]
+    timers = make_timers({"gas_limit": 900}, {"gas_limit": 900}, {"gas_limit": 100} | fees(9, 0), {"gas_limit": 2_000})
+    assert outcomes(timers) == [(3, "over_cap"), (0, "fire"), (1, "lane_full")]
+
+
+@pytest.mark.spec("L-04", "F-75")
+def test_walk_stops_when_the_smallest_limit_is_of_one_that_has_expired() -> None:
+    """It keeps nothing going, whether it has never joined, or died while it waited."""
+    timers = make_timers({"gas_limit": 900}, {"gas_limit": 900}, {"gas_limit": 50, "expires_at": 1})
+    block = Block([*timers, *make_timers({"gas_limit": 100, "expires_at": 20, "timer_id": b"\xff" * 32})], lane=0, gc=0)
+    assert block.outcomes() == []
+    assert block.next(lane=1_000) == [(0, "fire")]
+    rest = block.selection.rest()
+    assert (rest.stopped, rest.smallest_gas, rest.joined, rest.outranked) == (Stop.LANE_FULL, 900, 1, 1)
 
 
 @pytest.mark.spec("L-04")
@@ -400,14 +470,14 @@ def test_cancelled_timer_leaves_its_rank_unused() -> None:
 
 
 def test_expiry_that_a_fire_lowers_counts_from_the_next_block_on() -> None:
-    """The second fires although its last height has just become an earlier one; the third waits, and then expires."""
+    """The second fires although its last height has just become the present one; the third waits, and then expires."""
     block = Block(make_timers(fees(50, 9), fees(50, 8), fees(50, 7)), lane=200)
     walk = block.decisions()
     next(walk)
     for number in (1, 2):
         timer = block.world.timers[b"%032d" % number]
-        block.world.write(msgspec.structs.replace(timer, expires_at=3))
-    assert [(each.timer.sequence, each.timer.expires_at) for each in walk] == [(1, 3)]
+        block.world.write(msgspec.structs.replace(timer, expires_at=20))
+    assert [(each.timer.sequence, each.timer.expires_at) for each in walk] == [(1, 20)]
     assert block.next() == [(2, "expire")]
 
 

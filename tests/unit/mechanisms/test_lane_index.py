@@ -16,6 +16,7 @@ from trailboss.model.timers import freeze_fees
 from trailboss.primitives.errors import InvariantError
 
 LANE_CAP = 1_000
+PAYERS = [b"\x0a" * 20, b"\x0b" * 20]
 
 
 @pytest.fixture
@@ -27,7 +28,9 @@ def _small_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
 def make_group(dice: Random, *, widest: int = 40) -> Group:
     max_fee, priority = dice.randrange(widest), dice.randrange(widest)
     ids = sorted(dice.randbytes(32) for _ in range(dice.randint(1, 3)))
-    return Group(dice.randbytes(20), freeze_fees(max_fee, priority), False, max_fee, priority, 99, ids, len(ids))
+    return Group(
+        dice.randbytes(20), dice.choice(PAYERS), freeze_fees(max_fee, priority), False, max_fee, priority, 99, ids
+    )
 
 
 @pytest.mark.usefixtures("_small_nodes")
@@ -53,7 +56,7 @@ def test_tree_keeps_its_rules_when_groups_come_and_go(seed: int) -> None:
             found = check_node(shelf.root)
             assert {id(group) for group in found} == {id(group) for group in groups}
             assert len(set(heights(shelf.root))) == 1
-            lineup = Lineup([Row(shelf, 3, None)], dice.randrange(45), 50, {})
+            lineup = Lineup([Row(shelf, 3, None)], dice.randrange(45), 50, {}, set(PAYERS[: dice.randrange(3)]))
             assert list(ranked_first(lineup)) == list(ranked_all(lineup))
 
 
@@ -84,14 +87,15 @@ def test_search_opens_few_nodes_when_fees_are_hostile(monkeypatch: pytest.Monkey
         low = number % 2
         fee, priority = (basefee + number % 7, 10**9 + number) if low else (10**12 + number, number % 7)
         actor = number.to_bytes(20, "big")
-        shelf.add(Group(actor, freeze_fees(fee, priority), False, fee, priority, 99, [actor + bytes(12)], 1))
+        shelf.add(Group(actor, actor, freeze_fees(fee, priority), False, fee, priority, 99, [actor + bytes(12)]))
     seen = []
     best = shelves.Node.best
     monkeypatch.setattr(shelves.Node, "best", lambda node, fee: seen.append(node) or best(node, fee))
-    ranked = ranked_first(Lineup([Row(shelf, 1, None)], basefee, 50, {}))
+    lineup = Lineup([Row(shelf, 1, None)], basefee, 50, {}, ())
+    ranked = ranked_first(lineup)
     first = [next(ranked) for _ in range(10)]
     assert len(seen) < 150
-    assert first == list(ranked_all(Lineup([Row(shelf, 1, None)], basefee, 50, {})))[:10]
+    assert first == list(ranked_all(lineup))[:10]
 
 
 def test_search_leaves_out_what_has_expired_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,28 +104,62 @@ def test_search_leaves_out_what_has_expired_as_a_whole(monkeypatch: pytest.Monke
     for number in range(4_097):
         actor, priority = number.to_bytes(20, "big"), number + 1
         fees, expiry = freeze_fees(10**6, priority), 49 if number else 50
-        shelf.add(Group(actor, fees, False, 10**6, priority, expiry, [actor + bytes(12)], 1))
+        shelf.add(Group(actor, actor, fees, False, 10**6, priority, expiry, [actor + bytes(12)]))
     seen = []
     best = shelves.Node.best
     monkeypatch.setattr(shelves.Node, "best", lambda node, fee: seen.append(node) or best(node, fee))
-    ranked = list(ranked_first(Lineup([Row(shelf, 1, None)], 10, 50, {})))
-    assert ranked == list(ranked_all(Lineup([Row(shelf, 1, None)], 10, 50, {}))) == [bytes(32)]
+    lineup = Lineup([Row(shelf, 1, None)], 10, 50, {}, ())
+    assert list(ranked_first(lineup)) == list(ranked_all(lineup)) == [bytes(32)]
     assert len(seen) <= 4 * shelves.FANOUT
+
+
+def test_search_finds_nothing_when_all_are_priced_out() -> None:
+    """Neither a group nor a node comes into sight."""
+    shelf = Shelf()
+    shelf.add(make_group(Random(1)))
+    assert list(ranked_first(Lineup([Row(shelf, 1, None)], 41, 50, {}, ()))) == []
+
+
+@pytest.mark.spec("F-75")
+def test_search_leaves_a_payer_out_at_once_when_it_is_out() -> None:
+    """Two payers with a thousand timers each that offer the same: after two of them the first has no more turns."""
+    shelf, fees = Shelf(), freeze_fees(99, 9)
+    lines = [sorted(bytes([number]) + n.to_bytes(31, "big") for n in range(1_000)) for number in range(2)]
+    for payer, ids in zip(PAYERS, lines, strict=True):
+        shelf.add(Group(b"\x01" * 20, payer, fees, False, 99, 9, 99, ids))
+    out: set[bytes] = set()
+    ranked = ranked_first(Lineup([Row(shelf, 1, None)], 10, 50, {}, out))
+    assert [next(ranked) for _ in range(2)] == lines[0][:2]
+    out.add(PAYERS[0])
+    assert list(ranked) == lines[1]
 
 
 @pytest.mark.usefixtures("_small_nodes")
 def test_expired_timers_leave_the_ranking_a_few_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of five that were in the way three are taken out in the next block, and the others when they are met again."""
-    monkeypatch.setattr(indices, "PASSED_MAX", 3)
-    world = World(terms=Terms(cap=LANE_CAP, height=1_001))
-    index = LaneIndex(LANE_CAP, 0)
-    index.join(due(world, make_timers(*[{"fees": freeze_fees(99, 9)}] * 5)).joining, lambda _: 0)
-    for left in (2, 0):
-        for timer_id in world.timers:
-            if timer_id not in index._unranked:
-                index.pass_by(timer_id)
-        check_index(index, world)
+    """Five of six expire and count no more at once; three are taken out in one block, two in the next."""
+    monkeypatch.setattr(indices, "UNRANKED_MAX", 3)
+    world = World(terms=Terms(cap=LANE_CAP))
+    world.follower = index = LaneIndex(LANE_CAP, 0)
+    changes = [{"fees": freeze_fees(99, 9), "expires_at": 30, "gas_limit": 50 + number} for number in range(5)]
+    index.join(due(world, make_timers(*changes, {"gas_limit": 400})).joining, lambda _: 0)
+    world.terms.height = 31
+    due(world, [])
+    assert (len(index.entries), index.gas_limits.smallest, index.priced_out(100)) == (1, 400, 0)
+    for left in (6, 3, 1):
         assert sum(len(group.ids) for shelf in index.shelves.values() for group in shelf.groups()) == left
+        index.settle(LANE_CAP, 0)
+    check_index(index, world)
+
+
+def test_timers_of_one_offer_are_apart_when_their_payers_differ() -> None:
+    """A group has one payer, so that it can be left out as a whole; the entries of both are one actor's."""
+    world = World(terms=Terms(cap=LANE_CAP))
+    index = LaneIndex(LANE_CAP, 0)
+    timers = make_timers(*[{"fee_payer": PAYERS[number % 2]} for number in range(4)])
+    index.join(due(world, timers).joining, lambda _: 0)
+    groups = [(group.payer, len(group.ids)) for shelf in index.shelves.values() for group in shelf.groups()]
+    assert sorted(groups) == [(payer, 2) for payer in PAYERS]
+    check_index(index, world)
 
 
 def test_group_is_refused_when_it_is_not_on_its_shelf() -> None:
@@ -173,7 +211,7 @@ def test_index_is_made_anew_when_more_have_left_than_stay() -> None:
     for timer in timers[1:]:
         world.remove(timer.timer_id)
     check_index(index, world)
-    assert [entry.timer_id for entry in index.by_expiry] == [timers[0].timer_id]
+    assert list(index.entries) == [timers[0].timer_id]
     world.remove(timers[0].timer_id)
     check_index(index, world)
-    assert (index.shelves, len(index.by_expiry), index.gas_limits.smallest) == ({}, 0, 0)
+    assert (index.shelves, index.entries, index.gas_limits.smallest) == ({}, {}, 0)

@@ -4,7 +4,7 @@ Deferrals are counted one by one: after each block, one for every timer that wai
 """
 
 from collections import Counter
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 
 import cbor2
@@ -234,25 +234,33 @@ class AuctionBlocks(WeighingBlocks):
         self.dead_left = self.rules["timers"]["dead_examined_max"]
         self.out: set[bytes] = set()
         self.stopped = "none_left"
-        kept: list[tuple[int, Ranked]] = []
-        rank = 0
-        for each in ranked:
-            if each.timer.actor in self.out:
-                continue
-            rank += 1
+        self.to_come = Counter(each.timer.actor for each in ranked)
+        self.smallest = {actor: min(self._gas_limits(actor)) for actor in weights}
+        ranking = enumerate((each for each in ranked if each.timer.actor not in self.out), start=1)
+        first, kept = islice(ranking, self.rules["timers"]["due_examined_max"]), []
+        while any(map(self._has_turn, weights)):
+            rank, each = next(first, (0, None))
+            if each is None:
+                break
+            self.to_come[each.timer.actor] -= 1
             if self._present(each) is None:
                 self.occurred.append("ranked timer cancelled")
-                continue
-            is_over = rank > self.rules["timers"]["due_examined_max"] or self._stops()
-            if is_over or not self._examine(rank, each, within_slice=True):
+            elif self._stops() or not self._examine(rank, each, within_slice=True):
                 kept.append((rank, each))
-        for rank, each in kept:
+        for rank, each in chain(kept, ranking):
             if each.timer.actor not in self.out and self._present(each) is not None and not self._stops():
                 before = len(self.ranked)
                 self._examine(rank, each, within_slice=False)
                 self.occurred += [f"from the pool {found.outcome}" for found in self.ranked[before:]]
         self._note(ranked)
         return self.run_so_far
+
+    def _gas_limits(self, actor: bytes) -> list[int]:
+        return [timer.gas_limit for timer in self.joined_timers() if timer.actor == actor]
+
+    def _has_turn(self, actor: bytes) -> bool:
+        """Return whether an actor's slice may hold one of its timers to come; when none does, the first walk is over."""
+        return self.to_come[actor] > 0 and actor not in self.out and self.slices[actor] >= self.smallest[actor]
 
     def _note(self, ranked: list[Ranked]) -> None:
         self.occurred.append(f"stopped {self.stopped}")

@@ -6,6 +6,10 @@ from tests.model.fifo import FifoBlocks, by_expiry
 from tests.model.world import Timer
 
 
+Gap = tuple[tuple[int, int], int]
+"""Place of the first timer, and height of the last."""
+
+
 def due_order(timer: Timer) -> tuple[int, int]:
     """Older heights first, and within a height who was scheduled first."""
     return timer.height, timer.sequence
@@ -26,7 +30,7 @@ class JoiningBlocks(FifoBlocks):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.joined: set[bytes] = set()
-        self.gaps: list[tuple[tuple[int, int], int]] | None = None
+        self.gaps: list[Gap] | None = None
         self.barred: list[tuple[bytes, tuple[int, int], tuple[int, int]]] = []
 
     def copy(self) -> "JoiningBlocks":
@@ -54,11 +58,15 @@ class JoiningBlocks(FifoBlocks):
         room = self.rules[self.mechanism]["joined_max"]
         gaps = [((0, 0), self.height - 1)] if self.gaps is None else self.gaps
         self.gaps = []
-        for first, last in [((self.height, 0), self.height), *gaps]:
+        for first, last in self._joining_order(((self.height, 0), self.height), gaps):
             room = self._join_gap(room, first, last) if room else self._keep(room, first, last)
         self.gaps.sort()
         self._join_barred(room)
         return self.joined_timers()
+
+    def _joining_order(self, own: Gap, gaps: list[Gap]) -> list[Gap]:
+        """Return what has yet to join, the block's own height first."""
+        return [own, *gaps]
 
     def _keep(self, room: int, first: tuple[int, int], last: int) -> int:
         assert self.gaps is not None

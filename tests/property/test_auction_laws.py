@@ -41,6 +41,7 @@ class History:
             basefee=10 * self.scale,
             budget=dice.choice([30, 300, 1_000, 3_000, 10**6]),
             examined_max=dice.choice([3, 8, 1_000]),
+            dead_examined_max=dice.choice([1, 2, 256]),
             passed_over_max=dice.choice([1, 3, 256]),
             joined_max=dice.choice([2, 100]),
             actors_weighed_max=dice.choice([1, 2, 100]),
@@ -119,6 +120,7 @@ def test_selection_equals_a_full_sort_when_anything_happens(sorted_max: int, see
         params = load_params(
             overrides={
                 "timers.due_examined_max": history.terms.examined_max,
+                "timers.dead_examined_max": history.terms.dead_examined_max,
                 "auction.passed_over_max": history.terms.passed_over_max,
                 "auction.joined_max": history.terms.joined_max,
             }

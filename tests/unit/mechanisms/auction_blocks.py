@@ -21,6 +21,7 @@ class Block:
         self.world.terms = Terms(**terms)
         overrides = {
             "timers.due_examined_max": self.world.terms.examined_max,
+            "timers.dead_examined_max": self.world.terms.dead_examined_max,
             "auction.passed_over_max": self.world.terms.passed_over_max,
             "auction.joined_max": self.world.terms.joined_max,
         }

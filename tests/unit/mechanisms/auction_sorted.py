@@ -3,7 +3,9 @@
 `Sorted` looks at every joined timer in every block and keeps nothing between two.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import NamedTuple
 
 from tests.unit.mechanisms.auction_worlds import CELL_BASEFEE, CELLS, World, terms_of
@@ -20,6 +22,7 @@ class Ranked(NamedTuple):
 
     order: tuple[int, ...]
     timer_id: bytes
+    actor: bytes
     bid: Bid
     tip: int
     weight: int
@@ -34,7 +37,9 @@ class Sorted:
         self.prices = Prices(self.terms.basefee, CELL_BASEFEE)
         self.bids: dict[bytes, Bid] = {}
         self.aside: set[bytes] = set()
-        self.too_large = 0
+        self.out: set[bytes] = set()
+        self.decided: set[bytes] = set()
+        self.too_large = self.examined = self.dead = 0
         self.stopped: Stop | None = None
         self.found = Rest(stopped=Stop.NONE_LEFT)
 
@@ -48,29 +53,34 @@ class Sorted:
                 yield self.decide(0, each, Verdict.DEFER, DeferralReason.UNFUNDED)
         not_heard_of = {timer.timer_id for timer in self.world.waiting() if self.is_unheard_of(timer)}
         self.aside = not_heard_of | {each.timer_id for each in cannot_pay}
-        ranked = list(enumerate(sorted(self.ranked(), key=lambda each: each.order), 1))
-        slices, decided = self.slices(), set()
-        for is_pool in (False, True):
-            for rank, each in ranked[: self.terms.examined_max]:
-                timer = self.world.timers.get(each.timer_id)
-                if timer is None or rank in decided:
-                    continue
-                self.stopped = self.stop()
-                if self.stopped is not None:
-                    break
-                if not is_pool and timer.gas_limit > slices[timer.actor]:
-                    continue
-                before = self.world.budget_left
-                decision = self.decide(rank, each, *self.verdict(each))
-                decided.add(rank)
-                self.too_large += decision.reason == DeferralReason.LANE_FULL
-                yield decision
-                slices[timer.actor] -= before - self.world.budget_left
-            if self.stopped is not None:
+        ranked = sorted(self.ranked(), key=lambda each: each.order)
+        slices, to_come = self.slices(), Counter(each.actor for each in ranked)
+        smallest = {actor: min(t.gas_limit for t in self.world.waiting() if t.actor == actor) for actor in slices}
+        ranking = enumerate((each for each in ranked if each.actor not in self.out), 1)
+        first, kept = islice(ranking, self.terms.examined_max), []
+        # The first walk ends as soon as no slice holds a timer to come.
+        while any(to_come[each] and each not in self.out and slices[each] >= smallest[each] for each in slices):
+            rank, each = next(first, (0, None))
+            if each is None:
                 break
-        self.count(
-            [(rank, each) for rank, each in ranked if rank not in decided and each.timer_id in self.world.timers]
-        )
+            to_come[each.actor] -= 1
+            timer = self.world.timers.get(each.timer_id)
+            if timer is not None and (self.stop() or timer.gas_limit > slices[each.actor]):
+                kept.append((rank, each))
+            elif timer is not None:
+                before = self.world.budget_left
+                yield from self.examine(rank, each)
+                slices[each.actor] -= before - self.world.budget_left
+        rest: list[tuple[int, Ranked]] = []
+        for rank, each in chain(kept, ranking):
+            if each.timer_id in self.world.timers and each.actor not in self.out:
+                self.stopped = self.stopped or self.stop()
+                if self.stopped is None:
+                    yield from self.examine(rank, each)
+                else:
+                    rest.append((rank, each))
+        left = {each.timer_id for each in ranked} & self.world.timers.keys()
+        self.count(len(left - self.decided), rest)
 
     def freshen(self) -> None:
         world = self.world
@@ -127,7 +137,7 @@ class Sorted:
         if self.terms.delay_action is DelayAction.FRONT and terms_of(timer).is_late:
             order = (0, 0, 0, timer.height, timer.sequence)
         if tip >= 0:
-            yield Ranked(order, timer.timer_id, bid, tip, weight)
+            yield Ranked(order, timer.timer_id, timer.actor, bid, tip, weight)
 
     def slices(self) -> dict[bytes, int]:
         weights = {timer.actor: self.world.weight_of(timer.actor) for timer in self.world.waiting()}
@@ -139,7 +149,9 @@ class Sorted:
     def stop(self) -> Stop | None:
         if self.world.budget_left < min(self.smallest(), self.terms.budget):
             return Stop.LANE_FULL
-        return Stop.PASSED_OVER_MAX if self.too_large == self.terms.passed_over_max else None
+        if self.too_large == self.terms.passed_over_max:
+            return Stop.PASSED_OVER_MAX
+        return Stop.EXAMINED_MAX if self.examined == self.terms.examined_max else None
 
     def cost(self, each: Ranked) -> int:
         gas_limit = self.world.timers[each.timer_id].gas_limit
@@ -147,6 +159,18 @@ class Sorted:
 
     def balance(self, each: Ranked) -> int:
         return self.context.balance_of(self.world.timers[each.timer_id].fee_payer)
+
+    def examine(self, rank: int, each: Ranked) -> Iterator[Decision]:
+        """Yield the decision about the next timer; if it is one unfunded too many, its owner is out instead."""
+        verdict, reason = self.verdict(each)
+        if reason == DeferralReason.UNFUNDED and self.dead == self.terms.dead_examined_max:
+            self.out.add(each.actor)
+            return
+        self.decided.add(each.timer_id)
+        self.dead += reason == DeferralReason.UNFUNDED
+        self.examined += reason != DeferralReason.UNFUNDED
+        self.too_large += reason == DeferralReason.LANE_FULL
+        yield self.decide(rank, each, verdict, reason)
 
     def verdict(self, each: Ranked) -> tuple[Verdict, DeferralReason | None]:
         timer = self.world.timers[each.timer_id]
@@ -163,18 +187,18 @@ class Sorted:
         facts = (rank, each.weight, each.bid.max_fee, each.bid.source, each.bid.cycles_used)
         return Decision(timer, verdict, self.cost(each), available, reason, prices, timer.gas_limit, *facts)
 
-    def count(self, rest: list[tuple[int, Ranked]]) -> None:
-        """Count those that are left, and name the next in rank."""
+    def count(self, outranked: int, rest: list[tuple[int, Ranked]]) -> None:
+        """Count those that are left, those of owners that are out included, and name the next in rank."""
         joined = self.world.waiting()
-        stopped = self.stopped or ((self.stop() or Stop.EXAMINED_MAX) if rest else Stop.NONE_LEFT)
-        outranked = Verdict.DEFER, DeferralReason.OUTRANKED
+        stopped = self.stopped or Stop.NONE_LEFT
+        fate = Verdict.DEFER, DeferralReason.OUTRANKED
         self.found = Rest(
             stopped=stopped,
             joined=len(joined),
-            outranked=len(rest),
+            outranked=outranked,
             priced_out=sum(
                 self.bid(timer).max_fee < self.terms.basefee for timer in joined if timer.timer_id not in self.aside
             ),
             smallest_gas=0 if stopped is Stop.NONE_LEFT else self.smallest(),
-            runners_up=tuple(self.decide(rank, each, *outranked) for rank, each in rest[:RUNNERS_UP_MAX]),
+            runners_up=tuple(self.decide(rank, each, *fate) for rank, each in rest[:RUNNERS_UP_MAX]),
         )

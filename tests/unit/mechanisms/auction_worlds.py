@@ -69,6 +69,7 @@ class Terms:
     budget: int = 1_000
     spent: int = 0
     examined_max: int = 1_000
+    dead_examined_max: int = 256
     passed_over_max: int = 256
     joined_max: int = 100
     actors_weighed_max: int = 100

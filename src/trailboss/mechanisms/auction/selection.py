@@ -220,7 +220,7 @@ class AuctionSelection:
                     yield from decide(rank, due, entry, left)
                     own.cycles -= left - budget_left()
                     own.to_come -= 1
-                    if not own.to_come or own.cycles < own.smallest_gas:
+                    if not own.to_come or own.cycles < own.smallest_gas or owner.address in self._out:
                         del slices[owner]
             if not slices:
                 return

@@ -179,8 +179,8 @@ def test_storm_of_expired_timers_is_cleared_in_slices_and_delays_no_live_one(cha
 
 @pytest.mark.spec("F-75", "F-51")
 @pytest.mark.trailboss(params=GC_OF_FIVE)
-def test_expired_and_unfunded_timers_share_the_budget_in_due_order(chain: LocalChain) -> None:
-    """Neither kind comes first; each removal costs the same 200 cycles."""
+def test_expired_and_unfunded_timers_share_the_budget_the_expired_first(chain: LocalChain) -> None:
+    """Each removal costs the same 200 cycles; the fifth is for the first unfunded. Events stand in due order."""
     rich, poor = deploy_puppet(chain), deploy_puppet(chain, value=0)
     height = chain.height + 12
     order = []
@@ -189,10 +189,12 @@ def test_expired_and_unfunded_timers_share_the_budget_in_due_order(chain: LocalC
         order.append(("TimerExpired", schedule(rich, height, b"%d" % number, expires_at=height - 1)))
     chain.advance_to(height)
     gone = [(event.name, event.timer_id) for event in chain.events(since=height) if event.name.startswith("Timer")]
-    assert gone == order[:5]
+    assert gone == [order[0], *order[1::2]]
+    deferred = [event.timer_id for event in chain.events("timer.deferred")]
+    assert deferred == [timer_id for _, timer_id in order[2::2]]
     chain.mine()
     gone = [(event.name, event.timer_id) for event in chain.events(since=height + 1) if event.name.startswith("Timer")]
-    assert gone == order[5:]
+    assert gone == order[2::2]
 
 
 @pytest.mark.spec("F-76", "F-41")
@@ -201,14 +203,14 @@ def test_timer_is_classified_anew_when_it_waited_for_the_clean_up(chain: LocalCh
     """Every block decides by the state it finds: an expired timer is still expired, a funded payer can pay now."""
     poor = deploy_puppet(chain, value=0)
     height = chain.height + 6
-    ids = [schedule(poor, height, b"%d" % number, gas_limit=50_000) for number in range(2)]
-    expired = schedule(poor, height, b"", expires_at=height - 1)
+    unfunded = schedule(poor, height, b"", gas_limit=50_000)
+    expired = [schedule(poor, height, b"%d" % number, expires_at=height - 1) for number in range(2)]
     chain.advance_to(height)
-    assert [event.timer_id for event in chain.events("TimerCancelledInsufficientFunds")] == ids[:1]
+    assert [event.timer_id for event in chain.events("TimerExpired")] == expired[:1]
     chain.transfer(poor, FUNDS, sender=chain.accounts[0])
-    assert fired_ids(chain) == ids[1:]
-    assert events_about(chain, ids[1]) == ["timer.scheduled", "timer.deferred", "timer.fired"]
-    assert events_about(chain, expired) == ["timer.scheduled", "timer.deferred", "TimerExpired"]
+    assert fired_ids(chain) == [unfunded]
+    assert events_about(chain, unfunded) == ["timer.scheduled", "timer.deferred", "timer.fired"]
+    assert events_about(chain, expired[1]) == ["timer.scheduled", "timer.deferred", "TimerExpired"]
 
 
 @pytest.mark.spec("F-74", "F-75", "F-58")
@@ -230,17 +232,35 @@ def test_block_looks_at_a_bounded_number_of_due_timers_and_the_rest_keep_their_o
 
 @pytest.mark.spec("F-75")
 @pytest.mark.trailboss(params={"timers.due_examined_max": 3})
-def test_dead_timers_count_among_those_a_block_looks_at(chain: LocalChain) -> None:
-    """The bound is on the walk, whatever becomes of what is found."""
+def test_dead_timers_do_not_count_among_those_a_block_looks_at(chain: LocalChain) -> None:
+    """All four are removed in the block of their height, and three living ones behind them fire; the fourth waits."""
     actor = deploy_puppet(chain)
     height = chain.height + 4
     dead = schedule_all(actor, height, *[20_000] * 4, expires_at=height - 1)
-    alive = schedule_all(actor, height, 20_000)
+    alive = schedule_all(actor, height, *[20_000] * 4)
     chain.advance_to(height)
-    assert [event.timer_id for event in chain.events("TimerExpired")] == dead[:3]
-    chain.mine()
     assert [event.timer_id for event in chain.events("TimerExpired")] == dead
+    assert fired_ids(chain) == alive[:3]
+    chain.mine()
     assert fired_ids(chain) == alive
+
+
+@pytest.mark.spec("F-75", "F-76", "F-51")
+@pytest.mark.trailboss(params={"timers.gc_cycles_per_block": 200, "timers.dead_examined_max": 2})
+def test_so_many_dead_timers_are_deferred_and_the_others_left_without_a_word(chain: LocalChain) -> None:
+    """One removed, two told that they wait, of six expired and six unfunded ones; the living fires beside them."""
+    rich, poor = deploy_puppet(chain), deploy_puppet(chain, value=0)
+    height = chain.height + 16
+    expired = [schedule(rich, height, b"%d" % number, expires_at=height - 7 + number) for number in range(6)]
+    unfunded = [schedule(poor, height, b"%d" % number) for number in range(6)]
+    (alive,) = schedule_all(rich, height, 20_000)
+    chain.advance_to(height)
+    assert fired_ids(chain) == [alive]
+    assert [event.timer_id for event in chain.events("timer.deferred")] == expired[1:3]
+    chain.mine(11)
+    assert [event.timer_id for event in chain.events("TimerExpired")] == expired
+    assert [event.timer_id for event in chain.events("TimerCancelledInsufficientFunds")] == unfunded
+    assert chain.timers() == []
 
 
 @pytest.mark.spec("F-74", "F-65")

@@ -23,7 +23,7 @@ from tests.model.session import Session
 from tests.model.world import NO_CAP
 
 SHARE = settings.default.max_examples * 2 // 10
-SEEDS = 40
+SEEDS = 80
 OFTEN = 3
 OUTCOMES = """
     from the pool fire, from the pool defer, bid agent fire, bid frozen fire, bid fallback fire, priced out, set aside
@@ -31,6 +31,7 @@ OUTCOMES = """
     tie broken by weight, timer.deferred unfunded, timer.deferred priced_out, timer.deferred lane_full, tip for cells
     timer.deferred for another reason, timer.fired after deferral
     timer.delayed event, timer.delayed front, late before a higher tip, timer.cancelled_by_delay
+    owner left out, payer barred, barred timer joins
     gba.fallback budget, gba.fallback failed, gba.fallback malformed, gba.fallback out_of_cycles
     starvation floor, weight of the idle, weight rescaled, weight reset, weight stays behind
     timer.cancelled, timer.cancelled_by_governance, parameter.set, message ok, note
@@ -121,7 +122,7 @@ BENT_RULES: dict[str, tuple[str, Any]] = {
     "fires take the room of transactions": ("_taken", lambda model: model.used),
     "the freshened keep their weight": ("_first_idle", lambda _, state: state.epoch + 1),
     "the cells of fires have no bound": ("cells_max", lambda _: NO_CAP),
-    "the oldest join first": ("_joining_order", lambda _, timer: due_order(timer)),
+    "the oldest join first": ("_joining_order", lambda _, own, gaps: sorted([own, *gaps])),
 }
 
 

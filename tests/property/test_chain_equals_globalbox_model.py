@@ -24,13 +24,14 @@ from tests.model.session import Session
 from tests.model.world import NO_CAP
 
 SHARE = settings.default.max_examples * 2 // 10
-SEEDS = 60
+SEEDS = 80
 OFTEN = 3
 OUTCOMES = """
     fire of HEIGHT ok, fire of HEIGHT reverted, fire of STATE_WATCH ok, fire of STATE_WATCH reverted
     timer.queued, timer.materialized, timer.updated, timer.fired, TimerExpired, TimerCancelledInsufficientFunds
     timer.cancelled, timer.cancelled_by_governance, answer True, answer False
     passed over for want of funds, unfunded by one unit, entry waits for cells
+    payer barred, barred timer joins
     fan-out carried, delivery modifies a watched key, fire delivered as it was queued, fire waits in the queue
     passed over for its target's share, entries wait in the mailbox, several entries of a watch
     fire longer than the lane, expired timer not removed, due timer not joined, ended timer collected, set again
@@ -39,7 +40,7 @@ OUTCOMES = """
     transaction reverted 1513, timer reverted 1514, transaction reverted 1601, timer reverted 1515
     expired before its height, delivery of HEIGHT, delivery of STATE_WATCH, delivery of nothing
 """
-RARE = {"fire delivered as it was queued", "transaction reverted 1209", "timer reverted 1512"}
+RARE = {"fire delivered as it was queued", "transaction reverted 1209", "timer reverted 1512", "unfunded by one unit"}
 """These want two random things of one timer or actor at once."""
 BENT_NUMBERS = (
     ("max_fires_per_block", -1),

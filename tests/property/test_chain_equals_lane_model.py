@@ -29,7 +29,8 @@ OUTCOMES = """
     lane stopped none_left, lane stopped lane_full, lane stopped examined_max, lane stopped cells_full
     ranked defer outranked
     lane TimerExpired, lane TimerCancelledInsufficientFunds, expired timer not removed, expired timer extended
-    due timer not joined, unfunded by one unit, payer runs dry before the turn
+    due timer not joined, unfunded by one unit, payer runs dry before the turn, payer left out
+    payer barred, barred timer joins, barred timer removed
     timer.fired after deferral, timer.deferred for another reason
     fees frozen, fees default, fees agent, fees fallback, gba.set
     own agent asked, agent of the actor asked, too little for a cell, tip for cells
@@ -40,6 +41,8 @@ OUTCOMES = """
     block leaves the window, block waits to leave the window
     timer.extended, timer.cancelled, parameter.set, transaction reverted 1601, message ok, note
 """
+RARE = {"expired timer extended"}
+"""This wants a transaction in the very block in which a timer has died."""
 BENT_NUMBERS = (
     ("activation_height", 1),
     ("max_cycles_per_fire", -1),
@@ -72,7 +75,8 @@ def test_random_lane_histories_reach_every_outcome() -> None:
     for seed in range(SEEDS):
         seen += played(lane_history(seeded(seed))).seen
     outcomes = [outcome.strip() for line in OUTCOMES.strip().splitlines() for outcome in line.split(",")]
-    assert {outcome: seen[outcome] for outcome in outcomes if seen[outcome] < OFTEN} == {}
+    least = {outcome: 1 if outcome in RARE else OFTEN for outcome in outcomes}
+    assert {outcome: seen[outcome] for outcome in outcomes if seen[outcome] < least[outcome]} == {}
 
 
 @pytest.mark.parametrize(("name", "change"), BENT_NUMBERS)
@@ -122,7 +126,7 @@ BENT_RULES: dict[str, tuple[Any, str, Any]] = {
     "a malformed answer offers nothing": (Model, "_read_answer", _read_anyhow),
     "fires of less than a frame have votes": (Model, "_counts", lambda *_: True),
     "the cells of fires have no bound": (Model, "cells_max", lambda _: NO_CAP),
-    "the oldest join first": (Model, "_joining_order", lambda _, timer: (timer.height, timer.sequence)),
+    "the oldest join first": (Model, "_joining_order", lambda _, own, gaps: sorted([own, *gaps])),
 }
 
 

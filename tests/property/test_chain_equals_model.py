@@ -25,7 +25,7 @@ OUTCOMES = """
     refused 1012
     timer.scheduled, timer.fired, timer.fired after deferral, timer.extended, timer.extended_by_governance
     timer.cancelled, timer.cancelled after charge, timer.cancelled_by_governance, due timer not examined
-    timer.deferred for another reason, unfunded by one unit
+    timer.deferred for another reason, unfunded by one unit, payer left out
     TimerExpired, TimerCancelledInsufficientFunds, timer.deferred lane_full, timer.deferred gc_exhausted
     timer.deferred cells_full
     timer_config.updated, basefee_config.updated, lane_fee_multipliers.updated, parameter.set

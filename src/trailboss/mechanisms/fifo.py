@@ -62,8 +62,7 @@ class FifoSelection:
 
     __slots__ = (
         "_cells_cost", "_cells_left", "_context", "_dead_left", "_due", "_gc_left", "_kept", "_lane_left", "_policy",
-        "_prices",
-        "_rank", "_spendable", "_stopped",
+        "_prices", "_rank", "_spendable", "_stopped",
     )  # fmt: skip
 
     def __init__(self, due: DueTimers, context: LaneContext, policy: LanePolicy) -> None:

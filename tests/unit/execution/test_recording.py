@@ -1,6 +1,7 @@
 """The decision record of a block: what became of each timer that was examined, and how many were not."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -207,7 +208,7 @@ class Runners:
         return getattr(self.fifo, name)
 
     def select(self, due: DueTimers, context: LaneContext) -> FifoSelection:
-        return WithRunnersUp([*due.waiting, *due.joining], context, 10)
+        return WithRunnersUp(replace(due, waiting=[*due.waiting, *due.joining]), context, self.policy)
 
 
 @pytest.mark.parametrize(("most", "named"), [(99, b"abcde"), (4, b"abcd"), (2, b"ab")])

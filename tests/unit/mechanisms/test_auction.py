@@ -34,6 +34,7 @@ def test_policy_is_that_of_the_parameters() -> None:
     policy = auction.policy
     assert (auction.name, policy.phase, policy.charging) == ("auction", Phase.BEFORE_TRANSACTIONS, Charging.IN_TURN)
     assert (policy.examined_max, policy.joined_max, policy.passed_over_max) == (25_000, 10_000, 256)
+    assert policy.dead_examined_max == 256
     assert policy.calls == {calls.SET_TIMEOUT_AUCTION, calls.CANCEL}
     assert policy.keeps == {Keeps.AUCTION}
 
@@ -343,7 +344,8 @@ def test_nothing_is_said_about_waiting_when_the_auction_is_asked_for_an_idle_str
     """Every waiting timer is asked, or competes, in every block."""
     block = Block(make_timers({}), spent=1_000)
     assert block.outcomes() == []
-    assert block.auction.waits_until(1) is None
+    block.auction.expire([bytes(32)])
+    assert not block.auction.only_wait(1)
 
 
 def test_auction_hears_before_its_first_block_without_an_index() -> None:

@@ -181,3 +181,28 @@ def test_lack_of_funds_counts_before_lack_of_room() -> None:
     """400 fit neither Bob's balance nor what the pool has left; a timer that is priced out keeps the walk going."""
     timers = make_timers({"actor": BOB, "bid": (1_000, 9), "gas_limit": 400}, {"bid": (1_000, 1)}, {"bid": (1, 1)})
     assert Block(timers, World(balances={BOB: 0}), budget=300).outcomes() == [(1, "fire"), (0, "unfunded")]
+
+
+@pytest.mark.spec("A-06", "F-75")
+def test_owner_is_out_for_the_block_when_it_cannot_pay_and_enough_were_told() -> None:
+    """Two of Bob's five are told, the third is found, and none of them has a turn or a rank after that."""
+    timers = make_timers(*({"actor": BOB, "bid": (1_000, 9)} for _ in range(5)), {"actor": ALICE, "bid": (1_000, 1)})
+    block = Block(timers, World(balances={BOB: 0}), dead_examined_max=2, examined_max=1)
+    found = [(each.timer.sequence, str(each.reason or each.verdict), each.rank) for each in block.decisions()]
+    assert found == [(0, "unfunded", 1), (1, "unfunded", 2), (5, "fire", 4)]
+    rest = block.selection.rest()
+    assert (rest.stopped, rest.joined, rest.outranked) == (Stop.NONE_LEFT, 5, 3)
+    assert block.next() == [(2, "unfunded"), (3, "unfunded")]
+    block.world.balances[BOB] = 10**6
+    assert block.next() == [(4, "fire")]
+
+
+@pytest.mark.spec("A-06", "F-75")
+def test_owner_that_is_out_is_no_runner_up() -> None:
+    """The budget is full behind Alice's: her next one is, and those of Bob, who is out by then, are not."""
+    rows = [(BOB, 9, 300), (BOB, 8, 300), (ALICE, 7, 500), (BOB, 6, 300), (ALICE, 5, 500)]
+    timers = make_timers(*({"actor": actor, "bid": (1_000, tip), "gas_limit": gas} for actor, tip, gas in rows))
+    block = Block(timers, World(balances={BOB: 0}), dead_examined_max=1, spent=400)
+    assert block.outcomes() == [(0, "unfunded"), (2, "fire")]
+    rest = block.selection.rest()
+    assert ([each.timer.sequence for each in rest.runners_up], rest.outranked) == ([4], 3)

@@ -468,6 +468,7 @@ def test_nothing_is_remembered_before_the_first_block_and_after_going_back() -> 
         mechanism.replace(watch_timer(0, KEY))
         mechanism.leave(watch_timer(0, KEY).timer_id)
         mechanism.recount(OWNER, 1)
+        mechanism.expire([watch_timer(0, KEY).timer_id])
         assert not mechanism.only_wait(3)
         assert mechanism.next_end() == 0
         assert not mechanism.is_watched(KEY)

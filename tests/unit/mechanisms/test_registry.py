@@ -18,9 +18,10 @@ def test_mechanism_bears_its_name_when_it_is_built_from_the_list() -> None:
 
 
 def test_mechanism_takes_the_chains_parameters() -> None:
-    """The bound on examined timers is the chain's."""
-    params = load_params(overrides={"timers.due_examined_max": 7})
-    assert build_mechanism("fifo", params).policy.examined_max == 7
+    """The bounds on examined timers, living and dead, are the chain's."""
+    params = load_params(overrides={"timers.due_examined_max": 7, "timers.dead_examined_max": 3})
+    policies = [build_mechanism(name, params).policy for name in ("fifo", "lane", "auction")]
+    assert [(policy.examined_max, policy.dead_examined_max) for policy in policies] == [(7, 3)] * 3
 
 
 def test_unknown_mechanism_is_refused_when_it_is_asked_for() -> None:

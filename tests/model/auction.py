@@ -259,7 +259,7 @@ class AuctionBlocks(WeighingBlocks):
         return [timer.gas_limit for timer in self.joined_timers() if timer.actor == actor]
 
     def _has_turn(self, actor: bytes) -> bool:
-        """Return whether an actor's slice may hold one of its timers to come; when none does, the first walk is over."""
+        """Return whether an actor's slice may hold one of its timers to come; else the first walk is over."""
         return self.to_come[actor] > 0 and actor not in self.out and self.slices[actor] >= self.smallest[actor]
 
     def _note(self, ranked: list[Ranked]) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 from tests.model.fifo import FifoBlocks, by_expiry
 from tests.model.world import Timer
 
-
 Gap = tuple[tuple[int, int], int]
 """Place of the first timer, and height of the last."""
 

@@ -135,6 +135,18 @@ def test_record_counts_those_that_were_not_looked_at_when_the_bound_is_reached()
     assert (recorded(actor).stopped, recorded(actor).outranked) == (Stop.EXAMINED_MAX, 2)
 
 
+@pytest.mark.spec("F-75")
+def test_record_counts_no_dead_timer_among_those_that_were_not_looked_at() -> None:
+    """Of four expired ones one is removed and one deferred; the two that are left count nowhere, the living one does."""
+    gc = {"timers.gc_cycles_per_block": 200, "timers.gc_cycles_per_timer": 200, "timers.dead_examined_max": 1}
+    actor = start(**gc, **{"timers.due_examined_max": 1})
+    chain = arm(actor, "a,50000,3,2", "b,50000,3,1", "c,50000,3,2", "d,50000,3,2", "e,50000,3,9", "f,50000,3,9")
+    chain.mine(3)
+    record = recorded(actor)
+    assert outcomes(actor, record) == [(b"a", "defer", "gc_exhausted"), (b"b", "expire", ""), (b"e", "fire", "")]
+    assert (record.stopped, record.examined_count, record.outranked) == (Stop.EXAMINED_MAX, 3, 1)
+
+
 @pytest.mark.spec("F-74", "F-53")
 @pytest.mark.parametrize(("victims", "outranked"), [(b"b", 3), (b"c", 2), (b"b c d", 1), (b"b c d e", 0)])
 def test_record_counts_only_those_that_still_wait_when_a_fire_cancels_some(victims: bytes, outranked: int) -> None:

@@ -40,6 +40,7 @@ BENT_RULES = (
     ("timers", "max_cells_per_fire"),
     ("timers", "max_timers_per_actor"),
     ("timers", "gc_cycles_per_block"),
+    ("timers", "dead_examined_max"),
     ("timers", "lane_cycles_per_block"),
     ("fees", "cycles_target"),
     ("fees", "max_change_denominator"),

@@ -328,7 +328,7 @@ def test_events_are_followed_when_a_node_goes_on_and_back(run: Run, ask: Ask) ->
 
 def test_events_are_followed_from_the_head_on_when_nobody_says_since_when(run: Run, ask: Ask) -> None:
     """What there was is not told."""
-    with running_node("--auto") as url:
+    with running_node("--auto", "--block-time", "3600s") as url:
         ask("schedule", "--height", 5, "--url", url)
         later = ask("schedule", "--height", 8, "--url", url)["return_value"]
         run("mine", "--to", 6, "--url", url)

@@ -49,6 +49,7 @@ CALLS = {
     "update_timer": lambda: pvm_host.update_timer(HERE(), GONE, b"new"),
     "cancel_timer, globalbox": lambda: pvm_host.cancel_timer(HERE(), GONE),
     "emit_event": lambda: pvm_host.emit_event("name", b"data"),
+    "create_deferred_tx": lambda: pvm_host.create_deferred_tx("deferred", b"hello"),
     "send_message": lambda: pvm_host.send_message(HERE(), b"hello"),
     "call_actor": lambda: pvm_host.call_actor(HERE(), "told", b"hello", 100_000),
     "transfer_balance": lambda: pvm_host.transfer_balance(HERE(), 1),
@@ -83,6 +84,10 @@ def handle_message(payload):
     pvm_host.set_state(b"message", (kinds(payload)[0] + kinds(pvm_host.context()["sender"])[0]).encode())
 
 
+def deferred(payload):
+    pvm_host.set_state(b"deferred", (kinds(payload)[0] + kinds(pvm_host.context()["sender"])[0]).encode())
+
+
 def handle_timer(payload):
     pvm_host.set_state(b"timer", (kinds(payload)[0] + kinds(pvm_host.context()["sender"])[0]).encode())
 '''
@@ -99,8 +104,8 @@ def test_every_host_call_answers_plain_values(mechanism):
         assert sorted({name.partition(",")[0] for name in found} - {""}) == sorted(HOST_CALLS.keys() - {*UNSUPPORTED})
         assert {kind for kinds in found.values() for kind in kinds} <= {*PLAIN}
         chain.mine(50)
-        brought = {slot: value for slot, value in actor.storage.items() if slot in (b"message", b"timer")}
-        assert brought == {b"message": b"bytesbytes", b"timer": b"bytesbytes"}
+        brought = {slot: value for slot, value in actor.storage.items() if slot in (b"message", b"timer", b"deferred")}
+        assert brought == dict.fromkeys((b"message", b"timer", b"deferred"), b"bytesbytes")
 
 
 AGENT = """

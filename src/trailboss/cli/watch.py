@@ -100,12 +100,14 @@ def watch(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Watch which purses run dry first, and call somebody before they do.
+    """Watch which payers run out of money first, and raise an alert before they do.
 
-    Of a node it goes on with each block until Ctrl-C; of a directory it looks once. One look ends with exit status 3 if
-    a purse runs dry soon, or has run dry in the last 100 blocks.
+    On a node it follows each block until Ctrl-C; on a directory it looks once. One look ends with exit status 3 if
+    a payer runs dry soon, or has run dry in the last 100 blocks.
 
-    Somebody is called once a dry spell: again only after money has come in.
+    An alert is raised once for each dry spell: again only after money has come in.
+
+    Example: trailboss watch --within 20 --alert ./page-me.sh
     """
     if rules:
         typer.echo(resources.files("trailboss.node").joinpath("alerts.yml").read_text(encoding="utf-8"), nl=False)

@@ -137,7 +137,7 @@ def test_record_counts_those_that_were_not_looked_at_when_the_bound_is_reached()
 
 @pytest.mark.spec("F-75")
 def test_record_counts_no_dead_timer_among_those_that_were_not_looked_at() -> None:
-    """Of four expired ones one is removed and one deferred; the two that are left count nowhere, the living one does."""
+    """Of four expired ones one is removed and one deferred; the two that are left count nowhere, a living one does."""
     gc = {"timers.gc_cycles_per_block": 200, "timers.gc_cycles_per_timer": 200, "timers.dead_examined_max": 1}
     actor = start(**gc, **{"timers.due_examined_max": 1})
     chain = arm(actor, "a,50000,3,2", "b,50000,3,1", "c,50000,3,2", "d,50000,3,2", "e,50000,3,9", "f,50000,3,9")

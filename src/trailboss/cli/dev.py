@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Final
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from trailboss.node.service import Node
 
 TEXT_COLUMNS: Final = 80
+EXPLORER_INSTALLED: Final = find_spec("nicegui") is not None
+"""Whether what the explorer is made with is here; it comes with the extra ``explorer``."""
 SHOWN_ACCOUNTS: Final = 20
 """Accounts that are listed; a document has them all."""
 KEYS_BESIDE: Final = 130
@@ -179,7 +182,7 @@ def _served(host: str, port: int, rate_limit: int | None, cors: list[str] | None
         port=port,
         rate_limit=default_rate_limit(host) if rate_limit is None else rate_limit,
         cors_origins=tuple(cors or ()),
-        explorer=not no_explorer,
+        explorer=not no_explorer and EXPLORER_INSTALLED,
     )
 
 
@@ -303,7 +306,7 @@ def _show(node: "Node", port: int) -> None:
             "chain": f"{place}; at height {view.height:,}",
             "rules": f"chain id {view.genesis.chain_id}, preset {view.genesis.preset}, mechanism {view.mechanism.name}",
             "pace": _pace_words(options),
-            "explorer": urls.get("explorer"),
+            "explorer": urls.get("explorer") if EXPLORER_INSTALLED else "not here: pip install 'trailboss[explorer]'",
             "API": urls["reference"],
             "metrics": urls["metrics"],
             "listens": f"on {options.host}" + (", for this machine alone" if options.is_loopback else ""),

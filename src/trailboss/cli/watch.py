@@ -100,7 +100,7 @@ def watch(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Watch which payers run out of money first, and raise an alert before they do.
+    """Watch which payers run dry first, and raise an alert before they do.
 
     On a node it follows each block until Ctrl-C; on a directory it looks once. One look ends with exit status 3 if
     a payer runs dry soon, or has run dry in the last 100 blocks.

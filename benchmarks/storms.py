@@ -7,7 +7,7 @@ from msgspec import structs
 
 from benchmarks.measure import Case, Report, measure, timed
 from benchmarks.selection import ACTORS, BASEFEE, GAS, HEIGHT, waiting_timer
-from trailboss.mechanisms.base import DueTimers, Mechanism
+from trailboss.mechanisms.base import DueTimers, LeftOut, Mechanism
 from trailboss.mechanisms.context import LaneContext, LaneMarket
 from trailboss.mechanisms.fifo import build_fifo
 from trailboss.mechanisms.lane import Lane, build_lane
@@ -109,7 +109,7 @@ def _walk_fifo(queue: TimerQueue, living: dict[bytes, Timer], template: Timer) -
         return structs.replace(record, height=Height(height), sequence=sequence, timer_id=timer_id)
 
     def walk() -> None:
-        out: set[bytes] = set()
+        out = LeftOut()
         waiting = (load(*entry) for entry in queue.due(HEIGHT, is_out=out.__contains__))
         expired = (load(*entry) for entry in queue.expired(HEIGHT))
         _walked(build_fifo(PARAMS), DueTimers(waiting, expired=expired, out=out), _context())

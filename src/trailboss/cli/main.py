@@ -71,9 +71,7 @@ COMMANDS: Final = (
     Entry(
         "runway", "runway:runway", LOOK, "Tell how many fires a purse still pays for, and in which block it runs dry."
     ),
-    Entry(
-        "watch", "watch:watch", LOOK, "Watch which payers run dry first, and raise an alert before they do."
-    ),
+    Entry("watch", "watch:watch", LOOK, "Watch which payers run dry first, and raise an alert before they do."),
     Entry("balance", "balance:balance", LOOK, "Tell what accounts and actors hold."),
     Entry("events", "events:events", LOOK, "List what happened, oldest first."),
     Entry("params", "params:params", LOOK, "Tell the parameters in force in the next block, and who set them."),

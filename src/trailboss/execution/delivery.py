@@ -27,7 +27,7 @@ from trailboss.execution.recording import Recorder
 from trailboss.execution.session import BlockSession, Envelope, Reservation, Scope
 from trailboss.execution.settling import Run, run_envelope
 from trailboss.execution.timers import load_timer, remove_timer, write_timer
-from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, Mechanism, Verdict
+from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, LeftOut, Mechanism, Verdict
 from trailboss.mechanisms.context import LaneContext
 from trailboss.model.blocks import Origin, ReceiptRecord, Status
 from trailboss.model.decisions import FeeSource
@@ -95,7 +95,7 @@ def _due_timers(session: BlockSession, policy: LanePolicy) -> DueTimers:
     """Return the due timers, older heights first, in order of insertion within a height. Spec: CIP-5 §3.2."""
     if policy.joined_max:
         return join_timers(session, policy.joined_max, partial(_least_cost, session))
-    out: set[bytes] = set()
+    out = LeftOut()
     due = session.queue.due(session.context.height, is_out=out.__contains__)
     waiting = (load_timer(session, height, timer_id) for height, _, timer_id in due)
     return DueTimers(waiting=waiting, expired=expired_timers(session), out=out)

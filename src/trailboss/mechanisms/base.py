@@ -162,6 +162,27 @@ class Rest:
     carried: tuple[CarriedHit, ...] = ()
 
 
+class LeftOut:
+    """Payers whose timers a walk leaves out from now on.
+
+    Attributes:
+        payers: Those that are known.
+        cannot_pay: Payer to whether it is one of them, asked when one of its timers would come; nobody is by default.
+    """
+
+    __slots__ = ("cannot_pay", "payers")
+
+    def __init__(self) -> None:
+        self.payers: set[bytes] = set()
+        self.cannot_pay: Callable[[bytes], bool] = lambda _: False
+
+    def __contains__(self, payer: bytes) -> bool:
+        """Return whether a payer's timers are left out."""
+        if payer not in self.payers and self.cannot_pay(payer):
+            self.payers.add(payer)
+        return payer in self.payers
+
+
 @dataclass(frozen=True, slots=True)
 class DueTimers:
     """The due timers of a block, older heights first, FIFO within a height.
@@ -175,14 +196,14 @@ class DueTimers:
         joining: Those that join in this block.
         expired: Those that have expired, joined or not, the first to expire first.
         unfunded: Those that have not joined because their payers cannot pay. Decision: D-79.
-        out: Payers whose timers ``waiting`` leaves out from now on; the selection adds to it. Decision: D-78.
+        out: Payers whose timers ``waiting`` leaves out; the selection says who they are. Decision: D-78.
     """
 
     waiting: Iterable[Timer]
     joining: Sequence[Timer] = ()
     expired: Iterable[Timer] = ()
     unfunded: Iterable[Timer] = ()
-    out: set[bytes] = field(default_factory=set)
+    out: LeftOut = field(default_factory=LeftOut)
 
 
 class Selection(Protocol):

@@ -146,8 +146,16 @@ class FifoSelection:
         if self._dead_left:
             self._dead_left -= 1
             return self._decide(timer, Verdict.DEFER, max_cost, available, DeferralReason.GC_EXHAUSTED)
-        self._due.out.add(timer.fee_payer)
+        self._due.out.payers.add(timer.fee_payer)
+        self._due.out.cannot_pay = self._cannot_pay
         return None
+
+    def _cannot_pay(self, payer: bytes) -> bool:
+        """Return whether a payer could not even pay for a fire of one cycle: then no record of it need be read."""
+        available = self._spendable.get(payer, -1)
+        if available < 0:
+            available = self._spendable[payer] = self._context.balance_of(payer)
+        return available < self._context.cycle_basefee + self._cells_cost
 
     def _decide(
         self, timer: Timer, verdict: Verdict, max_cost: int, available: int, reason: DeferralReason | None = None

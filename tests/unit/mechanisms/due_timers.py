@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from trailboss.mechanisms.base import DueTimers
+from trailboss.mechanisms.base import DueTimers, LeftOut
 from trailboss.model.timers import Timer
 
 
@@ -18,7 +18,7 @@ def expiry_order(timer: Timer) -> tuple[int, int, int]:
 
 def due_apart(timers: Sequence[Timer], height: int) -> DueTimers:
     """Return due timers as for a mechanism without an index: a payer that is out is left out from then on."""
-    out: set[bytes] = set()
+    out = LeftOut()
     alive = [timer for timer in timers if timer.expires_at >= height]
     expired = sorted((timer for timer in timers if timer.expires_at < height), key=expiry_order)
     return DueTimers((timer for timer in alive if timer.fee_payer not in out), expired=iter(expired), out=out)

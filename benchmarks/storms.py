@@ -40,11 +40,15 @@ def run(rounds: int, large: bool) -> Report:
     cases: list[Case] = []
     for kind in KINDS:
         cases += [_case(f"FIFO, {kind}", dead, partial(_walk_fifo, *_fifo(dead, kind))) for dead in STORMS]
-    cases += [_case("lane, unfunded", dead, partial(_walk_lane, _lane(dead))) for dead in STORMS]
+    for others in STORMS[1:]:
+        beside = f"lane, {others:,} others that can pay"
+        cases.append(Case(name=beside, sample=partial(_walk_lane, _lane(others, is_dead=False))))
+        sample = partial(_walk_lane, _lane(others, is_dead=True))
+        cases.append(Case(name=f"lane, {others:,} others unfunded", sample=sample, beside=beside, ratio_max=RATIO))
     measure(report, cases, rounds)
     report.notes += [
         "No removal is paid for here: a block's clean-up budget buys as many as it did, beside the walk.",
-        "In the lane the expired never join; its unfunded ones have joined, and offer more than all that are alive.",
+        "In the lane the expired never join. Others that can pay offer less than those that fire, unfunded ones more.",
     ]
     return report
 
@@ -117,12 +121,12 @@ def _walk_fifo(queue: TimerQueue, living: dict[bytes, Timer], template: Timer) -
     return timed(walk)
 
 
-def _lane(dead: int) -> Lane:
+def _lane(others: int, *, is_dead: bool) -> Lane:
     lane = build_lane(PARAMS)
-    best, fair = freeze_fees(9 * BASEFEE, 8 * BASEFEE), freeze_fees(9 * BASEFEE, 5)
-    records = {timer.timer_id: timer for timer in _living(fair)}
-    _LANES[lane] = records, next(_dead(1, "unfunded", best))
-    waiting = (timer for part in (_dead(dead, "unfunded", best), records.values()) for timer in part)
+    fees, kind = freeze_fees(9 * BASEFEE, 8 * BASEFEE if is_dead else 1), "unfunded" if is_dead else "alive"
+    records = {timer.timer_id: timer for timer in _living(freeze_fees(9 * BASEFEE, 5))}
+    _LANES[lane] = records, next(_dead(1, kind, fees))
+    waiting = (timer for part in (_dead(others, kind, fees), records.values()) for timer in part)
     lane.select(DueTimers(waiting), _context(_market(lane)))
     return lane
 

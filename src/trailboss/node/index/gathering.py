@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import cbor2
 
+from trailboss.chain.views import receipt_events
 from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
 from trailboss.model.decisions import Order
 from trailboss.model.events import (
@@ -171,7 +172,7 @@ class _Gatherer:
         for number, sum_of_parts in parts.items():
             rows.lists[receipts_list(number, origin)].append((item, marks | sum_of_parts, None))
         self._spend(payer, origin, (1, receipt.fee_burned, receipt.tip, receipt.refund))
-        for record in receipt.events:
+        for record in receipt_events(receipt):
             self._add_event(record, receipt, place)
 
     def _spend(self, payer: int, origin: int, added: tuple[int, int, int, int]) -> None:

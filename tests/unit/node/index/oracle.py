@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from trailboss.chain.timer_list import TimerFilter
+from trailboss.chain.views import receipt_events
 from trailboss.codec.canonical import decode_canonical
 from trailboss.model import events as names
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
@@ -136,7 +137,7 @@ class Oracle:
             counts[{"transaction": "transactions", "timer": "fires", "message": "messages"}[receipt.origin]] += 1
             counts["burned"] += receipt.fee_burned
             counts["tips"] += receipt.tip
-            for record in receipt.events:
+            for record in receipt_events(receipt):
                 self._read_event(block, record, index, counts, (receipt, place, position))
                 index += 1
         for record in block.events:

@@ -167,19 +167,23 @@ class LeftOut:
 
     Attributes:
         payers: Those that are known.
-        cannot_pay: Payer to whether it is one of them, asked when one of its timers would come; nobody is by default.
+        cannot_pay: Payer to whether it is one of them, asked once, when the first of its timers would come; None while
+            there is budget for each.
     """
 
-    __slots__ = ("cannot_pay", "payers")
+    __slots__ = ("_asked", "cannot_pay", "payers")
 
     def __init__(self) -> None:
         self.payers: set[bytes] = set()
-        self.cannot_pay: Callable[[bytes], bool] = lambda _: False
+        self.cannot_pay: Callable[[bytes], bool] | None = None
+        self._asked: set[bytes] = set()
 
     def __contains__(self, payer: bytes) -> bool:
         """Return whether a payer's timers are left out."""
-        if payer not in self.payers and self.cannot_pay(payer):
-            self.payers.add(payer)
+        if self.cannot_pay is not None and payer not in self._asked:
+            self._asked.add(payer)
+            if self.cannot_pay(payer):
+                self.payers.add(payer)
         return payer in self.payers
 
 

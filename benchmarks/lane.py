@@ -26,7 +26,7 @@ from benchmarks.selection import (
 )
 from trailboss.mechanisms.base import DueTimers
 from trailboss.mechanisms.context import LaneContext, LaneMarket
-from trailboss.mechanisms.lane import Lane, build_lane
+from trailboss.mechanisms.fee_lane import Lane, build_lane
 from trailboss.model.timers import NO_FEES, Timer
 from trailboss.params import load_params
 from trailboss.primitives.units import Cells, Cycles, Height, Price

@@ -25,7 +25,7 @@ from benchmarks.load import (
 )
 from benchmarks.measure import Case, Figure, Report, calibrate, measure
 from trailboss.chain.development import DEPLOYER, account_name, development_account, development_genesis
-from trailboss.chain.drafting import CELLS_LIMIT, CYCLES_LIMIT, draft_deployment
+from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, draft_deployment
 from trailboss.codec.wire import encode_submission
 from trailboss.crypto.digest import domain_digest
 from trailboss.model.transactions import FundActor, Instruction, Transaction, Transfer, sign_transaction

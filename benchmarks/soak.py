@@ -26,12 +26,12 @@ from typing import Any, Final
 
 from benchmarks.load import LOOPBACK, Connection, get, post
 from trailboss.chain.development import DevelopmentAccount, account_name, development_account, development_genesis
-from trailboss.chain.drafting import CELLS_LIMIT, CYCLES_LIMIT, draft_deployment
+from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, draft_deployment
 from trailboss.chain.opening import temporary_directory
-from trailboss.chain.telling.words import counted
 from trailboss.codec.wire import encode_submission
 from trailboss.model.transactions import FundActor, Instruction, Transaction, Transfer, sign_transaction
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
+from trailboss.views.text import counted
 
 CLOCK: Final = Path(__file__).parents[1] / "examples" / "actors" / "clock.py"
 CLOCKS: Final = 20

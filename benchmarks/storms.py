@@ -9,8 +9,8 @@ from benchmarks.measure import Case, Report, measure, timed
 from benchmarks.selection import ACTORS, BASEFEE, GAS, HEIGHT, waiting_timer
 from trailboss.mechanisms.base import DueTimers, LeftOut, Mechanism
 from trailboss.mechanisms.context import LaneContext, LaneMarket
+from trailboss.mechanisms.fee_lane import Lane, build_lane
 from trailboss.mechanisms.fifo import build_fifo
-from trailboss.mechanisms.lane import Lane, build_lane
 from trailboss.model.timers import Timer, freeze_fees
 from trailboss.params import load_params
 from trailboss.primitives.units import Amount, Cells, Cycles, Height, Price

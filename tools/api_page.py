@@ -14,27 +14,27 @@ from typing import Any, Final
 import httpx
 from structlog.testing import capture_logs
 
-from trailboss.chain.drafting import draft_transaction
-from trailboss.chain.plain import plain
+from trailboss.api.app import create_app
+from trailboss.api.common import LIMIT, OFFSET
+from trailboss.api.errors import HttpReason
+from trailboss.api.kinds import ADDRESS, BOOLEAN, HASH, HEIGHT
+from trailboss.api.openapi import TAGS
+from trailboss.api.operations import GET, Operation
+from trailboss.api.parsing import Parameter, Place
+from trailboss.api.routes import OPERATIONS
+from trailboss.api.routes.submission import OCTETS
+from trailboss.chain.drafts import draft_transaction
 from trailboss.codec.wire import encode_submission
 from trailboss.crypto.signing import address_of
+from trailboss.index import Index
+from trailboss.mempool import Mempool
 from trailboss.model.transactions import Transfer
-from trailboss.node.index import Index
-from trailboss.node.mempool import Mempool
 from trailboss.node.options import BLOCK_TIME_MAX_MS, NodeOptions, Pace, Rhythm
-from trailboss.node.rest.app import create_app
-from trailboss.node.rest.common import LIMIT, OFFSET
-from trailboss.node.rest.errors import HttpReason
-from trailboss.node.rest.kinds import ADDRESS, BOOLEAN, HASH, HEIGHT
-from trailboss.node.rest.openapi import TAGS
-from trailboss.node.rest.operations import GET, Operation
-from trailboss.node.rest.parsing import Parameter, Place
-from trailboss.node.rest.routes import OPERATIONS
-from trailboss.node.rest.routes.submitting import OCTETS
 from trailboss.node.service import Node
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.testing import LocalChain
+from trailboss.views.json_values import plain
 
 INTRO: Final = """
 # The HTTP API

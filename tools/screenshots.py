@@ -20,8 +20,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tools.browser import CHROMIUM, FLAGS
 from tools.explorer_scene import Scene, open_scene
+from trailboss.explorer import links
 from trailboss.model.blocks import Block
-from trailboss.node.explorer import links
 
 STEPS: Final = {"lane": 330, "auction": 40, "globalbox": 60}
 WIDTHS: Final = {"wide": (1280, 960), "narrow": (390, 844)}

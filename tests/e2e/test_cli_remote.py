@@ -163,7 +163,7 @@ def test_timer_that_waited_is_explained_from_the_index_when_a_node_is_asked(
             timers = [ask(*order)["return_value"] for order in orders]
             run("mine", "--to", 14, "--chain", place)
         explained = [told(run, "chain", ("timer", "explain", timer), 0) for timer in timers]
-        monkeypatch.delattr("trailboss.chain.telling.explain._find_earlier")
+        monkeypatch.delattr("trailboss.views.explain.life._find_earlier")
         assert [told(run, url, ("timer", "explain", timer), 0) for timer in timers] == explained
     assert sum("waited" in each for each in explained) == 2
 

@@ -15,7 +15,7 @@ import pytest
 
 from tools.browser import CHROMIUM, FLAGS
 from tools.explorer_scene import LIVELY, deploy_hostile, open_scene
-from trailboss.node.explorer import links
+from trailboss.explorer import links
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
 expect = playwright_api.expect

@@ -16,7 +16,7 @@ from threading import Timer
 from typing import Any, Final
 
 # Imported for the node's sake, before it is forked.
-import trailboss.node.serving  # noqa: F401
+import trailboss.server  # noqa: F401
 from trailboss.cli.main import app
 
 TIMEOUT_SECONDS: Final = 30

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from trailboss.chain.views import Event
 from trailboss.execution.auction.standings import find_actor
 from trailboss.model.auction import AuctionActor
 from trailboss.model.decisions import DecisionRecord, ExaminedTimer
 from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import Timer
 from trailboss.testing import ActorHandle, LocalChain
+from trailboss.views.records import Event
 
 CBY = 10**9
 GAS = 100_000

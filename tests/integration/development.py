@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from trailboss.chain import Chain
 from trailboss.chain.development import DEPLOYER, development_account, development_genesis
-from trailboss.chain.drafting import draft_transaction
+from trailboss.chain.drafts import draft_transaction
 from trailboss.model.transactions import Instruction, Transaction
 from trailboss.testing import LocalChain, Receipt, TimerView
 

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from trailboss.chain.views import Event, Receipt
 from trailboss.primitives.octets import Address
 from trailboss.testing import ActorHandle, LocalChain, TestAccount
+from trailboss.views.records import Event, Receipt
 
 CBY = 10**9
 BASEFEE = 10_000

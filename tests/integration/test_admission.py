@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from tests.integration.helpers import CBY, deploy_puppet
-from trailboss.chain.views import Receipt
 from trailboss.crypto.signing import address_of
 from trailboss.model.transactions import Transaction, Transfer, sign_transaction
 from trailboss.primitives.octets import Hash32
 from trailboss.testing import LocalChain, TestAccount
+from trailboss.views.records import Receipt
 
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 TRANSFER_CYCLES, TRANSFER_CELLS = 10_000, 500

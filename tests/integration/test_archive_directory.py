@@ -7,7 +7,7 @@ import pytest
 from tests.model.histories import history, seeded
 from tests.model.lane_histories import lane_history
 from tests.model.session import Session
-from trailboss.chain.archive import export_chain, import_chain, load_chain
+from trailboss.chain.export import export_chain, import_chain, load_chain
 from trailboss.chain.replay import compare_chains, verify_chain
 from trailboss.model.blocks import Block
 from trailboss.primitives.errors import StorageError

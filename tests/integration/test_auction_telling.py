@@ -5,12 +5,12 @@ import pytest
 
 from tests.integration.auctions import CBY, GAS, arm, bidder, open_auction, price, tell
 from trailboss.chain.replay import verify_chain
-from trailboss.chain.telling.lane_view import lane_view
-from trailboss.chain.timer_list import TimerFilter, list_timers
 from trailboss.execution.auction.standings import actor_key, epoch_key, find_actor, read_epoch
 from trailboss.model.configs import encode_record
 from trailboss.model.decisions import Order
 from trailboss.primitives.errors import InvariantError
+from trailboss.views.explain.decision_view import lane_view
+from trailboss.views.timer_list import TimerFilter, list_timers
 
 DUE = 14
 ONE_FIRE = {"auction__budget_cycles": 100_000, "timers__max_cycles_per_fire": 100_000}

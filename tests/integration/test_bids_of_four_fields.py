@@ -2,10 +2,10 @@
 
 import pytest
 
-from trailboss.chain.views import Receipt
 from trailboss.model.decisions import ExaminedTimer
 from trailboss.model.timers import ASK_AGENT, Timer
 from trailboss.testing import ActorHandle, LocalChain
+from trailboss.views.records import Receipt
 
 CBY = 10**9
 BASEFEE = 10_000

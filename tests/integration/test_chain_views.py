@@ -10,17 +10,17 @@ from tests.model.histories import USERS, History, seeded
 from tests.model.hunt import MADE, played
 from tests.model.session import USER_ADDRESSES, Session
 from trailboss.chain.chain import Chain
-from trailboss.chain.forecast.quote import quote_timer
-from trailboss.chain.forecast.runway import runway_of
-from trailboss.chain.proving import AccountSubject, TimersSubject
+from trailboss.chain.proofs import AccountSubject, TimersSubject
 from trailboss.chain.reader import ChainReader
-from trailboss.chain.telling.explain import EarlierEvents, TimerLife, events_since, explain_timer
-from trailboss.chain.timer_list import ALL, TimerFilter, list_timers, match_timer
-from trailboss.chain.views import block_events, events_of
 from trailboss.model import events as names
 from trailboss.model.blocks import Block
 from trailboss.primitives.errors import Rejection, ViewGoneError
 from trailboss.primitives.units import U64_MAX
+from trailboss.views.explain.life import EarlierEvents, TimerLife, events_since, explain_timer
+from trailboss.views.forecast.quote import quote_timer
+from trailboss.views.forecast.runway import runway_of
+from trailboss.views.records import block_events, events_of
+from trailboss.views.timer_list import ALL, TimerFilter, list_timers, match_timer
 
 SEEDS = range(2)
 LIFE_SEEDS = (1, 2, 3)

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.integration.helpers import BASEFEE
-from trailboss.chain.views import Receipt
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.testing import ActorHandle, LocalChain
+from trailboss.views.records import Receipt
 
 CBY = 10**9
 DEFERRED_CYCLES = 100_000

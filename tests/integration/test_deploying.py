@@ -3,11 +3,11 @@
 import pytest
 
 from tests.integration.helpers import BASEFEE, CBY, answers, assert_refused_call, deploy_puppet, perform, step
-from trailboss.chain.views import Receipt
 from trailboss.crypto.digest import keccak256
 from trailboss.model.transactions import CreateAccount, DeployActor, FundActor, UpgradeActor, derive_actor_address
 from trailboss.primitives.octets import Address
 from trailboss.testing import LocalChain
+from trailboss.views.records import Receipt
 
 DEPLOY_CYCLES = 105_000
 

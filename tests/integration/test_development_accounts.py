@@ -9,7 +9,7 @@ from tests.integration.development import assert_reverted, of_deployer, open_loc
 from tests.integration.helpers import CBY, FUNDS, deploy_puppet, fires, only_event, schedule
 from trailboss.chain import Chain
 from trailboss.chain.development import development_account
-from trailboss.chain.drafting import draft_transaction, draft_unsigned
+from trailboss.chain.drafts import draft_transaction, draft_unsigned
 from trailboss.model.transactions import (
     CancelTimer,
     CreateAccount,

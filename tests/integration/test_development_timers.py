@@ -26,14 +26,14 @@ from tests.integration.helpers import (
     step,
     totals,
 )
-from trailboss.chain.archive import export_chain, import_chain
+from trailboss.chain.export import export_chain, import_chain
 from trailboss.chain.replay import compare_chains, replay_to, verify_chain
-from trailboss.chain.timer_list import ALL, TimerFilter, list_timers
 from trailboss.model.transactions import ExtendTimer, MoveTimer
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Hash32, system_address
 from trailboss.primitives.units import U64_MAX
 from trailboss.testing import LocalChain, RevertedError
+from trailboss.views.timer_list import ALL, TimerFilter, list_timers
 
 pytestmark = pytest.mark.trailboss(preset="minimal")
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.integration.helpers import answers, deploy_puppet, max_cost, perform, schedule, script, step
-from trailboss.chain.telling import waiting
 from trailboss.model.transactions import CancelTimer, ExtendTimer
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import format_cby
 from trailboss.testing import LocalChain
+from trailboss.views.explain import waits as waiting
 
 
 def stories(chain: LocalChain, timer_id: bytes) -> list[str]:

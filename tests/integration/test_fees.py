@@ -17,8 +17,8 @@ from tests.integration.helpers import (
     step,
 )
 from trailboss.chain import development
-from trailboss.chain.views import Receipt
 from trailboss.testing import LocalChain
+from trailboss.views.records import Receipt
 
 CALLS = {
     "costs.timer_schedule": step("schedule_timer", 100, b"payload"),

@@ -7,14 +7,14 @@ from tests.integration.boxes import BID, GAS, deploy_box, key, open_box, put, se
 from tests.integration.helpers import answers, perform, step
 from trailboss.chain.differences import state_difference
 from trailboss.chain.replay import verify_chain
-from trailboss.chain.telling.lane_view import lane_view
-from trailboss.chain.timer_list import TimerFilter, list_timers
 from trailboss.governance.rules import GLOBALBOX_KEY
 from trailboss.model.configs import decode_record, encode_record
 from trailboss.model.decisions import APART_MAX, ENTRIES_MAX, Order
 from trailboss.model.globalbox import GlobalboxState
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.testing import LocalChain
+from trailboss.views.explain.decision_view import lane_view
+from trailboss.views.timer_list import TimerFilter, list_timers
 
 DUE = 14
 NARROW = {

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.integration.helpers import answers, deploy_puppet, perform, schedule, step
-from trailboss.chain.telling.lane_view import lane_view
-from trailboss.mechanisms.lane import selection
+from trailboss.mechanisms.fee_lane import selection
 from trailboss.model.decisions import Stop
 from trailboss.testing import LocalChain
+from trailboss.views.explain.decision_view import lane_view
 
 NARROW = {
     "timers.lane_cycles_per_block": 100_000,

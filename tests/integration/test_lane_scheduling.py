@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from trailboss.chain.views import Event, Receipt
 from trailboss.codec.canonical import decode_canonical
 from trailboss.model.transactions import SetGovParam
 from trailboss.testing import ActorHandle, LocalChain
+from trailboss.views.records import Event, Receipt
 
 CBY = 10**9
 FUNDS = 1_000 * CBY

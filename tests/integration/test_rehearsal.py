@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from trailboss.chain.rehearsal.rehearse import ActivationRehearsal, RehearsedTimer
-from trailboss.chain.rehearsal.run import Fate
 from trailboss.primitives.errors import Rejection
 from trailboss.testing import ActorHandle, LocalChain, SetGovParam
+from trailboss.views.rehearsal.rehearse import ActivationRehearsal, RehearsedTimer
+from trailboss.views.rehearsal.run import Fate
 
 CBY = 10**9
 FIFO_COST = 50_000 * 10_000 + 550_000 * 10_000

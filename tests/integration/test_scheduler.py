@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trailboss.chain.scheduler import FUNDS, scheduler_address
+from trailboss.chain.stock_timers import FUNDS, scheduler_address
 from trailboss.codec.canonical import encode_canonical
 from trailboss.mechanisms.registry import MECHANISMS
 from trailboss.primitives.errors import Rejection, RejectionReason, TrailbossError

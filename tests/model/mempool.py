@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from trailboss.chain.admission import standing_of
 from trailboss.chain.reader import ChainReader
+from trailboss.mempool.records import MempoolLimits
 from trailboss.model.transactions import Transaction, Transfer
-from trailboss.node.mempool.records import MempoolLimits
 
 TRANSFER_CYCLES = 10_000
 TRANSFER_CELLS = 500

@@ -15,9 +15,9 @@ from msgspec.structs import replace as changed
 from tests.model.histories import Call, Dice, History, seeded
 from tests.model.hunt import MADE
 from tests.model.session import Session
-from trailboss.chain.archive import export_chain, load_chain
 from trailboss.chain.chain import Chain
-from trailboss.chain.drafting import Terms, draft_unsigned
+from trailboss.chain.drafts import Terms, draft_unsigned
+from trailboss.chain.export import export_chain, load_chain
 from trailboss.chain.replay import verify_chain
 from trailboss.crypto.signing import address_of
 from trailboss.model.actors import Account

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from tests.model.record_store import RecordTable
 from trailboss.chain import history
+from trailboss.chain.block_archive import DiskShelf, MemoryShelf, Shelf
 from trailboss.chain.history import History, idle_after, is_eventful
-from trailboss.chain.shelves import DiskShelf, MemoryShelf, Shelf
 from trailboss.model.blocks import Block, Header, header_hash
 from trailboss.model.events import EventRecord
 

@@ -12,8 +12,8 @@ from tests.model.globalbox_histories import globalbox_histories
 from tests.model.histories import Call, History, histories
 from tests.model.lane_histories import lane_histories
 from tests.model.session import Session
-from tests.unit.node.index.oracle import Oracle, compare
-from trailboss.node.index import Index
+from tests.unit.index.oracle import Oracle, compare
+from trailboss.index import Index
 
 HISTORIES = st.one_of(histories(), lane_histories(), auction_histories(), globalbox_histories())
 BRANCHES = st.one_of(histories(blocks_max=6), lane_histories(blocks_max=6))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.mechanisms.lane_checks import check_index
 from tests.unit.mechanisms.lane_worlds import TIMER, WHOLE, Sorted, Terms, World, due
-from trailboss.mechanisms.lane import build_lane, index, selection, shelf
+from trailboss.mechanisms.fee_lane import build_lane, index, selection, shelf
 from trailboss.model.timers import ASK_AGENT, NO_FEES, Timer, freeze_fees
 from trailboss.params import load_params
 

@@ -26,8 +26,8 @@ from trailboss.chain.development import development_genesis
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.execution.genesis import Genesis
+from trailboss.mempool import Ending, Journal, Mempool, MempoolLimits
 from trailboss.model.transactions import Transaction, Transfer
-from trailboss.node.mempool import Ending, Journal, Mempool, MempoolLimits
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address, Hash32
 

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.node.mempool.world import person, transfer
-from trailboss.node.mempool.order import PRICED_OUT, Order, Queue, Worth, offer_of
-from trailboss.node.mempool.records import Pooled
+from tests.unit.mempool.world import person, transfer
+from trailboss.mempool.order import PRICED_OUT, Order, Queue, Worth, offer_of
+from trailboss.mempool.records import Pooled
 from trailboss.primitives.octets import Hash32
 
 SENDERS = [bytes(person(index)) for index in range(4)]

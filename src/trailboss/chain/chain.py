@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from trailboss.chain.block_archive import DiskShelf, MemoryShelf
 from trailboss.chain.history import CHECKPOINT_BLOCKS, History, idle_after
-from trailboss.chain.idleness import idle_until
+from trailboss.chain.idle_blocks import idle_until
 from trailboss.chain.reader import ChainReader
-from trailboss.chain.shelves import DiskShelf, MemoryShelf
 from trailboss.chain.view import ChainView
 from trailboss.execution.block import Applied, apply_block, seal_idle
 from trailboss.execution.genesis import Genesis, apply_genesis, check_genesis, decode_genesis, encode_genesis

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from trailboss.chain.state_words import ABSENT, field_words, key_words, octet_words, value_words
+from trailboss.chain.key_names import ABSENT, field_words, key_words, octet_words, value_words
 from trailboss.execution.genesis import Genesis
 from trailboss.model.blocks import Block, Header, Origin, ReceiptRecord
 from trailboss.model.events import EventRecord

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, overload
 
-from trailboss.chain.shelves import Records, Shelf
+from trailboss.chain.block_archive import Records, Shelf
 from trailboss.model.blocks import Block, Header, header_hash
 from trailboss.primitives.errors import InvariantError, ViewGoneError
 from trailboss.primitives.octets import Hash32

@@ -1,7 +1,7 @@
 """What can be read of a chain at one height: its state, its blocks, and what follows from them."""
 
 from trailboss.chain.history import BlockSequence
-from trailboss.chain.proving import prove
+from trailboss.chain.proofs import prove
 from trailboss.chain.queries import StateReader
 from trailboss.execution.genesis import Genesis, encode_genesis
 from trailboss.mechanisms.base import Mechanism

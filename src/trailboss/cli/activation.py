@@ -6,17 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from trailboss.chain import ChainReader
-from trailboss.chain.plain import plain
-from trailboss.chain.rehearsal.rehearse import (
-    REHEARSED_BLOCKS,
-    REHEARSED_MAX,
-    ActivationRehearsal,
-    RehearsedTimer,
-    RunTotals,
-    rehearse_activation,
-)
-from trailboss.chain.rehearsal.run import EXPIRED, FIRED, STRANDED, WAITING, Fate, Run
-from trailboss.chain.views import lane_cap, lane_gas_limit
 from trailboss.cli.failures import FAILED, Missing
 from trailboss.cli.govern import Governor, governing_signer
 from trailboss.cli.opening import open_chain
@@ -37,6 +26,17 @@ from trailboss.governance.rules import ACTIVATION, Rules
 from trailboss.model.configs import amount_of
 from trailboss.model.transactions import SetGovParam
 from trailboss.primitives.units import U64_MAX, format_cby
+from trailboss.views.json_values import plain
+from trailboss.views.records import lane_cap, lane_gas_limit
+from trailboss.views.rehearsal.rehearse import (
+    REHEARSED_BLOCKS,
+    REHEARSED_MAX,
+    ActivationRehearsal,
+    RehearsedTimer,
+    RunTotals,
+    rehearse_activation,
+)
+from trailboss.views.rehearsal.run import EXPIRED, FIRED, STRANDED, WAITING, Fate, Run
 
 activation = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Rehearse the activation of the timer lane, and vote for it."

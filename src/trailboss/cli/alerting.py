@@ -14,10 +14,10 @@ from typing import Final, Self
 
 import httpx
 
-from trailboss.chain.forecast.watchtower import WatchedPayer
-from trailboss.chain.plain import plain
 from trailboss.cli.failures import Mistake
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.forecast.watchtower import WatchedPayer
+from trailboss.views.json_values import plain
 
 NEAR: Final = "near"
 DRY: Final = "dry"

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from trailboss.chain import ChainReader
-from trailboss.chain.archive import check_export, export_chain, import_chain
+from trailboss.chain.export import check_export, export_chain, import_chain
 from trailboss.cli.opening import open_chain
 from trailboss.cli.options import DIRECTORY, AsJson, Place
 from trailboss.cli.output import print_facts, print_json, progress

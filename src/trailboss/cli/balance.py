@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from trailboss.chain.accounts import Holder, holder_of, known_names
 from trailboss.cli.opening import open_chain, resolve_actor
 from trailboss.cli.options import ANYONE, DIRECTORY, AsJson, Place, complete_account
 from trailboss.cli.output import Cell, Column, print_json, print_table
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
+from trailboss.views.accounts import Holder, holder_of, known_names
 
 COLUMNS = (
     Column("account"),

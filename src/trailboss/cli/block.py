@@ -7,11 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 from msgspec.structs import asdict as struct_dict
 
-from trailboss.chain import ChainReader, Event, Receipt
-from trailboss.chain.plain import plain
-from trailboss.chain.telling.event_words import data_words
-from trailboss.chain.telling.lane_view import LaneRow, LaneView, lane_view
-from trailboss.chain.views import event_view, receipt_view
+from trailboss.chain import ChainReader
 from trailboss.cli.failures import Missing
 from trailboss.cli.opening import open_chain
 from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
@@ -33,6 +29,11 @@ from trailboss.model.decisions import Order
 from trailboss.model.transactions import ExecuteActor, Instruction, Transaction, transaction_hash
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
+from trailboss.views import Event, Receipt
+from trailboss.views.explain.decision_view import LaneRow, LaneView, lane_view
+from trailboss.views.explain.event_summary import data_words
+from trailboss.views.json_values import plain
+from trailboss.views.records import event_view, receipt_view
 
 TRANSACTION_COLUMNS = (
     Column("transaction"),

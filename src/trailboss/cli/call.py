@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-from trailboss.chain import Answer
-from trailboss.chain.telling.words import words
 from trailboss.cli.failures import FAILED, report_failed
 from trailboss.cli.opening import find_actor, open_chain, resolve_address, resolve_signer
 from trailboss.cli.options import DIRECTORY, PAYLOAD, AsJson, CellsLimit, CyclesLimit, Impersonated, Key, Place, Sender
@@ -13,6 +11,8 @@ from trailboss.cli.output import console, print_facts, print_json, print_pairs
 from trailboss.cli.parsing import parse_payload
 from trailboss.cli.receipts import make_terms, printed_pairs, send_one, show_receipts
 from trailboss.model.transactions import ExecuteActor
+from trailboss.views import Answer
+from trailboss.views.text import words
 
 
 def call(

@@ -1,7 +1,6 @@
 """``trailboss update`` and ``trailboss cancel``: timers that were set without an actor of one's own."""
 
-from trailboss.chain import Receipt
-from trailboss.chain.scheduler import TimerChange, draft_cancel, draft_update
+from trailboss.chain.stock_timers import TimerChange, draft_cancel, draft_update
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import find_timer, open_chain, resolve_signer
 from trailboss.cli.options import DIRECTORY, AsJson, Key, Place, Sender
@@ -11,6 +10,7 @@ from trailboss.cli.receipts import send, show_receipts
 from trailboss.cli.timer_options import NewBid, NewGasLimit, NewPayload, TimerId
 from trailboss.codec.canonical import encode_canonical
 from trailboss.primitives.octets import Hash32
+from trailboss.views import Receipt
 
 
 def update(

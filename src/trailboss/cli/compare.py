@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from trailboss.chain.plain import plain
 from trailboss.cli.failures import Mistake
 from trailboss.cli.options import AsJson
 from trailboss.cli.output import Cell, Column, print_facts, print_json, print_table, progress
@@ -19,6 +18,7 @@ from trailboss.simulator.reading import read_workload
 from trailboss.simulator.results import MechanismResult
 from trailboss.simulator.sources import DIALECTS
 from trailboss.simulator.workload import Workload
+from trailboss.views.json_values import plain
 
 DECIMALS: Final = 3
 """Of Jain's index, cut off."""

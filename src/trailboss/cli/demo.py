@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from trailboss.chain.plain import plain
 from trailboss.cli.output import console
 from trailboss.model import events as names
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing import ActorHandle, ChainWarning, LocalChain, Receipt
+from trailboss.views.json_values import plain
 
 BLOCKS: Final = 400
 WIDE: Final = 128

@@ -5,10 +5,7 @@ from typing import Annotated
 
 import typer
 
-from trailboss.chain import Receipt
-from trailboss.chain.drafting import draft_deployment
-from trailboss.chain.telling.outlook import unpaid_words
-from trailboss.chain.telling.words import counted
+from trailboss.chain.drafts import draft_deployment
 from trailboss.cli.failures import tell
 from trailboss.cli.opening import OpenChain, open_chain, resolve_signer
 from trailboss.cli.options import DIRECTORY, PAYLOAD, AsJson, CellsLimit, CyclesLimit, Key, Place, Sender
@@ -18,6 +15,9 @@ from trailboss.model.events import TIMER_SCHEDULED
 from trailboss.model.transactions import FundActor, Instruction
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
+from trailboss.views import Receipt
+from trailboss.views.explain.outlook import unpaid_words
+from trailboss.views.text import counted
 
 
 def _warn_of_unpaid(chain: OpenChain, deployment: Receipt) -> None:

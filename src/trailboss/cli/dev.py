@@ -21,7 +21,6 @@ from trailboss.chain.development import (
     development_account,
 )
 from trailboss.chain.opening import GenesisOptions, funded_accounts
-from trailboss.chain.telling.words import counted
 from trailboss.cli.failures import Mistake
 from trailboss.cli.options import DIRECTORY_PATH, AsJson, Directory
 from trailboss.cli.output import Column, console, note, print_facts, print_json, print_table
@@ -42,6 +41,7 @@ from trailboss.node.options import (
 )
 from trailboss.params.loader import PRESETS
 from trailboss.primitives.units import format_cby
+from trailboss.views.text import counted
 
 if TYPE_CHECKING:
     from trailboss.node.service import Node
@@ -192,7 +192,7 @@ def _run(options: NodeOptions, log: LogForm | None, *, as_json: bool) -> None:
     try:
         # Only now: the server and the explorer take longer to import than everything else together.
         from trailboss.node.logs import configure_logs  # noqa: PLC0415
-        from trailboss.node.serving import run_node  # noqa: PLC0415
+        from trailboss.server import run_node  # noqa: PLC0415
 
         configure_logs(log)
         status = run_node(options, partial(_begin, show=_show_document if as_json else _show))

@@ -4,16 +4,18 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from trailboss.chain import Answer, Chain, Event, Receipt, Snapshot, TimerLife, explain_timer
-from trailboss.chain.asking import ask_actor, try_timer
+from trailboss.chain import Chain, Snapshot
 from trailboss.chain.development import DEPLOYER, development_account, draft_drop, draft_force, draft_hold
-from trailboss.chain.drafting import Terms, build_block, draft_transaction, draft_unsigned
-from trailboss.chain.telling.explain import latest_events
-from trailboss.chain.timer_list import TimerEntry, TimerFilter, list_timers, match_timer
+from trailboss.chain.drafts import Terms, draft_transaction, draft_unsigned
 from trailboss.cli.failures import Mistake
 from trailboss.cli.parsing import parse_hash
 from trailboss.model.transactions import Instruction, SetBalance, Transaction
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views import Answer, Event, Receipt, TimerLife, explain_timer
+from trailboss.views.explain.life import latest_events
+from trailboss.views.read_only_calls import ask_actor, try_timer
+from trailboss.views.receipts import build_block
+from trailboss.views.timer_list import TimerEntry, TimerFilter, list_timers, match_timer
 
 
 class DirectoryChain(Chain):

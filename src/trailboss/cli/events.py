@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
-from trailboss.chain import Event
-from trailboss.chain.plain import plain
-from trailboss.chain.telling.event_words import data_words
 from trailboss.cli.directory import DirectoryChain
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import open_chain, resolve_actor
 from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
 from trailboss.cli.output import Cell, Column, console, note, print_json, print_table
 from trailboss.model.events import PROTOCOL_TOPICS
+from trailboss.views import Event
+from trailboss.views.explain.event_summary import data_words
+from trailboss.views.json_values import plain
 
 COLUMNS = (
     Column("block", right=True),

@@ -60,7 +60,7 @@ def report(error: TrailbossError, *, as_json: bool) -> int:
     facts = _facts(error)
     if as_json:
         # Only now: the program's own help does without it.
-        from trailboss.chain.plain import plain  # noqa: PLC0415
+        from trailboss.views.json_values import plain  # noqa: PLC0415
 
         typer.echo(json.dumps(plain({"error": facts})), err=True)
     else:

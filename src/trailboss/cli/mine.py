@@ -9,8 +9,6 @@ from typing import Annotated
 import typer
 
 from trailboss.chain import ChainReader
-from trailboss.chain.plain import plain
-from trailboss.chain.views import Printed, block_events, block_prints
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import open_chain
 from trailboss.cli.options import DIRECTORY, AsJson, Place
@@ -19,6 +17,8 @@ from trailboss.cli.receipts import printed_pairs
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS, TIMER_FIRED
 from trailboss.primitives.units import U64_MAX
+from trailboss.views.json_values import plain
+from trailboss.views.records import Printed, block_events, block_prints
 
 INTERRUPTED = 130
 """Exit status of a program that Ctrl-C ends."""

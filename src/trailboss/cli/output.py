@@ -18,9 +18,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from trailboss.chain.plain import plain
-from trailboss.chain.telling.words import SHORT_DIGITS, visible
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.json_values import plain
+from trailboss.views.text import SHORT_DIGITS, visible
 
 PIPED_WIDTH: Final = 1_000
 """Columns when nobody looks: a pipe cuts nothing off."""

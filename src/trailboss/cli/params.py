@@ -4,12 +4,12 @@ from typing import Annotated, Final
 
 import typer
 
-from trailboss.chain.settings import MULTIPLIERS, Setting, lies_under, settings_of
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import open_chain
 from trailboss.cli.options import DIRECTORY, AsJson, Place
 from trailboss.cli.output import Cell, Column, print_json, print_table
 from trailboss.params.loader import SUBJECTS
+from trailboss.views.settings import MULTIPLIERS, Setting, lies_under, settings_of
 
 COLUMNS = (Column("parameter"), Column("value", right=True), Column("set by"), Column("preset", right=True))
 LONGEST_NUMBER: Final = 15

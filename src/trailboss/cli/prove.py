@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import asdict as struct_dict
 
-from trailboss.chain.proving import (
+from trailboss.chain.proofs import (
     AccountSubject,
     Proof,
     Slot,

@@ -5,13 +5,8 @@ from typing import Final
 
 import typer
 
-from trailboss.chain import ChainReader, Receipt
-from trailboss.chain.accounts import known_names
-from trailboss.chain.drafting import DEFAULT_TERMS, Terms, draft_transaction
-from trailboss.chain.plain import plain
-from trailboss.chain.telling.event_words import event_words
-from trailboss.chain.telling.words import clipped, words
-from trailboss.chain.views import Printed
+from trailboss.chain import ChainReader
+from trailboss.chain.drafts import DEFAULT_TERMS, Terms, draft_transaction
 from trailboss.cli.failures import FAILED, Mistake, report_failed
 from trailboss.cli.opening import OpenChain, Signer, resolve_actor, resolve_signer
 from trailboss.cli.output import Cell, console, print_json, print_pairs
@@ -19,6 +14,12 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.model.blocks import Origin
 from trailboss.model.transactions import Instruction
 from trailboss.primitives.units import format_cby
+from trailboss.views import Receipt
+from trailboss.views.accounts import known_names
+from trailboss.views.explain.event_summary import event_words
+from trailboss.views.json_values import plain
+from trailboss.views.records import Printed
+from trailboss.views.text import clipped, words
 
 BOOLEANS: Final = {encode_canonical(value): str(value) for value in (True, False)}
 

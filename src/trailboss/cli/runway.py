@@ -5,12 +5,12 @@ from typing import Annotated, Final
 
 import typer
 
-from trailboss.chain.forecast.recent import BLOCKS, BLOCKS_MAX
-from trailboss.chain.forecast.runway import PaidActor, Reach, Runway, runway_of
 from trailboss.cli.opening import open_chain, resolve_actor
 from trailboss.cli.options import ANYONE, DIRECTORY, AsJson, Place, complete_account
 from trailboss.cli.output import Cell, Column, note, print_facts, print_json, print_table
 from trailboss.primitives.units import format_cby
+from trailboss.views.forecast.recent import BLOCKS, BLOCKS_MAX
+from trailboss.views.forecast.runway import PaidActor, Reach, Runway, runway_of
 
 REACHES: Final = (
     Column("basefees"),

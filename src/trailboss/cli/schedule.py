@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trailboss.chain.scheduler import TimerOrder, WatchOrder, draft_schedule, draft_watch
+from trailboss.chain.stock_timers import TimerOrder, WatchOrder, draft_schedule, draft_watch
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import find_actor, open_chain, resolve_address, resolve_signer
 from trailboss.cli.options import DIRECTORY, AsJson, Key, Place, Sender

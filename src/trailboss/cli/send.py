@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from trailboss.chain.drafting import DEFAULT_TERMS
+from trailboss.chain.drafts import DEFAULT_TERMS
 from trailboss.cli.opening import open_chain, resolve_actor
 from trailboss.cli.options import ANYONE, DIRECTORY, AsJson, Impersonated, Key, Place, Sender, complete_account
 from trailboss.cli.parsing import parse_amount

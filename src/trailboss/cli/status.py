@@ -3,14 +3,14 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from trailboss.chain.plain import plain
-from trailboss.chain.status import AuctionStatus, ChainStatus, GlobalboxStatus, LaneStatus, TimerCounts, status_of
-from trailboss.chain.telling.words import counted
 from trailboss.cli.directory import size_of
 from trailboss.cli.opening import is_url, open_chain
 from trailboss.cli.options import DIRECTORY, AsJson, Place
 from trailboss.cli.output import print_facts, print_json
 from trailboss.primitives.units import format_cby
+from trailboss.views.json_values import plain
+from trailboss.views.status import AuctionStatus, ChainStatus, GlobalboxStatus, LaneStatus, TimerCounts, status_of
+from trailboss.views.text import counted
 
 MILLISECONDS = 1_000
 

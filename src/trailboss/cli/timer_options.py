@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from trailboss.chain.scheduler import ended_refusal, scheduler_address
+from trailboss.chain.stock_timers import ended_refusal, scheduler_address
 from trailboss.cli.opening import OpenChain, Signer
 from trailboss.cli.options import PAYLOAD
 from trailboss.cli.output import Cell, note

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from trailboss.chain import ChainReader, TimerLife
-from trailboss.chain.timer_list import REVERTED, TimerEntry, TimerFilter
+from trailboss.chain import ChainReader
 from trailboss.cli.failures import Mistake
 from trailboss.cli.opening import open_chain, resolve_actor, resolve_timer
 from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
@@ -15,6 +14,8 @@ from trailboss.cli.output import Cell, Column, console, note, print_json, print_
 from trailboss.governance.rules import Rules
 from trailboss.model.globalbox import format_bid
 from trailboss.primitives.units import U64_MAX
+from trailboss.views import TimerLife
+from trailboss.views.timer_list import REVERTED, TimerEntry, TimerFilter
 
 State = Literal[
     "live", "due", "deferred", "over-cap", "priced-out", "late", "queued", "in-mailbox",

@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from trailboss.chain import Chain
-from trailboss.chain.archive import load_chain
-from trailboss.chain.plain import plain
+from trailboss.chain.export import load_chain
 from trailboss.chain.replay import compare_chains, replay_to, verify_chain
 from trailboss.cli.failures import FAILED, Mistake
 from trailboss.cli.opening import open_directory
 from trailboss.cli.options import DIRECTORY, AsJson, Place
 from trailboss.cli.output import console, print_facts, print_json, progress
+from trailboss.views.json_values import plain
 
 
 def verify(place: Place = DIRECTORY, as_json: AsJson = False) -> None:

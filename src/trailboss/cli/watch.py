@@ -13,8 +13,6 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from trailboss.chain.forecast.watchtower import PAYERS_SHOWN, WITHIN_MAX, Watch, WatchedPayer, look
-from trailboss.chain.plain import plain
 from trailboss.cli.alerting import DRY, Alert, Call, Spells, parse_call
 from trailboss.cli.failures import Missing, Refused
 from trailboss.cli.opening import is_url, node_url, open_directory, resolve_address
@@ -24,6 +22,8 @@ from trailboss.cli.remote.client import Client
 from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
+from trailboss.views.forecast.watchtower import PAYERS_SHOWN, WITHIN_MAX, Watch, WatchedPayer, look
+from trailboss.views.json_values import plain
 
 RUNS_DRY: Final = 3
 """Exit status of one look that finds a purse that runs dry soon, or has run dry."""

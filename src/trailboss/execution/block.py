@@ -13,8 +13,8 @@ from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.mailbox import Delivery, charge_delivery, take_deferred, take_messages
 from trailboss.execution.markets import close_markets
+from trailboss.execution.paid_execution import Body, Run, run_envelope
 from trailboss.execution.session import BlockContext, BlockSession, Scope
-from trailboss.execution.settling import Body, Run, run_envelope
 from trailboss.execution.timers import committed_timers
 from trailboss.execution.transaction import apply_transaction
 from trailboss.governance.rules import BASEFEES_KEY, ECONOMY_KEY

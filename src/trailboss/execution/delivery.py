@@ -14,6 +14,8 @@ import msgspec
 from trailboss.codec.canonical import encode_canonical, fields_encoder
 from trailboss.execution.agents import BUDGET_SPENT, tell_fallback
 from trailboss.execution.auction.lateness import charge_penalty, tell_late
+from trailboss.execution.decision_recorder import Recorder
+from trailboss.execution.due_admission import expired_timers, join_timers
 from trailboss.execution.frames import run_handler
 from trailboss.execution.globalbox.fires import (
     enqueue_fire,
@@ -21,11 +23,9 @@ from trailboss.execution.globalbox.fires import (
     materialize_fire,
     take_entry,
 )
-from trailboss.execution.joining import expired_timers, join_timers
 from trailboss.execution.markets import Markets, open_markets
-from trailboss.execution.recording import Recorder
+from trailboss.execution.paid_execution import Run, run_envelope
 from trailboss.execution.session import BlockSession, Envelope, Reservation, Scope
-from trailboss.execution.settling import Run, run_envelope
 from trailboss.execution.timers import load_timer, remove_timer, write_timer
 from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, LeftOut, Mechanism, Verdict
 from trailboss.mechanisms.context import LaneContext

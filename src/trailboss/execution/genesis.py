@@ -24,7 +24,7 @@ from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.crypto.digest import domain_digest
 from trailboss.governance.rules import AUCTION_KEY, DEPLOYERS_KEY, ECONOMY_KEY, GLOBALBOX_KEY
 from trailboss.mechanisms.base import Keeps
-from trailboss.mechanisms.lane import NAME as LANE
+from trailboss.mechanisms.fee_lane import NAME as LANE
 from trailboss.mechanisms.registry import build_mechanism
 from trailboss.model.actors import Account, encode_account
 from trailboss.model.auction import AuctionState

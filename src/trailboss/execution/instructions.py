@@ -7,8 +7,8 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
 from trailboss.execution import development, timers
 from trailboss.execution.frames import CREATION_HANDLERS, run_handler
+from trailboss.execution.paid_execution import Run
 from trailboss.execution.session import BlockContext, Scope
-from trailboss.execution.settling import Run
 from trailboss.governance import apply as governance
 from trailboss.model.actors import Account
 from trailboss.model.calls import EXTEND

@@ -16,7 +16,7 @@ from trailboss.execution.session import BlockSession
 from trailboss.execution.timers import load_timer
 from trailboss.governance.rules import LANE_KEY, LaneTerms
 from trailboss.mechanisms.context import Bid, LaneMarket
-from trailboss.mechanisms.lane.weight import lower_median
+from trailboss.mechanisms.fee_lane.weight import lower_median
 from trailboss.model.configs import LaneState, amount_octets, amount_of, encode_record
 from trailboss.model.decisions import FeeSource
 from trailboss.model.events import LANE_ACTIVATED, EventRecord

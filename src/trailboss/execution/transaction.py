@@ -10,8 +10,8 @@ from trailboss.execution.admission import (
 )
 from trailboss.execution.development import check_sender
 from trailboss.execution.instructions import execute_instruction, intrinsic_costs
+from trailboss.execution.paid_execution import Run, run_envelope
 from trailboss.execution.session import BlockSession, Envelope, Scope
-from trailboss.execution.settling import Run, run_envelope
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.model.blocks import Origin, ReceiptRecord
 from trailboss.model.configs import amount_of

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from trailboss.mechanisms import auction, fifo, globalbox, lane
+from trailboss.mechanisms import auction, fifo, globalbox
+from trailboss.mechanisms import fee_lane as lane
 from trailboss.mechanisms.base import Mechanism
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError

@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from trailboss.chain.view import ChainView
-from trailboss.chain.views import block_events
 from trailboss.model.blocks import Block
-from trailboss.node.published import Published
+from trailboss.node.step import Published
+from trailboss.views.records import block_events
 
 WAITING_MAX: Final = 4 * 2**20
 """Bytes that may wait for a subscriber, as `size_of` estimates them."""

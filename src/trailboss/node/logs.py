@@ -12,11 +12,11 @@ import structlog
 from structlog.typing import Processor
 
 from trailboss.chain.history import is_eventful
-from trailboss.chain.views import block_prints
 from trailboss.model.blocks import Block, Origin
 from trailboss.node.options import LogForm
-from trailboss.node.published import Published
+from trailboss.node.step import Published
 from trailboss.primitives.errors import InvariantError, TrailbossError
+from trailboss.views.records import block_prints
 
 MILLISECONDS: Final = 1_000
 TOLD_SINGLY_MAX: Final = 10

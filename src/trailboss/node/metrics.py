@@ -25,14 +25,14 @@ from prometheus_client import (
 )
 
 from trailboss.chain import ChainReader
-from trailboss.chain.calendar import TierCounts, tier_counts
-from trailboss.chain.forecast.watchtower import FAILURES, PAYERS_SHOWN, Watch, burned_by_fires, count_failures
-from trailboss.chain.views import block_events
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
-from trailboss.node.published import Published
+from trailboss.node.step import Published
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address
+from trailboss.views.calendar import TierCounts, tier_counts
+from trailboss.views.forecast.watchtower import FAILURES, PAYERS_SHOWN, Watch, burned_by_fires, count_failures
+from trailboss.views.records import block_events
 
 PREFIX: Final = "trailboss_"
 OF_ACTORS: Final = "actor"

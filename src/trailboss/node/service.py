@@ -8,29 +8,30 @@ from tempfile import TemporaryDirectory
 from time import monotonic_ns, time_ns
 from typing import Final, TypeVar
 
-from trailboss.chain import Answer, Chain
-from trailboss.chain.asking import ask_actor, try_timer
+from trailboss.chain import Chain
 from trailboss.chain.view import ChainView
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
+from trailboss.index import Index
+from trailboss.mempool import Mempool, Status, Verdict
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import Transaction, check_signature
-from trailboss.node.building import Builder, StoppingError
-from trailboss.node.development import Development
+from trailboss.node.block_builder import Builder, StoppingError
+from trailboss.node.chain_thread import STOPPING, Clocks, Producer
+from trailboss.node.dev_controls import Development
 from trailboss.node.feed import Feed
-from trailboss.node.index import Index
-from trailboss.node.lending import Lender
 from trailboss.node.logs import log, log_failure, log_step
-from trailboss.node.mempool import Mempool, Status, Verdict
 from trailboss.node.metrics import Metrics
 from trailboss.node.options import NodeOptions, Pace
-from trailboss.node.producer import STOPPING, Clocks, Producer
-from trailboss.node.published import Published
+from trailboss.node.step import Published
+from trailboss.node.view_leases import Lender
 from trailboss.node.watchtower import Watchtower
 from trailboss.primitives.errors import ErrorObject, Rejection, StorageError
 from trailboss.primitives.octets import ZERO_HASH, Address, Hash32
 from trailboss.primitives.units import check_range
+from trailboss.views import Answer
+from trailboss.views.read_only_calls import ask_actor, try_timer
 
 Result = TypeVar("Result")
 WORKERS: Final = 2
@@ -283,7 +284,7 @@ class Node:
         return verdicts
 
     def try_timer(self, timer: Timer) -> ErrorObject | None:
-        """Have the chain thread try a live timer's handler between two blocks; see `trailboss.chain.asking.try_timer`.
+        """Have the chain thread try a live timer's handler between two blocks; see `read_only_calls.try_timer`.
 
         Raises:
             StoppingError: If the node stops meanwhile.

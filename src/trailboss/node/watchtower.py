@@ -15,8 +15,13 @@ from itertools import islice
 from threading import Lock
 from typing import Final
 
-from trailboss.chain.forecast.recent import BLOCKS, recent_blocks
-from trailboss.chain.forecast.watchtower import (
+from trailboss.chain.view import ChainView
+from trailboss.index import Index
+from trailboss.model.blocks import Origin
+from trailboss.model.events import TIMER_SCHEDULED
+from trailboss.node.step import Published
+from trailboss.views.forecast.recent import BLOCKS, recent_blocks
+from trailboss.views.forecast.watchtower import (
     PAID_TIMERS_MAX,
     PAYERS_SHOWN,
     Watch,
@@ -25,12 +30,7 @@ from trailboss.chain.forecast.watchtower import (
     look_at,
     watch_of,
 )
-from trailboss.chain.view import ChainView
-from trailboss.chain.views import block_events
-from trailboss.model.blocks import Origin
-from trailboss.model.events import TIMER_SCHEDULED
-from trailboss.node.index import Index
-from trailboss.node.published import Published
+from trailboss.views.records import block_events
 
 TIMERS_MAX: Final = 2_000
 """Timers of payers that are looked at at once, after which a look is over; 30 µs each."""

@@ -9,11 +9,11 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from typing import Final
 
-from trailboss.chain.views import event_view
 from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
 from trailboss.model.events import TIMER_ENDINGS, TIMER_SCHEDULED, EventRecord
 from trailboss.model.timers import TimerEnd
 from trailboss.primitives.errors import InvariantError
+from trailboss.views.records import event_view
 
 UNIT: Final = 1_000_000_000
 """What 1 is for Jain's index, which is an integer."""

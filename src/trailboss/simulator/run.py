@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from trailboss.chain.chain import Chain
 from trailboss.chain.development import CHAIN_ID, PROPOSER, DevelopmentAccount, development_account
-from trailboss.chain.drafting import Terms, draft_deployment, draft_transaction
+from trailboss.chain.drafts import Terms, draft_deployment, draft_transaction
 from trailboss.execution.genesis import Genesis
 from trailboss.model.configs import amount_of
 from trailboss.model.manifest import TIMER_SCHEDULE

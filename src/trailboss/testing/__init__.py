@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from trailboss.chain.proving import (
+    from trailboss.chain.proofs import (
         AccountSubject,
         Proof,
         SlotSubject,
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         TimersSubject,
         TimerSubject,
     )
-    from trailboss.chain.views import Answer, Event, Receipt, TimerView
     from trailboss.model.transactions import (
         CancelTimer,
         ExtendTimer,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from trailboss.testing.local_chain import CBY, LocalChain
     from trailboss.testing.local_prints import ChainWarning
     from trailboss.testing.parties import ActorHandle, PendingReceipt, RevertedError, TestAccount
+    from trailboss.views.records import Answer, Event, Receipt, TimerView
 
 __all__ = [
     "CBY",
@@ -68,8 +68,8 @@ _HOMES: Final = (
     "trailboss.testing.parties",
     "trailboss.testing.local_prints",
     "trailboss.model.transactions",
-    "trailboss.chain.proving",
-    "trailboss.chain.views",
+    "trailboss.chain.proofs",
+    "trailboss.views.records",
 )
 
 

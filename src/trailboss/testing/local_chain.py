@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from trailboss.chain import Receipt, Snapshot
+from trailboss.chain import Snapshot
 from trailboss.chain.development import (
     ACCOUNT_COUNT,
     DEPLOYER,
@@ -14,17 +14,7 @@ from trailboss.chain.development import (
     development_account,
     development_genesis,
 )
-from trailboss.chain.drafting import (
-    CELLS_LIMIT,
-    CYCLES_LIMIT,
-    Terms,
-    build_block,
-    deployment_of,
-    draft_deployment,
-    draft_transaction,
-    draft_unsigned,
-)
-from trailboss.chain.views import block_prints, refusal_view
+from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms, draft_deployment, draft_transaction, draft_unsigned
 from trailboss.crypto.digest import keccak256
 from trailboss.governance.apply import ACTIVATION_NOTICE
 from trailboss.governance.rules import ACTIVATION
@@ -36,6 +26,9 @@ from trailboss.testing.data_dir import open_chain
 from trailboss.testing.local_faults import LocalFaults
 from trailboss.testing.local_prints import show_printed
 from trailboss.testing.parties import ActorHandle, Party, PendingReceipt, RevertedError, TestAccount, address_of_party
+from trailboss.views import Receipt
+from trailboss.views.receipts import build_block, deployment_of
+from trailboss.views.records import block_prints, refusal_view
 from trailboss.vm.native import NativeEngine
 
 CBY: Final = BASE_UNITS_PER_CBY

@@ -2,11 +2,11 @@
 
 from abc import ABC
 
-from trailboss.chain import Receipt
 from trailboss.chain.development import draft_drop, draft_force, draft_hold
 from trailboss.model.transactions import SetBalance
 from trailboss.testing.local_timers import LocalTimers
 from trailboss.testing.parties import Party, TestAccount, address_of_party
+from trailboss.views import Receipt
 
 
 class LocalFaults(LocalTimers, ABC):

@@ -4,7 +4,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 
-from trailboss.chain.views import Printed
+from trailboss.views.records import Printed
 
 
 class ChainWarning(UserWarning):

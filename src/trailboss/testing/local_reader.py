@@ -3,22 +3,23 @@
 from collections.abc import Sequence
 from functools import partial
 
-from trailboss.chain import Chain, Event, Receipt, TimerLife, TimerView, explain_timer
-from trailboss.chain.asking import try_timer
+from trailboss.chain import Chain
 from trailboss.chain.auction_views import AuctionView
-from trailboss.chain.forecast.quote import WITHIN, Quote, quote_timer
-from trailboss.chain.forecast.recent import BLOCKS
-from trailboss.chain.forecast.runway import Runway, runway_of
 from trailboss.chain.globalbox_views import EndedView, FireView, MailboxView
-from trailboss.chain.proving import Proof, Subject, timer_subject
-from trailboss.chain.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
-from trailboss.chain.telling.explain import events_since
-from trailboss.chain.views import receipt_view, timer_view
+from trailboss.chain.proofs import Proof, Subject, timer_subject
 from trailboss.model.blocks import Block
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.timers import Timer
 from trailboss.primitives.octets import Hash32
 from trailboss.testing.parties import Party, address_of_party
+from trailboss.views import Event, Receipt, TimerLife, TimerView, explain_timer
+from trailboss.views.explain.life import events_since
+from trailboss.views.forecast.quote import WITHIN, Quote, quote_timer
+from trailboss.views.forecast.recent import BLOCKS
+from trailboss.views.forecast.runway import Runway, runway_of
+from trailboss.views.read_only_calls import try_timer
+from trailboss.views.records import receipt_view, timer_view
+from trailboss.views.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
 
 
 class LocalReader:

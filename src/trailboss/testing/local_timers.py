@@ -4,8 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from trailboss.chain import Receipt, TimerView
-from trailboss.chain.scheduler import (
+from trailboss.chain.stock_timers import (
     TimerChange,
     TimerOrder,
     WatchOrder,
@@ -22,6 +21,7 @@ from trailboss.primitives.octets import Hash32
 from trailboss.sdk import PriorityTier
 from trailboss.testing.local_reader import LocalReader
 from trailboss.testing.parties import Party, TestAccount, address_of_party
+from trailboss.views import Receipt, TimerView
 
 
 class LocalTimers(LocalReader, ABC):

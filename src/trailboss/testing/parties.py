@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trailboss.chain import Answer, Receipt, TimerView
-from trailboss.chain.asking import ask_actor
 from trailboss.model.transactions import ExecuteActor
 from trailboss.primitives.errors import TrailbossError
 from trailboss.primitives.octets import Address
 from trailboss.testing.local_prints import show_printed
+from trailboss.views import Answer, Receipt, TimerView
+from trailboss.views.read_only_calls import ask_actor
 from trailboss.vm.failures import TRACEBACK
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from trailboss.chain.views import Receipt
 from trailboss.model.events import TIMER_ENDINGS
 from trailboss.testing import ActorHandle, LocalChain
+from trailboss.views.records import Receipt
 
 MECHANISMS: Final = ("fifo", "lane", "auction", "globalbox")
 CBY: Final = 10**9

@@ -23,7 +23,7 @@ from tests.conformance.mechanisms.doer import (
     tell,
     wish,
 )
-from trailboss.chain.archive import export_chain, import_chain
+from trailboss.chain.export import export_chain, import_chain
 from trailboss.chain.replay import verify_chain
 from trailboss.model.transactions import CancelTimer, FundActor
 from trailboss.testing import LocalChain

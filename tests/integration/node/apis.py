@@ -11,10 +11,10 @@ from fastapi import FastAPI
 
 from tests.integration import auctions, boxes
 from tests.integration.helpers import CBY, FUNDS, PUPPET, perform, step
-from trailboss.node.index import Index
-from trailboss.node.mempool import Mempool
+from trailboss.api.app import create_app
+from trailboss.index import Index
+from trailboss.mempool import Mempool
 from trailboss.node.options import MANUAL, NodeOptions
-from trailboss.node.rest.app import create_app
 from trailboss.node.service import Node
 from trailboss.testing import ActorHandle, LocalChain
 

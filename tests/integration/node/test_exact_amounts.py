@@ -7,10 +7,10 @@ import pytest
 
 from tests.integration.node.apis import Api, lively_chain, serve
 from tests.unit.codec.test_exact import lacking
+from trailboss.api.operations import GET
+from trailboss.api.routes import OPERATIONS
+from trailboss.api.sse import Tellings
 from trailboss.model.transactions import SetBalance
-from trailboss.node.rest.operations import GET
-from trailboss.node.rest.routes import OPERATIONS
-from trailboss.node.sse import Tellings
 from trailboss.primitives.octets import Hash32
 
 RICH = 2**100 + 1

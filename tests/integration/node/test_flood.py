@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.integration.node.wires import Reply, read_replies, request, run, running_node
 from trailboss.chain.development import account_name, development_account
-from trailboss.chain.drafting import Terms, draft_transaction
+from trailboss.chain.drafts import Terms, draft_transaction
 from trailboss.chain.view import ChainView
 from trailboss.codec.wire import encode_submission
 from trailboss.crypto.digest import sha256

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.integration.node.wires import Reply, ask, converse, read_replies, request, run, running_node
-from trailboss.node.connections import ConnectionLimits
-from trailboss.node.guard import BODY_BYTES_MAX, SUBMIT_BYTES_MAX
+from trailboss.api.connections import ConnectionLimits
+from trailboss.api.guard import BODY_BYTES_MAX, SUBMIT_BYTES_MAX
 from trailboss.node.service import Node
 
 JSON = {"content_type": "application/json"}

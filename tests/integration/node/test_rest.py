@@ -13,17 +13,17 @@ from typer.testing import CliRunner
 from tests.integration import boxes
 from tests.integration.helpers import answers, perform, step
 from tests.integration.node.apis import Api, lively_chain, serve
-from trailboss.chain.plain import plain
-from trailboss.chain.status import status_of
-from trailboss.chain.timer_list import STATES, TimerFilter, list_timers
+from trailboss.api.operations import READERS, Call, Operation, respond
+from trailboss.api.routes import OPERATIONS
 from trailboss.chain.view import ChainView
-from trailboss.chain.views import receipt_view
 from trailboss.cli.main import app as command_line
-from trailboss.node.rest.operations import READERS, Call, Operation, respond
-from trailboss.node.rest.routes import OPERATIONS
 from trailboss.primitives.errors import ViewGoneError
 from trailboss.primitives.octets import Address
 from trailboss.testing import LocalChain
+from trailboss.views.json_values import plain
+from trailboss.views.records import receipt_view
+from trailboss.views.status import status_of
+from trailboss.views.timer_list import STATES, TimerFilter, list_timers
 
 MECHANISMS = ("fifo", "lane", "auction", "globalbox")
 
@@ -93,7 +93,7 @@ def test_list_says_that_there_may_be_more_when_it_has_not_looked_at_all(
 ) -> None:
     """A state that only the timers' records tell is looked for among so many of them."""
     assert fifo.get("/timers?state=over-cap")["more"] is False
-    monkeypatch.setattr("trailboss.node.reading.timers.SCANNED_MAX", 1)
+    monkeypatch.setattr("trailboss.index.answers.timers.SCANNED_MAX", 1)
     [(actor, count)] = Counter(timer["actor"] for timer in fifo.get("/timers")["timers"]).most_common(1)
     assert count > 1
     for query in ("", f"&actor={actor}"):
@@ -482,7 +482,7 @@ def test_answer_is_of_a_newer_view_when_the_chain_went_back_behind_the_first(
             raise ViewGoneError(5, 2)
         return respond({"height": call.view.height})
 
-    monkeypatch.setattr("trailboss.node.rest.operations._read_long", lose)
+    monkeypatch.setattr("trailboss.api.operations._read_long", lose)
     assert fifo.get("/status") == {"height": fifo.local.height}
     assert len(seen) == 2
     seen.clear()
@@ -493,7 +493,7 @@ def test_answer_is_of_a_newer_view_when_the_chain_went_back_behind_the_first(
 
 def test_long_read_is_sent_away_when_too_many_wait(fifo: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short reads go on meanwhile."""
-    monkeypatch.setattr("trailboss.node.rest.operations.READS_WAITING_MAX", -READERS)
+    monkeypatch.setattr("trailboss.api.operations.READS_WAITING_MAX", -READERS)
     assert fifo.error("GET", "/status", 503)["what"].endswith("long reads wait already")
     assert fifo.request("GET", "/status").headers["retry-after"] == "1"
     assert fifo.request("GET", "/height").status_code == 200

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.integration.helpers import PUPPET, perform, step
 from tests.integration.node.apis import Api, serve
 from tests.unit.node.service.world import AT_ONCE
-from trailboss.chain.drafting import draft_transaction
+from trailboss.chain.drafts import draft_transaction
 from trailboss.codec.textual import to_json, to_text
 from trailboss.codec.wire import encode_submission, encode_transaction
 from trailboss.model.transactions import Transaction, Transfer, sign_transaction

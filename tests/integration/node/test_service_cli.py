@@ -14,7 +14,7 @@ from trailboss.chain.opening import GenesisOptions, new_genesis
 from trailboss.cli.main import app
 from trailboss.node.options import NodeOptions
 from trailboss.node.service import Node
-from trailboss.node.starting import open_node
+from trailboss.node.startup import open_node
 
 Run = Callable[..., Result]
 
@@ -47,7 +47,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
         asyncio.run(node.close())
         return 0
 
-    monkeypatch.setattr("trailboss.node.serving.run_node", run_node)
+    monkeypatch.setattr("trailboss.server.run_node", run_node)
 
 
 def test_node_says_what_it_is_when_it_is_ready(run: Run, brief: None) -> None:

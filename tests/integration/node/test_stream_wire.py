@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.integration.node.wires import ask, request, run, running_node, serving
-from tests.unit.node.stream.broadcasts import Believer, Broadcasts, Told, read_told, truth_of
-from trailboss.node import stream
-from trailboss.node.sse import Selection
-from trailboss.node.stream import Streams
+from tests.unit.api.stream.broadcasts import Believer, Broadcasts, Told, read_told, truth_of
+from trailboss.api import stream
+from trailboss.api.sse import Selection
+from trailboss.api.stream import Streams
 
 READERS = 1_000
 CHUNK_END = b"\r\n"

@@ -11,12 +11,12 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from trailboss.node.connections import ConnectionLimits, connection_protocol
+from trailboss.api.connections import ConnectionLimits, connection_protocol
 from trailboss.node.metrics import Metrics
 from trailboss.node.options import MANUAL, NodeOptions
 from trailboss.node.service import Node
-from trailboss.node.serving import build_application
-from trailboss.node.starting import open_node
+from trailboss.node.startup import open_node
+from trailboss.server import build_application
 
 PATIENCE = 30
 """Seconds after which a test gives up: only a fault lets it come to that."""

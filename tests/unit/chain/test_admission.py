@@ -13,7 +13,7 @@ from trailboss.chain.admission import (
     standing_of,
 )
 from trailboss.chain.development import account_name, development_account, development_genesis
-from trailboss.chain.drafting import draft_transaction
+from trailboss.chain.drafts import draft_transaction
 from trailboss.model.transactions import Transaction, Transfer
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address

@@ -9,7 +9,7 @@ import pytest
 from tests.model.histories import history, seeded
 from tests.model.session import Session
 from trailboss.chain import Chain
-from trailboss.chain.archive import check_export, export_chain, import_chain
+from trailboss.chain.export import check_export, export_chain, import_chain
 from trailboss.chain.export_frames import (
     MAGIC,
     BlockContent,

@@ -2,8 +2,9 @@
 
 from trailboss.chain import Chain
 from trailboss.chain.development import ACCOUNT_NAMES, development_account, development_genesis
-from trailboss.chain.drafting import Terms, build_block, draft_deployment, draft_transaction
+from trailboss.chain.drafts import Terms, draft_deployment, draft_transaction
 from trailboss.model.transactions import ExecuteActor, FundActor, Transfer
+from trailboss.views.receipts import build_block
 
 ALICE, BOB = (development_account(name) for name in ACCOUNT_NAMES[:2])
 SOURCE = b"def echo(payload):\n    return payload\n"

@@ -7,9 +7,9 @@ import pytest
 
 from tests.model.record_store import RecordTable
 from trailboss.chain import Chain
+from trailboss.chain.block_archive import DiskShelf, MemoryShelf
 from trailboss.chain.block_records import encode_block
 from trailboss.chain.history import CHECKPOINT_BLOCKS, History, idle_after
-from trailboss.chain.shelves import DiskShelf, MemoryShelf
 from trailboss.execution.genesis import Genesis
 from trailboss.model.blocks import Block
 from trailboss.primitives.errors import InvariantError, StorageError

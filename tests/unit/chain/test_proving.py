@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trailboss.chain.proving import (
+from trailboss.chain.proofs import (
     AccountSubject,
     SlotSubject,
     StorageSubject,

@@ -11,7 +11,7 @@ from tests.model.histories import history, seeded
 from tests.model.session import Session
 from trailboss.chain import Chain
 from trailboss.chain.differences import Difference, Parting, block_differences
-from trailboss.chain.drafting import draft_deployment, draft_transaction
+from trailboss.chain.drafts import draft_deployment, draft_transaction
 from trailboss.chain.history import CHECKPOINT_BLOCKS
 from trailboss.chain.replay import compare_chains, replay_to, verify_chain
 from trailboss.crypto.signing import address_of

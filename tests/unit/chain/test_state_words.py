@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from trailboss.chain.state_words import key_words, octet_words, value_words
+from trailboss.chain.key_names import key_words, octet_words, value_words
 from trailboss.crypto.digest import keccak256
 from trailboss.governance.rules import (
     BASEFEES_KEY,

@@ -7,15 +7,15 @@ import pytest
 
 from trailboss.chain import Chain, ChainView
 from trailboss.chain.history import History
-from trailboss.chain.rehearsal.fork import Fork
-from trailboss.chain.rehearsal.rehearse import rehearse_activation
-from trailboss.chain.views import block_events, events_of
 from trailboss.model import events as names
 from trailboss.model.blocks import Block
 from trailboss.primitives.errors import Rejection, StorageError, TrailbossError, ViewGoneError
 from trailboss.primitives.units import U64_MAX
 from trailboss.state.block_store import BlockStore
 from trailboss.testing import LocalChain
+from trailboss.views.records import block_events, events_of
+from trailboss.views.rehearsal.fork import Fork
+from trailboss.views.rehearsal.rehearse import rehearse_activation
 
 CBY = 10**9
 BEATS = """

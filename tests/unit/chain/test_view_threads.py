@@ -11,7 +11,7 @@ import pytest
 
 from trailboss.chain import Chain, ChainView
 from trailboss.chain.development import account_name, development_account, development_genesis
-from trailboss.chain.drafting import build_block, draft_deployment, draft_transaction
+from trailboss.chain.drafts import draft_deployment, draft_transaction
 from trailboss.crypto.signing import address_of
 from trailboss.model.transactions import ExecuteActor, Instruction, Transfer
 from trailboss.primitives.errors import ViewGoneError
@@ -19,6 +19,7 @@ from trailboss.state import view
 from trailboss.state.commitment import build_roots, state_root
 from trailboss.state.disk.store import StoreSettings
 from trailboss.state.keys import KEY_WIDTHS
+from trailboss.views.receipts import build_block
 
 SETTINGS = StoreSettings(flush_interval=2, kept_journal=1_000, map_size=1 << 16)
 """A store that writes its flat tables all the time, in a file that has to grow."""

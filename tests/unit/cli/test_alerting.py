@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from trailboss.chain.forecast.watchtower import WatchedPayer
 from trailboss.cli import alerting
 from trailboss.cli.alerting import Alert, Spells, parse_call
 from trailboss.cli.failures import Mistake
 from trailboss.primitives.octets import Address
+from trailboss.views.forecast.watchtower import WatchedPayer
 
 WITHIN = 10
 PAYER = WatchedPayer(

@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from trailboss.chain.plain import plain
-from trailboss.chain.telling.words import visible, words
 from trailboss.cli import output
 from trailboss.cli.output import (
     Column,
@@ -16,6 +14,8 @@ from trailboss.cli.output import (
     shortened,
 )
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.json_values import plain
+from trailboss.views.text import visible, words
 
 IDS = [Hash32(bytes([7, 7, 7, 7, index, 9]) + bytes(26)) for index in range(3)]
 ACTOR = Address(b"\xab" * 20)

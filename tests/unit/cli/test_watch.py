@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from tests.unit.cli.test_alerting import PAYER
-from trailboss.chain.forecast.watchtower import Watch
 from trailboss.cli import watch as module
 from trailboss.cli.watch import Tower, Wanted
+from trailboss.views.forecast.watchtower import Watch
 
 
 def watch_of(*payers: object) -> Watch:

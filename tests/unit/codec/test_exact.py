@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.chain.plain import plain
 from trailboss.codec.exact import EXACT_MAX, with_texts, without_texts
+from trailboss.views.json_values import plain
 
 INTEGERS = st.integers(-(2**130), 2**130) | st.sampled_from([EXACT_MAX, EXACT_MAX + 1, -EXACT_MAX, -EXACT_MAX - 1])
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)

@@ -6,7 +6,6 @@ from typing import Any
 import cbor2
 import pytest
 
-from trailboss.chain.views import Event
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.agents import read_bid
 from trailboss.execution.lane import TIP
@@ -15,6 +14,7 @@ from trailboss.model.decisions import ExaminedTimer, FeeSource
 from trailboss.model.timers import ASK_AGENT, NO_FEES
 from trailboss.primitives.units import Price
 from trailboss.testing import ActorHandle, LocalChain
+from trailboss.views.records import Event
 
 CBY = 10**9
 PRICE_MAX = 2**127 - 1

@@ -20,7 +20,7 @@ from trailboss.execution.fairness import (
 )
 from trailboss.execution.ledger import Ledger
 from trailboss.mechanisms.base import Memoryless
-from trailboss.mechanisms.lane.weight import lower_median
+from trailboss.mechanisms.fee_lane.weight import lower_median
 from trailboss.model.configs import BlockFires, FairnessTotals
 from trailboss.model.transactions import SetGovParam
 from trailboss.primitives.errors import InvariantError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.execution.joining import has_joined, join_timers
+from trailboss.execution.due_admission import has_joined, join_timers
 from trailboss.governance.rules import BARRED_KEY, JOINING_KEY
 from trailboss.model.configs import BarredPayer, BarredPayers, JoiningGap, JoiningGaps, decode_record, encode_record
 from trailboss.state.overlay import Overlay
@@ -90,7 +90,7 @@ class Heights:
 def timers_are_fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a timer's record be what the queue says of it."""
     monkeypatch.setattr(
-        "trailboss.execution.joining.load_timer", lambda session, _, timer_id: session.queue.timer(int(timer_id))
+        "trailboss.execution.due_admission.load_timer", lambda session, _, timer_id: session.queue.timer(int(timer_id))
     )
 
 

@@ -172,7 +172,7 @@ def test_block_has_no_record_when_nothing_was_due() -> None:
 
 def test_record_names_a_bounded_number_of_timers_when_more_are_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the others it keeps the number, and the cut-off is the last fire's rank all the same."""
-    monkeypatch.setattr("trailboss.execution.recording.ENTRIES_MAX", 3)
+    monkeypatch.setattr("trailboss.execution.decision_recorder.ENTRIES_MAX", 3)
     actor = start()
     chain = arm(actor, *(f"{label},20000,1,9" for label in "abcde"))
     chain.mine()
@@ -228,7 +228,7 @@ def test_runners_up_follow_the_decided_when_there_is_room(
     monkeypatch: pytest.MonkeyPatch, most: int, named: bytes
 ) -> None:
     """They are named after those that were examined, within the same bound, and count for nothing else."""
-    monkeypatch.setattr("trailboss.execution.recording.ENTRIES_MAX", most)
+    monkeypatch.setattr("trailboss.execution.decision_recorder.ENTRIES_MAX", most)
     monkeypatch.setattr(registry, "MECHANISMS", {**registry.MECHANISMS, "lane": lambda _: Runners()})
     chain = LocalChain(mechanism="lane")
     actor = chain.deploy(ACTOR, sender=chain.accounts[0], value=100 * CBY)

@@ -9,12 +9,12 @@ from trailboss.codec.canonical import decode_canonical
 from trailboss.execution import timers
 from trailboss.execution.host import ChainHost
 from trailboss.execution.ledger import Ledger
+from trailboss.execution.paid_execution import commit_effects
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
-from trailboss.execution.settling import commit_effects
 from trailboss.fees.settlement import Prices
 from trailboss.governance.rules import LANE_KEY, read_rules
 from trailboss.mechanisms.base import Memoryless
-from trailboss.mechanisms.lane.mechanism import build_lane
+from trailboss.mechanisms.fee_lane.mechanism import build_lane
 from trailboss.model.actors import Account
 from trailboss.model.blocks import Origin
 from trailboss.model.configs import LaneState, amount_octets, encode_record

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from tests.unit.mechanisms.lane_worlds import World
-from trailboss.mechanisms.lane import shelf as shelves
-from trailboss.mechanisms.lane.index import LaneIndex
-from trailboss.mechanisms.lane.shelf import Group, Node
+from trailboss.mechanisms.fee_lane import shelf as shelves
+from trailboss.mechanisms.fee_lane.index import LaneIndex
+from trailboss.mechanisms.fee_lane.shelf import Group, Node
 
 
 def check_index(index: LaneIndex, world: World) -> None:

@@ -9,8 +9,8 @@ import pytest
 from tests.unit.mechanisms.lane_worlds import WHOLE, Terms, World, due, make_timers
 from trailboss.mechanisms.base import Charging, Decision, DueTimers, Phase
 from trailboss.mechanisms.context import Bid
-from trailboss.mechanisms.lane import Lane, build_lane
-from trailboss.mechanisms.lane.selection import LaneSelection
+from trailboss.mechanisms.fee_lane import Lane, build_lane
+from trailboss.mechanisms.fee_lane.selection import LaneSelection
 from trailboss.model.decisions import FeeSource, Stop
 from trailboss.model.timers import ASK_AGENT, NO_FEES, Timer, freeze_fees
 from trailboss.params import load_params

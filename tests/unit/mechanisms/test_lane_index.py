@@ -6,12 +6,12 @@ import pytest
 
 from tests.unit.mechanisms.lane_checks import check_index, check_node, heights
 from tests.unit.mechanisms.lane_worlds import Terms, World, due, make_timers
-from trailboss.mechanisms.lane import index as indices
-from trailboss.mechanisms.lane import shelf as shelves
-from trailboss.mechanisms.lane.gas_limits import GasLimits
-from trailboss.mechanisms.lane.index import LaneIndex
-from trailboss.mechanisms.lane.ranking import Lineup, Row, ranked_all, ranked_first
-from trailboss.mechanisms.lane.shelf import Group, Shelf
+from trailboss.mechanisms.fee_lane import index as indices
+from trailboss.mechanisms.fee_lane import shelf as shelves
+from trailboss.mechanisms.fee_lane.gas_limits import GasLimits
+from trailboss.mechanisms.fee_lane.index import LaneIndex
+from trailboss.mechanisms.fee_lane.ranking import Lineup, Row, ranked_all, ranked_first
+from trailboss.mechanisms.fee_lane.shelf import Group, Shelf
 from trailboss.model.timers import freeze_fees
 from trailboss.primitives.errors import InvariantError
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trailboss.mechanisms.lane.weight import lower_median, weight_of
+from trailboss.mechanisms.fee_lane.weight import lower_median, weight_of
 
 WHOLE = 10**9
 

@@ -7,8 +7,8 @@ from weakref import ref
 from tests.unit.node.service.conftest import running_node
 from tests.unit.node.service.world import PATIENCE
 from trailboss.chain import ChainView
-from trailboss.node.lending import LENT_MAX, LENT_NANOSECONDS, Lender
 from trailboss.node.options import MANUAL, NodeOptions
+from trailboss.node.view_leases import LENT_MAX, LENT_NANOSECONDS, Lender
 from trailboss.testing import LocalChain
 
 

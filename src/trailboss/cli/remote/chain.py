@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from msgspec import convert
 
-from trailboss.chain import Answer, ChainReader, Event, Receipt, TimerLife, explain_timer
+from trailboss.chain import ChainReader
 from trailboss.chain.block_records import decode_block
-from trailboss.chain.drafting import Terms
-from trailboss.chain.proving import (
+from trailboss.chain.drafts import Terms
+from trailboss.chain.proofs import (
     AccountSubject,
     Proof,
     SlotSubject,
@@ -22,9 +22,6 @@ from trailboss.chain.proving import (
     TimersSubject,
     TimerSubject,
 )
-from trailboss.chain.telling.explain import EarlierEvents
-from trailboss.chain.timer_list import ALL, ENDED, TimerEntry, TimerFilter, list_live
-from trailboss.chain.views import Printed, event_view, receipt_view, refused_receipt
 from trailboss.cli.failures import Missing
 from trailboss.cli.remote.blocks import RemoteBlocks
 from trailboss.cli.remote.client import BAD_REQUEST, OK, REQUEST_TIMEOUT, Client, read_error
@@ -39,6 +36,10 @@ from trailboss.model.timers import Timer
 from trailboss.model.transactions import Instruction, Transaction, transaction_hash
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
+from trailboss.views import Answer, Event, Receipt, TimerLife, explain_timer
+from trailboss.views.explain.life import EarlierEvents
+from trailboss.views.records import Printed, event_view, receipt_view, refused_receipt
+from trailboss.views.timer_list import ALL, ENDED, TimerEntry, TimerFilter, list_live
 
 WAIT_MS: Final = 10_000
 """As long as a node waits for a block at most."""

@@ -12,7 +12,7 @@ import msgspec
 from trailboss.execution.agents import AgentDesk, Questions
 from trailboss.execution.auction.standings import Standings
 from trailboss.execution.auction.timers import auction_terms
-from trailboss.execution.joining import has_joined
+from trailboss.execution.due_admission import has_joined
 from trailboss.execution.session import BlockSession, Fired
 from trailboss.execution.timers import load_timer
 from trailboss.mechanisms.context import AuctionMarket, Bid

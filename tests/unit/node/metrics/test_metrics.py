@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.unit.node.stream.broadcasts import CBY, SPEAKER, Broadcasts
+from tests.unit.api.stream.broadcasts import CBY, SPEAKER, Broadcasts
 from tools.metrics_page import metrics_page
-from trailboss.chain.forecast.watchtower import look
-from trailboss.chain.views import block_events
+from trailboss.api import connections, stream
+from trailboss.mempool.records import Statistics
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
-from trailboss.node import connections, stream
-from trailboss.node.mempool.records import Statistics
 from trailboss.node.metrics import COUNTERS, GAUGES, HISTOGRAMS, Metrics
-from trailboss.node.published import Published
+from trailboss.node.step import Published
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 from trailboss.testing import LocalChain
+from trailboss.views.forecast.watchtower import look
+from trailboss.views.records import block_events
 
 WAITING = Statistics(transactions=7, executable=6, senders=2, bytes=1_234, journal_bytes=0)
 

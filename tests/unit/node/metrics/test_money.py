@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 import yaml
-
 from tests.unit.chain.test_runway import CBY, PULSE
+
 from tests.unit.node.metrics.test_metrics import WAITING
-from trailboss.chain.forecast.watchtower import PAYERS_SHOWN, look
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.node.metrics import ACTORS_MAX, COUNTERS, GAUGES, HISTOGRAMS, OTHERS, Metrics
-from trailboss.node.published import Published
+from trailboss.node.step import Published
 from trailboss.primitives.octets import Address
 from trailboss.testing import LocalChain
+from trailboss.views.forecast.watchtower import PAYERS_SHOWN, look
 
 RULES = resources.files("trailboss.node").joinpath("alerts.yml")
 FAILS = PULSE + "\ndef handle_timer(payload):\n    raise ValueError(payload)\n"

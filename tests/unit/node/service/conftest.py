@@ -9,9 +9,9 @@ import pytest
 from tests.unit.node.service.world import PATIENCE, Notes
 from trailboss.chain import Chain
 from trailboss.chain.opening import GenesisOptions, new_genesis
-from trailboss.node.mempool import Mempool
+from trailboss.mempool import Mempool
+from trailboss.node.chain_thread import Clocks
 from trailboss.node.options import MANUAL, NodeOptions
-from trailboss.node.producer import Clocks
 from trailboss.node.service import Node
 
 Story = Callable[[Node], Awaitable[None]]

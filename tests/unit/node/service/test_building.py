@@ -4,9 +4,9 @@ import pytest
 
 from tests.unit.node.service.world import World, gift, make_world, person
 from trailboss.chain.development import DEPLOYER, development_account
-from trailboss.chain.drafting import Terms, draft_transaction
+from trailboss.chain.drafts import Terms, draft_transaction
 from trailboss.model.transactions import SetBalance
-from trailboss.node.building import ADVANCE_MAX, BATCH_BLOCKS, StoppingError
+from trailboss.node.block_builder import ADVANCE_MAX, BATCH_BLOCKS, StoppingError
 from trailboss.node.options import MANUAL, Clock, NodeOptions
 from trailboss.primitives.errors import Rejection, RejectionReason
 

@@ -9,20 +9,20 @@ import pytest
 from tests.unit.node.service.world import AT_ONCE, PATIENCE, Notes, gift, person
 from trailboss.chain import Chain
 from trailboss.chain.development import DEPLOYER, account_name, development_account
-from trailboss.chain.drafting import draft_deployment, draft_transaction
+from trailboss.chain.drafts import draft_deployment, draft_transaction
 from trailboss.chain.opening import GenesisOptions, new_genesis
-from trailboss.chain.views import receipt_view
+from trailboss.mempool import Mempool
 from trailboss.model.blocks import Origin
 from trailboss.model.transactions import ExecuteActor, FundActor, Transfer
-from trailboss.node.building import ADVANCE_MAX
-from trailboss.node.development import FAUCET, FAUCET_AMOUNT, FAUCET_FILLED, SNAPSHOTS_MAX
-from trailboss.node.mempool import Mempool
+from trailboss.node.block_builder import ADVANCE_MAX
+from trailboss.node.chain_thread import Clocks
+from trailboss.node.dev_controls import FAUCET, FAUCET_AMOUNT, FAUCET_FILLED, SNAPSHOTS_MAX
 from trailboss.node.options import NodeOptions
-from trailboss.node.producer import Clocks
 from trailboss.node.service import Node
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
+from trailboss.views.records import receipt_view
 
 Play = Callable[..., None]
 NOBODY = Address(b"\x77" * 20)

@@ -10,7 +10,7 @@ import structlog
 from tests.unit.node.service.world import World, gift, make_world
 from trailboss.node.logs import configure_logs, log, log_failure, log_step
 from trailboss.node.options import LogForm
-from trailboss.node.published import Published
+from trailboss.node.step import Published
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import Hash32
 

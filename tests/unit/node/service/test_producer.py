@@ -9,16 +9,16 @@ import pytest
 from tests.unit.node.service.world import PATIENCE, Notes, gift, make_world, person
 from trailboss.chain import Chain
 from trailboss.chain.development import account_name, development_account
-from trailboss.chain.drafting import draft_deployment, draft_transaction
+from trailboss.chain.drafts import draft_deployment, draft_transaction
 from trailboss.chain.opening import GenesisOptions, new_genesis
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
+from trailboss.mempool import Mempool
 from trailboss.model.transactions import FundActor
-from trailboss.node.building import BATCH_BLOCKS, Builder, StoppingError
-from trailboss.node.mempool import Mempool
+from trailboss.node.block_builder import BATCH_BLOCKS, Builder, StoppingError
+from trailboss.node.chain_thread import UNHEARD_MAX, Clocks, Producer
 from trailboss.node.options import AUTO, MANUAL, NodeOptions, Pace
-from trailboss.node.producer import UNHEARD_MAX, Clocks, Producer
-from trailboss.node.published import Published
+from trailboss.node.step import Published
 from trailboss.primitives.errors import InvariantError, Rejection
 from trailboss.primitives.octets import Hash32
 

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from tests.unit.node.service.world import AT_ONCE, PATIENCE, TIGHT, gift, person
 from trailboss.chain.development import account_name, development_account
-from trailboss.chain.drafting import Terms, draft_deployment, draft_transaction, draft_unsigned
+from trailboss.chain.drafts import Terms, draft_deployment, draft_transaction, draft_unsigned
+from trailboss.mempool import Status
 from trailboss.model.transactions import Transaction, transaction_hash
-from trailboss.node.building import StoppingError
-from trailboss.node.mempool import Status
+from trailboss.node.block_builder import StoppingError
 from trailboss.node.options import AUTO, MANUAL, NodeOptions, Pace
 from trailboss.node.service import FAILED, RUNNING, STOPPING_STATUS, Node
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason, StorageError

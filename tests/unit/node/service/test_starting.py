@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from tests.unit.node.service.world import PATIENCE, TIGHT, gift
 from trailboss.chain import Chain
 from trailboss.chain.development import account_name, development_account
-from trailboss.chain.drafting import draft_transaction
+from trailboss.chain.drafts import draft_transaction
 from trailboss.chain.opening import GenesisOptions, create_temporary, temporary_directory
 from trailboss.chain.replay import verify_chain
 from trailboss.codec.wire import encode_transaction
-from trailboss.node.mempool import Journal
+from trailboss.mempool import Journal
 from trailboss.node.options import MANUAL, NodeOptions
 from trailboss.node.service import Node
-from trailboss.node.starting import INDEX_FILE, JOURNAL_FILE, open_node, progress_line
+from trailboss.node.startup import INDEX_FILE, JOURNAL_FILE, open_node, progress_line
 from trailboss.primitives.errors import ConfigurationError, StorageError
 from trailboss.testing import LocalChain
 from trailboss.vm.sdk_source import load_sdk_module
@@ -49,7 +49,7 @@ class Log:
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     """Return what remembers all that is logged while a node starts."""
     found = Log()
-    monkeypatch.setattr("trailboss.node.starting.log", found)
+    monkeypatch.setattr("trailboss.node.startup.log", found)
     return found
 
 

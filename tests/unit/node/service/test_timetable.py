@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trailboss.node.block_timer import NANOSECONDS_PER_MS, Timetable
 from trailboss.node.options import AUTO, MANUAL, Pace
-from trailboss.node.timetable import NANOSECONDS_PER_MS, Timetable
 from trailboss.primitives.errors import ConfigurationError
 
 SECOND = 1_000 * NANOSECONDS_PER_MS

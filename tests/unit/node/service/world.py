@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 
 from trailboss.chain import Chain
 from trailboss.chain.development import DEPLOYER, account_name, development_account
-from trailboss.chain.drafting import Terms, draft_transaction
+from trailboss.chain.drafts import Terms, draft_transaction
 from trailboss.chain.opening import GenesisOptions, new_genesis
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
+from trailboss.index.records import IndexedTransaction
+from trailboss.mempool import Mempool, Verdict
 from trailboss.model.blocks import Block
 from trailboss.model.transactions import Instruction, Transaction, Transfer
-from trailboss.node.building import Builder, Surroundings
-from trailboss.node.index.records import IndexedTransaction
-from trailboss.node.mempool import Mempool, Verdict
+from trailboss.node.block_builder import Builder, Surroundings
 from trailboss.node.options import BLOCK_TIME_MAX_MS, MANUAL, NodeOptions, Pace, Rhythm
-from trailboss.node.published import Published
 from trailboss.node.service import transaction_hashes
+from trailboss.node.step import Published
 from trailboss.primitives.octets import Address, Hash32
 
 PATIENCE = 30

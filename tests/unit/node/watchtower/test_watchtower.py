@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.unit.chain.test_runway import CBY, PULSE
 
 from tests.integration.node.apis import lively_chain, serve
-from tests.unit.chain.test_runway import CBY, PULSE
-from trailboss.chain.forecast import watchtower as forecast
-from trailboss.chain.forecast.watchtower import WatchedPayer, look, look_at
+from trailboss.index import Index
 from trailboss.node import watchtower
-from trailboss.node.index import Index
-from trailboss.node.published import Published
+from trailboss.node.step import Published
 from trailboss.node.watchtower import Watchtower
 from trailboss.testing import LocalChain
+from trailboss.views.forecast import watchtower as forecast
+from trailboss.views.forecast.watchtower import WatchedPayer, look, look_at
 
 ACTORS = 12
 

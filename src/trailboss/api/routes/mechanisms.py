@@ -1,0 +1,117 @@
+"""How blocks choose among due timers, and what the mechanisms keep."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from trailboss.api.common import LIMIT, OFFSET, block_at
+from trailboss.api.errors import HttpReason
+from trailboss.api.kinds import ADDRESS, HEIGHT
+from trailboss.api.operations import Call, Routes
+from trailboss.api.parsing import path, query
+from trailboss.chain.auction_views import AuctionView
+from trailboss.chain.globalbox_views import FireView, MailboxView
+from trailboss.index.answers.records import extended
+from trailboss.views.explain.decision_view import LaneView, lane_view
+from trailboss.views.mechanism_status import MechanismView, mechanism_view
+from trailboss.views.status import globalbox_status
+
+routes: Final = Routes("mechanisms")
+LANE_HEIGHT: Final = path("height", HEIGHT, "Height of the block.")
+TARGET: Final = query("target", ADDRESS, "Only what this actor's handlers run.")
+
+
+@dataclass(frozen=True, slots=True)
+class LaneAnswer:
+    """How a block chose among its due timers.
+
+    Attributes:
+        height: The block's.
+        lane: What it chose and why; None if it had no choice.
+    """
+
+    height: int
+    lane: LaneView | None
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxPage:
+    """Entries of the mailbox of Globalbox, in the order of delivery.
+
+    Attributes:
+        height: Of the last block.
+        total_count: How many there are.
+        mailbox: From ``offset`` on.
+    """
+
+    height: int
+    total_count: int
+    mailbox: list[MailboxView]
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalboxPage:
+    """Queued fires of Globalbox, the head of the queue first.
+
+    Attributes:
+        height: Of the last block.
+        total_count: How many there are.
+        globalbox: From ``offset`` on.
+    """
+
+    height: int
+    total_count: int
+    globalbox: list[FireView]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuctionAnswer(AuctionView):
+    """The auction after a block, and of its actors a page.
+
+    Attributes:
+        total_count: How many actors there are.
+    """
+
+    total_count: int
+
+
+@routes.get("/mechanism", answers=MechanismView)
+def mechanism(call: Call) -> MechanismView:
+    """Tell how the next block chooses among its due timers."""
+    return mechanism_view(call.view)
+
+
+@routes.get("/lane/{height}", LANE_HEIGHT, answers=LaneAnswer, refuses=(HttpReason.NOT_FOUND,))
+def lane(call: Call) -> LaneAnswer:
+    """Tell how a block chose among its due timers: ranks, prices, the cut-off, and why the others waited."""
+    found = block_at(call.view, call[LANE_HEIGHT])
+    record = found.decisions
+    return LaneAnswer(found.height, None if record is None else lane_view(record, found.height))
+
+
+@routes.get("/mailbox", TARGET, OFFSET, LIMIT, answers=MailboxPage, refuses=(HttpReason.NOT_FOUND,))
+def mailbox(call: Call) -> MailboxPage:
+    """List the mailbox of Globalbox in the order of delivery."""
+    entries = call.view.mailbox(call[TARGET])
+    return MailboxPage(call.view.height, len(entries), entries[call[OFFSET] :][: call[LIMIT]])
+
+
+@routes.get("/globalbox", TARGET, OFFSET, LIMIT, answers=GlobalboxPage, refuses=(HttpReason.NOT_FOUND,))
+def globalbox(call: Call) -> GlobalboxPage:
+    """List the fires that stand in Globalbox, the head of the queue first."""
+    view, target, offset = call.view, call[TARGET], call[OFFSET]
+    if target is None:
+        fires = view.globalbox(offset + call[LIMIT])
+        status = globalbox_status(view.rules())
+        total = len(fires) if status is None else status.queued
+    else:
+        fires = [fire for fire in view.globalbox() if fire.target == target]
+        total = len(fires)
+    return GlobalboxPage(view.height, total, fires[offset:][: call[LIMIT]])
+
+
+@routes.get("/auction", OFFSET, LIMIT, answers=AuctionAnswer, refuses=(HttpReason.NOT_FOUND,))
+def auction(call: Call) -> AuctionAnswer:
+    """Tell the auction's epoch, and the weights of its actors."""
+    found = call.view.auction()
+    actors = found.actors[call[OFFSET] :][: call[LIMIT]]
+    return extended(AuctionAnswer, replace(found, actors=actors), total_count=len(found.actors))

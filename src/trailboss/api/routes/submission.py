@@ -1,0 +1,292 @@
+"""Sending transactions: for whoever only hands them in, and for whoever waits for what becomes of them."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fastapi.responses import Response
+
+from trailboss.api.errors import HttpError, HttpReason, clipped, shown
+from trailboss.api.kinds import integer
+from trailboss.api.openapi import Refusal
+from trailboss.api.operations import JSON, Call, RawBody, Routes, respond
+from trailboss.api.parsing import query_or, read_document
+from trailboss.api.transaction_shape import TRANSACTION
+from trailboss.codec.textual import from_json
+from trailboss.codec.wire import decode_submission, decode_transaction
+from trailboss.index.answers.transactions import TransactionReceipt, find_transaction, receipt_of
+from trailboss.mempool import Verdict
+from trailboss.model.transactions import Transaction
+from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
+from trailboss.primitives.octets import Hash32
+
+if TYPE_CHECKING:
+    from trailboss.node.service import Outcome
+
+routes: Final = Routes("transactions")
+OCTETS: Final = "application/octet-stream"
+SUBMISSION_BYTES_MAX: Final = 512 * 1024
+TRANSACTIONS_MAX: Final = 50
+DECODED_HERE_MAX: Final = 8_192
+"""Bytes of a body that the event loop decodes itself; a longer one takes too much of its time."""
+TIMEOUT_MIN: Final = 100
+TIMEOUT_MAX: Final = 10_000
+TIMEOUT_DEFAULT: Final = 5_000
+INCLUDED: Final = "included"
+REFUSED: Final = "refused"
+WAITING: Final = "waiting"
+ACCEPTED: Final = "accepted"
+PARTIAL: Final = "partial"
+MEMBER: Final = "transactions"
+TIMEOUT: Final = query_or(
+    "timeout_ms", integer(TIMEOUT_MAX, TIMEOUT_MIN), "Longest wait, milliseconds.", TIMEOUT_DEFAULT
+)
+SUBMISSION: Final = RawBody(
+    SUBMISSION_BYTES_MAX,
+    {
+        OCTETS: {
+            "type": "string",
+            "format": "submission",
+            "description": "What `encode_submission` of the public codec gives: the byte 01, the number of "
+            "transactions, and each of them.",
+        },
+        JSON: {
+            "type": "object",
+            "properties": {
+                MEMBER: {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": TRANSACTIONS_MAX,
+                    "items": {
+                        "anyOf": [
+                            TRANSACTION,
+                            {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", "description": "Its wire bytes."},
+                        ]
+                    },
+                }
+            },
+            "required": [MEMBER],
+            "additionalProperties": False,
+        },
+    },
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionResult:
+    """What the node says of a transaction that was sent.
+
+    Attributes:
+        tx_hash: Its hash.
+        status: ``accepted``; ``replaced`` if it took the place of another; ``known`` if it waited already;
+            ``included`` if a block holds it already; ``refused``.
+        error: Why it was refused; None otherwise.
+    """
+
+    tx_hash: Hash32
+    status: str
+    error: ErrorObject | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionAnswer:
+    """What the node says of transactions that were sent.
+
+    Attributes:
+        status: ``accepted``, or ``partial`` if some were refused.
+        results: One for each, in order.
+    """
+
+    status: str
+    results: list[SubmissionResult]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionOutcome(SubmissionResult):
+    """What became of a transaction that was sent.
+
+    Attributes:
+        status: ``included`` in a block, ``refused``, or still ``waiting``.
+        receipt: What it did and cost; None unless it is in a block.
+    """
+
+    receipt: TransactionReceipt | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionOutcomes:
+    """What became of transactions that were sent.
+
+    Attributes:
+        status: ``included`` if all of them are in blocks, ``partial`` if some were refused.
+        results: One for each, in order.
+    """
+
+    status: str
+    results: list[SubmissionOutcome]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionRefusal(Refusal):
+    """Transactions of which none was taken.
+
+    Attributes:
+        error: Why the first was not.
+        results: One for each, in order.
+    """
+
+    results: list[SubmissionResult]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionTimeout(Refusal):
+    """Transactions of which some still wait.
+
+    Attributes:
+        results: One for each, in order.
+    """
+
+    results: list[SubmissionOutcome]
+
+
+REFUSALS: Final = {HttpReason.BAD_REQUEST.status: Refusal | SubmissionRefusal}
+
+
+@routes.post("/submit", answers=SubmissionAnswer, body=SUBMISSION, refusals=REFUSALS)
+async def submit(call: Call) -> SubmissionAnswer | Response:
+    """Hand in signed transactions, at most 50.
+
+    What is accepted waits for a block; if the chain is in a directory, it outlives the node. A transaction that waits
+    already, or is in a block already, is no error. If all are refused, the status is 400, with the error of the first.
+    """
+    verdicts = await _submit(call)
+    if isinstance(verdicts, Response):
+        return verdicts
+    results = [_result(call, verdict) for verdict in verdicts]
+    is_all = all(each.error is None for each in results)
+    return SubmissionAnswer(status=ACCEPTED if is_all else PARTIAL, results=results)
+
+
+@routes.post(
+    "/submit_wait",
+    TIMEOUT,
+    answers=SubmissionOutcomes,
+    refuses=(HttpReason.TIMEOUT,),
+    body=SUBMISSION,
+    refusals={**REFUSALS, HttpReason.TIMEOUT.status: SubmissionTimeout},
+)
+async def submit_wait(call: Call) -> SubmissionOutcomes | Response:
+    """Hand in signed transactions, and wait until each is in a block or refused.
+
+    If the time is over before, the status is 408, and the answer tells what became of each so far.
+    """
+    verdicts = await _submit(call)
+    if isinstance(verdicts, Response):
+        return verdicts
+    timeout = call[TIMEOUT]
+    waits = [call.node.outcome(each.hash, timeout) for each in verdicts if each.is_waiting]
+    outcomes = {each.hash: each for each in await asyncio.gather(*waits) if each is not None}
+    results = await asyncio.to_thread(_outcomes, call, verdicts, outcomes)
+    pending = sum(each.status == WAITING for each in results)
+    if pending:
+        what = f"{pending} of {len(results)} transactions still wait after {timeout:,} ms"
+        error = HttpError(HttpReason.TIMEOUT, what, timeout_ms=timeout, pending=pending)
+        return respond(SubmissionTimeout(error=error.error(), results=results), HttpReason.TIMEOUT.status)
+    is_all = all(each.status == INCLUDED for each in results)
+    return SubmissionOutcomes(status=INCLUDED if is_all else PARTIAL, results=results)
+
+
+async def _submit(call: Call) -> list[Verdict] | Response:
+    """Return what was decided of each transaction, or an answer if none was taken."""
+    try:
+        if len(call.body) <= DECODED_HERE_MAX:
+            transactions = read_submission(call.body, call.media)
+        else:
+            transactions = await asyncio.to_thread(read_submission, call.body, call.media)
+    except Rejection as rejection:
+        return respond(Refusal(rejection.error()), HttpReason.BAD_REQUEST.status)
+    verdicts = await call.node.submit(transactions)
+    if any(verdict.is_waiting or _is_included(call, verdict) for verdict in verdicts):
+        return verdicts
+    results = [_result(call, verdict) for verdict in verdicts]
+    first = next(each.error for each in results if each.error is not None)
+    return respond(SubmissionRefusal(error=first, results=results), HttpReason.BAD_REQUEST.status)
+
+
+def read_submission(body: bytes, media: str) -> list[Transaction]:
+    """Return the transactions of a submission, in order.
+
+    Args:
+        body: What ``encode_submission`` gives, or a JSON object of ``transactions``.
+        media: Which of the two.
+
+    Raises:
+        Rejection: As `decode_submission`, `from_json`.
+        HttpError: ``BAD_REQUEST`` for other JSON, and for none or too many transactions.
+    """
+    if media == OCTETS:
+        transactions = decode_submission(body)
+        _check_count(len(transactions))
+        return transactions
+    document = read_document(body)
+    items = document.get(MEMBER)
+    if not isinstance(items, list) or len(document) != 1:
+        what = f"the body is {shown(document)}, it must have the one member {MEMBER}, a list"
+        raise HttpError(HttpReason.BAD_REQUEST, what, place="body", parameter=MEMBER, rule="a list of transactions")
+    _check_count(len(items))
+    return [_read_item(item, at) for at, item in enumerate(items)]
+
+
+def _check_count(count: int) -> None:
+    if not 1 <= count <= TRANSACTIONS_MAX:
+        rule = f"1..={TRANSACTIONS_MAX} transactions"
+        what = f"the submission has {count} transactions, it must have {rule}"
+        raise HttpError(HttpReason.BAD_REQUEST, what, parameter=MEMBER, value=count, rule=rule)
+
+
+def _read_item(item: object, at: int) -> Transaction:
+    if isinstance(item, dict):
+        return from_json(item)
+    try:
+        if isinstance(item, str) and item.startswith("0x"):
+            return decode_transaction(bytes.fromhex(item[2:]))
+    except ValueError:
+        # Not hexadecimal: refused below, with everything else that is neither.
+        pass
+    rule = "a transaction in the public JSON shape, or 0x and the digits of its wire bytes"
+    what = f"{MEMBER}[{at}] is {shown(item)}, it must be {rule}"
+    raise HttpError(HttpReason.BAD_REQUEST, what, parameter=f"{MEMBER}[{at}]", value=clipped(item), rule=rule)
+
+
+def _is_included(call: Call, verdict: Verdict) -> bool:
+    """Return whether a transaction was refused because a block holds it already: it has been sent twice."""
+    rejection = verdict.rejection
+    if verdict.is_waiting or rejection is None or rejection.reason is not RejectionReason.NONCE_MISMATCH:
+        return False
+    return call.node.index.transaction(verdict.hash, call.view.height) is not None
+
+
+def _result(call: Call, verdict: Verdict) -> SubmissionResult:
+    if _is_included(call, verdict):
+        return SubmissionResult(tx_hash=verdict.hash, status=INCLUDED, error=None)
+    refusal = None if verdict.is_waiting or verdict.rejection is None else verdict.rejection.error()
+    return SubmissionResult(tx_hash=verdict.hash, status=verdict.status.value, error=refusal)
+
+
+def _outcomes(call: Call, verdicts: Sequence[Verdict], outcomes: "dict[Hash32, Outcome]") -> list[SubmissionOutcome]:
+    """Return what became of each transaction, those in blocks with their receipts."""
+    # The view of the block that was waited for, or a later one.
+    call.look_again()
+    return [_outcome(call, verdict, outcomes.get(verdict.hash)) for verdict in verdicts]
+
+
+def _outcome(call: Call, verdict: Verdict, outcome: "Outcome | None") -> SubmissionOutcome:
+    # The chain may have gone back meanwhile; then the transaction waits again.
+    found = find_transaction(call.view, call.node.index, verdict.hash)
+    if found is not None:
+        return SubmissionOutcome(tx_hash=verdict.hash, status=INCLUDED, error=None, receipt=receipt_of(*found))
+    rejection = verdict.rejection if not verdict.is_waiting else None if outcome is None else outcome.rejection
+    if rejection is not None:
+        return SubmissionOutcome(tx_hash=verdict.hash, status=REFUSED, error=rejection.error(), receipt=None)
+    return SubmissionOutcome(tx_hash=verdict.hash, status=WAITING, error=None, receipt=None)

@@ -1,0 +1,157 @@
+"""Transactions: in blocks, waiting, and what came of them."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trailboss.api.common import LIMIT, OFFSET, TRANSACTION_HASH, missing
+from trailboss.api.errors import HttpReason
+from trailboss.api.operations import Call, Routes
+from trailboss.api.transaction_shape import TRANSACTION_ANSWER
+from trailboss.index.answers.blocks import target_of
+from trailboss.index.answers.transactions import TransactionReceipt, find_transaction, receipt_of, transaction_document
+from trailboss.index.records import IndexedTransaction
+from trailboss.mempool import Pooled, Statistics
+from trailboss.model.blocks import Block
+from trailboss.model.transactions import Transaction
+from trailboss.primitives.errors import ErrorObject
+from trailboss.primitives.octets import Address, Hash32
+
+routes: Final = Routes("transactions")
+WAITING: Final = "waiting"
+INCLUDED: Final = "included"
+ENDED: Final = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A transaction that waits for a block.
+
+    Attributes:
+        hash: Its hash.
+        sender: Who signed, and pays.
+        nonce: The sender's.
+        instruction: Kind of its instruction.
+        target: Actor, account or timer that it concerns, if there is one.
+        handler: That it calls; None for an instruction that calls none.
+        max_fee_per_cycle: Most base units that a cycle may cost.
+        max_priority_fee_per_cycle: Tip a cycle.
+        bytes: Its size.
+        admitted_height: Height of the chain when it came.
+    """
+
+    hash: Hash32
+    sender: Address
+    nonce: int
+    instruction: str
+    target: str | None
+    handler: str | None
+    max_fee_per_cycle: int
+    max_priority_fee_per_cycle: int
+    bytes: int
+    admitted_height: int
+
+
+@dataclass(frozen=True, slots=True)
+class MempoolPage:
+    """Transactions that wait, in the order in which they came.
+
+    Attributes:
+        total_count: How many there are.
+        statistics: How much waits.
+        transactions: From ``offset`` on.
+    """
+
+    total_count: int
+    statistics: Statistics
+    transactions: list[Waiting]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MempoolAnswer:
+    """What became of a transaction that was sent.
+
+    Attributes:
+        hash: Its hash.
+        status: ``waiting``; ``included`` in a block; or ``ended`` without one.
+        block_height: Of the block that holds it; None if none does.
+        error: Why its wait has ended; None unless it has ended without a block.
+        waiting: What waits; None if it does not.
+    """
+
+    hash: Hash32
+    status: str
+    block_height: int | None
+    error: ErrorObject | None
+    waiting: Waiting | None
+
+
+@routes.get("/transaction/{hash}", TRANSACTION_HASH, answers=TRANSACTION_ANSWER, refuses=(HttpReason.NOT_FOUND,))
+def transaction(call: Call) -> dict[str, Any]:
+    """Look at a transaction of a block."""
+    block, found = _find(call, call[TRANSACTION_HASH])
+    return transaction_document(block.transactions[found.position], found.hash, block.height, found.position)
+
+
+@routes.get(
+    "/transaction/{hash}/receipt", TRANSACTION_HASH, answers=TransactionReceipt, refuses=(HttpReason.NOT_FOUND,)
+)
+def receipt(call: Call) -> TransactionReceipt:
+    """Tell what a transaction of a block did and cost."""
+    block, found = _find(call, call[TRANSACTION_HASH])
+    return receipt_of(block, found)
+
+
+@routes.get("/mempool/transaction/{hash}", TRANSACTION_HASH, answers=MempoolAnswer, refuses=(HttpReason.NOT_FOUND,))
+async def mempool_transaction(call: Call) -> MempoolAnswer:
+    """Tell what became of a transaction that was sent: whether it waits, where it is, or why it ended."""
+    tx_hash = call[TRANSACTION_HASH]
+    # What has left the mempool is in a block of the view that is taken after this.
+    pooled = call.node.mempool.find(tx_hash)
+    place = call.node.index.transaction(tx_hash, call.view.height)
+    rejection = call.node.mempool.refusal(tx_hash)
+    if pooled is None and place is None and rejection is None:
+        raise missing(f"no transaction {tx_hash} waits, and none is in a block", transaction=str(tx_hash))
+    is_refused = pooled is None and place is None and rejection is not None
+    return MempoolAnswer(
+        hash=tx_hash,
+        status=INCLUDED if place else WAITING if pooled else ENDED,
+        block_height=None if place is None else place.height,
+        error=rejection.error() if is_refused and rejection is not None else None,
+        waiting=None if pooled is None or place is not None else waiting_view(pooled),
+    )
+
+
+@routes.get("/mempool", OFFSET, LIMIT, answers=MempoolPage)
+def mempool(call: Call) -> MempoolPage:
+    """List the transactions that wait, in the order in which they came."""
+    pool = call.node.mempool
+    statistics = pool.statistics()
+    return MempoolPage(
+        statistics.transactions, statistics, [waiting_view(each) for each in pool.page(call[OFFSET], call[LIMIT])]
+    )
+
+
+def waiting_view(pooled: Pooled) -> Waiting:
+    """Return a transaction that waits, as a list shows it."""
+    found: Transaction = pooled.transaction
+    return Waiting(
+        hash=pooled.hash,
+        sender=found.sender,
+        nonce=found.nonce,
+        instruction=found.instruction.name,
+        target=target_of(found.instruction),
+        handler=getattr(found.instruction, "handler", None),
+        max_fee_per_cycle=found.max_fee_per_cycle,
+        max_priority_fee_per_cycle=found.max_priority_fee_per_cycle,
+        bytes=len(pooled.raw),
+        admitted_height=pooled.admitted_height,
+    )
+
+
+def _find(call: Call, tx_hash: Hash32) -> tuple[Block, IndexedTransaction]:
+    waits = call.node.mempool.find(tx_hash) is not None
+    found = find_transaction(call.view, call.node.index, tx_hash)
+    if found is None:
+        hint = f"; it waits, see /mempool/transaction/{tx_hash}" if waits else ""
+        raise missing(f"no block holds a transaction {tx_hash}{hint}", transaction=str(tx_hash))
+    return found

@@ -1,0 +1,125 @@
+"""Transactions for people: drafted with sensible limits and fee caps, signed, and built into a block of their own."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from trailboss.chain.reader import ChainReader
+from trailboss.crypto.digest import keccak256
+from trailboss.crypto.signing import address_of
+from trailboss.model.manifest import encode_manifest
+from trailboss.model.transactions import (
+    DeployActor,
+    Instruction,
+    Transaction,
+    derive_actor_address,
+    sign_transaction,
+)
+from trailboss.primitives.octets import Address
+
+CYCLES_LIMIT: Final = 5_000_000
+CELLS_LIMIT: Final = 250_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a transaction may use, and what it offers for it. Prices are base units a unit.
+
+    Attributes:
+        cycles_limit: Most cycles it may use.
+        cells_limit: Most cells it may use.
+        max_fee_per_cycle: Most a cycle may cost; None for twice the basefee plus the tip.
+        max_fee_per_cell: Most a cell may cost; None for twice the basefee plus the tip.
+        max_priority_fee_per_cycle: Tip a cycle.
+        max_priority_fee_per_cell: Tip a cell.
+    """
+
+    cycles_limit: int = CYCLES_LIMIT
+    cells_limit: int = CELLS_LIMIT
+    max_fee_per_cycle: int | None = None
+    max_fee_per_cell: int | None = None
+    max_priority_fee_per_cycle: int = 0
+    max_priority_fee_per_cell: int = 0
+
+
+DEFAULT_TERMS: Final = Terms()
+
+
+def draft_transaction(
+    chain: ChainReader, instruction: Instruction, private_key: bytes, *, terms: Terms = DEFAULT_TERMS, waiting: int = 0
+) -> Transaction:
+    """Return an instruction as a signed transaction that the chain's next block can hold.
+
+    Args:
+        chain: Whose id, basefees and nonce it takes.
+        instruction: What to do.
+        private_key: Of who signs and pays, 32 bytes.
+        terms: Limits and fee caps.
+        waiting: Transactions of the same sender that come before it and are in no block yet.
+
+    Raises:
+        Rejection: ``OVERFLOW`` or ``INVALID_DATA`` for what has no encoding, such as an amount of more than 64 bits.
+    """
+    unsigned = draft_unsigned(chain, instruction, address_of(private_key), terms=terms, waiting=waiting)
+    return sign_transaction(unsigned, private_key)
+
+
+def draft_unsigned(
+    chain: ChainReader, instruction: Instruction, sender: Address, *, terms: Terms = DEFAULT_TERMS, waiting: int = 0
+) -> Transaction:
+    """Return an instruction as a transaction that only a development chain takes as it is. Decision: D-69.
+
+    Args:
+        chain: Whose id, basefees and nonce it takes.
+        instruction: What to do.
+        sender: Who pays.
+        terms: Limits and fee caps.
+        waiting: Transactions of the same sender that come before it and are in no block yet.
+    """
+    cycle_basefee, cell_basefee = chain.rules().user_basefees()
+    account = chain.account(sender)
+    return Transaction(
+        sender=sender,
+        chain_id=chain.genesis.chain_id,
+        nonce=(0 if account is None else account.nonce) + waiting,
+        instruction=instruction,
+        cycles_limit=terms.cycles_limit,
+        cells_limit=terms.cells_limit,
+        max_fee_per_cycle=_cap(terms.max_fee_per_cycle, cycle_basefee, terms.max_priority_fee_per_cycle),
+        max_fee_per_cell=_cap(terms.max_fee_per_cell, cell_basefee, terms.max_priority_fee_per_cell),
+        max_priority_fee_per_cycle=terms.max_priority_fee_per_cycle,
+        max_priority_fee_per_cell=terms.max_priority_fee_per_cell,
+    )
+
+
+def draft_deployment(
+    deployer: Address,
+    code: bytes,
+    salt: bytes,
+    *,
+    init_handler: str | None = None,
+    init_payload: bytes = b"",
+    entitlements: Iterable[str] = (),
+) -> tuple[DeployActor, Address]:
+    """Return the instruction that deploys an actor, and the address that the actor will have.
+
+    Args:
+        deployer: Who deploys and owns it.
+        code: Source, UTF-8.
+        salt: At most 32 bytes; the same code with another salt is another actor.
+        init_handler: What the creation call runs; None for ``init``, else ``deploy``, whichever the source has.
+        init_payload: Argument of the creation call.
+        entitlements: What its manifest declares.
+    """
+    instruction = DeployActor(
+        code=code,
+        salt=salt,
+        init_handler=init_handler,
+        init_payload=init_payload,
+        manifest=encode_manifest(entitlements),
+    )
+    return instruction, derive_actor_address(deployer, salt, keccak256(code))
+
+
+def _cap(given: int | None, basefee: int, tip: int) -> int:
+    return 2 * basefee + tip if given is None else given

@@ -1,0 +1,98 @@
+"""What addresses are called: development accounts, the system's actors, and actors by the class in their source.
+
+An actor's label is no name that anybody vouches for: it is shown with digits of the address, and never without.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from trailboss.chain.reader import ChainReader
+from trailboss.explorer.text import visible
+from trailboss.primitives.octets import ZERO_ADDRESS, system_address
+from trailboss.views.accounts import known_names, source_of
+
+LABEL_MAX: Final = 24
+"""Characters of a label."""
+LABELS_KEPT: Final = 10_000
+SOURCE_SEARCHED: Final = 65_536
+"""Bytes of a source in which a class is looked for."""
+TELLING_DIGITS: Final = 4
+SYSTEM_NAMES: Final = ("nobody", "basefee actor", "governance actor", "mailbox escrow")
+_CLASS: Final = re.compile(rb"^class[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+
+Labels = dict[bytes, str]
+"""Labels by hash of the source."""
+
+
+class Names:
+    """What addresses are called on a chain after a block."""
+
+    def __init__(self, reader: ChainReader, known: Mapping[bytes, str], labels: Labels) -> None:
+        """Begin.
+
+        Args:
+            reader: The chain.
+            known: Names that are fixed.
+            labels: What the sources seen so far are called; more are added.
+        """
+        self._reader = reader
+        self._known = known
+        self._labels = labels
+
+    def get(self, address: bytes) -> str:
+        """Return what an address is called; empty for nothing.
+
+        Complexity: O(1) and a read of its account, and once for each source a search in it.
+        """
+        known = self._known.get(bytes(address))
+        if known is not None:
+            return known
+        label = self.label(address)
+        return f"{label}…{address.hex()[-TELLING_DIGITS:]}" if label else ""
+
+    def accounts(self) -> list[bytes]:
+        """Return the addresses of the development accounts, in the order of their numbers."""
+        return [address for address, name in self._known.items() if name not in SYSTEM_NAMES]
+
+    def named(self, name: str) -> list[bytes]:
+        """Return the addresses that have a fixed name, whatever its letters' case."""
+        return [address for address, known in self._known.items() if known.casefold() == name.casefold()]
+
+    def short(self, address: bytes) -> str:
+        """Return what an address is called where it stands beside it in full; empty for nothing."""
+        return self._known.get(bytes(address)) or self.label(address)
+
+    def label(self, address: bytes) -> str:
+        """Return the name of the first class in an actor's source; empty if there is none."""
+        account = self._reader.account(address)
+        if account is None or not account.code_hash:
+            return ""
+        label = self._labels.get(account.code_hash)
+        if label is None:
+            if len(self._labels) >= LABELS_KEPT:
+                self._labels.clear()
+            source = source_of(self._reader, account.code_hash) or b""
+            label = self._labels[account.code_hash] = label_of(source)
+        return label
+
+
+def label_of(source: bytes) -> str:
+    r"""Return the name of the first class in a source; empty if there is none.
+
+    >>> label_of(b"import pvm_host\n\nclass Clock:\n"), label_of(b"def tick(payload): ...")
+    ('Clock', '')
+    """
+    found = _CLASS.search(source, 0, SOURCE_SEARCHED)
+    return "" if found is None else visible(found[1].decode("ascii", errors="replace"), LABEL_MAX)
+
+
+def fixed_names(reader: ChainReader) -> dict[bytes, str]:
+    """Return the names that no actor has chosen: of development accounts and of the system's actors.
+
+    Complexity: a key for each development account: ask once for a chain.
+    """
+    governance = reader.params.governance
+    system = (governance.basefee_actor, governance.governance_actor, governance.escrow_actor)
+    addresses = (ZERO_ADDRESS, *map(system_address, system))
+    return {**dict(zip(map(bytes, addresses), SYSTEM_NAMES, strict=True)), **known_names(reader.genesis)}

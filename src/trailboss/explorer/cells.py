@@ -1,0 +1,172 @@
+"""Cells: ids with their links, money with its base units, sentences with the ids in them made into links."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from trailboss.explorer import links
+from trailboss.explorer.address_labels import Names
+from trailboss.explorer.documents import Cell, Content
+from trailboss.explorer.text import TEXT_MAX, height_words, shortened, visible
+from trailboss.explorer.text import words as octet_words
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import U64_MAX, format_cby
+
+COPIED_MAX: Final = 4_096
+"""Bytes that a copy button holds; more of them would make pages heavy that nobody copies from."""
+SHORT_UNIT: Final = 100_000
+"""Base units in the last decimal of an amount that is shown short."""
+NOTHING: Final[Content] = (Cell("·", kind="dim"),)
+"""What stands where there is nothing to say."""
+_IDS: Final = re.compile(r"(timer |transaction |code_hash )?0x([0-9a-fA-F]{64}|[0-9a-fA-F]{40})(?![0-9a-fA-F])")
+
+
+def text(what: object, kind: str = "", note: str = "") -> Content:
+    """Return words of the house; what an actor chose goes through `said`."""
+    return (Cell(str(what), kind=kind, note=note),)
+
+
+def said(what: str, limit: int = TEXT_MAX) -> Content:
+    """Return words that an actor chose."""
+    return (Cell(visible(what, limit)),)
+
+
+def number(value: int | None) -> Content:
+    """Return a number of things."""
+    return NOTHING if value is None else (Cell(f"{value:,}", kind="number"),)
+
+
+def link(words: str, href: str, kind: str = "") -> Content:
+    """Return words that lead somewhere on this node."""
+    return (Cell(words, href=href, kind=kind),)
+
+
+def badge(words: str, tone: str = "") -> Content:
+    """Return a state in a frame."""
+    return (Cell(words, kind=f"badge {tone}".rstrip()),)
+
+
+def money(amount: int) -> Content:
+    """Return an amount in CBY, with base units on hover."""
+    return (Cell(f"{format_cby(amount)} CBY", note=f"{amount:,} base units", kind="number"),)
+
+
+def short_money(amount: int) -> Content:
+    """Return an amount in CBY with few decimals, rounded down, and the whole of it on hover."""
+    kept = amount - amount % SHORT_UNIT
+    return (Cell(f"{format_cby(kept)} CBY", note=f"{format_cby(amount)} CBY, {amount:,} base units", kind="number"),)
+
+
+def bare_money(amount: int) -> Content:
+    """Return an amount for a column whose heading says CBY."""
+    return (Cell(format_cby(amount), note=f"{amount:,} base units", kind="number"),)
+
+
+def block(height: int) -> Content:
+    """Return a height with the link to its block."""
+    return (Cell(str(height), href=links.block(height), kind="number"),)
+
+
+def future(height: int, *, now: int) -> Content:
+    """Return a height that may lie ahead: a link only where there is a block."""
+    if height == U64_MAX or height > now:
+        return (Cell(height_words(height), kind="number"),)
+    return block(height)
+
+
+def address(octets: bytes, names: Names, *, whole: bool = False) -> Content:
+    """Return an address, by its name where it has one.
+
+    Args:
+        octets: 20 bytes.
+        names: What addresses are called.
+        whole: Whether it is shown in full, and its name beside it.
+    """
+    found, name = str(Address(octets)), names.get(octets)
+    if whole:
+        shown = (Cell(found, copy=found, kind="mono id"),)
+        label = names.short(octets)
+        return (*shown, Cell(label, kind="badge")) if label else shown
+    return (
+        Cell(name or shortened(found), href=links.account(octets), copy=found, note=found, kind="" if name else "mono"),
+    )
+
+
+def whole_address(octets: bytes) -> Content:
+    """Return an address in full, that leads to its page."""
+    found = str(Address(octets))
+    return (Cell(found, href=links.account(octets), copy=found, kind="mono id"),)
+
+
+def without_copy(content: Content) -> Content:
+    """Return cells without their copy buttons: for the middle of a sentence."""
+    return tuple(replace(cell, copy="") if cell.copy else cell for cell in content)
+
+
+def timer(timer_id: bytes) -> Content:
+    """Return a timer's id."""
+    return _id(timer_id, links.timer(timer_id))
+
+
+def transaction(tx_hash: bytes) -> Content:
+    """Return a transaction's hash."""
+    return _id(tx_hash, links.transaction(tx_hash))
+
+
+def block_hash(octets: bytes) -> Content:
+    """Return a block's hash."""
+    return _id(octets, links.block(Hash32(octets)))
+
+
+def root(octets: bytes) -> Content:
+    """Return a root, or any id in full, that leads nowhere."""
+    found = str(Hash32(octets))
+    return (Cell(found, copy=found, kind="mono id"),)
+
+
+def short_root(octets: bytes) -> Content:
+    """Return a root, cut in its middle."""
+    return _id(octets, "")
+
+
+def octets(value: bytes) -> Content:
+    """Return bytes: as text if they are, with a button that copies all of them if they are few enough."""
+    copied = f"0x{value.hex()}" if 0 < len(value) <= COPIED_MAX else ""
+    return (Cell(octet_words(value), copy=copied, kind="mono"),)
+
+
+def sentence(what: str, names: Names) -> Content:
+    """Return words in which every timer id, hash and address is short, and leads to its page."""
+    return without_copy(tuple(_pieces(what, names)))
+
+
+def _pieces(what: str, names: Names) -> Iterator[Cell]:
+    done = 0
+    for found in _IDS.finditer(what):
+        kind, digits = found[1] or "", found[2]
+        if found.start() > done or kind:
+            yield Cell(visible(what[done : found.start()] + kind, len(what) + len(kind)))
+        yield _linked(kind, bytes.fromhex(digits), names)
+        done = found.end()
+    if done < len(what):
+        yield Cell(visible(what[done:], len(what)))
+
+
+def _linked(kind: str, value: bytes, names: Names) -> Cell:
+    if len(value) == Address.WIDTH:
+        return address(value, names)[0]
+    if kind == "timer ":
+        return timer(value)[0]
+    if kind == "transaction ":
+        return transaction(value)[0]
+    if kind == "code_hash ":
+        # No page is that of a program.
+        return _id(value, "")[0]
+    return _id(value, links.search(f"0x{value.hex()}"))[0]
+
+
+def _id(octets: bytes, href: str) -> Content:
+    found = str(Hash32(octets))
+    return (Cell(shortened(found), href=href, copy=found, note=found, kind="mono"),)

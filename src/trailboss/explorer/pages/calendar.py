@@ -1,0 +1,232 @@
+"""The calendar: how many timers wait at which heights, in its three tiers, as maps whose cells lead to these timers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from trailboss.explorer import cells, links
+from trailboss.explorer.charts import EXACT_MAX
+from trailboss.explorer.documents import (
+    THIRD,
+    TWO_THIRDS,
+    Column,
+    Content,
+    Document,
+    Fact,
+    Facts,
+    HeatCell,
+    HeatMap,
+    Notice,
+    Row,
+    Section,
+    Table,
+)
+from trailboss.explorer.empty_hints import schedule_command
+from trailboss.explorer.page_context import Reading
+from trailboss.explorer.query import Query
+from trailboss.primitives.units import U64_MAX
+from trailboss.views.calendar import tier_counts, tier_ends
+from trailboss.views.text import counted
+
+COLUMNS: Final = 60
+NEXT_CELLS: Final = 240
+RING_CELLS: Final = 360
+OVERFLOW_CELLS: Final = 120
+LEVELS: Final = 6
+BUSIEST: Final = 8
+TITLES: Final = {
+    "next": "The next blocks",
+    "ring": "Ring: the rest of this epoch",
+    "epochs": "Epochs: the next {count:,}",
+    "overflow": "Overflow: beyond the epochs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Heights in equal cells.
+
+    Attributes:
+        key: Of its section.
+        title: Of its section.
+        bounds: First height of each cell, and the one after the last.
+        note: What a cell is.
+    """
+
+    key: str
+    title: str
+    bounds: tuple[int, ...]
+    note: str
+
+
+def calendar(reading: Reading, _query: Query, _subject: str) -> Document:
+    """Return the page. A count is O(log n), so that a million timers are counted as fast as ten."""
+    view, now = reading.view, reading.height
+    stretches = [stretch for stretch in _stretches(reading) if len(stretch.bounds) > 1]
+    counts = [view.timer_counts(stretch.bounds) for stretch in stretches]
+    maps = tuple(_heat_map(stretch, found, now) for stretch, found in zip(stretches, counts, strict=True))
+    sections: tuple[Section, ...] = (_facts(reading), _busiest(stretches, counts), *maps)
+    if not view.timer_count():
+        empty = cells.text(f"The maps fill as actors schedule. To try it: {schedule_command(reading)}")
+        sections = (Notice("empty", "No timer is scheduled", content=empty), *maps)
+    return Document("Calendar", "Calendar", sections)
+
+
+def _stretches(reading: Reading) -> Iterator[Stretch]:
+    params, following = reading.view.params.calendar, reading.height + 1
+    length = params.epoch_length
+    ring_end, epochs_end = (last + 1 for last in tier_ends(reading.view))
+    near = min(NEXT_CELLS, length)
+    yield Stretch("next", TITLES["next"], tuple(range(following, following + near + 1)), "A cell is one height.")
+    step = -(-length // RING_CELLS)
+    if step > 1:
+        first = following - following % step
+        bounds = (following, *range(first + step, ring_end, step), ring_end)
+        yield Stretch("ring", TITLES["ring"], bounds if following < ring_end else (), f"A cell is {step} heights.")
+    starts = tuple(range(ring_end, epochs_end + 1, length))
+    title = TITLES["epochs"].format(count=params.epoch_count)
+    yield Stretch("epochs", title, starts, f"A cell is an epoch of {length:,} heights.")
+    last = _last_height(reading)
+    if last >= epochs_end:
+        step = max(1, -(-(last + 1 - epochs_end) // OVERFLOW_CELLS))
+        bounds = (*range(epochs_end, last + 1, step), last + 1)
+        yield Stretch("overflow", TITLES["overflow"], bounds, f"A cell is {counted(step, 'height')}.")
+
+
+def _last_height(reading: Reading) -> int:
+    """Return the greatest height at which a timer is due; 0 if there is none. Complexity: O(log n), 64 times."""
+    view, total = reading.view, reading.view.timer_count()
+    if not total:
+        return 0
+    low, high = 0, U64_MAX
+    while low < high:
+        middle = (low + high) // 2
+        if view.timer_counts((0, middle + 1))[0] < total:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _heat_map(stretch: Stretch, counts: Sequence[int], now: int) -> HeatMap:
+    steps = thresholds(max(counts, default=0))
+    drawn = tuple(
+        HeatCell(_exact(first), _exact(last), count, spread(level_of(count, steps), len(steps)))
+        for first, last, count in _cells(stretch, counts)
+    )
+    is_next = stretch.bounds[0] <= now + 1 < stretch.bounds[1]
+    return HeatMap(
+        stretch.key,
+        f"{stretch.title}, {counted(sum(counts), 'timer')}",
+        links.TIMERS,
+        min(COLUMNS, len(drawn)),
+        drawn,
+        scale_words(steps),
+        now + 1,
+        note=f"{stretch.note} The framed one holds the next block." if is_next else stretch.note,
+    )
+
+
+def _exact(height: int) -> int | str:
+    return height if height <= EXACT_MAX else str(height)
+
+
+def _cells(stretch: Stretch, counts: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    for (first, end), count in zip(pairwise(stretch.bounds), counts, strict=True):
+        yield first, end - 1, count
+
+
+def thresholds(greatest: int) -> tuple[int, ...]:
+    """Return the least count of each level above 0: in equal ratios up to the greatest count there is.
+
+    >>> thresholds(0), thresholds(3), thresholds(1_000_000)
+    ((), (1, 2, 3), (1, 10, 100, 1000, 10000, 100000))
+    """
+    if greatest <= LEVELS:
+        return tuple(range(1, greatest + 1))
+    # The root of a whole number, without the rounding of floats deciding about a colour.
+    return tuple(sorted({max(1, round(greatest ** (level / LEVELS))) for level in range(LEVELS)}))
+
+
+def level_of(count: int, steps: Sequence[int]) -> int:
+    """Return the level of a count: how many of the thresholds it reaches."""
+    return sum(count >= step for step in steps)
+
+
+def spread(level: int, levels: int) -> int:
+    """Return the colour of a level: few levels are as far apart as many, and the greatest is the strongest.
+
+    >>> [spread(level, 2) for level in range(3)], [spread(level, 6) for level in range(7)]
+    ([0, 3, 6], [0, 1, 2, 3, 4, 5, 6])
+    """
+    return -(-level * LEVELS // levels) if levels else 0
+
+
+def scale_words(steps: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    """Return the colour of each level and what it stands for, from 0 on."""
+    told = [(0, "0")]
+    for at, step in enumerate(steps):
+        last = steps[at + 1] - 1 if at + 1 < len(steps) else None
+        words = f"{step:,} and more" if last is None else f"{step:,} to {last:,}" if last > step else f"{step:,}"
+        told.append((spread(at + 1, len(steps)), words))
+    return tuple(told)
+
+
+def _tier(count: int, what: str) -> Content:
+    return (*cells.number(count), *cells.text(f" {'timer' if count == 1 else 'timers'}: {what}", kind="dim"))
+
+
+def _facts(reading: Reading) -> Facts:
+    view, params = reading.view, reading.view.params.calendar
+    epoch = reading.height // params.epoch_length
+    tiers, end = tier_counts(view), tier_ends(view)[0] + 1
+    waiting = cells.text("none")
+    if tiers.due:
+        waiting = cells.link(counted(tiers.due, "timer"), links.query(links.TIMERS, {"state": "due"}), kind="warn")
+    return Facts(
+        "facts",
+        "Where the chain stands",
+        (
+            Fact("Live timers", cells.link(f"{view.timer_count():,}", links.TIMERS)),
+            Fact("Due and waiting", waiting),
+            Fact(
+                "Epoch",
+                cells.text(
+                    f"{epoch:,}, the next one begins at height {end}, in {counted(end - reading.height, 'block')}"
+                ),
+            ),
+            Fact("Ring", _tier(tiers.ring, f"heights whose epoch has begun, {params.ring_size:,} slots")),
+            Fact(
+                "Epochs", _tier(tiers.epoch, f"{params.epoch_count:,} epochs of {params.epoch_length:,} heights each")
+            ),
+            Fact("Overflow", _tier(tiers.overflow, "whatever lies beyond, in order of height")),
+        ),
+        span=TWO_THIRDS,
+    )
+
+
+def _busiest(stretches: Sequence[Stretch], counts: Sequence[Sequence[int]]) -> Table:
+    found = [
+        (count, first, last)
+        for stretch, some in zip(stretches, counts, strict=True)
+        if stretch.key != "next" or len(stretches) == 1
+        for first, last, count in _cells(stretch, some)
+        if count
+    ]
+    found.sort(key=lambda item: (-item[0], item[1]))
+    rows = tuple(
+        Row(
+            (
+                cells.link(
+                    str(first) if first == last else f"{first} to {last}",
+                    links.query(links.TIMERS, {"from": first, "to": last}),
+                ),
+                cells.number(count),
+            ),
+            f"{first}-{last}",
+        )
+        for count, first, last in found[:BUSIEST]
+    )
+    columns = (Column("Heights"), Column("Timers", right=True))
+    return Table("busiest", "Busiest heights", columns, rows, "No timer is scheduled.", span=THIRD)

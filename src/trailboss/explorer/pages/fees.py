@@ -1,0 +1,118 @@
+"""Fees: how the basefees went, how full blocks and the lane were, what was burned and what proposers got."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from trailboss.explorer import cells
+from trailboss.explorer.charts import Series, line_chart
+from trailboss.explorer.documents import FULL, HALF, Chart, Content, Document, Filter, Section, Stat, Stats, Table
+from trailboss.explorer.page_context import Reading
+from trailboss.explorer.query import Query
+from trailboss.index.records import BlockSpan
+from trailboss.primitives.units import BASE_UNITS_PER_CBY, format_cby
+from trailboss.views.status import status_of
+from trailboss.views.text import counted
+
+POINTS: Final = 240
+RANGES: Final = {
+    "240": "last 240 blocks",
+    "2400": "last 2,400 blocks",
+    "24000": "last 24,000 blocks",
+    "all": "all blocks",
+}
+DEFAULT: Final = "240"
+
+
+def fees(reading: Reading, query: Query, _subject: str) -> Document:
+    """Return the page."""
+    chosen = query.choice("blocks", RANGES, DEFAULT)
+    first = 1 if chosen == "all" else max(1, reading.height + 1 - int(chosen))
+    spans = reading.node.index.statistics(first, reading.height, POINTS, reading.height) if reading.height else ()
+    form = Table(
+        "range",
+        "Range",
+        (),
+        (),
+        "",
+        note=f"blocks {first} to {reading.height}. {_thinned(spans)}" if spans else "there is no block yet",
+        filters=(Filter("blocks", "Blocks", chosen, options=tuple(RANGES.items())),),
+    )
+    sections: tuple[Section, ...] = (_stats(reading), form, *(_charts(reading, spans) if spans else ()))
+    return Document("Fees", "Fees", sections)
+
+
+def _thinned(spans: Sequence[BlockSpan]) -> str:
+    widest = max(span.last - span.first + 1 for span in spans)
+    if widest == 1:
+        return "A point is one block"
+    points = counted(widest, "block")
+    return f"A point is {points}: of basefees the highest of them, of everything else the mean of a block"
+
+
+def _stats(reading: Reading) -> Stats:
+    status, totals = status_of(reading.view), reading.node.index.totals(reading.height)
+    timer_cycle, timer_cell = reading.view.rules().timer_basefees()
+    items = [
+        Stat("Cycle basefee", cells.number(status.basefees.cycle), _fires_pay(timer_cycle, status.basefees.cycle)),
+        Stat("Cell basefee", cells.number(status.basefees.cell), _fires_pay(timer_cell, status.basefees.cell)),
+    ]
+    if status.lane.basefee is not None:
+        tip = cells.text(f"median tip {status.lane.previous_tip:,}")
+        items.append(Stat("Lane basefee", cells.number(status.lane.basefee), tip))
+    fees = totals.burned + totals.tips
+    items += [
+        Stat("Burned", cells.short_money(totals.burned), cells.text(f"of {format_cby(status.supply)} CBY at genesis")),
+        Stat("Tips", cells.short_money(totals.tips), cells.text("to proposers")),
+        Stat(
+            "Fees in all",
+            cells.short_money(fees),
+            cells.text(f"{totals.transactions:,} transactions, {totals.fires:,} fires"),
+        ),
+    ]
+    return Stats("stats", "", tuple(items))
+
+
+def _fires_pay(price: int, others: int) -> Content:
+    return cells.text("of the next block" if price == others else f"fires pay {price:,}")
+
+
+def _charts(reading: Reading, spans: Sequence[BlockSpan]) -> tuple[Chart, ...]:
+    heights = [span.last for span in spans]
+    blocks = [span.last - span.first + 1 for span in spans]
+    basefees: list[Series] = [("Cycle basefee", [span.cycle_basefee_max for span in spans])]
+    if any(span.lane_basefee_max is not None for span in spans):
+        basefees.append(("Lane basefee", [span.lane_basefee_max for span in spans]))
+    highest = max(span.cycle_basefee_max for span in spans)
+    fires = [span.tally.timer_cycles // count for span, count in zip(spans, blocks, strict=True)]
+    others = [(span.tally.cycles - span.tally.timer_cycles) // count for span, count in zip(spans, blocks, strict=True)]
+    lane_max = reading.view.rules().timer_cycles_max() or 1
+    use = [round(100 * cycles / lane_max, 2) for cycles in fires]
+    burned = [_cby(span.tally.burned, count) for span, count in zip(spans, blocks, strict=True)]
+    tips = [_cby(span.tally.tips, count) for span, count in zip(spans, blocks, strict=True)]
+    cell = [("Cell basefee", [span.cell_basefee_max for span in spans])]
+    return (
+        line_chart(
+            "basefees", "Basefees a cycle", heights, basefees, step=True, span=FULL, note="base units",
+            label=f"Cycle basefee and lane basefee by height; the cycle basefee was {highest:,} at most.",
+        ),
+        line_chart(
+            "use", "Use of the lane", heights, [("Use", use)], note="percent", span=HALF, kind="bar",
+            label=f"Use of the lane in percent by height, {max(use):g} percent at most.",
+        ),
+        line_chart(
+            "cycles", "Cycles a block", heights, [("Fires", fires), ("Transactions", others)], span=HALF, kind="bar",
+            stack=True, label="Cycles that fires and transactions used, by height.",
+        ),
+        line_chart(
+            "burned", "Burned and tips a block", heights, [("Burned", burned), ("Tips", tips)], span=HALF, kind="bar",
+            stack=True, note="CBY", label="CBY burned and CBY of tips, by height.",
+        ),
+        line_chart(
+            "cell-basefee", "Basefee a cell", heights, cell, step=True, span=HALF, note="base units",
+            label="Cell basefee by height.",
+        ),
+    )  # fmt: skip
+
+
+def _cby(amount: int, blocks: int) -> float:
+    return round(amount / blocks / BASE_UNITS_PER_CBY, 6)

@@ -1,0 +1,91 @@
+"""The search: a height, a hash, a timer, an address, the beginning of one of them, or the name of an account."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from trailboss.explorer import cells
+from trailboss.explorer.documents import Column, Content, Document, Notice, Row, Table
+from trailboss.explorer.page_builder import Redirect
+from trailboss.explorer.page_context import Reading
+from trailboss.explorer.query import Query
+from trailboss.explorer.text import visible
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import U64_MAX
+from trailboss.views.timer_list import REVERTED
+
+FOUND_MAX: Final = 20
+PREFIX_MIN: Final = 2
+HEXADECIMAL: Final = frozenset("0123456789abcdefABCDEF")
+HOW: Final = (
+    "Search for a block's height, for a block, a transaction or a timer by its hash or id, for an account or an actor "
+    "by its address, or for the first digits of one of these; a development account is found by its name, such as "
+    "account 3."
+)
+COLUMNS: Final = (Column("What", bare=True), Column("Which", bare=True), Column("", wide=True, bare=True))
+
+
+def search(reading: Reading, query: Query, _subject: str) -> Document | Redirect:
+    """Return what a search finds; the page itself if that is one thing."""
+    asked = query.text("q")
+    if not asked:
+        return Document("Search", "Search", (Notice("how", "What can be found", content=cells.text(HOW)),))
+    rows = {row.key: row for row in _rows(reading, asked)}
+    if len(rows) == 1:
+        (only,) = rows.values()
+        return Redirect(only.cells[1][0].href)
+    nothing = Notice("nothing", f"Nothing is called {visible(asked)}", content=cells.text(HOW), tone="warn")
+    if not rows:
+        return Document("Nothing found", "Search", (nothing,), status=404)
+    table = Table("found", f"Found for {visible(asked)}", COLUMNS, tuple(rows.values()), "")
+    return Document("Search", "Search", (table,))
+
+
+def _rows(reading: Reading, asked: str) -> Iterator[Row]:
+    plain = asked.replace(",", "").replace("_", "").removeprefix("#")
+    if plain.isascii() and plain.isdecimal() and len(plain) <= len(str(U64_MAX)) and int(plain) <= reading.height:
+        yield _row("Block", cells.block(int(plain)), f"block {int(plain)}")
+    yield from _named(reading, asked)
+    digits = asked[2:] if asked[:2] in ("0x", "0X") else asked
+    if HEXADECIMAL.issuperset(digits) and PREFIX_MIN <= len(digits) <= 2 * Hash32.WIDTH:
+        yield from _by_digits(reading, digits.lower())
+
+
+def _row(kind: str, which: Content, key: str, more: Content = ()) -> Row:
+    return Row((cells.text(kind), which, more or cells.NOTHING), key)
+
+
+def _named(reading: Reading, asked: str) -> Iterator[Row]:
+    for address in reading.names.named(asked):
+        yield _row("Account", cells.address(address, reading.names), address.hex())
+
+
+def _by_digits(reading: Reading, digits: str) -> Iterator[Row]:
+    if len(digits) == 2 * Hash32.WIDTH:
+        waiting = reading.node.mempool.find(bytes.fromhex(digits))
+        if waiting is not None or reading.node.mempool.refusal(bytes.fromhex(digits)) is not None:
+            yield _row("Transaction", cells.transaction(bytes.fromhex(digits)), digits, cells.text("not in a block"))
+    found = reading.node.index.search(digits, reading.view.blocks, FOUND_MAX)
+    for height in found.blocks:
+        yield _row("Block", cells.block_hash(reading.view.blocks[height].hash), f"block {height}", cells.block(height))
+    for transaction in found.transactions:
+        in_block = (*cells.text("in block "), *cells.block(transaction.height))
+        yield _row("Transaction", cells.transaction(transaction.hash), transaction.hash.hex(), in_block)
+    for timer_id in found.timers:
+        timer = reading.node.index.timer(timer_id, reading.height)
+        told: Content = ()
+        if timer is not None:
+            state = REVERTED if timer.reverted else timer.state
+            told = (*cells.text(f"{state}, "), *cells.said(timer.handler))
+        yield _row("Timer", cells.timer(timer_id), timer_id.hex(), told)
+    for address in found.addresses:
+        yield _address_row(reading, address)
+    if len(digits) == 2 * Address.WIDTH and not found.addresses:
+        address = Address(bytes.fromhex(digits))
+        if reading.view.account(address) is not None:
+            yield _address_row(reading, address)
+
+
+def _address_row(reading: Reading, address: Address) -> Row:
+    account = reading.view.account(address)
+    kind = "Actor" if account is not None and account.code_hash else "Account"
+    return _row(kind, cells.address(address, reading.names), address.hex(), cells.text(address, kind="mono dim"))

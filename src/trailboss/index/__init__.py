@@ -1,0 +1,11 @@
+"""The index: a cache in SQLite of what the blocks of a chain say.
+
+Decision: D-75
+"""
+
+from trailboss.index.events import read_events
+from trailboss.index.index import Index
+from trailboss.index.records import EventFilter, EventPlace, Page
+from trailboss.index.row_builder import mentions
+
+__all__ = ["EventFilter", "EventPlace", "Index", "Page", "mentions", "read_events"]

@@ -1,0 +1,274 @@
+"""Timers as people look at them: lists, one timer, its life and its line."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+from trailboss.chain.globalbox_views import EndedView
+from trailboss.chain.view import ChainView
+from trailboss.index import EventFilter, Index, read_events
+from trailboss.index.records import Cause, IndexedTimer
+from trailboss.model.events import AGENT_SET
+from trailboss.model.timers import Timer
+from trailboss.primitives.errors import ErrorObject
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.explain.life import EarlierEvents, TimerLife, explain_timer
+from trailboss.views.records import FROZEN_FEES, TimerView, timer_view
+from trailboss.views.timer_list import (
+    ALL,
+    DUE,
+    ENDED,
+    LIVE,
+    TimerEntry,
+    TimerFilter,
+    last_height,
+    list_live,
+    live_entry,
+    live_state,
+    waits_so,
+)
+
+SCANNED_MAX: Final = 10_000
+"""Live timers that are looked at for a state that only their records tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerPage:
+    """A part of a list of timers: live ones by height and insertion, then ended ones, the latest first.
+
+    Attributes:
+        height: Of the last block.
+        live: Live timers in all.
+        total_count: How many the list has; for a state that only the timers' records tell, of the first 10,000 or so.
+        timers: Those of this page.
+        more: Whether there are, or may be, more after it.
+    """
+
+    height: int
+    live: int
+    total_count: int
+    timers: list[TimerEntry]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerDetails:
+    """A timer, live or ended.
+
+    Attributes:
+        timer_id: Its id.
+        state: ``live``, or what it waits for, or how it ended.
+        actor: Owner.
+        target: Actor whose handler it calls.
+        fee_payer: Who pays.
+        handler: That it calls.
+        height: At which it is, or was, due.
+        gas_limit: Cycles the fire may use; of an ended one, as it was scheduled.
+        expires_at: Last height at which it may fire; likewise.
+        cause: What scheduled it.
+        generation: How many fires lie between it and the transaction or message at the beginning of its line.
+        ended_at: Height of the block in which it ended; None while it lives.
+        reverted: Whether it ended with a fire that reverted.
+        live: Its record; None once it has ended.
+        remembered: What Globalbox remembers of it once it has ended; None otherwise.
+    """
+
+    timer_id: Hash32
+    state: str
+    actor: Address
+    target: Address
+    fee_payer: Address
+    handler: str
+    height: int
+    gas_limit: int
+    expires_at: int
+    cause: Cause
+    generation: int
+    ended_at: int | None
+    reverted: bool
+    live: TimerView | None
+    remembered: EndedView | None
+
+
+def timer_page(view: ChainView, index: Index, wanted: TimerFilter, offset: int, limit: int) -> TimerPage:
+    """Return a part of a list of timers.
+
+    Complexity: O(limit · log n) for live timers, for those that are due, and for ended ones; for a state that only the
+    timers' records tell O(live timers of the address, or of the heights, up to ``SCANNED_MAX``).
+
+    Args:
+        view: The chain.
+        index: Its index.
+        wanted: Which timers.
+        offset: How many are passed over.
+        limit: Most timers.
+    """
+    is_cut = False
+    if wanted.state in ENDED:
+        total, entries = list_ended(view, index, wanted, offset, limit)
+    elif wanted.state in (LIVE, DUE, ALL):
+        total, entries = _live(view, index, wanted, offset, limit)
+        if wanted.state == ALL:
+            ended_total, ended = list_ended(view, index, wanted, max(offset - total, 0), limit - len(entries))
+            total, entries = total + ended_total, entries + ended
+    else:
+        found, is_cut = _scan(view, index, wanted)
+        total, entries = len(found), found[offset : offset + limit]
+    return TimerPage(
+        height=view.height,
+        live=view.timer_count(),
+        total_count=total,
+        timers=entries,
+        more=is_cut or offset + len(entries) < total,
+    )
+
+
+def _live(view: ChainView, index: Index, wanted: TimerFilter, offset: int, limit: int) -> tuple[int, list[TimerEntry]]:
+    first, last = wanted.first, last_height(view, wanted)
+    if first > last:
+        return 0, []
+    if _has_party(wanted):
+        page = index.live_timers(replace(wanted, last=last), view.height, offset, limit)
+        return page.total, list(_entries(view, page.items))
+    [total] = view.timer_counts((first, last + 1))
+    return total, list(islice(_from_place(view, first, last, offset), limit)) if offset < total else []
+
+
+def _has_party(wanted: TimerFilter) -> bool:
+    return any(party is not None for party in (wanted.actor, wanted.target, wanted.payer))
+
+
+def _entries(view: ChainView, ids: Iterable[Hash32]) -> Iterator[TimerEntry]:
+    for timer_id in ids:
+        found = find_live(view, timer_id)
+        # The index may be a branch ahead of the view for a moment.
+        if found is not None:
+            yield live_entry(found)
+
+
+def _from_place(view: ChainView, first: int, last: int, place: int) -> Iterator[TimerEntry]:
+    """Yield the live timers of some heights by height and insertion, all but so many of the first."""
+    begin = _height_of(view, first, last, place) if place else first
+    [before] = view.timer_counts((first, begin))
+    rules = view.rules()
+    for timer in islice(view.timers(begin, last), place - before, None):
+        yield live_entry(timer_view(timer, view.tier(timer), rules))
+
+
+def _height_of(view: ChainView, first: int, last: int, place: int) -> int:
+    """Return the height of the timer at a place among those from a height on; the last height if there are fewer."""
+    low, high = first, last
+    while low < high:
+        middle = (low + high) // 2
+        if view.timer_counts((first, middle + 1))[0] > place:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _scan(view: ChainView, index: Index, wanted: TimerFilter) -> tuple[list[TimerEntry], bool]:
+    """Return the live timers in a state that only their records tell, and whether there may be others."""
+    first, last = wanted.first, last_height(view, wanted)
+    if first > last:
+        return [], False
+    if _has_party(wanted):
+        page = index.live_timers(replace(wanted, last=last), view.height, 0, SCANNED_MAX)
+        found = [entry for entry in _entries(view, page.items) if waits_so(entry, wanted.state)]
+        return found, len(page.items) < page.total
+    end = _height_of(view, first, last, SCANNED_MAX)
+    return list(list_live(view, replace(wanted, last=end))), end < last
+
+
+def list_ended(
+    view: ChainView, index: Index, wanted: TimerFilter, offset: int, limit: int
+) -> tuple[int, list[TimerEntry]]:
+    """Return how many ended timers a filter lets pass, and a part of them, the latest first; see `timer_page`."""
+    page = index.ended_timers(wanted, view.height, offset, limit)
+    return page.total, list(map(_ended_entry, page.items))
+
+
+def _ended_entry(timer: IndexedTimer) -> TimerEntry:
+    return TimerEntry(
+        timer_id=timer.timer_id,
+        height=timer.height,
+        state=timer.state,
+        actor=timer.actor,
+        target=timer.target,
+        handler=timer.handler,
+        fee_payer=timer.payer,
+        gas_limit=timer.gas_limit,
+        expires_at=timer.expires_at,
+        ended_at=timer.ended_at,
+        reverted=timer.reverted,
+        fees=None if timer.max_fee_per_cycle is None else FROZEN_FEES,
+        max_fee_per_cycle=timer.max_fee_per_cycle,
+        max_priority_fee_per_cycle=timer.max_priority_fee_per_cycle,
+    )
+
+
+def find_live(view: ChainView, timer_id: Hash32) -> TimerView | None:
+    """Return a live timer, or None."""
+    timer = view.timer(timer_id)
+    return None if timer is None else timer_view(timer, view.tier(timer), view.rules())
+
+
+def timer_details(view: ChainView, index: Index, timer_id: Hash32) -> TimerDetails | None:
+    """Return a timer, live or ended; None if the chain never had it."""
+    found = index.timer(timer_id, view.height)
+    if found is None:
+        return None
+    live = find_live(view, timer_id)
+    return TimerDetails(
+        timer_id=timer_id,
+        state=found.state if live is None else live_state(live),
+        actor=found.actor,
+        target=found.target,
+        fee_payer=found.payer,
+        handler=found.handler,
+        height=found.height if live is None else live.height,
+        gas_limit=found.gas_limit if live is None else live.gas_limit,
+        expires_at=found.expires_at if live is None else live.expires_at,
+        cause=found.cause,
+        generation=found.generation,
+        ended_at=found.ended_at,
+        reverted=found.reverted,
+        live=live,
+        remembered=view.ended_timer(timer_id) if live is None else None,
+    )
+
+
+def timer_life(
+    view: ChainView, index: Index, timer_id: Hash32, attempt: Callable[[Timer], ErrorObject | None]
+) -> TimerLife:
+    """Tell a timer's life.
+
+    Complexity: O(blocks that hold its events), and the last 1,000 blocks in which it waited in the timer lane or in the
+    auction.
+
+    Raises:
+        Rejection: ``NOT_FOUND`` if no block of this chain ever scheduled it.
+        ViewGoneError: If the chain has gone back behind the view.
+    """
+    heights = index.timer_heights(timer_id, view.height)
+    return explain_timer(view, timer_id, heights, earlier_events(view, index, timer_id, heights), attempt=attempt)
+
+
+def earlier_events(view: ChainView, index: Index, timer_id: Hash32, heights: Sequence[int]) -> EarlierEvents | None:
+    """Return what the blocks before the first one of a timer come to; None if the chain never had it.
+
+    Args:
+        view: The chain.
+        index: Its index.
+        timer_id: The timer's.
+        heights: Of the blocks that hold its events, ascending.
+    """
+    timer = index.timer(timer_id, view.height)
+    if timer is None or not heights:
+        return None
+    before = heights[0] - 1
+    wanted = EventFilter(name=AGENT_SET, emitter=timer.actor)
+    places = index.events(wanted, before, limit=1, newest_first=True).items
+    agents = [bytes(event.data["agent"]) for event in read_events(view.blocks, places)]
+    return EarlierEvents(scheduled=index.totals(before).scheduled, agent=agents[0] if agents else b"")

@@ -1,0 +1,208 @@
+"""What payers have spent, and what blocks come to.
+
+Both are sums that the writer keeps up to its own height. What came after the height that is asked for is taken off
+again: of blocks because sums are kept for every one of them, of spending with the journal.
+
+Decision: D-75
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import add, sub
+from sqlite3 import Connection
+from typing import Any, Final
+
+from trailboss.index.journal import changes_after
+from trailboss.index.lists import Window
+from trailboss.index.lookup_cache import SPEND_COLUMNS
+from trailboss.index.queries import address_number
+from trailboss.index.records import BlockSpan, DaySpend, PayerSpend, Spend, Tally, UnfundedPayer
+from trailboss.index.row_builder import TIMERS
+from trailboss.index.schema import GREATEST, ORIGINS, SPAN_BLOCKS, Facet, before, block_of, list_of, loaded
+from trailboss.index.writer import TALLY_COLUMNS
+from trailboss.model.events import TIMER_UNFUNDED
+from trailboss.primitives.octets import Address
+
+BASEFEES: Final = GREATEST[3:]
+"""Of the columns of which the greatest are kept, those that stay in force until the next row."""
+SPANS_MAX: Final = 2_000
+"""Most points of one chart."""
+_ROW: Final = (
+    f"SELECT {', '.join((*TALLY_COLUMNS, *BASEFEES))} FROM blocks WHERE height <= ? ORDER BY height DESC LIMIT 1"
+)
+_GREATEST: Final = ", ".join(f"max({column})" for column in GREATEST)
+_OF_BLOCKS: Final = f"SELECT {_GREATEST} FROM blocks WHERE height BETWEEN ? AND ?"
+_OF_SPANS: Final = f"SELECT {_GREATEST} FROM spans WHERE span BETWEEN ? AND ?"
+
+# Spending
+
+
+def spend_by_day(connection: Connection, payer: bytes, days: tuple[int, int], upto: int) -> tuple[DaySpend, ...]:
+    """Return what executions cost a payer in each day, from one to another, that had any, ascending."""
+    number = address_number(connection, payer)
+    if number is None:
+        return ()
+    query = "SELECT runs, burned, tips, refunds, day FROM spend WHERE payer = ? AND origin = ? AND day BETWEEN ? AND ?"
+    later = _spend_after(connection, number, upto)
+    found = []
+    for origin in range(len(ORIGINS)):
+        for *sums, day in connection.execute(query, (number, origin, *days)):
+            spent = tuple(map(sub, map(loaded, sums), later.get((day, origin), [0] * SPEND_COLUMNS)))
+            if any(spent):
+                found.append((day, origin, spent))
+    return tuple(
+        DaySpend(day=day, spend=tuple(_spend(origin, spent) for _, origin, spent in of_day))
+        for day, of_day in groupby(sorted(found), lambda row: row[0])
+    )
+
+
+def _spend_after(connection: Connection, payer: int, upto: int) -> dict[tuple[int, int], list[int]]:
+    """Return what a payer has spent in the blocks above a height, by day and origin."""
+    spent: dict[tuple[int, int], list[int]] = {}
+    for changes in changes_after(connection, upto):
+        for spender, origin, *added in changes.spend:
+            if spender == payer:
+                sums = spent.setdefault((changes.day, origin), [0] * SPEND_COLUMNS)
+                sums[:] = map(add, sums, map(loaded, added))
+    return spent
+
+
+def _spend(origin: int, spent: tuple[int, ...]) -> Spend:
+    runs, burned, tips, refunds = spent
+    return Spend(origin=ORIGINS[origin], runs=runs, burned=burned, tips=tips, refunds=refunds)
+
+
+def rank_payers(connection: Connection, window: Window) -> tuple[PayerSpend, ...]:
+    """Return payers by what they have spent on timers, the greatest first."""
+    later: dict[int, int] = {}
+    for changes in changes_after(connection, window.upto):
+        for payer, origin, _, burned, tips, _ in changes.spend:
+            if origin == TIMERS:
+                later[payer] = later.get(payer, 0) + loaded(burned) + loaded(tips)
+    most, begin = window.part
+    # Those who have spent something since may stand too high, and nobody too low.
+    query = "SELECT spent, payer FROM payers WHERE spent > 0 ORDER BY spent DESC, payer DESC LIMIT ?"
+    rows = connection.execute(query, (begin + most + len(later),))
+    ranked = sorted(((loaded(spent) - later.get(payer, 0), payer) for spent, payer in rows), reverse=True)
+    return tuple(
+        PayerSpend(payer=_address(connection, payer), fees=fees) for fees, payer in ranked[begin : begin + most] if fees
+    )
+
+
+def find_unfunded(connection: Connection, since: int, window: Window) -> tuple[UnfundedPayer, ...]:
+    """Return who could not pay for timers from a block on, the latest first."""
+    row = connection.execute("SELECT number FROM names WHERE name = ?", (TIMER_UNFUNDED,)).fetchone()
+    if row is None:
+        return ()
+    query = (
+        "SELECT payer, count(*), max(item) AS latest FROM postings JOIN timers ON coordinate = about "
+        "WHERE list = ? AND item >= ? AND item < ? GROUP BY payer ORDER BY latest DESC LIMIT ? OFFSET ?"
+    )
+    values = (list_of(Facet.NAME, row[0]), before(since), window.bounds.high, *window.part)
+    return tuple(
+        UnfundedPayer(payer=_address(connection, payer), timers=timers, last_height=block_of(latest))
+        for payer, timers, latest in connection.execute(query, values).fetchall()
+    )
+
+
+def _address(connection: Connection, number: int) -> Address:
+    return Address(connection.execute("SELECT address FROM addresses WHERE number = ?", (number,)).fetchone()[0])
+
+
+# Blocks
+
+
+def sum_up(connection: Connection, upto: int) -> Tally:
+    """Return the sums over all blocks up to a height."""
+    return _tally(_row(connection, upto))
+
+
+def chart(connection: Connection, first: int, last: int, points: int, upto: int) -> tuple[BlockSpan, ...]:
+    """Return what runs of equally many blocks come to; see `Index.statistics`.
+
+    Complexity: O(points · log blocks), and one row for every block, or for 256 if a run is longer.
+    """
+    head: int = connection.execute("SELECT height FROM state").fetchone()[0]
+    first, last, points = max(first, 0), min(last, upto, head), min(points, SPANS_MAX)
+    if first > last or points < 1:
+        return ()
+    width = _width(first, last, points)
+    spans = []
+    row = _row(connection, first - 1)
+    for number in range(first // width, last // width + 1):
+        begin, end = max(number * width, first), min((number + 1) * width - 1, last)
+        before_it, row = row, _row(connection, end)
+        spans.append(_span(connection, begin, end, before_it, row))
+    return tuple(spans)
+
+
+def _width(first: int, last: int, points: int) -> int:
+    """Return the blocks of a run: as few as make no more than so many points, all of which begin at a multiple."""
+    width = -(-(last - first + 1) // points)
+    step = 1 if width < SPAN_BLOCKS else SPAN_BLOCKS
+    width = -(-width // step) * step
+    while last // width - first // width >= points:
+        width += step
+    return width
+
+
+def _row(connection: Connection, height: int) -> tuple[Any, ...]:
+    """Return sums and prices after a block."""
+    row: tuple[Any, ...] | None = connection.execute(_ROW, (height,)).fetchone()
+    return (0,) * len(TALLY_COLUMNS) + (None,) * len(BASEFEES) if row is None else row
+
+
+def _tally(row: tuple[Any, ...], before_it: tuple[Any, ...] | None = None) -> Tally:
+    """Return sums up to a row, or from another one to it."""
+    sums = [loaded(value) for value in row[: len(TALLY_COLUMNS)]]
+    if before_it is not None:
+        sums = list(map(sub, sums, map(loaded, before_it)))
+    return Tally(**dict(zip(TALLY_COLUMNS, sums, strict=True)))
+
+
+def _span(connection: Connection, first: int, last: int, before_it: tuple[Any, ...], row: tuple[Any, ...]) -> BlockSpan:
+    greatest = list(_greatest(connection, first, last))
+    if connection.execute("SELECT height FROM blocks WHERE height = ?", (first,)).fetchone() is None:
+        # In its first blocks the prices of an earlier one are still in force.
+        held = before_it[len(TALLY_COLUMNS) :]
+        for column, price in enumerate(held, len(GREATEST) - len(BASEFEES)):
+            greatest[column] = _greater(greatest[column], _loaded(price))
+    cycles, cells, timer_cycles, *highest = greatest
+    prices = [_loaded(price) for price in row[len(TALLY_COLUMNS) :]]
+    return BlockSpan(
+        first=first,
+        last=last,
+        tally=_tally(row, before_it),
+        cycles_max=cycles or 0,
+        cells_max=cells or 0,
+        timer_cycles_max=timer_cycles or 0,
+        cycle_basefee_max=highest[0] or 0,
+        cell_basefee_max=highest[1] or 0,
+        lane_basefee_max=highest[2],
+        cycle_basefee=prices[0] or 0,
+        cell_basefee=prices[1] or 0,
+        lane_basefee=prices[2],
+    )
+
+
+def _greatest(connection: Connection, first: int, last: int) -> Iterator[int | None]:
+    """Yield the greatest value of each column in a range of heights: of whole spans, and of the blocks around them."""
+    begin, end = -(-first // SPAN_BLOCKS), (last + 1) // SPAN_BLOCKS
+    ranges = [(_OF_BLOCKS, first, last)]
+    if begin < end:
+        ranges = [
+            (_OF_BLOCKS, first, begin * SPAN_BLOCKS - 1),
+            (_OF_SPANS, begin, end - 1),
+            (_OF_BLOCKS, end * SPAN_BLOCKS, last),
+        ]
+    rows = [connection.execute(query, (low, high)).fetchone() for query, low, high in ranges if low <= high]
+    for column in zip(*rows, strict=True):
+        yield max((loaded(value) for value in column if value is not None), default=None)
+
+
+def _greater(one: int | None, other: int | None) -> int | None:
+    return max((value for value in (one, other) if value is not None), default=None)
+
+
+def _loaded(value: int | bytes | None) -> int | None:
+    return None if value is None else loaded(value)

@@ -1,0 +1,239 @@
+"""In which order what waits comes into a block, and in which order it makes room.
+
+A sender's transactions can run in the order of their nonces only. So a block takes the best of those that are next,
+then the best of those that are next after that. Room is made from the other end, by the last transaction of a sender:
+the one that is worth least. What a transaction is worth is the lowest offer among it and all that must run before it.
+
+Decision: D-71
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from heapq import heappop
+from typing import Final, TypeVar
+
+from sortedcontainers import SortedList
+
+from trailboss.mempool.records import Pooled
+from trailboss.model.transactions import Transaction
+
+Prices = tuple[int, int]
+"""Basefees of the next block, per cycle and per cell, in base units."""
+PRICED_OUT: Final = -1
+
+Place = TypeVar("Place", "Head", "Tail")
+
+
+def offer_of(transaction: Transaction, prices: Prices) -> int:
+    """Return the effective tip per cycle, in base units; negative if a fee cap does not cover its basefee."""
+    cycle_basefee, cell_basefee = prices
+    if transaction.max_fee_per_cell < cell_basefee:
+        return PRICED_OUT
+    return min(transaction.max_priority_fee_per_cycle, transaction.max_fee_per_cycle - cycle_basefee)
+
+
+Worth = tuple[bool, int]
+"""What keeps a transaction in the mempool: whether no nonce is missing before it, and the lowest offer among it
+and those before it. Of two the greater stays."""
+
+
+class Queue:
+    """What waits of one sender.
+
+    Attributes:
+        sender: The sender.
+        nonce: The account's, when it was looked at last; no transaction has a lower one.
+        pooled: Its transactions, by nonce.
+        cost: Base units that they can cost at most, all together.
+    """
+
+    __slots__ = ("_lowest", "_lowest_at", "_nonces", "cost", "nonce", "pooled", "sender")
+
+    def __init__(self, sender: bytes, nonce: int) -> None:
+        self.sender = sender
+        self.nonce = nonce
+        self.pooled: list[Pooled] = []
+        self.cost = 0
+        self._nonces: list[int] = []
+        # The lowest offer up to each place, as far as it has been asked for, and the basefees it was asked for.
+        self._lowest: list[int] = []
+        self._lowest_at: Prices | None = None
+
+    def __len__(self) -> int:
+        return len(self.pooled)
+
+    def at(self, nonce: int) -> Pooled | None:
+        """Return the transaction of a nonce, or None."""
+        index = bisect_left(self._nonces, nonce)
+        return self.pooled[index] if index < len(self) and self._nonces[index] == nonce else None
+
+    def put(self, pooled: Pooled) -> None:
+        """Add a transaction; there is none of its nonce."""
+        index = bisect_left(self._nonces, pooled.transaction.nonce)
+        self._nonces.insert(index, pooled.transaction.nonce)
+        self.pooled.insert(index, pooled)
+        self.cost += pooled.cost
+        del self._lowest[index:]
+
+    def remove(self, pooled: Pooled) -> None:
+        """Remove a transaction that is there."""
+        index = bisect_left(self._nonces, pooled.transaction.nonce)
+        del self._nonces[index], self.pooled[index], self._lowest[index:]
+        self.cost -= pooled.cost
+
+    def below(self, nonce: int) -> list[Pooled]:
+        """Return those of lower nonces."""
+        return self.pooled[: bisect_left(self._nonces, nonce)]
+
+    def cost_from(self, nonce: int) -> int:
+        """Return the base units that those from a nonce on can cost at most."""
+        return self.cost - sum(pooled.cost for pooled in self.below(nonce))
+
+    def next_nonce(self, nonce: int) -> int:
+        """Return the first nonce from one on of which there is no transaction."""
+        first = bisect_left(self._nonces, nonce)
+        count = len(self) - first
+        if count and self._nonces[-1] != nonce + count - 1:
+            return next(
+                (expected for expected, present in enumerate(self._nonces[first:], nonce) if present != expected)
+            )
+        return nonce + count
+
+    def executable(self) -> int:
+        """Return how many have no nonce missing before them."""
+        return self.next_nonce(self.nonce) - self.nonce
+
+    def worth(self, nonce: int, offer: int, prices: Prices) -> Worth:
+        """Return what a transaction is worth.
+
+        Args:
+            nonce: Its nonce.
+            offer: Its own offer.
+            prices: Basefees.
+        """
+        before = bisect_left(self._nonces, nonce)
+        lowest = min(offer, self._lowest_before(before, prices)) if before else offer
+        return self.next_nonce(self.nonce) >= nonce, lowest
+
+    def _lowest_before(self, index: int, prices: Prices) -> int:
+        """Return the lowest offer of those before a place that is not the first."""
+        if prices != self._lowest_at:
+            self._lowest, self._lowest_at = [], prices
+        lowest = self._lowest
+        for pooled in self.pooled[len(lowest) : index]:
+            offer = offer_of(pooled.transaction, prices)
+            lowest.append(min(lowest[-1], offer) if lowest else offer)
+        return lowest[index - 1]
+
+
+Head = tuple[int, int, Queue, int]
+"""One that may be next: its offer negated, its arrival, its queue and its place there. The least comes first."""
+Tail = tuple[bool, int, int, Queue, int]
+"""One that may make room: its worth, its arrival negated, its queue and its place there. The least goes first."""
+
+Places = tuple[Head | None, Tail | None, int]
+"""The places of one queue, and how many of its transactions have no nonce missing before them."""
+NOWHERE: Final[Places] = (None, None, 0)
+
+
+class Order:
+    """All queues, and who is first and last among them at the basefees of the moment.
+
+    Attributes:
+        queues: By sender; none is empty.
+        executable: Transactions that have no nonce missing before them.
+        prices: The basefees.
+    """
+
+    def __init__(self) -> None:
+        self.queues: dict[bytes, Queue] = {}
+        self.executable = 0
+        self.prices: Prices = (0, 0)
+        self._heads: SortedList[Head] = SortedList()
+        self._tails: SortedList[Tail] = SortedList()
+        self._places: dict[bytes, Places] = {}
+
+    def reprice(self, prices: Prices) -> None:
+        """Order anew for other basefees.
+
+        Complexity: O(n log n) for n senders if they are others, else O(1).
+        """
+        if prices == self.prices:
+            return
+        self.prices = prices
+        self._places = {sender: self._place(queue) for sender, queue in self.queues.items()}
+        self._heads = SortedList(head for head, _, _ in self._places.values() if head is not None)
+        self._tails = SortedList(tail for _, tail, _ in self._places.values())
+
+    def refresh(self, queue: Queue) -> None:
+        """Put a queue that has changed into its place, or out of it if it is empty.
+
+        Complexity: O(log n) for n senders, and the transactions of the queue that come after the change.
+        """
+        was_head, was_tail, was_executable = self._places.pop(queue.sender, NOWHERE)
+        if queue.pooled:
+            self.queues[queue.sender] = queue
+            head, tail, executable = self._places[queue.sender] = self._place(queue)
+        else:
+            self.queues.pop(queue.sender, None)
+            head, tail, executable = NOWHERE
+        self.executable += executable - was_executable
+        if head != was_head:
+            _exchange(self._heads, was_head, head)
+        if tail != was_tail:
+            _exchange(self._tails, was_tail, tail)
+
+    def heads(self, followers: list[Head]) -> Iterator[Head]:
+        """Yield those that are next, the best first.
+
+        Args:
+            followers: A heap, empty at first: whoever listens pushes there what may come next.
+        """
+        return _merged(iter(self._heads), followers)
+
+    def tails(self, followers: list[Tail]) -> Iterator[Tail]:
+        """Yield those that make room, the least worth first.
+
+        Args:
+            followers: A heap, empty at first: whoever listens pushes there what may come next.
+        """
+        return _merged(iter(self._tails), followers)
+
+    def head_at(self, queue: Queue, index: int) -> Head:
+        """Return a place among those that may be next."""
+        pooled = queue.pooled[index]
+        return (-offer_of(pooled.transaction, self.prices), pooled.arrival, queue, index)
+
+    def tail_at(self, queue: Queue, index: int) -> Tail:
+        """Return a place among those that may make room."""
+        pooled = queue.pooled[index]
+        offer = offer_of(pooled.transaction, self.prices)
+        return (*queue.worth(pooled.transaction.nonce, offer, self.prices), -pooled.arrival, queue, index)
+
+    def _place(self, queue: Queue) -> Places:
+        executable = queue.executable()
+        if len(queue) > 1:
+            return self.head_at(queue, 0) if executable else None, self.tail_at(queue, len(queue) - 1), executable
+        # Most senders have one transaction, which is first and last.
+        pooled = queue.pooled[0]
+        offer, arrival = offer_of(pooled.transaction, self.prices), pooled.arrival
+        head = (-offer, arrival, queue, 0) if executable else None
+        return head, (executable > 0, offer, -arrival, queue, 0), executable
+
+
+def _exchange(places: "SortedList[Place]", before: Place | None, after: Place | None) -> None:
+    if before is not None:
+        places.remove(before)
+    if after is not None:
+        places.add(after)
+
+
+def _merged(places: Iterator[Place], followers: list[Place]) -> Iterator[Place]:
+    """Yield places in order, and between them what is pushed onto the heap meanwhile."""
+    place = next(places, None)
+    while place is not None or followers:
+        if place is None or (followers and followers[0] < place):
+            yield heappop(followers)
+        else:
+            yield place
+            place = next(places, None)

@@ -1,0 +1,392 @@
+"""`Mempool`: the transactions that wait for a block.
+
+Decision: D-71
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from threading import Lock
+from typing import Final, TypeVar
+
+from trailboss.chain.admission import (
+    changed_accounts,
+    standing_of,
+)
+from trailboss.chain.reader import ChainReader
+from trailboss.codec.wire import decode_transaction, encode_transaction
+from trailboss.crypto.digest import sha256
+from trailboss.mempool.admission import check_entry, check_size, find_room, find_void
+from trailboss.mempool.journal import Journal
+from trailboss.mempool.pool_state import Contents
+from trailboss.mempool.reasons import already_known, evicted, expired, replaced_by
+from trailboss.mempool.records import (
+    End,
+    Ending,
+    MempoolLimits,
+    Pooled,
+    Recovery,
+    Statistics,
+    Status,
+    Verdict,
+)
+from trailboss.mempool.selection import choose
+from trailboss.model.transactions import Transaction
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.octets import Hash32
+
+MAY_WAIT: Final = (RejectionReason.BLOCK_FULL, RejectionReason.BASEFEE_TOO_LOW)
+"""Refusals of one block that another may take back."""
+CHUNK: Final = 256
+"""Senders that are looked at again before others get a turn."""
+JOURNAL_FACTOR: Final = 4
+"""A journal of so many times the bytes that may wait is written anew by whoever comes next, if nobody else does it."""
+DEFAULT_LIMITS: Final = MempoolLimits()
+
+Item = TypeVar("Item")
+
+
+class Mempool:
+    """The transactions that wait for a block, of all senders.
+
+    Any thread may call anything, at any time; one thread alone calls `take` and `settle`, and a `settle` follows every
+    `take`. What is taken stays where it is until then, and nothing can take its place.
+
+    Every transaction that is admitted has one `Ending`, which `add` and `settle` return as it comes about.
+
+    Attributes:
+        limits: How much may wait.
+    """
+
+    def __init__(self, limits: MempoolLimits = DEFAULT_LIMITS, journal: Journal | None = None) -> None:
+        """Begin with nothing.
+
+        Args:
+            limits: How much may wait.
+            journal: Where what waits is written, if a killed process shall not lose it; see `recover`.
+        """
+        self.limits = limits
+        self._journal = journal
+        self._lock = Lock()
+        self._contents = Contents(limits.remembered_max)
+        self._order = self._contents.order
+        self._pooled = self._contents.pooled
+        self._view: ChainReader | None = None
+        self._taken: frozenset[bytes] = frozenset()
+
+    # Coming
+
+    def check(self, view: ChainReader, transaction: Transaction) -> None:
+        """Refuse a transaction that could not come in now, but for its size, its signature and want of room.
+
+        Args:
+            view: The chain.
+            transaction: The transaction.
+
+        Raises:
+            Rejection: As `check_entry`.
+        """
+        with self._lock:
+            check_entry(self._contents, self._latest(view), transaction, limits=self.limits, taken=self._taken)
+
+    def add(self, view: ChainReader, transaction: Transaction, raw: bytes, transaction_hash: Hash32) -> Verdict:
+        """Take a transaction in, or tell why not; then nothing has changed.
+
+        With a journal the transaction is written there before this returns.
+
+        Args:
+            view: The chain. What `settle` was told last counts, if it was told anything.
+            transaction: Whose signature has been checked; see `verify`.
+            raw: Its wire bytes.
+            transaction_hash: Its hash.
+
+        Raises:
+            StorageError: If the journal cannot be written.
+        """
+        if self._journal is not None and self._journal.size > JOURNAL_FACTOR * self.limits.bytes_max:
+            self.tidy()
+        try:
+            check_size(raw, self.limits)
+            with self._lock:
+                if transaction_hash in self._pooled:
+                    return Verdict(
+                        hash=transaction_hash, status=Status.KNOWN, rejection=already_known(transaction_hash)
+                    )
+                verdict = self._add(self._latest(view), transaction, raw, transaction_hash)
+        except Rejection as rejection:
+            return Verdict(hash=transaction_hash, status=Status.REFUSED, rejection=rejection)
+        if self._journal is not None:
+            self._journal.sync()
+        return verdict
+
+    def recover(self, view: ChainReader) -> Recovery:
+        """Take in what waits in the journal, when a node starts.
+
+        Signatures are not checked: whoever does not trust the file checks them, with `verify`.
+
+        Args:
+            view: The chain.
+
+        Raises:
+            StorageError: If the journal cannot be written.
+        """
+        if self._journal is None:
+            return Recovery()
+        found = self._journal.take_found()
+        endings: list[Ending] = []
+        for name, (height, raw) in found.waiting.items():
+            with self._lock:
+                latest = self._latest(view)
+                try:
+                    transaction = decode_transaction(raw)
+                    endings += self._add(latest, transaction, raw, Hash32(name), is_back=True, since=height).endings
+                except Rejection as rejection:
+                    endings.append(Ending(hash=Hash32(name), end=End.INVALIDATED, rejection=rejection))
+        if endings:
+            # Whoever is told now that its wait is over must not find it going on after the next start.
+            self._journal.rewrite(self._lock, self._waiting, is_due=True)
+        return Recovery(admitted=len(self), endings=endings, damage=found.damage)
+
+    # Going
+
+    def take(self, view: ChainReader, cycles_max: int, cells_max: int, count_max: int) -> list[Pooled]:
+        """Return the best of what waits for the next block: by tip, then by arrival, those of a sender by nonce.
+
+        All of it waits on until `settle`, which must follow.
+
+        Complexity: O(log n) for each transaction, with n senders; O(n log n) once for other basefees.
+
+        Args:
+            view: The chain, as `settle` was told last.
+            cycles_max: Cycles that the block has room for.
+            cells_max: Cells that it has room for.
+            count_max: Most transactions.
+        """
+        prices = view.rules().user_basefees()
+        with self._lock:
+            self._order.reprice(prices)
+            taken = choose(self._order, cycles_max, cells_max, count_max, self.limits.passed_over_max)
+            self._taken = frozenset(pooled.hash for pooled in taken)
+        return taken
+
+    def settle(
+        self,
+        view: ChainReader,
+        included: Iterable[Hash32],
+        refused: Mapping[Hash32, Rejection],
+        returned: Sequence[Transaction] = (),
+    ) -> list[Ending]:
+        """Follow the chain: after a block, or several, or after it has gone back.
+
+        What a block refuses for want of room, for its basefees or for a nonce that is missing before it waits on. The
+        transactions of senders whose account has changed are looked at again.
+
+        Args:
+            view: The chain now.
+            included: Transactions that are in a block now.
+            refused: Those that a block was offered and has refused.
+            returned: Those that are in no block any more, in the order in which they were.
+
+        Returns:
+            Whose wait has ended, in any order; among them those of ``returned`` that cannot come back.
+
+        Raises:
+            StorageError: If the journal cannot be written.
+        """
+        changed = None if self._view is None else changed_accounts(self._view)
+        prices = view.rules().user_basefees()
+        with self._lock:
+            self._view, self._taken = view, frozenset()
+            self._order.reprice(prices)
+            waiting = self._order.queues.keys()
+            senders = sorted(waiting if changed is None else waiting & changed)
+        lost = [(name, rejection) for name, rejection in refused.items() if not self._stays(view, name, rejection)]
+        endings = self._end_each((name, End.INCLUDED, None) for name in included)
+        endings += self._end_each((name, End.REFUSED, rejection) for name, rejection in lost)
+        for chunk in _chunks(senders):
+            endings += self._look_again(view, chunk)
+        with self._lock:
+            old = self._contents.older_than(view.height - self.limits.expiry_blocks + 1)
+        endings += self._end_each((pooled.hash, End.EXPIRED, expired(pooled, view.height)) for pooled in old)
+        for transaction in returned:
+            endings += self._return(view, transaction)
+        if self._journal is not None:
+            self._journal.sync()
+        return endings
+
+    def tidy(self) -> bool:
+        """Write the journal anew if more than half of it is over, and return whether it was.
+
+        For a thread that may wait for the disk.
+
+        Raises:
+            StorageError: If the system refuses; nothing is lost.
+        """
+        return self._journal is not None and self._journal.rewrite(self._lock, self._waiting)
+
+    def close(self) -> None:
+        """Close the journal."""
+        if self._journal is not None:
+            self._journal.close()
+
+    # Looking
+
+    def __len__(self) -> int:
+        return len(self._pooled)
+
+    def find(self, transaction_hash: bytes) -> Pooled | None:
+        """Return a transaction that waits, or None."""
+        return self._pooled.get(transaction_hash)
+
+    def refusal(self, transaction_hash: bytes) -> Rejection | None:
+        """Return why the wait of a transaction ended other than in a block; None if it did not, or long ago."""
+        return self._contents.refusals.get(transaction_hash)
+
+    def pooled(self) -> list[Pooled]:
+        """Return all that wait, by arrival."""
+        with self._lock:
+            return self._waiting()
+
+    def page(self, offset: int, limit: int) -> list[Pooled]:
+        """Return some of those that wait, by arrival."""
+        with self._lock:
+            return list(islice(self._pooled.values(), offset, offset + limit))
+
+    def of_sender(self, sender: bytes) -> list[Pooled]:
+        """Return those of one sender, by nonce."""
+        with self._lock:
+            queue = self._order.queues.get(sender)
+            return [] if queue is None else list(queue.pooled)
+
+    def next_nonce(self, view: ChainReader, sender: bytes) -> int:
+        """Return the first nonce that a sender has not used yet, what waits included."""
+        with self._lock:
+            nonce = standing_of(self._latest(view), sender).nonce
+            queue = self._order.queues.get(sender)
+            return nonce if queue is None else queue.next_nonce(nonce)
+
+    def statistics(self) -> Statistics:
+        """Return how much waits."""
+        with self._lock:
+            return Statistics(
+                transactions=len(self._pooled),
+                executable=self._order.executable,
+                senders=len(self._order.queues),
+                bytes=self._contents.size,
+                journal_bytes=0 if self._journal is None else self._journal.size,
+            )
+
+    # Parts of the above. The first three are called under the lock.
+
+    def _waiting(self) -> list[Pooled]:
+        return list(self._pooled.values())
+
+    def _latest(self, view: ChainReader) -> ChainReader:
+        # Whoever comes with a view from before the last block would bring in what that block has made void.
+        if self._view is not None:
+            return self._view
+        self._order.reprice(view.rules().user_basefees())
+        return view
+
+    def _add(
+        self,
+        view: ChainReader,
+        transaction: Transaction,
+        raw: bytes,
+        name: Hash32,
+        *,
+        is_back: bool = False,
+        since: int | None = None,
+    ) -> Verdict:
+        """Take a transaction in.
+
+        Args:
+            view: The chain.
+            transaction: The transaction.
+            raw: Its wire bytes.
+            name: Its hash.
+            is_back: Whether it has waited before.
+            since: Since which height, if the journal has it already.
+        """
+        # CHECK
+        contents, limits, taken = self._contents, self.limits, self._taken
+        queue, present, needs = check_entry(contents, view, transaction, limits=limits, taken=taken, is_back=is_back)
+        leaving = find_room(contents, queue, transaction, len(raw), present, limits=limits, taken=taken)
+        gone = leaving if present is None else (*leaving, present)
+        if self._journal is not None and since is None:
+            self._journal.append(view.height, raw, gone)
+        # RUN
+        pooled = Pooled(
+            transaction=transaction,
+            hash=name,
+            raw=raw,
+            arrival=contents.arrivals,
+            cost=needs.cost,
+            cycles=needs.cycles,
+            cells=needs.cells,
+            admitted_height=view.height if since is None else since,
+        )
+        over = [(each, End.EVICTED, evicted(each, pooled)) for each in leaving]
+        if present is not None:
+            over.append((present, End.REPLACED, replaced_by(present, pooled)))
+        endings = contents.end(over)
+        contents.put(queue, pooled)
+        status = Status.ACCEPTED if present is None else Status.REPLACED
+        return Verdict(hash=name, status=status, endings=tuple(endings))
+
+    def _return(self, view: ChainReader, transaction: Transaction) -> Sequence[Ending]:
+        """Take in what was in a block before, if it can run again."""
+        raw = encode_transaction(transaction)
+        name = Hash32(sha256(raw))
+        with self._lock:
+            if name in self._pooled:
+                return ()
+            try:
+                return self._add(view, transaction, raw, name, is_back=True).endings
+            except Rejection as rejection:
+                self._contents.remember(name, rejection)
+                return (Ending(hash=name, end=End.INVALIDATED, rejection=rejection),)
+
+    def _stays(self, view: ChainReader, name: Hash32, rejection: Rejection) -> bool:
+        """Return whether a transaction that one block refused may wait for another."""
+        pooled = self._pooled.get(name)
+        if pooled is not None and rejection.reason is RejectionReason.NONCE_MISMATCH:
+            return pooled.transaction.nonce > standing_of(view, pooled.transaction.sender).nonce
+        return rejection.reason in MAY_WAIT
+
+    def _end_each(self, over: Iterable[tuple[Hash32, End, Rejection | None]]) -> list[Ending]:
+        """End the waits of those that do wait."""
+        endings = []
+        for chunk in _chunks(over):
+            with self._lock:
+                waiting = [(self._pooled[name], end, why) for name, end, why in chunk if name in self._pooled]
+                endings += self._end(waiting)
+        return endings
+
+    def _look_again(self, view: ChainReader, senders: Sequence[bytes]) -> list[Ending]:
+        """End the waits that senders' accounts, as they are now, rule out."""
+        void: list[tuple[Pooled, End, Rejection | None]] = []
+        with self._lock:
+            standings = [
+                (queue, standing_of(view, sender))
+                for sender in senders
+                if (queue := self._order.queues.get(sender)) is not None
+            ]
+            for queue, standing in standings:
+                void += [(pooled, End.INVALIDATED, why) for pooled, why in find_void(queue, standing)]
+            endings = self._end(void)
+            for queue, standing in standings:
+                queue.nonce = standing.nonce
+                self._order.refresh(queue)
+        return endings
+
+    def _end(self, over: Sequence[tuple[Pooled, End, Rejection | None]]) -> list[Ending]:
+        """End waits. Called under the lock."""
+        if over and self._journal is not None:
+            self._journal.forget([pooled for pooled, _, _ in over])
+        return self._contents.end(over)
+
+
+def _chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    iterator = iter(items)
+    while chunk := list(islice(iterator, CHUNK)):
+        yield chunk

@@ -1,0 +1,239 @@
+"""What may be done to a chain that runs as `trailboss dev`: its clock, its branches, its balances and its timers.
+
+Everything here runs on the chain thread, between two blocks. So a transaction is drafted for the very block that comes
+next, and two requests never take one nonce.
+
+Decision: D-69
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from trailboss.chain.development import (
+    DEPLOYER,
+    DevelopmentAccount,
+    development_account,
+    draft_drop,
+    draft_force,
+    draft_hold,
+)
+from trailboss.chain.drafts import DEFAULT_TERMS, Terms, draft_transaction, draft_unsigned
+from trailboss.chain.view import ChainView
+from trailboss.model.transactions import Instruction, SetBalance, Transaction, Transfer
+from trailboss.node.block_builder import Builder, Mark
+from trailboss.node.options import Pace
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import BASE_UNITS_PER_CBY, format_cby
+
+if TYPE_CHECKING:
+    from trailboss.node.service import Node
+
+SNAPSHOTS_MAX: Final = 1_000
+"""Snapshots that are remembered; the oldest makes room."""
+FAUCET: Final = "faucet"
+"""The development account that the faucet gives from, once the deployer has filled it."""
+FAUCET_AMOUNT: Final = 5_000 * BASE_UNITS_PER_CBY
+"""Base units that one request gets."""
+FAUCET_FILLED: Final = 1_000_000 * BASE_UNITS_PER_CBY
+FAUCET_LOW: Final = FAUCET_FILLED // 2
+"""Base units below which the faucet is filled again."""
+SHORT_OF_MONEY: Final = frozenset((RejectionReason.INSUFFICIENT_BALANCE, RejectionReason.INSUFFICIENT_GAS_BALANCE))
+
+
+class Development:
+    """The development calls of a node.
+
+    Those that send a transaction return its hash as soon as it waits in the mempool; under the pace ``AUTO`` its block
+    comes at once, else with the interval or with `mine`.
+    """
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self._marks: dict[int, Mark] = {}
+        self._next_mark = 1
+        self._filling: Hash32 | None = None
+
+    # The clock
+
+    async def mine(self, blocks: int = 1) -> int:
+        """Build blocks at once, the first of what waits in the mempool, and return the height after.
+
+        Args:
+            blocks: How many, 1 up to `building.ADVANCE_MAX`.
+
+        Raises:
+            Rejection: ``INVALID_DATA`` for another number.
+            StoppingError: If the node stops before they are built.
+        """
+        if blocks < 1:
+            raise Rejection(RejectionReason.INVALID_DATA, f"cannot mine {blocks} blocks: at least one", blocks=blocks)
+        return await self._node.do(lambda builder: _advanced(builder, builder.chain.height + blocks))
+
+    async def advance(self, height: int) -> int:
+        """Build blocks up to a height, as `mine`, and return it.
+
+        Raises:
+            Rejection: ``INVALID_DATA`` for a height below the present one, or too far above it.
+            StoppingError: If the node stops before it is reached.
+        """
+        return await self._node.do(lambda builder: _advanced(builder, height))
+
+    async def set_pace(self, pace: Pace) -> None:
+        """Build blocks at another pace from now on."""
+        await self._node.set_pace(pace)
+
+    # Branches
+
+    async def snapshot(self) -> int:
+        """Remember the present point of chain and mempool, and return its number, for `revert`."""
+        return await self._node.do(self._remember)
+
+    async def revert(self, snapshot_id: int) -> int:
+        """Go back to a snapshot, forget those taken after it, and return the height. It can be gone back to again.
+
+        State, clock, timers, fees and fairness are what they were, and so is what waits in the mempool.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if there is no such snapshot, or the chain does not hold its block any more;
+                ``INVALID_DATA`` if it lies further back than the chain on disk can go.
+        """
+        return await self._node.do(lambda builder: self._revert(builder, snapshot_id))
+
+    async def reorg(self, depth: int, *, keep_transactions: bool = True) -> int:
+        """Drop the last blocks, as when another branch wins, and return the height.
+
+        Args:
+            depth: Blocks to drop, 1 up to the present height.
+            keep_transactions: Whether their transactions wait in the mempool again.
+
+        Raises:
+            Rejection: ``INVALID_DATA`` for another depth, or more than the chain on disk can go back.
+        """
+        return await self._node.do(lambda builder: _reorganized(builder, depth, keep_transactions))
+
+    # Transactions
+
+    async def set_balance(self, address: Address, amount: int) -> Hash32:
+        """Set a balance, base units; the account is made if there is none.
+
+        Raises:
+            Rejection: If the mempool refuses the deployer's transaction.
+        """
+        return await self._govern(lambda _: SetBalance(address, amount))
+
+    async def hold(self, timer_id: Hash32, until: int | None = None) -> Hash32:
+        """Hold a timer back: to a height, or to the last one at which it may fire.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if no such timer is live, or if the mempool refuses the deployer's transaction.
+        """
+        return await self._govern(lambda view: draft_hold(view, timer_id, until))
+
+    async def force(self, timer_id: Hash32) -> Hash32:
+        """Make a timer due as early as can be.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if no such timer is live, or if the mempool refuses the deployer's transaction.
+        """
+        return await self._govern(lambda view: draft_force(view, timer_id))
+
+    async def drop(self, timer_id: Hash32) -> Hash32:
+        """Take a timer away without running it.
+
+        Raises:
+            Rejection: ``NOT_FOUND`` if no such timer is live, or if the mempool refuses the deployer's transaction.
+        """
+        return await self._govern(lambda view: draft_drop(view, timer_id))
+
+    async def impersonate(self, sender: Address, instruction: Instruction, terms: Terms = DEFAULT_TERMS) -> Hash32:
+        """Send a transaction of any account, without its key.
+
+        Raises:
+            Rejection: If the mempool refuses it.
+        """
+
+        def send(builder: Builder) -> Hash32:
+            waiting = self._waiting(builder.view, sender)
+            return self._send(draft_unsigned(builder.view, instruction, sender, terms=terms, waiting=waiting))
+
+        return await self._node.do(send)
+
+    async def faucet(self, address: Address) -> Hash32:
+        """Give an account 5,000 CBY, from the faucet's own account or, until that is filled, from the deployer's.
+
+        Raises:
+            Rejection: ``INSUFFICIENT_BALANCE`` if neither can pay, or if the mempool refuses the transaction for
+                another reason.
+        """
+        return await self._node.do(lambda builder: self._give(builder.view, address))
+
+    # On the chain thread
+
+    def _remember(self, builder: Builder) -> int:
+        number = self._next_mark
+        self._next_mark += 1
+        self._marks[number] = builder.mark()
+        if len(self._marks) > SNAPSHOTS_MAX:
+            del self._marks[next(iter(self._marks))]
+        return number
+
+    def _revert(self, builder: Builder, number: int) -> int:
+        mark = self._marks.get(number)
+        if mark is None:
+            raise Rejection(RejectionReason.NOT_FOUND, f"there is no snapshot {number}", snapshot=number)
+        builder.revert(mark)
+        self._marks = {kept: mark for kept, mark in self._marks.items() if kept <= number}
+        return builder.chain.height
+
+    async def _govern(self, draft: Callable[[ChainView], Instruction]) -> Hash32:
+        deployer = development_account(DEPLOYER)
+        return await self._node.do(lambda builder: self._send_from(builder.view, deployer, draft(builder.view)))
+
+    def _give(self, view: ChainView, address: Address) -> Hash32:
+        faucet, deployer = development_account(FAUCET), development_account(DEPLOYER)
+        if view.genesis.development and view.balance(faucet.address) < FAUCET_LOW and not self._is_filling():
+            # The gift may be possible without, and the next request tries again.
+            with suppress(Rejection):
+                self._filling = self._send_from(view, deployer, SetBalance(faucet.address, FAUCET_FILLED))
+        for purse in (faucet, deployer):
+            try:
+                return self._send_from(view, purse, Transfer(address, FAUCET_AMOUNT))
+            except Rejection as rejection:
+                if rejection.reason not in SHORT_OF_MONEY:
+                    raise
+        raise Rejection(
+            RejectionReason.INSUFFICIENT_BALANCE,
+            f"the faucet is empty: neither its account {faucet.address} nor the deployer's {deployer.address} can pay "
+            f"{format_cby(FAUCET_AMOUNT)} CBY and the fees",
+            faucet=str(faucet.address),
+            deployer=str(deployer.address),
+        )
+
+    def _is_filling(self) -> bool:
+        return self._filling is not None and self._node.mempool.find(self._filling) is not None
+
+    def _send_from(self, view: ChainView, account: DevelopmentAccount, instruction: Instruction) -> Hash32:
+        waiting = self._waiting(view, account.address)
+        return self._send(draft_transaction(view, instruction, account.private_key, waiting=waiting))
+
+    def _waiting(self, view: ChainView, sender: Address) -> int:
+        account = view.account(sender)
+        return self._node.mempool.next_nonce(view, sender) - (0 if account is None else account.nonce)
+
+    def _send(self, transaction: Transaction) -> Hash32:
+        [verdict] = self._node.admit([transaction], are_signed=False)
+        if verdict.rejection is not None:
+            raise verdict.rejection
+        return verdict.hash
+
+
+def _advanced(builder: Builder, height: int) -> int:
+    builder.advance(height)
+    return builder.chain.height
+
+
+def _reorganized(builder: Builder, depth: int, keep_transactions: bool) -> int:
+    builder.reorg(depth, keep_transactions=keep_transactions)
+    return builder.chain.height

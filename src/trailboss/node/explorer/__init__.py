@@ -1,5 +1,0 @@
-"""The explorer: what the chain does, what is scheduled and why something did not fire, in a browser, from this node."""
-
-from trailboss.node.explorer.mount import is_explorer_path, mount_explorer
-
-__all__ = ["is_explorer_path", "mount_explorer"]

@@ -1,0 +1,347 @@
+"""A timer's whole life, and why each decision fell as it did."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain as chained
+from itertools import dropwhile, takewhile
+from typing import Any, Final
+
+from trailboss.chain.reader import ChainReader
+from trailboss.execution.agents import BUDGET_SPENT
+from trailboss.model import events as names
+from trailboss.model.blocks import Block, Origin, ReceiptRecord
+from trailboss.model.decisions import Order
+from trailboss.model.events import EventRecord
+from trailboss.model.timers import Timer, asks_agent
+from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
+from trailboss.primitives.octets import Hash32
+from trailboss.primitives.units import U64_MAX
+from trailboss.views.explain.bids import AskedBid, bids_words
+from trailboss.views.explain.fires import FireWay, fire_ways, waits_words
+from trailboss.views.explain.outlook import Trial, outlook
+from trailboss.views.explain.sentences import story
+from trailboss.views.explain.waits import Wait, Waiter, find_bids, find_waiting, waiting_heights, waiting_words
+from trailboss.views.records import Event, block_events, event_view, events_of
+
+LIVE: Final = "live"
+FIRED: Final = names.TIMER_ENDINGS[names.TIMER_FIRED]
+BEFORE_FIRES: Final = frozenset(
+    {names.AGENT_FALLBACK, names.TIMER_DELAYED, names.TIMER_QUEUED, names.TIMER_MATERIALIZED}
+)
+"""Events of a block itself that come before its fires."""
+
+
+@dataclass(frozen=True, slots=True)
+class LifeStep:
+    """One thing that happened to a timer.
+
+    Attributes:
+        block_height: When.
+        event: The event that tells of it.
+        story: What happened and why, in words.
+    """
+
+    block_height: int
+    event: Event
+    story: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimerLife:
+    """A timer's life so far.
+
+    Attributes:
+        timer_id: Its id.
+        state: ``live``, or how it ended: ``fired``, ``unfunded``, ``expired``, ``cancelled``.
+        steps: What happened, oldest first.
+        waited: How often and why it waited in the timer lane or the auction, or how long its fires did in Globalbox and
+            its mailbox, in words; empty if it did not.
+        waits: In the timer lane and the auction the blocks behind that, ascending, at most the last 1,000.
+        bids: In the auction what its agent bid, each time that it was asked, in the last 1,000 blocks in which it was
+            due.
+        fires: In Globalbox the way of each of its fires.
+        outlook: For a live timer what comes next as things stand, else empty.
+        has_reverted: Whether its last fire has reverted.
+        failure: For a live timer what its fire would revert with as things stand; None if it would end well, if nobody
+            has tried it, and if it has ended.
+    """
+
+    timer_id: Hash32
+    state: str
+    steps: tuple[LifeStep, ...]
+    waited: str
+    waits: tuple[Wait, ...]
+    bids: tuple[AskedBid, ...]
+    fires: tuple[FireWay, ...]
+    outlook: str
+    has_reverted: bool = False
+    failure: ErrorObject | None = None
+
+    def __str__(self) -> str:
+        told = (f"  {label}: {words}" for label, words in self.lines())
+        return "\n".join((self.heading(), *told))
+
+    def heading(self) -> str:
+        """Return which timer it is, and how it ended."""
+        reverted = " and reverted" if self.has_reverted and self.state == FIRED else ""
+        return f"timer {self.timer_id}: {self.state}{reverted}"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what to tell, in order: what to call it, and the words."""
+        found = [(f"block {step.block_height}", step.story) for step in self.steps]
+        told = [("asked", bids_words(self.bids))] if self.bids else []
+        if self.waited:
+            told.append(("waited", self.waited))
+        if told:
+            # What a timer waited for comes before what ended it.
+            end = next((at for at, step in enumerate(self.steps) if _is_end(step) and self.state != LIVE), len(found))
+            found[end:end] = told
+        if self.outlook:
+            found.append(("next", self.outlook))
+        return found
+
+
+def _is_end(step: LifeStep) -> bool:
+    return step.event.name in names.TIMER_ENDINGS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierEvents:
+    """What the blocks before the one that scheduled a timer come to.
+
+    Attributes:
+        scheduled: Timers that they scheduled.
+        agent: Gas bidding agent that its actor set last, 20 bytes; empty for none.
+    """
+
+    scheduled: int = 0
+    agent: bytes = b""
+
+
+def explain_timer(
+    chain: ChainReader,
+    timer_id: bytes,
+    blocks: Iterable[int] | None = None,
+    earlier: EarlierEvents | None = None,
+    *,
+    attempt: Callable[[Timer], ErrorObject | None] | None = None,
+) -> TimerLife:
+    """Tell a timer's life.
+
+    Complexity: O(blocks that hold something) since it was scheduled for a live timer, since genesis for another, or
+    only the blocks that hold its events if they are given; and the last 1,000 blocks in which it waited in the timer
+    lane or in the auction. Of an ended timer that waited there, the blocks before it are searched unless what they
+    come to is given too.
+
+    Args:
+        chain: Where.
+        timer_id: 32 bytes.
+        blocks: Heights of the blocks that hold its events, if somebody knows them; others among them do no harm.
+        earlier: What came before the block that scheduled it, if somebody knows.
+        attempt: Tries a live timer's handler, as `try_timer` does; without it the outlook promises nothing of that.
+
+    Raises:
+        Rejection: ``NOT_FOUND`` if no block of this chain ever scheduled it.
+    """
+    timer = chain.timer(timer_id)
+    course = _Course(timer_id)
+    first = 0 if timer is None else timer.schedule_block
+    for block in chain.blocks.eventful(first) if blocks is None else _blocks_of(chain, timer_id, blocks, first):
+        course.follow(block)
+    if not course.steps:
+        raise Rejection(
+            RejectionReason.NOT_FOUND,
+            f"no block of this chain scheduled timer 0x{timer_id.hex()}",
+            timer_id=timer_id.hex(),
+        )
+    last = chain.height if course.state == LIVE else course.ended_at - 1
+    if blocks is None or timer is not None:
+        # All blocks that count have been followed.
+        earlier = EarlierEvents()
+    elif earlier is None:
+        waited = waiting_heights(chain.rules(), course.height, last)
+        earlier = _find_earlier(chain, course) if waited else EarlierEvents()
+    waiter = course.waiter(timer, earlier)
+    waiting = find_waiting(chain, waiter, last)
+    trial = None if timer is None or attempt is None else Trial(attempt(timer))
+    fires = fire_ways(step.event for step in course.steps)
+    return TimerLife(
+        timer_id=Hash32(timer_id),
+        state=course.state,
+        steps=tuple(course.steps),
+        waited=waiting_words(waiting) or waits_words(fires, chain.height),
+        waits=waiting.waits,
+        bids=find_bids(chain, waiter, chain.height if course.state == LIVE else course.ended_at),
+        fires=fires,
+        outlook="" if timer is None else outlook(chain, timer, trial),
+        has_reverted=course.has_reverted,
+        failure=None if trial is None else trial.failure,
+    )
+
+
+def _blocks_of(chain: ChainReader, timer_id: bytes, heights: Iterable[int], first: int) -> Iterator[Block]:
+    """Yield the blocks that hold a timer's events, and the one that activates the lane if it comes later.
+
+    Args:
+        chain: Where.
+        timer_id: 32 bytes.
+        heights: Of blocks that may hold them, all of those that do among them.
+        first: Lowest height to look at.
+    """
+    rules = chain.rules()
+    activation = () if rules.lane is None else (rules.params.lane.activation_height,)
+    wanted = sorted({*heights, *activation})
+    blocks = (chain.blocks[height] for height in wanted if first <= height <= chain.height)
+    return dropwhile(lambda block: all(record.timer_id != timer_id for record in block_events(block)), blocks)
+
+
+def _find_earlier(chain: ChainReader, course: "_Course") -> EarlierEvents:
+    """Search the blocks before the one that scheduled a timer."""
+    scheduled, agent, owner = 0, b"", course.owner
+    before = takewhile(lambda block: block.height < course.steps[0].block_height, chain.blocks.eventful())
+    for record in chained.from_iterable(map(block_events, before)):
+        if record.name == names.TIMER_SCHEDULED:
+            scheduled += 1
+        elif record.name == names.AGENT_SET and record.emitter == owner:
+            agent = _agent_of(record)
+    return EarlierEvents(scheduled=scheduled, agent=agent)
+
+
+class _Course:
+    """A timer's events as they are come upon, and what its waiting follows from.
+
+    Attributes:
+        steps: Its life so far.
+        state: ``live``, or how it ended.
+        ended_at: Block in which it ended; 0 while it is live.
+        height: At which it is due, once it is scheduled.
+        owner: Its actor, 20 bytes, likewise.
+        has_reverted: Whether its last fire has reverted.
+    """
+
+    def __init__(self, timer_id: bytes) -> None:
+        self.steps: list[LifeStep] = []
+        self.state = LIVE
+        self.ended_at = 0
+        self.height = 0
+        self.owner = b""
+        self.has_reverted = False
+        self._timer_id = timer_id
+        self._agents: dict[bytes, bytes] = {}
+        self._scheduled = 0
+        self._fell_back_at: int | None = None
+        self._expiries: list[tuple[int, int]] = []
+
+    def follow(self, block: Block) -> None:
+        """Take in the events of the next block that holds something."""
+        for record in block.events:
+            if record.name == names.LANE_ACTIVATED and self.steps and self.state == LIVE:
+                self._add(record, block, None)
+        # What comes before the fires, whose events stand in their receipts, is told before them.
+        begin = _first_fire(block)
+        self._hear_receipts(block, block.receipts[:begin])
+        for record in block.events:
+            if record.name in BEFORE_FIRES:
+                self._hear(record, block, None)
+        self._hear_receipts(block, block.receipts[begin:])
+        for record in block.events:
+            if record.name not in BEFORE_FIRES:
+                self._hear(record, block, None)
+
+    def _hear_receipts(self, block: Block, receipts: Iterable[ReceiptRecord]) -> None:
+        for receipt in receipts:
+            for record in receipt.events:
+                self._hear(record, block, receipt)
+
+    def waiter(self, timer: Timer | None, earlier: EarlierEvents) -> Waiter:
+        """Return what its waiting follows from; a live timer's own record knows it best.
+
+        Args:
+            timer: Its record, if it is live.
+            earlier: What came before the first block that was followed.
+        """
+        facts = self.steps[0].event.data
+        frozen = (facts["max_fee_per_cycle"], facts["max_priority_fee_per_cycle"]) if _is_frozen(facts) else None
+        asked_until = 0
+        if self._fell_back_at is not None:
+            # From that block on it offers what the default agent does.
+            asked_until = self._fell_back_at - 1
+        elif frozen is None and ("gba" in facts or self._agents.get(self.owner, earlier.agent)):
+            asked_until = U64_MAX
+        if timer is not None and asks_agent(timer.fees):
+            asked_until = U64_MAX
+        return Waiter(
+            timer_id=self._timer_id,
+            height=self.height,
+            sequence=earlier.scheduled + self._scheduled if timer is None else timer.sequence,
+            schedule_block=self.steps[0].block_height,
+            gas_limit=facts["gas_limit"],
+            frozen=frozen,
+            asked_until=asked_until,
+            expiries=tuple(self._expiries),
+        )
+
+    def _hear(self, record: EventRecord, block: Block, receipt: ReceiptRecord | None) -> None:
+        if record.timer_id == self._timer_id:
+            self._add(record, block, receipt)
+        elif record.name == names.TIMER_SCHEDULED and not self.steps:
+            self._scheduled += 1
+        elif record.name == names.AGENT_SET and not self.steps:
+            self._agents[record.emitter] = _agent_of(record)
+
+    def _add(self, record: EventRecord, block: Block, receipt: ReceiptRecord | None) -> None:
+        event = event_view(record, block.height)
+        facts = event.data
+        self.steps.append(LifeStep(block.height, event, story(event.name, facts, block, receipt)))
+        if record.name in names.TIMER_ENDINGS:
+            self.state, self.ended_at = names.TIMER_ENDINGS[record.name], block.height
+        match record.name:
+            case names.TIMER_SCHEDULED:
+                # In Globalbox the id of a timer that has been forgotten can be that of another.
+                self.state = LIVE
+                self.height, self.owner = facts["height"], record.emitter
+                self._expiries.append((block.height, facts["expires_at"]))
+            case names.TIMER_FIRED:
+                self.has_reverted = facts["reverted"]
+            case names.TIMER_MOVED:
+                self.height = facts["height"]
+            case names.TIMER_EXTENDED | names.TIMER_EXTENDED_BY_GOVERNANCE:
+                self._expiries.append((block.height, facts["expires_at"]))
+            case names.AGENT_FALLBACK if facts["reason"] != BUDGET_SPENT:
+                self._fell_back_at = block.height
+
+
+def _first_fire(block: Block) -> int:
+    """Return before which receipt of a block its deliveries begin. Spec: CIP-5 §5.1, CIP-1v1 §3."""
+    if block.decisions is not None and block.decisions.order is Order.TIP:
+        return 0
+    origins = [receipt.origin for receipt in block.receipts]
+    return next((at for at, origin in enumerate(origins) if origin is not Origin.TRANSACTION), len(origins))
+
+
+def _agent_of(record: EventRecord) -> bytes:
+    """Return the agent that an event ``agent.set`` names; empty for none."""
+    return bytes(event_view(record, 0).data["agent"])
+
+
+def _is_frozen(facts: dict[str, Any]) -> bool:
+    return "max_fee_per_cycle" in facts
+
+
+def latest_events(
+    chain: ChainReader, since: int = 0, name: str | None = None, emitter: bytes | None = None
+) -> Iterator[Event]:
+    """Yield events, the last one first, down to block ``since``; with a name or an emitter only those.
+
+    Complexity: O(blocks that hold something) back to the last event that is asked for.
+    """
+    for block in chain.blocks.latest_eventful(since):
+        for record in reversed(list(block_events(block))):
+            if name in (None, record.name) and emitter in (None, record.emitter):
+                yield event_view(record, block.height)
+
+
+def events_since(chain: ChainReader, since: int = 0, name: str | None = None) -> Iterator[Event]:
+    """Yield events from block ``since`` on, inclusive, oldest first; with a name only those."""
+    for block in chain.blocks.eventful(since):
+        yield from events_of(block, name)

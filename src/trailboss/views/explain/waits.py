@@ -1,0 +1,407 @@
+"""Why a due timer waited in the timer lane or in the auction, block by block, from the decision records.
+
+A record names few of the timers that a block did not reach. Of the others the reason follows from the record's prices
+and from what the timer offers: in the lane that does not change while it waits, in the auction it is the last bid of
+its agent that is known.
+
+Spec: CIP-1v3 §3, CIP-1v1 §3
+Decision: D-53
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Final
+
+from trailboss.chain.reader import ChainReader
+from trailboss.governance.rules import Rules
+from trailboss.mechanisms.base import Verdict
+from trailboss.model.blocks import Block
+from trailboss.model.decisions import DecisionRecord, ExaminedTimer, Order, Stop
+from trailboss.model.events import TIMER_DEFERRED
+from trailboss.model.timers import DeferralReason
+from trailboss.primitives.octets import Hash32
+from trailboss.primitives.units import U64_MAX
+from trailboss.views.explain.bids import AskedBid, bid_in, recorded_bid
+from trailboss.views.explain.decision_view import decimal_text
+from trailboss.views.explain.ranges import heights_words, span_words
+from trailboss.views.records import event_view, lane_cap, lane_gas_limit
+
+BLOCKS_MAX: Final = 1_000
+"""Blocks that are gone through, the latest of those in which a timer waited."""
+AGENT_OFFER: Final = "agent_offer"
+"""Reason besides those of `DeferralReason`: what its agent offered was too little, priced out or outranked."""
+CELL_OFFER: Final = "cell_offer"
+"""Reason besides those: what its agent offered for a cell was below the cell basefee. Decision: D-86."""
+SET_ASIDE: Final = (DeferralReason.UNFUNDED, CELL_OFFER)
+"""Reasons for which a timer of the auction is not ranked until its agent is asked again. Decision: D-60, D-86."""
+CUT_SHORT: Final = (Stop.PASSED_OVER_MAX, Stop.EXAMINED_MAX)
+"""Reasons besides, in the auction: its walk ended before it came to the timer, and there was room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiter:
+    """What the reasons of a timer's waiting follow from.
+
+    Attributes:
+        timer_id: Its id.
+        height: At which it is due.
+        sequence: Its place in the order of insertion.
+        schedule_block: Height of the block that scheduled it.
+        gas_limit: As scheduled.
+        frozen: Its max_fee and priority per cycle, if they were fixed when it was scheduled.
+        asked_until: Last height at which its actor's agent may have been asked; 0 if it never was.
+        expiries: (height, expires_at): from which block on it could fire up to which height, ascending.
+    """
+
+    timer_id: bytes
+    height: int
+    sequence: int
+    schedule_block: int
+    gas_limit: int
+    frozen: tuple[int, int] | None
+    asked_until: int
+    expiries: tuple[tuple[int, int], ...]
+
+    def expires_at(self, height: int) -> int:
+        """Return the last height at which it could fire, as it stood in a block."""
+        return next((last for since, last in reversed(self.expiries) if since <= height), U64_MAX)
+
+    def offer(self, height: int, record: DecisionRecord) -> tuple[int, int] | None:
+        """Return max_fee and priority per cycle in a block, the default agent's included; None for its own agent's."""
+        if self.frozen is not None:
+            return self.frozen
+        return None if height <= self.asked_until else (2 * record.lane_basefee, record.previous_tip)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """One block in which a due timer waited.
+
+    Attributes:
+        height: The block's.
+        reason: A `DeferralReason`, ``AGENT_OFFER``, ``CELL_OFFER``, or one of ``CUT_SHORT``.
+        cycle_basefee: Cycle basefee of a fire in the block, base units per cycle.
+        lane_basefee: Lane basefee of the block, base units per cycle; None in the auction, which has none.
+        max_fee: Its cap then; None for an agent's that nobody has recorded.
+        tip: Its tip then; None if it was not ranked, or nobody has recorded its agent's.
+        rank: Its rank, if the record has it.
+        rank_above: Else a rank that it did not reach, that of the last timer named; 0 if it was not ranked.
+        cut_off: Rank of the last timer that fired; 0 if none did.
+        cut_off_priority: That timer's tip times W, in parts of 10⁻⁹; None in the auction, or if the record does not
+            have it.
+        cut_off_tip: That timer's tip; None if the record does not have it.
+        cut_off_timer: That timer; None likewise.
+        max_cycles_per_fire: Cap of one fire.
+        cell_basefee: Cell basefee of a fire in the block, base units per cell.
+        max_fee_per_cell: Its cap for a cell then; None if its agent stated none, or nobody has recorded it.
+    """
+
+    height: int
+    reason: str
+    cycle_basefee: int
+    lane_basefee: int | None
+    max_fee: int | None
+    tip: int | None
+    rank: int | None
+    rank_above: int
+    cut_off: int
+    cut_off_priority: int | None
+    cut_off_tip: int | None
+    cut_off_timer: Hash32 | None
+    max_cycles_per_fire: int
+    cell_basefee: int = 0
+    max_fee_per_cell: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A timer's waiting in the lane or in the auction.
+
+    Attributes:
+        blocks: In how many of their blocks it waited.
+        waits: The latest of them, ascending, at most ``BLOCKS_MAX``.
+    """
+
+    blocks: int
+    waits: tuple[Wait, ...]
+
+
+def find_waiting(chain: ChainReader, waiter: Waiter, last: int) -> Waiting:
+    """Return the blocks of the lane or of the auction in which a due timer waited, up to a height.
+
+    Complexity: O(blocks gone through), at most ``BLOCKS_MAX``.
+    """
+    rules = chain.rules()
+    heights = waiting_heights(rules, waiter.height, last)
+    if not heights:
+        return Waiting(0, ())
+    first = max(heights.start, last - BLOCKS_MAX + 1)
+    gas_limit, bidder = lane_gas_limit(rules, waiter.gas_limit, waiter.schedule_block), _Bidder(waiter)
+    waits = []
+    for block in islice(chain.blocks.since(first), last - first + 1):
+        record = block.decisions
+        if record is None:
+            waits.append(_quiet_wait(rules, block.height))
+        elif record.order is Order.TIP:
+            waits.append(bidder.wait(block, record))
+        else:
+            waits.append(_wait(waiter, gas_limit, block.height, record))
+    return Waiting(len(heights), tuple(waits))
+
+
+def waiting_heights(rules: Rules, due: int, last: int) -> range:
+    """Return the heights at which a timer due at one waits in the lane or in the auction, up to the last of them."""
+    if rules.lane is None:
+        return range(due, last + 1) if rules.auction is not None else range(0)
+    return range(max(due, rules.params.lane.activation_height), last + 1)
+
+
+def find_bids(chain: ChainReader, waiter: Waiter, last: int) -> tuple[AskedBid, ...]:
+    """Return what a timer of the auction bid up to a height, each time that its agent was asked.
+
+    Complexity: O(blocks gone through), at most ``BLOCKS_MAX``, and none where there is no auction.
+    """
+    first = max(waiter.height, last - BLOCKS_MAX + 1)
+    if chain.rules().auction is None or first > last:
+        return ()
+    blocks = islice(chain.blocks.since(first), last - first + 1)
+    return tuple(filter(None, (bid_in(block, waiter.timer_id) for block in blocks)))
+
+
+def waiting_words(waiting: Waiting) -> str:
+    """Return a timer's waiting in words, each reason once; empty if it did not wait.
+
+    As: ``deferred 3 times: priced out at 101 and 102 (max_fee 20 < lane basefee 22), outranked at 103 (rank 9, cut-off
+    8)``.
+    """
+    if not waiting.blocks:
+        return ""
+    times = "once" if waiting.blocks == 1 else f"{waiting.blocks:,} times"
+    lead = f"deferred {times}"
+    if len(waiting.waits) < waiting.blocks:
+        lead += f", of which the last {len(waiting.waits):,}"
+    reasons = dict.fromkeys(wait.reason for wait in waiting.waits)
+    told = (_cell_clause if reason == CELL_OFFER else partial(_clause, reason) for reason in reasons)
+    alike = ([wait for wait in waiting.waits if wait.reason == reason] for reason in reasons)
+    clauses = (words(waits) for words, waits in zip(told, alike, strict=True))
+    return f"{lead}: {', '.join(clauses)}"
+
+
+class _Bidder:
+    """A timer of the auction, followed from block to block. Spec: CIP-1v1 §3. Decision: D-57, D-60."""
+
+    __slots__ = ("_aside", "_bid", "_cell_cap", "_waiter")
+
+    def __init__(self, waiter: Waiter) -> None:
+        self._waiter = waiter
+        self._bid: tuple[int, int] | None = None
+        self._cell_cap: int | None = None
+        self._aside: str | None = None
+
+    def wait(self, block: Block, record: DecisionRecord) -> Wait:
+        """Return how it waited in the next block."""
+        waiter, height, floor = self._waiter, block.height, record.cycle_basefee
+        asked = bid_in(block, waiter.timer_id)
+        if asked is not None:
+            self._bid = asked.max_fee, asked.max_priority_fee
+            self._cell_cap = asked.max_fee_per_cell
+        named = _named(record, waiter.timer_id)
+        max_fee, priority = (
+            (named.max_fee, named.tip) if named is not None and named.rank else self._bid or (None, None)
+        )
+        tip = None if max_fee is None or priority is None or max_fee < floor else min(priority, max_fee - floor)
+        if named is None:
+            reason = self._derived(record, max_fee, tip, is_asked=asked is not None, told=self._told(block))
+        else:
+            reason = _behind(record) if named in record.runners_up else _cell_words(named.reason)
+        if named is not None or reason in SET_ASIDE:
+            self._aside = reason if reason in SET_ASIDE else None
+        return _made(height, record, str(reason), named, (max_fee, tip, self._cell_cap))
+
+    def _told(self, block: Block) -> str | None:
+        """Return for what it was told in a block that it is set aside; a record names the first of those only."""
+        events = (event for event in block.events if event.timer_id == self._waiter.timer_id)
+        told = (event_view(event, block.height).data for event in events if event.name == TIMER_DEFERRED)
+        reasons = (_cell_words(facts["reason"]) for facts in told)
+        return next((reason for reason in reasons if reason in SET_ASIDE), None)
+
+    def _derived(
+        self, record: DecisionRecord, max_fee: int | None, tip: int | None, *, is_asked: bool, told: str | None
+    ) -> str:
+        if not record.has_joined(self._waiter.height, self._waiter.sequence):
+            return DeferralReason.NOT_JOINED
+        aside = told or (None if is_asked else self._aside)
+        if aside is not None:
+            return aside
+        if max_fee is None:
+            return AGENT_OFFER if record.priced_out else _behind(record)
+        if tip is None:
+            return DeferralReason.PRICED_OUT
+        # Asked, and not among those that come next although it bids more than the last of them: it was not ranked.
+        last = min((item.tip for item in record.runners_up), default=0)
+        if self._cell_cap is not None and self._cell_cap < record.cell_basefee:
+            return CELL_OFFER
+        return DeferralReason.UNFUNDED if self._aside is not None and tip > last else _behind(record)
+
+
+def _cell_words(reason: str) -> str:
+    """Return a reason of the auction's record, in which only what is offered for a cell is a reason of its own."""
+    return CELL_OFFER if reason == DeferralReason.PRICED_OUT else reason
+
+
+def _behind(record: DecisionRecord) -> str:
+    """Return why a ranked timer of the auction was not examined."""
+    return record.stopped if record.stopped in CUT_SHORT else DeferralReason.OUTRANKED
+
+
+def _named(record: DecisionRecord, timer_id: bytes) -> ExaminedTimer | None:
+    """Return what a record has of a timer; that it was told to be late is not all that became of it."""
+    found = (item for item in record.examined if item.timer_id == timer_id)
+    return next((item for item in found if item.outcome != Verdict.DELAY), None)
+
+
+def _wait(waiter: Waiter, gas_limit: int, height: int, record: DecisionRecord) -> Wait:
+    named = _named(record, waiter.timer_id)
+    offer = waiter.offer(height, record)
+    bid = recorded_bid(record, waiter.timer_id)
+    cell_cap = bid.cell_fees[0] if bid is not None and bid.cell_fees is not None else None
+    if named is not None and named.rank:
+        offer = named.max_fee, named.tip
+    max_fee, priority = offer or (None, None)
+    tip = None
+    if max_fee is not None and priority is not None and max_fee >= record.lane_basefee:
+        tip = min(priority, max_fee - record.lane_basefee)
+    if named is None and cell_cap is not None and cell_cap < record.cell_basefee:
+        reason = CELL_OFFER
+    elif named is None:
+        reason = _derived(waiter, gas_limit, height, record, max_fee)
+    else:
+        # A runner-up was ranked and not examined, whatever would have become of it.
+        reason = DeferralReason.OUTRANKED if named in record.runners_up else named.reason
+    return _made(height, record, str(reason), named, (max_fee, tip, cell_cap))
+
+
+def _made(
+    height: int,
+    record: DecisionRecord,
+    reason: str,
+    named: ExaminedTimer | None,
+    offer: tuple[int | None, int | None, int | None],
+) -> Wait:
+    """Return a wait; the offer is the cap per cycle, the tip that is left of it, and the cap per cell."""
+    max_fee, tip, cell_cap = offer
+    fired = (item for item in record.decided if item.outcome == Verdict.FIRE)
+    cut_off = next((item for item in fired if item.rank == record.cut_off > 0), None)
+    is_behind = named is None and reason in (DeferralReason.OUTRANKED, *CUT_SHORT)
+    in_lane = record.order is Order.PRIORITY
+    return Wait(
+        height=height,
+        reason=reason,
+        cycle_basefee=record.cycle_basefee,
+        lane_basefee=record.lane_basefee if in_lane else None,
+        max_fee=max_fee,
+        tip=tip,
+        rank=named.rank if named is not None and named.rank else None,
+        rank_above=max((item.rank for item in record.examined), default=0) if is_behind else 0,
+        cut_off=record.cut_off,
+        cut_off_priority=cut_off.effective_priority if cut_off is not None and in_lane else None,
+        cut_off_tip=None if cut_off is None else cut_off.tip,
+        cut_off_timer=None if cut_off is None else Hash32(cut_off.timer_id),
+        max_cycles_per_fire=record.max_cycles_per_fire,
+        cell_basefee=record.cell_basefee,
+        max_fee_per_cell=cell_cap,
+    )
+
+
+def _quiet_wait(rules: Rules, height: int) -> Wait:
+    """Return a timer's wait in a block without a record: nothing was due but timers above the cap."""
+    return Wait(
+        height=height,
+        reason=DeferralReason.OVER_CAP,
+        cycle_basefee=rules.timer_basefees()[0],
+        lane_basefee=rules.lane_basefee(),
+        max_fee=None,
+        tip=None,
+        rank=None,
+        rank_above=0,
+        cut_off=0,
+        cut_off_priority=None,
+        cut_off_tip=None,
+        cut_off_timer=None,
+        max_cycles_per_fire=lane_cap(rules),
+        cell_basefee=rules.timer_basefees()[1],
+    )
+
+
+def _derived(waiter: Waiter, gas_limit: int, height: int, record: DecisionRecord, max_fee: int | None) -> str:
+    """Return why a timer waited in a block whose record does not name it, in the order in which the lane sorts."""
+    if not record.has_joined(waiter.height, waiter.sequence):
+        return DeferralReason.NOT_JOINED
+    if waiter.expires_at(height) < height:
+        return DeferralReason.GC_EXHAUSTED
+    if gas_limit > record.max_cycles_per_fire:
+        return DeferralReason.OVER_CAP
+    if max_fee is None:
+        return AGENT_OFFER
+    return DeferralReason.PRICED_OUT if max_fee < record.lane_basefee else DeferralReason.OUTRANKED
+
+
+def _cell_clause(waits: Sequence[Wait]) -> str:
+    where = heights_words([wait.height for wait in waits])
+    cap, basefee = span_words(wait.max_fee_per_cell for wait in waits), span_words(wait.cell_basefee for wait in waits)
+    return f"its agent offered too little for a cell at {where} (max_fee_per_cell {cap} < cell basefee {basefee})"
+
+
+def _clause(reason: str, waits: Sequence[Wait]) -> str:
+    where = heights_words([wait.height for wait in waits])
+    match reason:
+        case DeferralReason.PRICED_OUT:
+            fees = span_words(wait.max_fee for wait in waits)
+            kind, basefees = "lane", [wait.lane_basefee for wait in waits]
+            if None in basefees:
+                kind, basefees = "cycle", [wait.cycle_basefee for wait in waits]
+            return f"priced out at {where} (max_fee {fees} < {kind} basefee {span_words(basefees)})"
+        case DeferralReason.OUTRANKED:
+            return f"outranked at {where}{_rank_words(waits)}"
+        case Stop.PASSED_OVER_MAX:
+            return f"not reached at {where}{_rank_words(waits)}, as many as a block passes over stood before it"
+        case Stop.EXAMINED_MAX:
+            return f"not reached at {where}{_rank_words(waits)}, as many as a block looks at stood before it"
+        case DeferralReason.OVER_CAP:
+            return f"over the cap of {span_words(wait.max_cycles_per_fire for wait in waits)} cycles a fire at {where}"
+        case DeferralReason.LANE_FULL:
+            what = "budget" if waits[0].lane_basefee is None else "lane"
+            return f"too large for what was left of the {what} at {where}{_rank_words(waits)}"
+        case DeferralReason.UNFUNDED:
+            return f"its payer could not pay at {where}"
+        case DeferralReason.GC_EXHAUSTED:
+            return f"left over by the clean-up budget at {where}"
+        case DeferralReason.NOT_JOINED:
+            return f"yet to join at {where}"
+        case _ if waits[0].lane_basefee is None:
+            return f"priced out or outranked at {where}, by a bid that is not on record"
+        case _:
+            return f"its agent offered too little at {where}"
+
+
+def _rank_words(waits: Sequence[Wait]) -> str:
+    """Return the ranks as far as the records have them and, if they have none, what it offered against what fired."""
+    ranks = [wait.rank for wait in waits if wait.rank is not None]
+    above = max(wait.rank_above for wait in waits)
+    places = [span_words(ranks)] if ranks else []
+    if above and above >= max(ranks, default=0):
+        places.append(f"above {above:,}")
+    words = f"rank {' to '.join(places)}, cut-off {span_words(wait.cut_off for wait in waits)}" if places else ""
+    priorities = [wait.cut_off_priority for wait in waits if wait.cut_off_priority is not None]
+    tips = [wait.cut_off_tip for wait in waits if wait.lane_basefee is None]
+    if span_words(tips) and not ranks:
+        offered = span_words(wait.tip for wait in waits)
+        last = f"{f'tip {offered}, ' if offered else ''}the last to fire tipped {span_words(tips)}"
+        return f" ({'; '.join(filter(None, (words, last)))})"
+    if ranks or not priorities:
+        return f" ({words})" if words else ""
+    least, most = decimal_text(min(priorities)), decimal_text(max(priorities))
+    last = f"the last to fire had a priority of {least if least == most else f'{least} to {most}'}"
+    return f" ({'; '.join(filter(None, (words, f'tip {span_words(wait.tip for wait in waits)}, {last}')))})"

@@ -1,0 +1,357 @@
+"""`quote_timer`: what a timer that is scheduled now would cost, and how likely it runs soon after it is due."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+from trailboss.chain.reader import ChainReader
+from trailboss.execution.fairness import read_totals
+from trailboss.execution.timer_checks import gas_limit_bounds
+from trailboss.fees.settlement import Prices, max_cost, offered_tip
+from trailboss.governance.rules import LaneTerms, Rules, is_active
+from trailboss.mechanisms.fee_lane.weight import lower_median, weight_of
+from trailboss.model.timers import DeferralReason, decode_timer
+from trailboss.params.loader import PRICE_MAX
+from trailboss.primitives.arithmetic import clamp
+from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.octets import Address
+from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, Price
+from trailboss.state.keys import TIMERS, timer_range
+from trailboss.timer_queue.source import StoredTimers
+from trailboss.views.forecast.chances import Chance, Offer, chance_within, why_not
+from trailboss.views.forecast.recent import BLOCKS, recent_blocks
+from trailboss.views.records import lane_cap, lane_gas_limit
+
+WITHIN: Final = (1, 5, 10, 50)
+"""Numbers of blocks for which a chance is told, unless told otherwise."""
+QUEUED_MAX: Final = 10_000
+"""Most timers ahead whose gas limits are read; of the others only the number is known."""
+FULL_BLOCKS_MAX: Final = 1_000
+"""Most full lanes through which the lane basefee is followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Timers that are ahead.
+
+    Attributes:
+        timers: How many.
+        counted: Of how many the gas limit was read: all, or the first ``QUEUED_MAX`` by height.
+        over_cap: Of those, how many the lane will set aside for their gas limit.
+        gas: Gas limits of the rest, cycles.
+        full_blocks: How many blocks of a full lane that is, rounded up. Fires use less than their limits.
+    """
+
+    timers: int
+    counted: int
+    over_cap: int
+    gas: int
+    full_blocks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """An answer of `quote_timer`. Prices are base units per cycle or cell, money is base units.
+
+    Attributes:
+        height: At which the timer would be due.
+        scheduled_in: The block that would schedule it, the next one; prices are those of that block.
+        gas_limit: Cycles the fire may use, as given.
+        charged_cycles: Cycles it is pre-charged for: the gas limit, or the cap that governance holds it to in the lane.
+        mechanism: What chooses among due timers at ``height``: ``fifo`` or ``lane``.
+        cycle_basefee: Cycle basefee of a fire now.
+        lane_basefee: Lane basefee now, charged besides; 0 under FIFO. If the lane is yet to begin, what it would begin
+            with at the present cycle basefee.
+        tip: What it offers the proposer now; 0 under FIFO.
+        cell_basefee: Cell basefee of a fire now.
+        max_cells: Cells that every fire is pre-charged for.
+        max_cost: What must be in the payer's purse for it to start, at the prices of now.
+        max_fee: Cap of lane basefee and tip together, as the default agent freezes it; None without such a cap.
+        max_cost_at_cap: As ``max_cost``, with the lane basefee risen as far as the cap allows; None without a cap.
+        full_blocks_covered: How many full lanes in a row leave the lane basefee within the cap, up to
+            ``FULL_BLOCKS_MAX``; None without a cap.
+        weight: W(actor) in parts of 10⁻⁹; 0 under FIFO.
+        chances: One for each number of blocks asked for.
+        first_block: The recent blocks judged by begin here …
+        last_block: … and end here; below ``first_block`` if there are none.
+        not_run: In how many of them a timer like this would not have run, by reason.
+        waiting: Timers that are due and have not run.
+        ahead: Timers due at or before ``height``, those included.
+        notes: What else to know, in words.
+    """
+
+    height: int
+    scheduled_in: int
+    gas_limit: int
+    charged_cycles: int
+    mechanism: str
+    cycle_basefee: int
+    lane_basefee: int
+    tip: int
+    cell_basefee: int
+    max_cells: int
+    max_cost: int
+    max_fee: int | None
+    max_cost_at_cap: int | None
+    full_blocks_covered: int | None
+    weight: int
+    chances: tuple[Chance, ...]
+    first_block: int
+    last_block: int
+    not_run: dict[DeferralReason, int]
+    waiting: Backlog
+    ahead: Backlog
+    notes: tuple[str, ...]
+
+    @property
+    def per_cycle(self) -> int:
+        """What one cycle costs now, everything counted."""
+        return self.cycle_basefee + self.lane_basefee + self.tip
+
+
+def quote_timer(
+    chain: ChainReader,
+    height: int,
+    gas_limit: int,
+    tip: int | None = None,
+    *,
+    actor: bytes | None = None,
+    within: Sequence[int] = WITHIN,
+    blocks: int = BLOCKS,
+) -> Quote:
+    """Say what a timer that is scheduled in the next block would cost, and how likely it runs soon after it is due.
+
+    The cost follows from the rules of the next block. The chance is counted and not modelled: each of the recent blocks
+    under the mechanism of now is asked whether this timer, with these fees and the weight that its actor has now, would
+    have run in it, had it been due there and able to pay.
+
+    - In the lane: not if its cap lay below the lane basefee, nor if timers of that very height had yet to join: it is
+      taken as the last of them. Else fires with a greater effective priority come before it, and fires with an equal
+      one as well, as ids are not known beforehand. It runs if what these used leaves its gas limit of the lane. What
+      the block did after it does not matter. Where a record names only some of the timers and its place is behind
+      them, all fires come before it.
+    - Under FIFO: it is taken as the last in the order, behind everything that was due. It runs if the gas limits of
+      those that fired leave its own of the lane, and the record names them all.
+    - An idle block has room.
+
+    The chance of running within k blocks is the share of the recent blocks from which on any of k says yes; a block
+    with fewer than k to look at is not counted. The future need not be like the past: the backlog and the notes tell
+    what is known of it.
+
+    Complexity: O(blocks × (timers that a record names + largest ``within``) + min(timers ahead, ``QUEUED_MAX``)).
+
+    Spec: CIP-1v3 §3, CIP-1v3 §5, CIP-1v3 §7.1, CIP-5 §6.3
+    Decision: D-16, D-53
+
+    Args:
+        chain: The chain; nothing of it changes.
+        height: At which the timer would be due.
+        gas_limit: Cycles the fire may use.
+        tip: max_priority_fee_per_cycle to state; None for the default agent's.
+        actor: Whose timer, 20 bytes; None for an actor that has not fired.
+        within: For which numbers of blocks a chance is wanted.
+        blocks: How many recent blocks to judge by.
+
+    Raises:
+        Rejection: ``INVALID_INPUT`` if the timer cannot be scheduled, or could never run: a height that no block of the
+            future can be scheduled for, a gas limit above the cap at that height, a tip where there is no lane;
+            ``INVALID_INPUT`` as well on a chain of the auction or of Globalbox, where prices are bids and nothing of
+            this holds; ``ACTOR_NOT_FOUND`` for an actor that is not there.
+    """
+    rules = chain.rules()
+    if rules.auction is not None or rules.globalbox is not None:
+        raise _no_quote(chain.mechanism.name)
+    _check_height(rules, height)
+    in_lane = is_active(rules.params, height)
+    _check_gas_limit(rules, gas_limit, height=height, in_lane=in_lane)
+    _check_tip(rules, tip)
+    if any(each < 1 for each in within):
+        raise _refused("within", min(within), "at least 1 block")
+    weight, notes = _weight(chain, rules, actor), list(_notes(chain, rules, in_lane, tip, actor))
+    lane_basefee = _lane_basefee(rules) if in_lane else Price(0)
+    max_fee = 2 * lane_basefee if rules.lane is not None else None
+    priority = 0 if rules.lane is None else _priority(rules.lane, tip)
+    cycle_basefee, cell_basefee = rules.timer_basefees()
+    effective = lane_gas_limit(rules, gas_limit, rules.height) if in_lane else gas_limit
+    prices = Prices(cycle_basefee, cell_basefee, Price(priority), lane_basefee=lane_basefee)
+    cycles, cells = Cycles(effective), Cells(rules.timer.max_cells_per_fire)
+    recent = [each for each in recent_blocks(chain, blocks) if (each.lane_basefee is None) == (rules.lane is None)]
+    offer = Offer(gas_limit, max_fee or 0, priority, weight)
+    verdicts = [why_not(each, offer) for each in recent]
+    waiting, ahead = _backlogs(chain, rules, height, in_lane=in_lane)
+    return Quote(
+        height=height,
+        scheduled_in=rules.height,
+        gas_limit=gas_limit,
+        charged_cycles=effective,
+        mechanism="lane" if in_lane else chain.mechanism.name,
+        cycle_basefee=cycle_basefee,
+        lane_basefee=lane_basefee,
+        tip=priority,
+        cell_basefee=cell_basefee,
+        max_cells=cells,
+        max_cost=max_cost(cycles, cells, prices),
+        max_fee=max_fee,
+        max_cost_at_cap=None if max_fee is None else _cost_at_cap(cycles, cells, prices, max_fee),
+        full_blocks_covered=None if max_fee is None else _full_blocks(rules, max_fee),
+        weight=weight,
+        chances=tuple(chance_within(verdicts, each) for each in within),
+        first_block=recent[0].block.height if recent else rules.height,
+        last_block=recent[-1].block.height if recent else rules.height - 1,
+        not_run={reason: verdicts.count(reason) for reason in DeferralReason if reason in verdicts},
+        waiting=waiting,
+        ahead=ahead,
+        notes=tuple(notes),
+    )
+
+
+# What may be asked
+
+
+def _check_height(rules: Rules, height: int) -> None:
+    now, last = rules.height, min(rules.height + rules.timer.max_ttl_blocks, U64_MAX)
+    if height <= now:
+        rule = f"above {now}: the next block, {now}, is the first that can schedule a timer"
+        raise _refused("height", height, rule)
+    if height > last:
+        raise _refused("height", height, f"at most {last}, or the timer expires before it is due")
+
+
+def _check_gas_limit(rules: Rules, gas_limit: int, *, height: int, in_lane: bool) -> None:
+    least, most = gas_limit_bounds(rules)
+    if not least <= gas_limit <= most:
+        raise _refused("gas_limit", gas_limit, f"within {least}..={most}, what a timer of now may have")
+    cap = lane_cap(rules)
+    if in_lane and lane_gas_limit(rules, gas_limit, rules.height) > cap:
+        begins = rules.params.lane.activation_height
+        rule = f"at most {cap} at height {height}: the lane is active from height {begins} on, and sets more aside"
+        raise _refused("gas_limit", gas_limit, rule)
+
+
+def _check_tip(rules: Rules, tip: int | None) -> None:
+    if tip is None:
+        return
+    if not 0 <= tip <= PRICE_MAX:
+        raise _refused("tip", tip, "within 0..=2**127 - 1")
+    if rules.lane is None:
+        raise _refused("tip", tip, "none while the timer lane is not active: scheduling refuses one")
+
+
+def _no_quote(mechanism: str) -> Rejection:
+    return Rejection(
+        RejectionReason.INVALID_INPUT,
+        f"there are quotes under fifo and in the timer lane, and this chain has the mechanism {mechanism}: a fire "
+        "costs what is bid for it, and the decision records of the blocks tell which bids ran",
+        field="mechanism",
+        value=mechanism,
+    )
+
+
+def _refused(name: str, value: int, rule: str) -> Rejection:
+    shown = str(value) if abs(value) <= PRICE_MAX else f"an integer of {value.bit_length()} bits"
+    return Rejection(RejectionReason.INVALID_INPUT, f"{name} is {shown}, it must be {rule}", field=name, value=shown)
+
+
+# What it costs
+
+
+def _lane_basefee(rules: Rules) -> Price:
+    """Return the lane basefee; before the activation what the lane would begin with now. Decision: D-15."""
+    lane = rules.params.lane
+    if rules.lane is not None:
+        return rules.lane.basefee
+    return Price(clamp(rules.cycle_basefee, lane.basefee_min, lane.basefee_max))
+
+
+def _priority(lane: LaneTerms, tip: int | None) -> int:
+    """Return the priority that scheduling stores; the default cap leaves room for as much as the basefee."""
+    return offered_tip(2 * lane.basefee, lane.previous_tip if tip is None else tip, lane.basefee)
+
+
+def _cost_at_cap(cycles: Cycles, cells: Cells, prices: Prices, max_fee: int) -> int:
+    at_cap = Prices(prices.cycle_basefee, prices.cell_basefee, lane_basefee=Price(max_fee))
+    return max_cost(cycles, cells, at_cap)
+
+
+def _full_blocks(rules: Rules, max_fee: int) -> int:
+    """Return after how many full lanes in a row the lane basefee is still within a cap. Spec: CIP-1v3 §5."""
+    terms = rules.lane
+    blocks = 0
+    while terms is not None and blocks < FULL_BLOCKS_MAX:
+        following = replace(rules, lane=terms).next_lane_basefee(rules.params.timers.lane_cycles_per_block)
+        if following > max_fee:
+            break
+        terms = replace(terms, basefee=following)
+        blocks += 1
+    return blocks
+
+
+# How likely it runs
+
+
+def _weight(chain: ChainReader, rules: Rules, actor: bytes | None) -> int:
+    """Return W(actor) as of now; 0 under FIFO. Spec: CIP-1v3 §8."""
+    account = None if actor is None else chain.account(Address(actor))
+    if actor is not None and (account is None or not account.code_hash):
+        raise Rejection(RejectionReason.ACTOR_NOT_FOUND, f"there is no actor at {Address(actor)}")
+    if rules.lane is None:
+        return 0
+    lane = rules.params.lane
+    median = lower_median(read_totals(chain.store.read).counts)
+    return weight_of(0 if account is None else account.recent_fires, median, lane.weight_min, lane.weight_max)
+
+
+# What is ahead
+
+
+def _backlogs(chain: ChainReader, rules: Rules, height: int, *, in_lane: bool) -> tuple[Backlog, Backlog]:
+    """Return what is due and has not run, and what is due at or before a height."""
+    source = StoredTimers(chain.store)
+    lane_cycles, cap = rules.params.timers.lane_cycles_per_block, lane_cap(rules)
+    waiting, ahead = _Sum(), _Sum()
+    rows = chain.store.iterate(TIMERS, *timer_range(Height(0), Height(height)))
+    for _, octets in islice(rows, QUEUED_MAX):
+        timer = decode_timer(octets)
+        gas = lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) if in_lane else timer.gas_limit
+        over = in_lane and gas > cap
+        for each in (waiting, ahead) if timer.height <= chain.height else (ahead,):
+            each.counted += 1
+            each.over_cap += over
+            each.gas += 0 if over else gas
+    return (
+        waiting.backlog(source.count_below(chain.height + 1), lane_cycles),
+        ahead.backlog(source.count_below(height + 1), lane_cycles),
+    )
+
+
+class _Sum:
+    __slots__ = ("counted", "gas", "over_cap")
+
+    def __init__(self) -> None:
+        self.counted = self.over_cap = self.gas = 0
+
+    def backlog(self, timers: int, lane_cycles: int) -> Backlog:
+        return Backlog(timers, self.counted, self.over_cap, self.gas, -(-self.gas // lane_cycles))
+
+
+def _notes(chain: ChainReader, rules: Rules, in_lane: bool, tip: int | None, actor: bytes | None) -> Iterator[str]:
+    """Yield what the numbers do not say."""
+    begins = rules.params.lane.activation_height
+    if rules.lane is None and in_lane:
+        yield (
+            f"the timer lane begins at height {begins}: the price is what it would begin with now, the chances are "
+            "those of blocks under FIFO, and whoever offers more goes first from then on"
+        )
+    elif rules.lane is None and begins:
+        yield f"the timer lane begins at height {begins}: a timer that still waits then competes in it"
+    if rules.lane is None:
+        return
+    if tip is not None and tip > rules.lane.basefee:
+        yield (
+            f"the default cap of {2 * rules.lane.basefee:,} leaves room for a tip of {rules.lane.basefee:,}: "
+            f"{tip:,} is stored as that, unless max_fee_per_cycle is at least {rules.lane.basefee + tip:,}"
+        )
+    account = None if actor is None else chain.account(actor)
+    if tip is None and account is not None and account.agent:
+        yield f"its gas bidding agent {Address(account.agent)} decides when it is due; these are the default's fees"

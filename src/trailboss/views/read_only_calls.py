@@ -1,0 +1,92 @@
+"""Handlers that run on a chain and leave it as it is: asked read-only, or tried as the fire of a timer."""
+
+from dataclasses import replace
+
+from msgspec.structs import replace as changed
+
+from trailboss.chain.chain import Chain
+from trailboss.execution.read_only_call import ask, try_fire
+from trailboss.model.terms import GlobalboxTerms, Trigger
+from trailboss.model.timers import Timer
+from trailboss.primitives.errors import ErrorObject
+from trailboss.primitives.octets import Address
+from trailboss.primitives.units import U64_MAX, Amount, Cycles, Height
+from trailboss.views.explain.outlook import reserve_of
+from trailboss.views.records import Answer, lane_gas_limit, printed_views
+from trailboss.vm.meter import Meter
+
+
+def ask_actor(
+    chain: Chain,
+    actor: Address,
+    handler: str,
+    payload: bytes,
+    *,
+    sender: Address,
+    cycles_limit: int | None = None,
+    cells_limit: int | None = None,
+) -> Answer:
+    """Run a handler read-only, as the next block would; nothing changes and nobody pays.
+
+    Args:
+        chain: Where.
+        actor: Whose handler.
+        handler: Function or method.
+        payload: Its argument.
+        sender: Immediate caller that the handler sees.
+        cycles_limit: Most cycles it may use; None for those of a block.
+        cells_limit: Most cells it may use; None for those of a block.
+    """
+    limits = chain.params.limits
+    meter = Meter(
+        limits.block_cycles_max if cycles_limit is None else cycles_limit,
+        limits.block_cells_max if cells_limit is None else cells_limit,
+    )
+    outcome = ask(
+        chain.next_context(),
+        chain.store,
+        queue=chain.queue,
+        engine=chain.engine,
+        actor=actor,
+        handler=handler,
+        payload=payload,
+        sender=sender,
+        meter=meter,
+    )
+    printed = printed_views(outcome.printed, chain.height)
+    return Answer(outcome.return_value, outcome.error, meter.cycles_charged, meter.cells_charged, printed)
+
+
+def try_timer(chain: Chain, timer: Timer) -> ErrorObject | None:
+    """Run a live timer's handler as its next fire would, on the present state; nothing changes and nobody pays.
+
+    The handler sees the height at which the timer is due, or that of the next block if it is due already. What its fire
+    reserves at the present basefees is held back from its payer, as far as the payer has it.
+
+    Decision: D-96
+
+    Args:
+        chain: Where.
+        timer: The timer.
+
+    Returns:
+        What the fire would revert with; None if it would end well.
+    """
+    rules, context, terms = chain.rules(), chain.next_context(), timer.terms
+    reserve = Amount(reserve_of(rules, timer))
+    if isinstance(terms, GlobalboxTerms) and terms.fire is not None:
+        fire = terms.fire
+        timer = changed(timer, handler=fire.handler, payload=fire.payload, gas_limit=fire.gas_limit)
+    elif rules.lane is not None:
+        timer = changed(timer, gas_limit=Cycles(lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)))
+    is_watch = isinstance(terms, GlobalboxTerms) and terms.kind is Trigger.STATE_WATCH
+    later = 0 if is_watch else max(0, timer.height - context.height)
+    timestamp_ms = context.timestamp_ms + later * chain.params.governance.block_interval_ms
+    return try_fire(
+        replace(context, height=Height(context.height + later), timestamp_ms=min(timestamp_ms, U64_MAX)),
+        chain.store,
+        queue=chain.queue,
+        engine=chain.engine,
+        timer=timer,
+        reserve=reserve,
+    )

@@ -1,0 +1,297 @@
+"""One run of a rehearsal: a fork that lives through its blocks, and what becomes of each timer in it.
+
+Decision: D-13
+"""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from trailboss.codec.canonical import decode_canonical
+from trailboss.model.blocks import Block, Origin, ReceiptRecord
+from trailboss.model.decisions import DecisionRecord
+from trailboss.model.events import TIMER_ENDINGS, TIMER_EXTENDED, TIMER_SCHEDULED, TIMER_UNFUNDED, EventRecord
+from trailboss.model.timers import NO_FEES, DeferralReason, Timer
+from trailboss.views.explain.waits import AGENT_OFFER
+from trailboss.views.records import block_events, lane_cap, lane_gas_limit
+from trailboss.views.rehearsal.fork import Fork
+
+FIRED: Final = "fired"
+UNFUNDED: Final = "unfunded"
+EXPIRED: Final = "expired"
+CANCELLED: Final = "cancelled"
+STRANDED: Final = "stranded"
+"""It still waits, and no block of the lane will take it: its gas limit is above the cap. Decision: D-13."""
+WAITING: Final = "waiting"
+
+OnBlock = Callable[[Block], object]
+Run = tuple[int, int]
+"""Heights of the first and the last of some blocks in a row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """What one fire cost its payer. Prices are base units per cycle, all else base units.
+
+    Attributes:
+        cycles_used: Cycles used.
+        cells_used: Cells used; they pay the cell basefee, in every case.
+        price_per_cycle: The next three together.
+        cycle_basefee: Part of the price that is burned.
+        lane_basefee: Part that is burned besides, and counted apart; 0 under FIFO.
+        tip_per_cycle: Part that the proposer gets.
+        paid: The next four together.
+        cycle_burned: By the cycle basefee.
+        cell_burned: By the cell basefee.
+        lane_burned: By the lane basefee.
+        tip: To the proposer.
+    """
+
+    cycles_used: int
+    cells_used: int
+    price_per_cycle: int
+    cycle_basefee: int
+    lane_basefee: int
+    tip_per_cycle: int
+    paid: int
+    cycle_burned: int
+    cell_burned: int
+    lane_burned: int
+    tip: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """What became of a timer in one run.
+
+    Attributes:
+        outcome: ``fired``, ``unfunded``, ``expired``, ``cancelled``; or ``stranded`` or ``waiting``, if it still lives.
+        height: Height of the block in which it ended; None if it still lives.
+        delay: Blocks, from its height on, in which it was due and did not end.
+        payment: What it cost; None unless it fired.
+        missing: Base units that its payer lacked; 0 unless it ended unfunded.
+        error: What reverted the fire, as the slug of the error; empty if nothing did.
+        waits: Blocks of this run in which it waited, by reason: a `DeferralReason`, or ``agent_offer`` where its
+            agent's offer was priced out or outranked and nobody has recorded which.
+        priced_out: Those among them in which it was priced out.
+    """
+
+    outcome: str
+    height: int | None
+    delay: int
+    payment: Payment | None = None
+    missing: int = 0
+    error: str = ""
+    waits: Mapping[str, int] = field(default_factory=dict)
+    priced_out: tuple[Run, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a timer ended; the fields are those of `Fate`."""
+
+    outcome: str
+    height: int
+    payment: Payment | None = None
+    missing: int = 0
+    error: str = ""
+
+
+class RehearsalRun:
+    """A fork on its way, watched.
+
+    Attributes:
+        fork: The chain.
+        basefees: Lane basefee of each block from the activation on.
+        scheduled: What the run's own fires have scheduled, by id: the timer, and the height of that block.
+    """
+
+    def __init__(self, fork: Fork, activation_height: int | None) -> None:
+        """Take a fork that has not moved yet.
+
+        Args:
+            fork: The chain.
+            activation_height: First block under the lane's rules; None if there is none.
+        """
+        self.fork = fork
+        self.basefees: list[int] = []
+        self.scheduled: dict[bytes, tuple[Timer, int]] = {}
+        self._first = fork.height + 1
+        self._activation = activation_height
+        self._ends: dict[bytes, _End] = {}
+        self._expires_at: dict[bytes, int] = {}
+        self._passed_over: dict[bytes, list[tuple[int, str]]] = defaultdict(list)
+        self._records: list[DecisionRecord | None] = []
+        self._resting_basefee = 0
+
+    def advance(self, last: int, on_block: OnBlock | None) -> None:
+        """Build blocks without transactions up to a height, and tell of each."""
+        for block in self.fork.advance_to(last):
+            self._watch(block)
+            if on_block is not None:
+                on_block(block)
+
+    def fate(self, timer: Timer) -> Fate:
+        """Return what became of a timer that was due by the run's last block.
+
+        Complexity: O(1) for a timer without fees of its own, else O(blocks in which it waited).
+        """
+        end, last = self._ends.get(timer.timer_id), self.fork.height
+        stop = last + 1 if end is None else end.height
+        present = timer if end is not None else self.fork.timer(timer.timer_id) or timer
+        waits, priced_out = self._waits(present, stop)
+        if end is None:
+            outcome = STRANDED if self._is_over_cap(timer) else WAITING
+            return Fate(
+                outcome=outcome, height=None, delay=stop - timer.height, waits=waits, priced_out=_runs(priced_out)
+            )
+        return Fate(
+            outcome=end.outcome,
+            height=end.height,
+            delay=max(0, stop - timer.height),
+            payment=end.payment,
+            missing=end.missing,
+            error=end.error,
+            waits=waits,
+            priced_out=_runs(priced_out),
+        )
+
+    # What a block shows
+
+    def _watch(self, block: Block) -> None:
+        record = block.decisions
+        if self._activation is not None and block.height >= self._activation:
+            self.basefees.append(self._resting_basefee if record is None else record.lane_basefee)
+            self._resting_basefee = self._resting_basefee if record is None else record.next_lane_basefee
+            self._records.append(record)
+        if record is not None:
+            for item in record.decided:
+                if item.reason:
+                    self._passed_over[item.timer_id].append((block.height, item.reason))
+            for item in record.runners_up:
+                self._passed_over[item.timer_id].append((block.height, DeferralReason.OUTRANKED))
+            for receipt in block.receipts:
+                if receipt.origin is Origin.TIMER:
+                    payment = _payment(receipt, record, in_lane=len(self.basefees) > 0)
+                    error = "" if receipt.error is None else receipt.error.slug
+                    self._ends[receipt.timer_id] = _End(FIRED, block.height, payment, error=error)
+        for event in block_events(block):
+            self._watch_event(event, block.height)
+
+    def _watch_event(self, event: EventRecord, height: int) -> None:
+        if event.name == TIMER_SCHEDULED:
+            timer = self.fork.timer(event.timer_id)
+            # Cancelled in its own block, it could never be due.
+            if timer is not None:
+                self.scheduled[timer.timer_id] = timer, height
+        elif event.name == TIMER_EXTENDED:
+            self._expires_at[event.timer_id] = _facts(event)["expires_at"]
+        elif event.name in TIMER_ENDINGS and TIMER_ENDINGS[event.name] != FIRED:
+            missing = 0
+            if event.name == TIMER_UNFUNDED:
+                facts = _facts(event)
+                missing = facts["required"] - facts["available"]
+            self._ends[event.timer_id] = _End(TIMER_ENDINGS[event.name], height, missing=missing)
+
+    # Why a timer waited
+
+    def _is_over_cap(self, timer: Timer) -> bool:
+        if self._activation is None:
+            return False
+        rules = self.fork.rules()
+        return lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) > lane_cap(rules)
+
+    def _waits(self, timer: Timer, stop: int) -> tuple[dict[str, int], list[int]]:
+        """Return in how many blocks before ``stop`` a timer waited, by reason, and in which it was priced out."""
+        start = max(timer.height, self._first)
+        lane = stop if self._activation is None else min(max(start, self._activation), stop)
+        passed = self._passed_over.get(timer.timer_id, [])
+        reasons = Counter(reason for _, reason in passed)
+        # Records name the first timers that were examined; the others of FIFO were behind those.
+        before = max(0, lane - start)
+        reasons[DeferralReason.LANE_FULL] += before - sum(height < lane for height, _ in passed)
+        priced_out: list[int] = []
+        if lane < stop:
+            priced_out = self._lane_waits(timer, range(lane, stop), reasons)
+        return {str(reason): count for reason, count in reasons.items() if count > 0}, priced_out
+
+    def _lane_waits(self, timer: Timer, heights: range, reasons: Counter[str]) -> list[int]:
+        """Count blocks of the lane by reason, in the order in which the lane sorts; return those that priced it out."""
+        activation = heights.start if self._activation is None else self._activation
+        joined = heights[bisect_left(heights, True, key=lambda height: self._has_joined(timer, height - activation)) :]
+        reasons[DeferralReason.NOT_JOINED] += len(heights) - len(joined)
+        expires_at = self._expires_at.get(timer.timer_id, timer.expires_at)
+        live = range(joined.start, max(joined.start, min(joined.stop, expires_at + 1)))
+        passed = {height for height, _ in self._passed_over.get(timer.timer_id, ())}
+        named = sum(height in live for height in passed)
+        reasons[DeferralReason.GC_EXHAUSTED] += len(joined) - len(live)
+        if self._is_over_cap(timer):
+            reasons[DeferralReason.OVER_CAP] += len(live) - named
+            return []
+        frozen = timer.frozen_fees()
+        unnamed = [] if timer.fees == NO_FEES else [height for height in live if height not in passed]
+        if frozen is not None:
+            priced_out = [height for height in unnamed if self.basefees[height - activation] > frozen[0]]
+            reasons[DeferralReason.OUTRANKED] += len(unnamed) - len(priced_out)
+        elif timer.fees == NO_FEES:
+            priced_out = []
+            reasons[DeferralReason.OUTRANKED] += len(live) - named
+        else:
+            priced_out = [height for height in unnamed if self._names_all(height - activation)]
+            reasons[AGENT_OFFER] += len(unnamed) - len(priced_out)
+        reasons[DeferralReason.PRICED_OUT] += len(priced_out)
+        return priced_out
+
+    def _has_joined(self, timer: Timer, index: int) -> bool:
+        record = self._records[index]
+        return record is None or record.has_joined(timer.height, timer.sequence)
+
+    def _names_all(self, index: int) -> bool:
+        """Return whether a block's record names all that were ranked, so that whoever it does not name was not."""
+        record = self._records[index]
+        return record is not None and len(record.examined) == record.examined_count + record.outranked
+
+
+def _facts(event: EventRecord) -> Any:
+    return decode_canonical(event.data)
+
+
+def _payment(receipt: ReceiptRecord, record: DecisionRecord, *, in_lane: bool) -> Payment:
+    lane_basefee = record.lane_basefee if in_lane else 0
+    tip_per_cycle = receipt.tip // receipt.cycles_used if receipt.cycles_used else 0
+    lane_burned = receipt.cycles_used * lane_basefee
+    cell_burned = receipt.cells_used * record.cell_basefee
+    return Payment(
+        cycles_used=receipt.cycles_used,
+        cells_used=receipt.cells_used,
+        price_per_cycle=record.cycle_basefee + lane_basefee + tip_per_cycle,
+        cycle_basefee=record.cycle_basefee,
+        lane_basefee=lane_basefee,
+        tip_per_cycle=tip_per_cycle,
+        paid=receipt.fee_paid,
+        cycle_burned=receipt.fee_burned - lane_burned - cell_burned,
+        cell_burned=cell_burned,
+        lane_burned=lane_burned,
+        tip=receipt.tip,
+    )
+
+
+def _runs(heights: Sequence[int]) -> tuple[Run, ...]:
+    """Return ascending heights as runs.
+
+    >>> _runs([3, 4, 7])
+    ((3, 4), (7, 7))
+    """
+    return tuple(_each_run(heights))
+
+
+def _each_run(heights: Sequence[int]) -> Iterator[Run]:
+    first = None
+    for index, height in enumerate(heights):
+        if first is None:
+            first = height
+        if index + 1 == len(heights) or heights[index + 1] != height + 1:
+            yield first, height
+            first = None

@@ -1,0 +1,279 @@
+"""Lists of timers, those that live and those that ended, as people ask for them: by actor, height, payer and state."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from trailboss.chain.auction_views import AuctionTimer
+from trailboss.chain.globalbox_views import GlobalboxTimer
+from trailboss.chain.reader import ChainReader
+from trailboss.codec.canonical import decode_canonical
+from trailboss.model import events as names
+from trailboss.model.events import EventRecord
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import U64_MAX
+from trailboss.views.records import FROZEN_FEES, TimerView, block_events, timer_view
+
+LIVE: Final = "live"
+DUE: Final = "due"
+DEFERRED: Final = "deferred"
+OVER_CAP: Final = "over-cap"
+PRICED_OUT: Final = "priced-out"
+LATE: Final = "late"
+QUEUED: Final = "queued"
+IN_MAILBOX: Final = "in-mailbox"
+ENDED: Final = ("fired", "expired", "unfunded", "cancelled")
+ALL: Final = "all"
+REVERTED: Final = "reverted"
+"""What people read of a timer that fired and whose handler failed; its state is ``fired``. Spec: CIP-5 §5.4."""
+STATES: Final = (LIVE, DUE, DEFERRED, OVER_CAP, PRICED_OUT, LATE, QUEUED, IN_MAILBOX, *ENDED, ALL)
+"""Everything that can be asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerFilter:
+    """Which timers somebody wants to see.
+
+    Attributes:
+        state: ``live`` (due and deferred ones too), ``due``, ``deferred``, ``over-cap`` or ``priced-out`` (live ones
+            that the active timer lane keeps waiting), ``late`` (live ones that the auction has told so), ``queued``
+            (live ones with a fire in Globalbox), ``in-mailbox`` (live ones with an entry there), one of the four ways
+            to end, or ``all``.
+        actor: Whose, if only those.
+        target: Whose handler they call, if only those.
+        payer: Paid by whom, if only those.
+        first: Lowest height at which they are, or were, due.
+        last: Highest.
+    """
+
+    state: str = LIVE
+    actor: Address | None = None
+    target: Address | None = None
+    payer: Address | None = None
+    first: int = 0
+    last: int = U64_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class TimerEntry:
+    """A timer in a list.
+
+    Attributes:
+        timer_id: Its id.
+        height: At which it is, or was, due.
+        state: ``live``; ``due`` once its height has passed; ``queued`` while a fire of it stands in Globalbox, and
+            ``in-mailbox`` while an entry of it waits there; ``deferred`` if it waits for a reason; or how it ended.
+        actor: Owner.
+        target: Actor whose handler it calls.
+        handler: That it calls.
+        fee_payer: Who pays.
+        gas_limit: Cycles the fire may use.
+        expires_at: Last height at which it may fire; of an ended one, as it was scheduled.
+        tier: ``ring``, ``epoch`` or ``overflow`` while it is live and not due.
+        deferred_for: Why it waits.
+        ended_at: Height of the block in which it ended.
+        reverted: Whether it ended with a fire that reverted.
+        fees: ``frozen``, or ``agent`` or ``default`` for what is known when it is due only; ``standing`` in the auction
+            for the last bid of its agent, ``bid`` in Globalbox; None for an ended one without frozen fees.
+        max_fee_per_cycle: Cap of lane basefee and tip, in the auction of cycle basefee and tip, base units; None unless
+            frozen or standing.
+        max_priority_fee_per_cycle: Cap of the tip, base units; None likewise.
+        over_cap: Whether the active timer lane sets it aside for its gas limit.
+        priced_out: Whether its cap lies below the present basefee of the active timer lane, or of the auction.
+        auction: What the auction keeps with a live one; None under another mechanism.
+        globalbox: What Globalbox keeps with a live one; None under another mechanism.
+    """
+
+    timer_id: Hash32
+    height: int
+    state: str
+    actor: Address
+    target: Address
+    handler: str
+    fee_payer: Address
+    gas_limit: int
+    expires_at: int
+    tier: str | None = None
+    deferred_for: str | None = None
+    ended_at: int | None = None
+    reverted: bool = False
+    fees: str | None = None
+    max_fee_per_cycle: int | None = None
+    max_priority_fee_per_cycle: int | None = None
+    over_cap: bool = False
+    priced_out: bool = False
+    auction: AuctionTimer | None = None
+    globalbox: GlobalboxTimer | None = None
+
+
+def list_timers(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]:
+    """Yield the timers that a filter lets pass: live ones by height and insertion, then ended ones, the latest first.
+
+    Complexity: live ones O(timers within the heights), one at a time; ended ones O(events) back to where the last one
+    that is asked for was scheduled.
+    """
+    if wanted.state not in ENDED:
+        yield from list_live(chain, wanted)
+    if wanted.state == ALL or wanted.state in ENDED:
+        yield from (entry for entry in _ended(chain) if _passes(entry, wanted))
+
+
+def match_timer(chain: ChainReader, digits: str) -> list[Hash32]:
+    """Return the ids of the timers, live and ended, that begin with hexadecimal digits.
+
+    Complexity: O(1) for all 64 digits of a live one, else O(events of the chain).
+    """
+    if len(digits) == 2 * Hash32.WIDTH and chain.timer(bytes.fromhex(digits)) is not None:
+        return [Hash32.parse(digits)]
+    # A timer of Globalbox may have the id of one that has been forgotten.
+    found = dict.fromkeys(timer_id for timer_id in _scheduled_ids(chain) if timer_id.hex().startswith(digits))
+    return [Hash32(timer_id) for timer_id in found]
+
+
+def _scheduled_ids(chain: ChainReader) -> Iterator[bytes]:
+    for block in chain.blocks.eventful(0):
+        for record in block_events(block):
+            if record.name == names.TIMER_SCHEDULED:
+                yield record.timer_id
+
+
+def list_live(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]:
+    """Yield the live timers that a filter lets pass, by height and insertion.
+
+    Complexity: O(timers within the heights), one at a time.
+    """
+    last = last_height(chain, wanted)
+    if wanted.first > last:
+        return
+    rules = chain.rules()
+    for timer in chain.timers(wanted.first, last):
+        entry = live_entry(timer_view(timer, chain.tier(timer), rules))
+        if _passes(entry, wanted) and waits_so(entry, wanted.state):
+            yield entry
+
+
+def last_height(chain: ChainReader, wanted: TimerFilter) -> int:
+    """Return the highest height at which a live timer can be due that a filter lets pass."""
+    return min(wanted.last, chain.height) if wanted.state in (DUE, DEFERRED) else wanted.last
+
+
+def waits_so(entry: TimerEntry, state: str) -> bool:
+    """Return whether a live timer is in the state asked for, as far as `last_height` has not settled that."""
+    auction, box = entry.auction, entry.globalbox
+    return {
+        DEFERRED: entry.state == DEFERRED,
+        OVER_CAP: entry.over_cap,
+        PRICED_OUT: entry.priced_out,
+        LATE: auction is not None and auction.is_late,
+        QUEUED: box is not None and box.fire is not None,
+        IN_MAILBOX: box is not None and box.in_mailbox > 0,
+    }.get(state, True)
+
+
+def live_entry(view: TimerView) -> TimerEntry:
+    """Return a live timer as a list shows it."""
+    is_due = view.tier == DUE
+    return TimerEntry(
+        timer_id=view.timer_id,
+        height=view.height,
+        state=live_state(view),
+        actor=view.actor,
+        target=view.actor if view.globalbox is None else view.globalbox.target,
+        handler=view.handler,
+        fee_payer=view.fee_payer,
+        gas_limit=view.gas_limit,
+        expires_at=view.expires_at,
+        tier=None if is_due else view.tier,
+        deferred_for=view.deferred_for,
+        fees=view.fees,
+        max_fee_per_cycle=view.max_fee_per_cycle,
+        max_priority_fee_per_cycle=view.max_priority_fee_per_cycle,
+        over_cap=view.over_cap,
+        priced_out=view.priced_out,
+        auction=view.auction,
+        globalbox=view.globalbox,
+    )
+
+
+def live_state(view: TimerView) -> str:
+    """Return in which state a live timer is: what it waits for, if there is a word for that, else ``live``."""
+    box = view.globalbox
+    if view.deferred_for:
+        return DEFERRED
+    if box is not None and box.in_mailbox:
+        return IN_MAILBOX
+    if box is not None and box.fire is not None:
+        return QUEUED
+    return DUE if view.tier == DUE else LIVE
+
+
+@dataclass(slots=True)
+class _Ending:
+    """The end of a timer, as long as the search backwards has not come to where the timer was scheduled."""
+
+    state: str
+    height: int
+    reverted: bool
+    moved: bytes | None = None
+    entry: TimerEntry | None = None
+
+
+def _ended(chain: ChainReader) -> Iterator[TimerEntry]:
+    """Yield every timer that ended, the last one first: blocks are read backwards, as far as somebody asks."""
+    endings: deque[_Ending] = deque()
+    unscheduled: dict[bytes, _Ending] = {}
+    for block in chain.blocks.latest_eventful():
+        for record in reversed(list(block_events(block))):
+            if record.name in names.TIMER_ENDINGS:
+                facts: Any = decode_canonical(record.data)
+                reverted = facts.get("reverted", False)
+                ending = _Ending(names.TIMER_ENDINGS[record.name], block.height, reverted=reverted)
+                unscheduled[record.timer_id] = ending
+                endings.append(ending)
+            elif record.timer_id in unscheduled:
+                _look_back(unscheduled, record)
+        while endings and (entry := endings[0].entry) is not None:
+            endings.popleft()
+            yield entry
+
+
+def _look_back(unscheduled: dict[bytes, _Ending], record: EventRecord) -> None:
+    """Take in an event of a timer's life, of which all that came after it has been taken in."""
+    ending = unscheduled[record.timer_id]
+    if record.name == names.TIMER_MOVED:
+        ending.moved = ending.moved or record.data
+    elif record.name == names.TIMER_SCHEDULED:
+        del unscheduled[record.timer_id]
+        last = decode_canonical(ending.moved or record.data)
+        facts = decode_canonical(record.data)
+        ending.entry = _ended_entry(record.emitter, facts, last, ending.state, ending.height, reverted=ending.reverted)
+
+
+def _ended_entry(actor: bytes, facts: Any, last: Any, state: str, height: int, *, reverted: bool) -> TimerEntry:
+    return TimerEntry(
+        timer_id=Hash32(facts["timer_id"]),
+        height=last["height"],
+        state=state,
+        actor=Address(actor),
+        target=Address(facts.get("target", actor)),
+        handler=facts["handler"],
+        fee_payer=Address(facts["fee_payer"]),
+        gas_limit=facts["gas_limit"],
+        expires_at=facts["expires_at"],
+        ended_at=height,
+        reverted=reverted,
+        fees=FROZEN_FEES if "max_fee_per_cycle" in facts else None,
+        max_fee_per_cycle=facts.get("max_fee_per_cycle"),
+        max_priority_fee_per_cycle=facts.get("max_priority_fee_per_cycle"),
+    )
+
+
+def _passes(entry: TimerEntry, wanted: TimerFilter) -> bool:
+    return (
+        wanted.actor in (None, entry.actor)
+        and wanted.target in (None, entry.target)
+        and wanted.payer in (None, entry.fee_payer)
+        and wanted.first <= entry.height <= wanted.last
+        and (entry.ended_at is None or wanted.state in (ALL, entry.state))
+    )

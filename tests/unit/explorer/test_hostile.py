@@ -1,0 +1,89 @@
+"""What an actor chooses is shown as text, whatever it is."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from tests.unit.explorer.standin import StandIn, ask, look, section, words
+from tests.unit.explorer.test_pages import built
+from tools.explorer_scene import deploy_hostile, open_scene
+from trailboss.explorer.documents import encoded
+from trailboss.explorer.pages.actor import actor
+from trailboss.explorer.pages.block import block
+from trailboss.explorer.pages.events import events
+from trailboss.explorer.pages.overview import overview
+from trailboss.explorer.pages.timer import timer
+from trailboss.explorer.pages.timers import timers
+from trailboss.explorer.pages.transaction import transaction
+from trailboss.explorer.shell import Pulse, header_html
+from trailboss.index.answers.timers import timer_page
+from trailboss.model.transactions import transaction_hash
+from trailboss.views.timer_list import TimerFilter
+
+PAGE_BYTES_MAX = 400_000
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Iterator[StandIn]:
+    """Return a stand-in whose chain has the hostile actor."""
+    scene = open_scene("fifo")
+    deploy_hostile(scene)
+    node = StandIn(scene)
+    yield node
+    node.close()
+
+
+def test_pages_show_text_alone_when_an_actor_is_hostile(hostile: StandIn) -> None:
+    """Lists, blocks, timers and transactions hold markup as the text that it is, and none of it turns or hides."""
+    reading = look(hostile)
+    documents = [overview(reading, ask(), ""), events(reading, ask(), ""), timers(reading, ask(state="all"), "")]
+    for found in hostile.view.blocks:
+        documents.append(block(reading, ask(), str(found.height)))
+        documents += [transaction(reading, ask(), str(transaction_hash(each))) for each in found.transactions]
+    for entry in timer_page(hostile.view, hostile.index, TimerFilter(state="all"), 0, 100).timers:
+        documents.append(timer(reading, ask(), str(entry.timer_id)))
+    told = 0
+    for document in documents:
+        shown = built(document)
+        assert shown.title.isprintable()
+        texts = msgspec.json.encode([encoded(part) for part in shown.sections]).decode()
+        told += "<img src=x" in texts
+        assert "\u202e" not in texts
+        assert "\\u001b" not in texts
+    assert told > len(documents) // 3
+
+
+def test_timer_page_tells_why_when_its_fire_reverted(hostile: StandIn) -> None:
+    """A fire has no page of its own: what its handler raised, and where, stands on the timer's."""
+    raised = [
+        receipt
+        for found in hostile.view.blocks
+        for receipt in found.receipts
+        if receipt.timer_id and receipt.error is not None
+    ]
+    assert raised
+    for receipt in raised:
+        document = built(timer(look(hostile), ask(), receipt.timer_id.hex()))
+        assert section(document, "error").title == f"E{receipt.error.code} {receipt.error.slug}"
+        assert words(section(document, "error").content).isprintable()
+
+
+def test_actor_page_stays_small_when_a_slot_is_huge(hostile: StandIn) -> None:
+    """A value of 200,000 bytes is told by its beginning and its length."""
+    document = built(actor(look(hostile), ask(), str(hostile.scene.actors["hostile"].address)))
+    size = sum(len(msgspec.json.encode(encoded(part))) for part in document.sections)
+    assert size < PAGE_BYTES_MAX
+    values = {words(row.cells[0]): words(row.cells[1]) for row in section(document, "storage").rows}
+    assert values["huge"] == f"{'A' * 64}… (200,000 bytes)"
+    code = section(document, "code")
+    assert all(line.isprintable() for line in code.lines)
+    assert document.subject[-1].text == "Script_alert_1_"
+
+
+def test_header_escapes_what_was_searched() -> None:
+    """The one place where a visitor's words stand in HTML of the house."""
+    pulse = Pulse(height="1", time="now", mechanism="fifo", state_root="0x", chain="chain")
+    html = header_html(pulse, "/", '"><script>alert(1)</script>$height ${time}')
+    assert "<script>alert" not in html
+    assert "&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;$height ${time}" in html

@@ -1,11 +1,11 @@
 """The auction's selection alone: what a block costs beside those that fire, by how many wait and what they bid."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import count
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from benchmarks.measure import Case, Report, measure, timed
 from benchmarks.selection import (
@@ -110,7 +110,7 @@ class _Block:
         """Return what it offers, with changes of its auction."""
         if self.context.auction is None:
             raise ValueError("the auction needs a market")
-        return replace(self.context, auction=replace(self.context.auction, **changes))  # type: ignore[arg-type]
+        return replace(self.context, auction=replace(self.context.auction, **changes))
 
 
 def _at_hand(context: LaneContext) -> LaneContext:

@@ -3,11 +3,11 @@
 import gc
 import tracemalloc
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import count
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from benchmarks.measure import Case, Figure, Report, measure, timed
 from benchmarks.selection import (

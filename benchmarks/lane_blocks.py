@@ -1,9 +1,10 @@
 """The timer lane in whole blocks: eight fires with few and with very many due, idle blocks, and the fairness window."""
 
-from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from typing import Final
+
+from msgspec.structs import replace
 
 from benchmarks.measure import Case, Report, measure, timed
 from benchmarks.world import FIRE_CYCLES, World, check_applied

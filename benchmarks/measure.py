@@ -7,17 +7,17 @@ the same machine. What is reported is the median over the rounds, of times and o
 
 import gc
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from hashlib import sha256
 from statistics import median
 from time import perf_counter
+
+from msgspec import Struct, field
 
 CALIBRATION_CALLS = 2_000
 CALIBRATION_MESSAGE = bytes(64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """One thing to measure.
 
     Attributes:
@@ -37,8 +37,7 @@ class Case:
     rate_min: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """What a case measured.
 
     Attributes:
@@ -73,8 +72,7 @@ class Row:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Figure(Struct, frozen=True, kw_only=True):
     """One number that is no time of an operation.
 
     Attributes:
@@ -99,8 +97,7 @@ class Figure:
         return None if self.most is None else (f"≤ {self.most:,g} {self.unit}".rstrip(), self.value <= self.most)
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Struct):
     """One table.
 
     Attributes:

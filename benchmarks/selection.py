@@ -1,11 +1,12 @@
 """What the benchmarks of the lane and of the auction share: crowds that wait, and blocks that choose among them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from itertools import count, repeat
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from benchmarks.measure import Case, timed
 from trailboss.mechanisms.base import DueTimers, Mechanism

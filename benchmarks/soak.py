@@ -18,11 +18,12 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from itertools import count, cycle
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from benchmarks.load import LOOPBACK, Connection, get, post
 from trailboss.chain.development import DevelopmentAccount, account_name, development_account, development_genesis
@@ -73,8 +74,7 @@ MEGABYTE: Final = 10**6
 KIB: Final = 1_024
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """A node at one moment.
 
     Attributes:
@@ -96,8 +96,7 @@ class Sample:
     late: int
 
 
-@dataclass(slots=True)
-class Soaked:
+class Soaked(Struct):
     """A node under load, and what has been seen of it.
 
     Attributes:

@@ -6,12 +6,12 @@ The answers are those of a node over a small chain, asked in the order of the pa
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from textwrap import shorten, wrap
 from typing import Any, Final
 
 import httpx
+from msgspec import Struct
 from structlog.testing import capture_logs
 
 from trailboss.api.app import create_app
@@ -104,8 +104,7 @@ STATE_TAG: Final = "state"
 ELLIPSIS: Final = "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """What the examples are about.
 
     Attributes:
@@ -127,8 +126,7 @@ class Scene:
     submission: Callable[[], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """How an operation is asked.
 
     Attributes:

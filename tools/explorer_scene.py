@@ -7,10 +7,10 @@ the same chain.
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from cowboy_sdk import codec
+from msgspec import Struct, field
 
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import BASE_UNITS_PER_CBY as CBY
@@ -151,8 +151,7 @@ class Ringers:
 '''
 
 
-@dataclass
-class Scene:
+class Scene(Struct):
     """A chain and those who act on it.
 
     Attributes:

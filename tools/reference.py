@@ -9,10 +9,10 @@ import inspect
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec.structs import fields
 from typer.testing import CliRunner
 
 from tools.api_page import api_page

@@ -12,10 +12,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tools.browser import CHROMIUM, FLAGS
@@ -33,8 +33,7 @@ QUALITY: Final = 78
 END_SECONDS: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Shot:
+class Shot(Struct, frozen=True):
     """A picture to take.
 
     Attributes:

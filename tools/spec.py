@@ -11,16 +11,16 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 RECORD: Final = ".spec/record.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Struct, frozen=True):
     """One requirement.
 
     Attributes:

@@ -11,9 +11,10 @@ import sys
 import tokenize
 import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 MODULE_LINES_MAX: Final = 600
 FUNCTION_LINES_MAX: Final = 60
@@ -49,8 +50,7 @@ ORDER_CALLS: Final = ("list", "tuple", "enumerate", "iter", "next", "map", "zip"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One place that breaks a rule.
 
     Attributes:
@@ -73,8 +73,7 @@ class Finding:
         return f"{self.path}:{self.line}: {self.rule}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class Documents:
+class Documents(Struct, frozen=True):
     """What code may cite.
 
     Attributes:

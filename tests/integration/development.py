@@ -1,6 +1,6 @@
 """What the scenarios of development chains share: a chain that is none, and short ways to drive and read timers."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from trailboss.chain import Chain
 from trailboss.chain.development import DEPLOYER, development_account, development_genesis

@@ -1,9 +1,8 @@
 """Development chains: transactions that nobody has signed, and balances that are set."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.integration.development import assert_reverted, of_deployer, open_local, ordinary_chain
 from tests.integration.helpers import CBY, FUNDS, deploy_puppet, fires, only_event, schedule

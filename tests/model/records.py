@@ -1,11 +1,11 @@
 """A chain's records in the terms of its slow model, and the comparison of what its mechanism keeps."""
 
 from collections import Counter
-from dataclasses import asdict
 from itertools import zip_longest
 from typing import Any
 
 import cbor2
+from msgspec.structs import asdict
 
 from tests.model.auction import AuctionBlocks
 from tests.model.auction_scripts import AuctionTerms

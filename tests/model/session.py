@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from tests.model.auction import AuctionBlocks
@@ -81,7 +81,7 @@ class Session:
             if directory is None
             else Chain.create(directory, genesis, self._engine, settings=SETTINGS)
         )
-        tables = {subject: table for subject, table in asdict(params).items() if isinstance(table, dict)}
+        tables = {subject: table for subject, table in msgspec.to_builtins(params).items() if isinstance(table, dict)}
         balances = {bytes(address): balance for address, balance in accounts.items()}
         self.model = MODELS[history.mechanism](tables, balances, {bytes(governor)}, bytes(PROPOSER), find)
         self._outcomes = Outcomes()

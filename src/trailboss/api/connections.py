@@ -10,10 +10,10 @@ Decision: D-73
 import asyncio
 import re
 import sys
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from httptools import HttpParserInvalidMethodError
+from msgspec import Struct
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -40,8 +40,7 @@ Standing = tuple[str, int]
 """What a connection waits for, and a number that changes when it gets on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionLimits:
+class ConnectionLimits(Struct, frozen=True, kw_only=True):
     """What connections may do.
 
     Attributes:

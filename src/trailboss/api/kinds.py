@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address, Hash32
@@ -21,8 +22,7 @@ class MisreadError(ValueError):
     """A value that is not of its kind; the text, if there is any, says more than the kind's rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class Kind(Struct, Generic[T], frozen=True):
     """What a value may be.
 
     Attributes:

@@ -4,10 +4,11 @@ Decision: D-72
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from inspect import cleandoc
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct
 
 from trailboss.api.errors import HttpReason
 from trailboss.api.operations import GET, JSON, Operation
@@ -37,8 +38,7 @@ TAGS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A request that is not answered.
 
     Attributes:

@@ -10,12 +10,12 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fastapi import Request
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
+from msgspec import Struct, field
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Route
 from starlette.types import Scope
@@ -45,8 +45,7 @@ ALWAYS: Final = (HttpReason.BAD_REQUEST, HttpReason.TOO_MANY_REQUESTS, HttpReaso
 OF_BODIES: Final = (HttpReason.TOO_LARGE, HttpReason.MEDIA_TYPE)
 
 
-@dataclass(frozen=True, slots=True)
-class RawBody:
+class RawBody(Struct, frozen=True):
     """A body that the operation reads itself.
 
     Attributes:
@@ -58,8 +57,7 @@ class RawBody:
     media: Mapping[str, Schema]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class Operation(Struct, frozen=True, kw_only=True):
     """What one path does with one method.
 
     Attributes:
@@ -83,10 +81,11 @@ class Operation:
     refuses: tuple[HttpReason, ...] = ()
     body: RawBody | None = None
     refusals: Mapping[int, Any] = field(default_factory=dict)
-    is_short: bool = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "is_short", inspect.iscoroutinefunction(self.run))
+    @property
+    def is_short(self) -> bool:
+        """Whether it runs on the event loop."""
+        return inspect.iscoroutinefunction(self.run)
 
     @property
     def name(self) -> str:
@@ -103,8 +102,7 @@ class Operation:
         return tuple(dict.fromkeys((*ALWAYS, *of_body, *self.refuses)))
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """What a client has said.
 
     Attributes:

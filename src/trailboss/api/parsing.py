@@ -8,10 +8,11 @@ Decision: D-72
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Generic, NoReturn, TypeVar
 from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
 
 from trailboss.api.errors import HttpError, HttpReason, clipped, malformed, shown
 from trailboss.api.kinds import Kind, MisreadError
@@ -30,8 +31,7 @@ class Place(Enum):
     BODY = "body"
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter(Generic[T]):
+class Parameter(Struct, Generic[T], frozen=True):
     """One thing that a client can say.
 
     Attributes:

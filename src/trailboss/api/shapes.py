@@ -9,10 +9,12 @@ Decision: D-72
 import re
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from inspect import cleandoc
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from trailboss.codec.exact import SUFFIX
 from trailboss.primitives.octets import Address, Hash32
@@ -35,8 +37,7 @@ _MARKUP: Final = re.compile(r"``?")
 _NONE: Final = re.compile(r"\bNone\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True, eq=False):
     """A JSON object that no record stands for.
 
     Attributes:
@@ -45,7 +46,7 @@ class Shape:
     """
 
     name: str
-    schema: Schema = field(hash=False)
+    schema: Schema
 
 
 EXACT_TEXT: Final = Shape(
@@ -94,7 +95,7 @@ class Schemas:
             return {"enum": list(arguments)}
         if origin is not None:
             return self._gathered(kind, origin, arguments)
-        if is_dataclass(kind) and isinstance(kind, type):
+        if isinstance(kind, type) and issubclass(kind, Struct):
             return self._record(kind)
         if isinstance(kind, type) and issubclass(kind, Enum):
             return {"type": "string", "enum": [each.value for each in kind]}

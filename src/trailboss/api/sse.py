@@ -9,13 +9,13 @@ Decision: D-73
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain as chained
 from itertools import islice
 from threading import Lock
 from typing import Any, Final, Self
 
 import msgspec
+from msgspec import Struct
 
 from trailboss.chain import ChainReader
 from trailboss.index import EventFilter, Index, mentions
@@ -166,8 +166,7 @@ class Tellings:
         return telling
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What a reader wants to be told.
 
     Attributes:
@@ -224,8 +223,7 @@ class Selection:
                 yield kind, value
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a reader stands.
 
     Attributes:
@@ -265,8 +263,7 @@ class Place:
         return self.height if self.index else self.height - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(Struct, frozen=True):
     """Where the past is read.
 
     Attributes:

@@ -10,11 +10,11 @@ Decision: D-73
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from msgspec import Struct
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -48,8 +48,7 @@ CUT: Final = "cut"
 Write = Callable[[bytes], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A step of the chain, encoded once for all readers.
 
     Attributes:

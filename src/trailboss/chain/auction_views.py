@@ -1,7 +1,8 @@
 """What people look at under the GBA auction: its timers, and the weights of its actors."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from trailboss.execution.auction.standings import counted
 from trailboss.governance.rules import Rules
@@ -12,8 +13,7 @@ from trailboss.model.timers import Timer
 from trailboss.primitives.octets import Address
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuctionTimer:
+class AuctionTimer(Struct, frozen=True, kw_only=True):
     """What the auction keeps with a live timer. Spec: CIP-1v1 §3, overview.
 
     Attributes:
@@ -33,8 +33,7 @@ class AuctionTimer:
     is_late: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActorStanding:
+class ActorStanding(Struct, frozen=True, kw_only=True):
     """An actor's weight, and what its next one will follow from. Spec: CIP-1v1 §3. Decision: D-18, D-58.
 
     Attributes:
@@ -62,8 +61,7 @@ class ActorStanding:
     cycles_used: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuctionView:
+class AuctionView(Struct, frozen=True, kw_only=True):
     """The auction after a block. Spec: CIP-1v1 §3.
 
     Attributes:

@@ -1,9 +1,10 @@
 """`Chain`: one chain in process, from genesis to head."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from trailboss.chain.block_archive import DiskShelf, MemoryShelf
 from trailboss.chain.history import CHECKPOINT_BLOCKS, History, idle_after
@@ -29,8 +30,7 @@ from trailboss.vm.engine import Engine
 from trailboss.vm.native import NativeEngine
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A point to go back to: clock, queue, fees and state are all functions of it.
 
     Attributes:

@@ -4,8 +4,9 @@ Decision: D-69
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.crypto.digest import domain_digest
@@ -36,8 +37,7 @@ def account_name(index: int) -> str:
 ACCOUNT_NAMES: Final = tuple(map(account_name, range(ACCOUNT_COUNT)))
 
 
-@dataclass(frozen=True, slots=True)
-class DevelopmentAccount:
+class DevelopmentAccount(Struct, frozen=True):
     """An account whose key is known to everybody: it must never hold anything of worth.
 
     Attributes:

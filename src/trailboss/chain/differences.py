@@ -1,10 +1,10 @@
 """Where two chains differ at one height, in words: genesis, transactions, receipts, events, state, header."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from trailboss.chain.key_names import ABSENT, field_words, key_words, octet_words, value_words
@@ -21,8 +21,7 @@ from trailboss.state.store import ReadableStore
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One thing that two chains have otherwise.
 
     Attributes:
@@ -38,8 +37,7 @@ class Difference:
     right: str
 
 
-@dataclass(frozen=True, slots=True)
-class Parting:
+class Parting(Struct, frozen=True):
     """Where two chains part.
 
     Attributes:

@@ -1,8 +1,9 @@
 """Transactions for people: drafted with sensible limits and fee caps, signed, and built into a block of their own."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.crypto.digest import keccak256
@@ -21,8 +22,7 @@ CYCLES_LIMIT: Final = 5_000_000
 CELLS_LIMIT: Final = 250_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Struct, frozen=True, kw_only=True):
     """What a transaction may use, and what it offers for it. Prices are base units a unit.
 
     Attributes:

@@ -8,9 +8,10 @@ Decision: D-50
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
 
 from trailboss.chain.chain import Chain
 from trailboss.chain.export_frames import (
@@ -37,8 +38,7 @@ OnBlock = Callable[[Block], object]
 """Told of every block as it is written or built, genesis left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportSummary:
+class ExportSummary(Struct, frozen=True):
     """What an export holds.
 
     Attributes:

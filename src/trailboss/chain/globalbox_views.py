@@ -1,8 +1,9 @@
 """What people look at under Globalbox: its timers, the queued fires, the mailbox, and timers that have ended."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from heapq import nsmallest
+
+from msgspec import Struct
 
 from trailboss.execution.globalbox.market import age_weight, clock_at
 from trailboss.governance.rules import Rules
@@ -23,8 +24,7 @@ from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address, Hash32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedView:
+class QueuedView(Struct, frozen=True, kw_only=True):
     """A fire in Globalbox, as its timer's record has it.
 
     Attributes:
@@ -52,8 +52,7 @@ class QueuedView:
     bid: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlobalboxTimer:
+class GlobalboxTimer(Struct, frozen=True, kw_only=True):
     """What Globalbox keeps with a live timer. Spec: CIP-5old §5.1.
 
     Attributes:
@@ -87,8 +86,7 @@ class GlobalboxTimer:
     in_mailbox: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FireView:
+class FireView(Struct, frozen=True, kw_only=True):
     """A fire at its place in Globalbox. Spec: CIP-5old §8.2.
 
     Attributes:
@@ -114,8 +112,7 @@ class FireView:
     fire: QueuedView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TriggerView:
+class TriggerView(Struct, frozen=True, kw_only=True):
     """What made a timer fire: ``trigger_ctx`` of the draft. Spec: CIP-5old §9.1.
 
     Attributes:
@@ -129,8 +126,7 @@ class TriggerView:
     matched_keys: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MailboxView:
+class MailboxView(Struct, frozen=True, kw_only=True):
     """An entry that waits in the mailbox. Spec: CIP-5old §9.1.
 
     Attributes:
@@ -166,8 +162,7 @@ class MailboxView:
     reserved: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedView:
+class EndedView(Struct, frozen=True, kw_only=True):
     """What is remembered of a timer that has ended. Spec: CIP-5old §14. Decision: D-64.
 
     Attributes:

@@ -3,12 +3,13 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Final
+
+from msgspec import Struct, field
 
 from trailboss.chain.chain import Chain
 from trailboss.chain.development import ACCOUNT_COUNT, development_account, development_genesis
@@ -26,8 +27,7 @@ TEMPORARY_SETTINGS: Final = StoreSettings(kept_journal=65_536)
 """Who tries things out goes far ahead, and back: 65,536 changed blocks, some 200 MB of disk with six fires in each."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenesisOptions:
+class GenesisOptions(Struct, frozen=True, kw_only=True):
     """What a chain is to have started from; None for whatever it has, or the default of a new one.
 
     Attributes:

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from trailboss.chain.auction_views import AuctionView, auction_view
 from trailboss.chain.globalbox_views import EndedView, FireView, MailboxView, ended_view, mailbox_views, queue_views

@@ -5,8 +5,9 @@ Decision: D-50
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, takewhile
+
+from msgspec import Struct
 
 from trailboss.chain.chain import Chain
 from trailboss.chain.differences import (
@@ -34,8 +35,7 @@ Refused = Sequence[tuple[Transaction, Rejection]]
 """Transactions of a block that its replay refuses."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyReport:
+class VerifyReport(Struct, frozen=True):
     """What verifying a chain came to.
 
     Attributes:

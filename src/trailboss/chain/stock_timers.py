@@ -6,11 +6,13 @@ Decision: D-56
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import fields
 
 from trailboss.chain.drafts import draft_deployment
 from trailboss.chain.reader import ChainReader
@@ -32,8 +34,7 @@ _SALT: Final = b"trailboss-scheduler"
 _AGENT: Final = "bidding_agent.py"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimerOrder:
+class TimerOrder(Struct, frozen=True, kw_only=True):
     """A timer that somebody wants. None takes the protocol's default; each mechanism has some of the options only.
 
     Attributes:
@@ -65,8 +66,7 @@ class TimerOrder:
     client_nonce: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchOrder:
+class WatchOrder(Struct, frozen=True, kw_only=True):
     """A state watch that somebody wants. None takes the protocol's default.
 
     Attributes:
@@ -88,8 +88,7 @@ class WatchOrder:
     client_nonce: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimerChange:
+class TimerChange(Struct, frozen=True, kw_only=True):
     """What somebody wants later fires of a timer to bring. None stays as it is.
 
     Attributes:
@@ -105,8 +104,7 @@ class TimerChange:
     bid: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stock:
+class _Stock(Struct, frozen=True, kw_only=True):
     """A stock actor.
 
     Attributes:

@@ -9,10 +9,10 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, Self
 
 import httpx
+from msgspec import Struct
 
 from trailboss.cli.failures import Mistake
 from trailboss.primitives.octets import Address, Hash32
@@ -27,8 +27,7 @@ VARIABLE: Final = "TRAILBOSS_"
 REDIRECTED: Final = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alert:
+class Alert(Struct, frozen=True, kw_only=True):
     """What somebody is called for. Money is base units.
 
     Attributes:
@@ -98,8 +97,7 @@ class Alert:
         return f"{self.payer} has run dry: a timer of {self.actor} ended unfunded {when}"
 
 
-@dataclass(slots=True)
-class _Spell:
+class _Spell(Struct):
     """A payer that somebody has been called for.
 
     Attributes:

@@ -1,11 +1,11 @@
 """``trailboss compare``: one workload through every mechanism, and what each made of it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from msgspec.structs import fields
 
 from trailboss.cli.failures import Mistake
 from trailboss.cli.options import AsJson

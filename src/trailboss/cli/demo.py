@@ -2,11 +2,12 @@
 
 import json
 import warnings
-from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import Annotated, Final
 
 import typer
+from msgspec import Struct
+from msgspec.structs import asdict
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -35,8 +36,7 @@ CAST: Final = (
 )
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """What became of one actor's timers. Money in base units."""
 
     actor: str

@@ -3,7 +3,6 @@
 import gc
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +10,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from msgspec.structs import replace
 
 from trailboss import __version__
 from trailboss.chain.development import (

@@ -1,10 +1,10 @@
 """What went wrong, in words on stderr, never a traceback: what happened, the rule behind it, what to do about it."""
 
 import json
-from dataclasses import asdict
 from typing import Final
 
 import typer
+from msgspec.structs import asdict
 
 from trailboss.primitives.errors import (
     ErrorObject,

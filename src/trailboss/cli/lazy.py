@@ -3,13 +3,13 @@
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from errno import EPIPE
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any
 
 import typer
+from msgspec import Struct
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
@@ -17,8 +17,7 @@ from trailboss.cli.failures import report
 from trailboss.primitives.errors import StorageError, TrailbossError
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A command as the help of the program lists it.
 
     Attributes:

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from msgspec import Struct
 
 from trailboss.chain.development import (
     ACCOUNTS_MAX,
@@ -39,8 +40,7 @@ OpenChain: TypeAlias = "DirectoryChain | RemoteChain"
 """What a command works on: it reads alike, and is acted on alike."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signer:
+class Signer(Struct, frozen=True):
     """Who signs and pays.
 
     Attributes:

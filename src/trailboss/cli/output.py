@@ -5,11 +5,11 @@ import os
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
 import typer
+from msgspec import Struct
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
@@ -42,8 +42,7 @@ FORMS: Final[tuple[tuple[frozenset[type], bool], ...]] = (
 Cell = str | int | Hash32 | Address | None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column of a table.
 
     Attributes:

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, fields, replace
 from importlib import resources
 from time import monotonic, sleep
 from typing import Annotated, Any, Final
 
 import typer
+from msgspec import Struct
+from msgspec.structs import fields, replace
 from rich.console import Group
 from rich.live import Live
 from rich.text import Text
@@ -51,8 +52,7 @@ COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What somebody wants to see, and be called for.
 
     Attributes:

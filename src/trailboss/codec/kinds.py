@@ -7,9 +7,10 @@ Source: spec/cowboy-facts.md §8; bytes pinned against the public codec, version
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
@@ -23,8 +24,7 @@ _PAIR: Final = 2
 U8_MAX: Final = 255
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """How one kind of value is carried.
 
     Attributes:

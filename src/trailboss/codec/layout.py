@@ -3,8 +3,9 @@
 Source: spec/cowboy-facts.md §7, §8; bytes pinned against the public codec, version 0.6.0.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from trailboss.codec import instructions as records
 from trailboss.codec.kinds import (
@@ -37,8 +38,7 @@ SALT_MAX: Final = 32
 _CAPPED: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """How a record is carried.
 
     Attributes:

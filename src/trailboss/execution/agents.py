@@ -9,10 +9,9 @@ Decision: D-16, D-17, D-57
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.frames import run_handler
@@ -41,8 +40,7 @@ SHOWN: Final = 64
 """Digits of an answer that is no bid, as far as they are shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Questions:
+class Questions(Struct, frozen=True, kw_only=True):
     """What sets one market's questions apart.
 
     Attributes:

@@ -4,8 +4,10 @@ Spec: CIP-1 §3, CIP-5 §5.1
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.crypto.digest import merkle_root
 from trailboss.execution.delivery import deliver_timers
@@ -40,8 +42,7 @@ from trailboss.vm.engine import Engine
 from trailboss.vm.meter import Meter
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """A block that has been applied and committed.
 
     Attributes:

@@ -17,8 +17,9 @@ development = false
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct, field
 
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.crypto.digest import domain_digest
@@ -45,8 +46,7 @@ ENCODED_KEYS: Final = ("chain_id", "preset", "mechanism", "proposer", "system_de
 KEYS: Final = (*ENCODED_KEYS, DEVELOPMENT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Genesis:
+class Genesis(Struct, frozen=True, kw_only=True):
     """What a chain starts from.
 
     Attributes:

@@ -1,10 +1,10 @@
 """What is open while a block, and within it a transaction, is being applied."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct, field
 
 from trailboss.execution.ledger import Ledger
 from trailboss.fees.settlement import Prices
@@ -25,8 +25,7 @@ from trailboss.timer_queue.source import pending_of
 from trailboss.vm.engine import Engine
 
 
-@dataclass(frozen=True, slots=True)
-class BlockContext:
+class BlockContext(Struct, frozen=True):
     """Facts that hold for the whole block.
 
     Attributes:
@@ -86,8 +85,7 @@ class Fired(NamedTuple):
     cycles_used: int
 
 
-@dataclass(slots=True)
-class BlockSession:
+class BlockSession(Struct):
     """A block while it is being applied. Only `apply_block` makes one.
 
     Attributes:

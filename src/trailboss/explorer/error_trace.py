@@ -6,8 +6,9 @@ the same, as an actor may have been upgraded since.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.explorer import cells, links
 from trailboss.explorer.documents import Code, Content, Fact, Facts, Notice, Section, Step, Steps
@@ -27,8 +28,7 @@ _ENDS: Final = re.compile(r"\r\n|\r|\n")
 _PLACE: Final = re.compile(r"line (\d{1,9}), in ([^:]*): (.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A line of a traceback.
 
     Attributes:

@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from trailboss.explorer.cells import text
@@ -19,8 +19,7 @@ from trailboss.primitives.errors import Rejection, ViewGoneError
 _log: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(Struct, frozen=True):
     """Another page is the right one.
 
     Attributes:
@@ -34,8 +33,7 @@ Builder = Callable[[Reading, Query, str], Document | Redirect]
 """What makes a page: from a look at the node, the query, and the subject that the path names, if it names one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A kind of page.
 
     Attributes:

@@ -1,8 +1,9 @@
 """One consistent look at the node: a page takes the chain's view once and tells everything from it."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from trailboss.chain.view import ChainView
 from trailboss.explorer.address_labels import Names
@@ -21,8 +22,7 @@ PAID_TIMERS_MAX: Final = 500
 """Timers of a payer, the lowest heights first, by which the explorer tells how long its purse lasts."""
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True, dict=True):
     """The chain after one block, and the node's index and mempool beside it.
 
     Attributes:

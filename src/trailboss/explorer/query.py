@@ -1,8 +1,9 @@
 """What an address asks for besides the page: filters and pages of lists, as text that is checked when it is read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from trailboss.explorer.links import query as query_path
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -16,8 +17,7 @@ PARAMETERS_MAX: Final = 16
 NUMBER_DIGITS: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """The parameters of a page's address.
 
     Attributes:

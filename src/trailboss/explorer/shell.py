@@ -4,12 +4,13 @@ The header, its search box and its navigation are links and a form: they work be
 that an actor or a visitor has chosen goes into this HTML unescaped.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.explorer import links
 
@@ -26,8 +27,7 @@ LANE_NAMES: Final = {"fifo": "Lane", "lane": "Lane", "auction": "Auction", "glob
 """What the mechanism's own page is called."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pulse:
+class Pulse(Struct, frozen=True, kw_only=True):
     """What the header and the footer say of the chain, in words.
 
     Attributes:

@@ -1,13 +1,12 @@
 """The basefee of the next block, from the use of this one."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from trailboss.primitives.arithmetic import clamp
 from trailboss.primitives.units import Price
 
 
-@dataclass(frozen=True, slots=True)
-class Market:
+class Market(Struct, frozen=True):
     """The rule of one metered resource.
 
     Attributes:

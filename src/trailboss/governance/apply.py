@@ -7,9 +7,10 @@ Decision: D-34
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
+
+from msgspec.structs import replace
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.governance.rules import (

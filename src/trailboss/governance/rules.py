@@ -4,9 +4,11 @@ Spec: CIP-5 §6.4, CIP-5 §7
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.fees.market import Market, next_basefee
 from trailboss.model.auction import AuctionState
@@ -115,8 +117,7 @@ Read = Callable[[bytes], bytes | None]
 _CHANGE_WIDTH: Final = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneTerms:
+class LaneTerms(Struct, frozen=True, kw_only=True):
     """The timer lane as a block finds it. Spec: CIP-1v3 §5.
 
     Attributes:
@@ -134,8 +135,7 @@ class LaneTerms:
     is_new: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """Everything governed, as it stands for one whole block.
 
     Attributes:

@@ -4,10 +4,11 @@ The tables are the truth and this remembers some of it, so it forgets everything
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 from sqlite3 import Connection
 from typing import Any, Final
+
+from msgspec import Struct
 
 from trailboss.index.schema import ALL_ROLES, PREFIX_WIDTH, Role, loaded
 
@@ -22,8 +23,7 @@ SpendKey = tuple[int, int, int]
 """Payer, origin and day."""
 
 
-@dataclass(slots=True)
-class TimerFacts:
+class TimerFacts(Struct):
     """What the rows of a timer follow from.
 
     Attributes:

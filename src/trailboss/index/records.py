@@ -1,7 +1,8 @@
 """What the index answers with."""
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from trailboss.model.blocks import Origin
 from trailboss.primitives.octets import Address, Hash32
@@ -9,8 +10,7 @@ from trailboss.primitives.octets import Address, Hash32
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[Item]):
+class Page(Struct, Generic[Item], frozen=True):
     """A part of an ordered answer.
 
     Attributes:
@@ -22,8 +22,7 @@ class Page(Generic[Item]):
     total: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedTransaction:
+class IndexedTransaction(Struct, frozen=True, kw_only=True):
     """Where a transaction is.
 
     Attributes:
@@ -39,8 +38,7 @@ class IndexedTransaction:
     receipt: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedReceipt:
+class IndexedReceipt(Struct, frozen=True, kw_only=True):
     """Where a receipt of an address is.
 
     Attributes:
@@ -64,8 +62,7 @@ class IndexedReceipt:
     is_actor: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class Cause(Struct, frozen=True, kw_only=True):
     """What scheduled a timer.
 
     Attributes:
@@ -83,8 +80,7 @@ class Cause:
     receipt: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedTimer:
+class IndexedTimer(Struct, frozen=True, kw_only=True):
     """A timer as its events tell of it. What a live one has been changed to since, the chain's state knows.
 
     Attributes:
@@ -124,8 +120,7 @@ class IndexedTimer:
     generation: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lineage:
+class Lineage(Struct, frozen=True, kw_only=True):
     """Where a timer stands among those that its first ancestor's fires, and their timers' fires, scheduled.
 
     Attributes:
@@ -143,8 +138,7 @@ class Lineage:
     children: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventFilter:
+class EventFilter(Struct, frozen=True, kw_only=True):
     """Which events somebody wants; every condition that is given must hold.
 
     Attributes:
@@ -164,8 +158,7 @@ class EventFilter:
     since_index: int = 0
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class EventPlace:
+class EventPlace(Struct, frozen=True, order=True):
     """Where an event is.
 
     Attributes:
@@ -177,8 +170,7 @@ class EventPlace:
     index: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spend:
+class Spend(Struct, frozen=True, kw_only=True):
     """What executions cost a payer. Amounts are base units.
 
     Attributes:
@@ -201,8 +193,7 @@ class Spend:
         return self.burned + self.tips
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DaySpend:
+class DaySpend(Struct, frozen=True, kw_only=True):
     """What executions of one day cost a payer.
 
     Attributes:
@@ -214,8 +205,7 @@ class DaySpend:
     spend: tuple[Spend, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PayerSpend:
+class PayerSpend(Struct, frozen=True, kw_only=True):
     """What a payer has spent on timers in all.
 
     Attributes:
@@ -227,8 +217,7 @@ class PayerSpend:
     fees: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnfundedPayer:
+class UnfundedPayer(Struct, frozen=True, kw_only=True):
     """A payer that could not pay.
 
     Attributes:
@@ -242,8 +231,7 @@ class UnfundedPayer:
     last_height: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(Struct, frozen=True, kw_only=True):
     """Sums over blocks. Amounts are base units.
 
     Attributes:
@@ -284,8 +272,7 @@ class Tally:
         return self.scheduled - self.fired - self.expired - self.unfunded - self.cancelled
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockSpan:
+class BlockSpan(Struct, frozen=True, kw_only=True):
     """What a run of blocks comes to, for a chart.
 
     Attributes:
@@ -317,8 +304,7 @@ class BlockSpan:
     lane_basefee: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """What begins with some hexadecimal digits.
 
     Attributes:

@@ -5,11 +5,11 @@ Decision: D-75
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from operator import add
 from typing import Any, Final
 
 import cbor2
+from msgspec import Struct, field
 
 from trailboss.index.lookup_cache import Book, TimerFacts
 from trailboss.index.records import Tally
@@ -63,8 +63,7 @@ Posting = tuple[int, int | None, int | bytes | None]
 """Item, about and due."""
 
 
-@dataclass(slots=True)
-class BlockRows:
+class BlockRows(Struct):
     """What one block adds to the tables.
 
     Attributes:

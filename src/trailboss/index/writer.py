@@ -5,10 +5,12 @@ Decision: D-75
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
 from operator import add
 from sqlite3 import Connection
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import astuple, fields
 
 from trailboss.index.idle_blocks import QuietHashes
 from trailboss.index.journal import Changes, write_changes
@@ -36,8 +38,7 @@ _ADD_BLOCK: Final = f"INSERT INTO blocks VALUES ({','.join('?' * (3 + len(TALLY_
 _ADD_TIMER: Final = f"INSERT INTO timers VALUES ({','.join('?' * 20)})"
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """What the next block is measured by.
 
     Attributes:

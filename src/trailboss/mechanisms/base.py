@@ -7,11 +7,11 @@ them at any time and never changes a decision.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct, field
 
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.context import LaneContext
@@ -49,8 +49,7 @@ class Keeps(Enum):
     """The queue of fires and its mailbox. Spec: CIP-5old §5.3."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LanePolicy:
+class LanePolicy(Struct, frozen=True, kw_only=True):
     """What differs between mechanisms beyond order.
 
     Attributes:
@@ -137,8 +136,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     entry: MailboxEntry | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rest:
+class Rest(Struct, frozen=True, kw_only=True):
     """What was not examined, and why.
 
     Attributes:
@@ -187,8 +185,7 @@ class LeftOut:
         return payer in self.payers
 
 
-@dataclass(frozen=True, slots=True)
-class DueTimers:
+class DueTimers(Struct, frozen=True):
     """The due timers of a block, older heights first, FIFO within a height.
 
     All may be long; they are read lazily, before the first decision that takes a timer out, and by an index that is up

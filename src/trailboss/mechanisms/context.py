@@ -4,10 +4,10 @@ Numbers are read once a block; callables answer as of now.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from trailboss.model.auction import DelayAction
 from trailboss.model.decisions import FeeSource
@@ -38,8 +38,7 @@ class Bid(msgspec.Struct, frozen=True, gc=False):
     cell_fees: tuple[Price, Price] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneMarket:
+class LaneMarket(Struct, frozen=True, kw_only=True):
     """The lane's market in one block. Spec: CIP-1v3 §5, CIP-1v3 §7, CIP-1v3 §8.
 
     Attributes:
@@ -68,8 +67,7 @@ class LaneMarket:
     timer_of: Callable[[int, bytes], Timer]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuctionMarket:
+class AuctionMarket(Struct, frozen=True, kw_only=True):
     """The auction in one block. Spec: CIP-1v1 §3, CIP-1v1 §4.
 
     Attributes:
@@ -101,8 +99,7 @@ class AuctionMarket:
     timer_of: Callable[[int, bytes], Timer]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlobalboxMarket:
+class GlobalboxMarket(Struct, frozen=True, kw_only=True):
     """Globalbox in one block. Spec: CIP-5old §8, CIP-5old §13.
 
     Attributes:
@@ -128,8 +125,7 @@ class GlobalboxMarket:
     entries: Callable[[], Iterator[MailboxEntry]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneContext:
+class LaneContext(Struct, frozen=True, kw_only=True):
     """What one block's delivery offers. Numbers are read once a block; the callables answer as of now.
 
     Spec: CIP-5 §6.3, CIP-5 §6.5

@@ -1,10 +1,10 @@
 """What the mempool holds and what it says, as records."""
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import Rejection
@@ -13,8 +13,7 @@ from trailboss.primitives.octets import Hash32
 MEBIBYTE: Final = 2**20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MempoolLimits:
+class MempoolLimits(Struct, frozen=True, kw_only=True):
     """How much waits, and for how long. Decision: D-71.
 
     Attributes:
@@ -129,8 +128,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return self.status is not Status.REFUSED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recovery:
+class Recovery(Struct, frozen=True, kw_only=True):
     """What was found in a journal when the node started.
 
     Attributes:
@@ -144,8 +142,7 @@ class Recovery:
     damage: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statistics:
+class Statistics(Struct, frozen=True, kw_only=True):
     """How much waits.
 
     Attributes:

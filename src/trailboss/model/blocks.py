@@ -1,10 +1,10 @@
 """Headers, receipts and blocks."""
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
 from trailboss.codec.packing import pack
 from trailboss.crypto.digest import domain_digest, merkle_root
@@ -120,8 +120,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     timer_cycles_used: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Struct, frozen=True, kw_only=True):
     """A block and what came of it.
 
     Attributes:

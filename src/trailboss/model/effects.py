@@ -3,45 +3,40 @@
 Spec: CIP-5 §4.3
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from trailboss.model.events import EventRecord
 from trailboss.model.timers import Timer
 
 
-@dataclass(frozen=True, slots=True)
-class TimerScheduled:
+class TimerScheduled(Struct, frozen=True):
     """A timer accepted by the host call; it becomes due only in a later block."""
 
     timer: Timer
 
 
-@dataclass(frozen=True, slots=True)
-class TimerCancelled:
+class TimerCancelled(Struct, frozen=True):
     """A live timer cancelled by its owner, or by governance."""
 
     timer: Timer
     by_governance: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ReservedTimerCancelled:
+class ReservedTimerCancelled(Struct, frozen=True):
     """A due timer of this block, already pre-charged, cancelled before its turn. Decision: D-07."""
 
     timer: Timer
     by_governance: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TimerExtended:
+class TimerExtended(Struct, frozen=True):
     """A timer whose last height moved. ``timer`` is the record after the change."""
 
     timer: Timer
     by_governance: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TimerMoved:
+class TimerMoved(Struct, frozen=True):
     """A timer that a development chain has given another height. Decision: D-69.
 
     Attributes:
@@ -53,8 +48,7 @@ class TimerMoved:
     from_height: int
 
 
-@dataclass(frozen=True, slots=True)
-class TimerUpdated:
+class TimerUpdated(Struct, frozen=True):
     """A timer of Globalbox with another payload, gas limit or bid; ``timer`` is its record then.
 
     Spec: CIP-5old §6.2
@@ -63,15 +57,13 @@ class TimerUpdated:
     timer: Timer
 
 
-@dataclass(frozen=True, slots=True)
-class EventEmitted:
+class EventEmitted(Struct, frozen=True):
     """An event of the actor's own."""
 
     event: EventRecord
 
 
-@dataclass(frozen=True, slots=True)
-class MessageSent:
+class MessageSent(Struct, frozen=True):
     """A message to another actor, delivered at the end of the block. Decision: D-42."""
 
     sender: bytes
@@ -79,8 +71,7 @@ class MessageSent:
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CallDeferred:
+class CallDeferred(Struct, frozen=True):
     """A deferred transaction of an actor to itself, run at the end of the next block. Decision: D-88.
 
     Attributes:
@@ -96,8 +87,7 @@ class CallDeferred:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class TimerPriorityClamped:
+class TimerPriorityClamped(Struct, frozen=True):
     """A timer's priority was above what its fee cap leaves over the lane basefee. Spec: CIP-1v3 §6.
 
     Attributes:
@@ -111,16 +101,14 @@ class TimerPriorityClamped:
     clamped: int
 
 
-@dataclass(frozen=True, slots=True)
-class TimerArgumentDeprecated:
+class TimerArgumentDeprecated(Struct, frozen=True):
     """A timer was scheduled with an argument that is withdrawn, and ignored for the time being. Spec: CIP-1v3 §6."""
 
     timer: Timer
     argument: str
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSet:
+class AgentSet(Struct, frozen=True):
     """An actor has chosen its gas bidding agent, 20 bytes, or none, empty. Decision: D-17."""
 
     actor: bytes

@@ -1,10 +1,11 @@
 """What is done with the chain, a step at a time, and how each step is made known. All of it on the chain thread."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain as chained
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.chain import Chain, Snapshot
 from trailboss.chain.view import ChainView
@@ -32,8 +33,7 @@ class StoppingError(TrailbossError):
     """The node is stopping, and does not begin or finish what was asked of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What a builder knows of the world outside the chain.
 
     Attributes:
@@ -49,8 +49,7 @@ class Surroundings:
     is_stopping: Callable[[], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A point to go back to.
 
     Attributes:

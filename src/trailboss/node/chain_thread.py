@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Condition, Lock, Thread
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from trailboss.chain import Chain
 from trailboss.chain.idle_blocks import awaits_blocks
@@ -24,8 +25,7 @@ UNHEARD_MAX: Final = 16
 """Steps that those who listen may be behind before a long advance waits for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clocks:
+class Clocks(Struct, frozen=True):
     """The two clocks of a node, in nanoseconds.
 
     Attributes:

@@ -9,11 +9,12 @@ Decision: D-73, D-98
 from collections import Counter as Tally
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
 from math import inf
 from threading import Lock
 from typing import Final, Protocol
 
+from msgspec import Struct, field
+from msgspec.structs import asdict, fields
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -48,8 +49,7 @@ ACTORS_MAX: Final = 100
 """Actors whose failures have labels of their own: those that failed last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
+class Described(Struct, frozen=True):
     """One metric.
 
     Attributes:

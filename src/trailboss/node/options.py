@@ -1,10 +1,11 @@
 """What a node is told when it starts."""
 
-from dataclasses import dataclass, field
 from enum import Enum
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, Self
+
+from msgspec import Struct, field
 
 from trailboss.chain.opening import GenesisOptions
 from trailboss.primitives.errors import ConfigurationError
@@ -30,8 +31,7 @@ class Rhythm(Enum):
     MANUAL = "manual"
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """When blocks are built.
 
     Attributes:
@@ -78,8 +78,7 @@ class LogForm(Enum):
     JSON = "json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeOptions:
+class NodeOptions(Struct, frozen=True, kw_only=True):
     """How a node runs.
 
     Attributes:

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from time import monotonic_ns, time_ns
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from trailboss.chain import Chain
 from trailboss.chain.view import ChainView
@@ -45,8 +46,7 @@ MILLISECONDS: Final = 1_000
 CLOCKS: Final = Clocks(monotonic_ns, time_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Struct, frozen=True):
     """Whether a node works.
 
     Attributes:
@@ -63,8 +63,7 @@ class Health:
         return self.status == RUNNING
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What became of a transaction.
 
     Attributes:

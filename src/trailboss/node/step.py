@@ -1,7 +1,8 @@
 """What the chain thread tells the event loop after each step of the chain."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from trailboss.chain.view import ChainView
 from trailboss.model.blocks import Block
@@ -9,8 +10,7 @@ from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Hash32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
-class Published:
+class Published(Struct, frozen=True, kw_only=True, eq=False, weakref=True):
     """One step of the chain, after the index has it.
 
     Attributes:

@@ -9,11 +9,12 @@ Decision: D-98
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain as chained
 from itertools import islice
 from threading import Lock
 from typing import Final
+
+from msgspec.structs import replace
 
 from trailboss.chain.view import ChainView
 from trailboss.index import Index

@@ -2,10 +2,12 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
 from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from trailboss.params.mechanisms import AuctionParams, GlobalboxParams, LaneParams
 from trailboss.params.records import (
@@ -23,7 +25,7 @@ from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import U64_MAX, Price
 
 PRESETS: Final = ("mainnet", "minimal", "public")
-SUBJECTS: Final = MappingProxyType(
+SUBJECTS: Final[Mapping[str, type[Struct]]] = MappingProxyType(
     {
         "fees": FeeParams,
         "limits": LimitParams,

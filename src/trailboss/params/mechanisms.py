@@ -1,12 +1,11 @@
 """The parameters of the three mechanisms that have some of their own."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from trailboss.primitives.units import Cycles, Price
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneParams:
+class LaneParams(Struct, frozen=True, kw_only=True):
     """The timer lane of CIP-1 v3: its market, its agents and its fairness. Spec: CIP-1v3."""
 
     activation_height: int
@@ -51,8 +50,7 @@ class LaneParams:
     """Multiplier of PriorityTier.URGENT, in the same parts. Spec: CIP-1v3 §7.3."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuctionParams:
+class AuctionParams(Struct, frozen=True, kw_only=True):
     """The GBA auction of the first CIP-1: its budget, its agents, its weights and its delays. Spec: CIP-1v1."""
 
     budget_cycles: Cycles
@@ -89,8 +87,7 @@ class AuctionParams:
     """Cycles at the cycle basefee that the cancelling of a late timer costs its owner. Decision: D-19."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlobalboxParams:
+class GlobalboxParams(Struct, frozen=True, kw_only=True):
     """Globalbox, the first draft of CIP-5. Governed values change with a governance epoch. Spec: CIP-5old §12."""
 
     max_fires_per_block: int

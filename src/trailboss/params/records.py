@@ -1,7 +1,8 @@
 """The parameter records. A field's docstring says its unit, why it exists and where it comes from."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.params.mechanisms import AuctionParams, GlobalboxParams, LaneParams
 from trailboss.primitives.errors import ConfigurationError
@@ -9,8 +10,7 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cells, Cycles, Price
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeeParams:
+class FeeParams(Struct, frozen=True, kw_only=True):
     """The two fee markets, cycles and cells, and their genesis values. Decision: D-22."""
 
     genesis_cycle_basefee: Price
@@ -33,8 +33,7 @@ class FeeParams:
     """What 1.0 is for the lane fee multipliers, which are integers. Decision: D-41."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitParams:
+class LimitParams(Struct, frozen=True, kw_only=True):
     """What a block, a transaction, a frame and a value may hold at most."""
 
     block_cycles_max: Cycles
@@ -71,8 +70,7 @@ class LimitParams:
     """Python calls deep in one frame. Source: cowboy-facts §6."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimerParams:
+class TimerParams(Struct, frozen=True, kw_only=True):
     """Timers with a fee payer. The first five are the governed TimerConfig's defaults. Spec: CIP-5 §6.4."""
 
     max_ttl_blocks: int
@@ -106,8 +104,7 @@ class TimerParams:
     """1 if an actor may schedule only with the entitlement `timer.schedule`, 0 if it is warned once. Decision: D-91."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalendarParams:
+class CalendarParams(Struct, frozen=True, kw_only=True):
     """Geometry of the three tiers. Spec: CIP-1 §2."""
 
     ring_size: int
@@ -118,8 +115,7 @@ class CalendarParams:
     """Epochs ahead that have a bucket; beyond lies the overflow set. Spec: CIP-1 §2.2."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostParams:
+class CostParams(Struct, frozen=True, kw_only=True):
     """Prices of transactions, frames and host calls, in cycles unless a name says cells. Decision: D-21."""
 
     transaction_base: Cycles
@@ -168,8 +164,7 @@ class CostParams:
     """call_actor, on top of the callee's own frame."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceCostParams:
+class SourceCostParams(Struct, frozen=True, kw_only=True):
     """Cycles of the constructs of actor source, charged a basic block at a time. Decision: D-21, D-32.
 
     Each field is the price, in cycles, of one construct of that name in the source. Arithmetic 1, call 10, dict 3 and
@@ -224,8 +219,7 @@ class SourceCostParams:
     match_case: Cycles
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GovernanceParams:
+class GovernanceParams(Struct, frozen=True, kw_only=True):
     """System actors and the band reserved for them. Decision: D-28, D-34."""
 
     reserved_band_max: int
@@ -242,8 +236,7 @@ class GovernanceParams:
     """Milliseconds between blocks: a block's timestamp follows from its height. Spec: CIP-1 §3."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainParams:
+class ChainParams(Struct, frozen=True, kw_only=True):
     """All parameters of a chain. Built by `load_params`, which checks every relation."""
 
     preset: str

@@ -15,9 +15,10 @@ public code; receipts and vectors carry both.
 Source: spec/cowboy-facts.md §8 (codes), §2.8 (host codes: the receipt code is 1200 + host code).
 """
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 
 class _Rule(NamedTuple):
@@ -251,8 +252,7 @@ class RejectionReason(Enum):
 Fact = int | str | bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorObject:
+class ErrorObject(Struct, frozen=True):
     """What a receipt says of a failure, in the public shape.
 
     Attributes:

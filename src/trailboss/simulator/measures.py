@@ -4,10 +4,11 @@ Everything is read from the receipts and events of blocks, and is counted the sa
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
 from typing import Final
+
+from msgspec import Struct, field
 
 from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
 from trailboss.model.events import TIMER_ENDINGS, TIMER_SCHEDULED, EventRecord
@@ -22,8 +23,7 @@ TAIL: Final = 95
 HUNDRED: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """What became of the timers of some actors. Money in base units.
 
     Attributes:
@@ -71,8 +71,7 @@ class Outcome:
     jain: int | None
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """What has become of one actor's timers so far. Fields as those of `Outcome`.
 
     Attributes:

@@ -27,10 +27,11 @@ work = 1_000_000          # cycles that each burns; 0 is a transfer
 import re
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import fields
 
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, CBY_DECIMALS, U32_MAX, U64_MAX
@@ -177,7 +178,7 @@ def _check_keys(where: str, table: Mapping[str, Any], record: type) -> None:
         if key not in known:
             raise ConfigurationError(f"unknown key {key!r} in {where}; there are: {', '.join(known)}")
     for each in fields(record):
-        if each.default is MISSING and each.default_factory is MISSING and each.name not in table:
+        if each.required and each.name not in table:
             raise ConfigurationError(f"{where} lacks {each.name}")
 
 

@@ -1,7 +1,8 @@
 """What a run of a workload comes to."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.simulator.measures import Outcome
@@ -15,8 +16,7 @@ class Fire(NamedTuple):
     late: int
 
 
-@dataclass(frozen=True, slots=True)
-class BlockLine:
+class BlockLine(Struct, frozen=True):
     """One block of a run.
 
     Attributes:
@@ -34,16 +34,14 @@ class BlockLine:
     oldest: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupResult:
+class GroupResult(Struct, frozen=True):
     """What became of one group of actors."""
 
     name: str
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class ActorResult:
+class ActorResult(Struct, frozen=True):
     """What one actor got: its group, its number within it from 0, its address, fires delivered and asked for."""
 
     group: str
@@ -53,8 +51,7 @@ class ActorResult:
     asked: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MechanismResult:
+class MechanismResult(Struct, frozen=True, kw_only=True):
     """One mechanism's run. Money in base units.
 
     Attributes:

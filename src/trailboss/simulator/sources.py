@@ -1,9 +1,10 @@
 """The actor of a workload, in the words of each mechanism: one source, in which only the scheduling call differs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.model.globalbox import FRACTION_BITS
 from trailboss.simulator.workload import ActorGroup
@@ -49,8 +50,7 @@ def burn(payload):
 '''
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """How a mechanism's actors schedule a timer.
 
     Attributes:

@@ -1,8 +1,9 @@
 """Workloads: who schedules what, when, and what they are willing to pay; the same for every mechanism."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from trailboss.crypto.digest import domain_digest
 from trailboss.params import ChainParams, load_params
@@ -18,8 +19,7 @@ BUDGETS: Final = ("timers.lane_cycles_per_block", AUCTION_BUDGET)
 """The parameters that say how many cycles the fires of one block may use."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActorGroup:
+class ActorGroup(Struct, frozen=True, kw_only=True):
     """Actors of one kind: each has funds and timers of its own. Prices are base units per cycle.
 
     Attributes:
@@ -55,8 +55,7 @@ class ActorGroup:
     expiry: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
+class Traffic(Struct, frozen=True, kw_only=True):
     """Transactions that have nothing to do with timers.
 
     Attributes:
@@ -72,8 +71,7 @@ class Traffic:
     work: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class Workload(Struct, frozen=True, kw_only=True):
     """One workload, checked.
 
     Attributes:

@@ -1,7 +1,8 @@
 """Opening a chain of a given genesis, in memory or in a directory."""
 
-from dataclasses import fields
 from pathlib import Path
+
+from msgspec.structs import fields
 
 from trailboss.chain import Chain
 from trailboss.execution.genesis import Genesis

@@ -1,8 +1,9 @@
 """Who acts on a local chain: accounts with known keys, deployed actors, and the receipts of their transactions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from trailboss.model.transactions import ExecuteActor
 from trailboss.primitives.errors import TrailbossError
@@ -29,8 +30,7 @@ class RevertedError(TrailbossError):
         self.receipt = receipt
 
 
-@dataclass(frozen=True, slots=True)
-class TestAccount:
+class TestAccount(Struct, frozen=True):
     """A funded account whose key is known to everybody.
 
     Attributes:
@@ -78,8 +78,7 @@ class PendingReceipt:
         return getattr(self.receipt, name)
 
 
-@dataclass(frozen=True, slots=True)
-class ActorHandle:
+class ActorHandle(Struct, frozen=True):
     """A deployed actor.
 
     Attributes:

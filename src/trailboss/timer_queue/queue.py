@@ -6,9 +6,10 @@ the ring has slots, and may lie inside a height.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain, islice, takewhile
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.params import CalendarParams
 from trailboss.primitives.errors import InvariantError
@@ -35,8 +36,7 @@ START: Final = (0, -1)
 """Height and sequence before those of every timer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueStatistics:
+class QueueStatistics(Struct, frozen=True, kw_only=True):
     """What lies where.
 
     Attributes:

@@ -1,8 +1,9 @@
 """Accounts and actors as people look at them, and the slots of an actor a page at a time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from trailboss.chain.development import DEPLOYER, PROPOSER, account_name, development_account
 from trailboss.chain.reader import ChainReader
@@ -17,8 +18,7 @@ PLAIN_ACCOUNT = "account"
 ACTOR = "actor"
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """An account and what it holds.
 
     Attributes:
@@ -38,8 +38,7 @@ class Holder:
     timers: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActorView:
+class ActorView(Struct, frozen=True, kw_only=True):
     """An actor.
 
     Attributes:
@@ -67,8 +66,7 @@ class ActorView:
     mailbox_count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoragePage:
+class StoragePage(Struct, frozen=True, kw_only=True):
     """Some of an actor's slots, in the order of their hashed names.
 
     Attributes:

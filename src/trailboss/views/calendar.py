@@ -1,15 +1,15 @@
 """How many live timers wait where: by tier, and by stretches of heights."""
 
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.primitives.units import U64_MAX
 from trailboss.timer_queue.placement import epoch_of, epoch_start
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TierCounts:
+class TierCounts(Struct, frozen=True, kw_only=True):
     """Live timers by tier, after a block. Spec: CIP-1v3 §2.
 
     Attributes:
@@ -25,8 +25,7 @@ class TierCounts:
     overflow: int
 
 
-@dataclass(frozen=True, slots=True)
-class CalendarBucket:
+class CalendarBucket(Struct, frozen=True):
     """Live timers of a stretch of heights.
 
     Attributes:
@@ -40,8 +39,7 @@ class CalendarBucket:
     timers: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalendarCounts:
+class CalendarCounts(Struct, frozen=True, kw_only=True):
     """When live timers are due.
 
     Attributes:

@@ -4,7 +4,6 @@ Decision: D-97
 """
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Any, Final
@@ -49,8 +48,6 @@ def _key(key: object) -> str:
 @cache
 def _member_names(kind: type[Any]) -> tuple[str, ...] | None:
     """Return the names of a record's fields; None for what is no record."""
-    if is_dataclass(kind):
-        return tuple(field.name for field in fields(kind))
     return kind.__struct_fields__ if issubclass(kind, Struct) else None
 
 

@@ -1,6 +1,6 @@
 """How a chain chooses among its due timers, as people look at it."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.views.status import (
@@ -13,8 +13,7 @@ from trailboss.views.status import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalendarView:
+class CalendarView(Struct, frozen=True, kw_only=True):
     """The tiers in which timers wait for their heights. Spec: CIP-1 §2.
 
     Attributes:
@@ -28,8 +27,7 @@ class CalendarView:
     epoch_count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MechanismView:
+class MechanismView(Struct, frozen=True, kw_only=True):
     """What selects the due timers of the next block.
 
     Attributes:

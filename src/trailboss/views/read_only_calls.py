@@ -1,7 +1,6 @@
 """Handlers that run on a chain and leave it as it is: asked read-only, or tried as the fire of a timer."""
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from msgspec.structs import replace as changed
 
 from trailboss.chain.chain import Chain

@@ -1,10 +1,10 @@
 """What people look at: receipts, events and timers with their bytes turned into words."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from trailboss.chain.auction_views import AuctionTimer, auction_timer
@@ -26,8 +26,7 @@ STANDING_FEES: Final = "standing"
 BID_FEES: Final = "bid"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One event.
 
     Attributes:
@@ -48,8 +47,7 @@ class Event:
     timer_id: Hash32 | None
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(Struct, frozen=True):
     """A line that an actor has printed, or a warning about what it did; outside consensus. Decision: D-89.
 
     Attributes:
@@ -71,8 +69,7 @@ class Printed:
         return f"block {self.block_height}, {self.actor} {self.handler}: {mark}{self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Struct, frozen=True):
     """What one execution did and cost. Amounts are base units.
 
     Attributes:
@@ -117,8 +114,7 @@ class Receipt:
         return self.status == "ok"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a read-only call came to. Nothing changed and nobody paid.
 
     Attributes:
@@ -141,8 +137,7 @@ class Answer:
         return self.error is None
 
 
-@dataclass(frozen=True, slots=True)
-class TimerView:
+class TimerView(Struct, frozen=True):
     """A live timer.
 
     Attributes:

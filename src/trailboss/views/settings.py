@@ -1,8 +1,10 @@
 """The parameters in force in the next block, and who set them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from trailboss.chain.reader import ChainReader
 from trailboss.governance.rules import Rules
@@ -13,8 +15,7 @@ MULTIPLIERS: Final = "multipliers"
 """Subject under which the lane fee multipliers are listed: only governance sets them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """A parameter in force in the next block.
 
     Attributes:

@@ -1,6 +1,6 @@
 """Where a chain stands: height, roots, money, timers, and what its mechanism keeps."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.governance.rules import Rules
@@ -8,8 +8,7 @@ from trailboss.model.configs import amount_of
 from trailboss.primitives.octets import Hash32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenesisFacts:
+class GenesisFacts(Struct, frozen=True, kw_only=True):
     """What a chain started from.
 
     Attributes:
@@ -27,8 +26,7 @@ class GenesisFacts:
     block_hash: Hash32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserBasefees:
+class UserBasefees(Struct, frozen=True, kw_only=True):
     """The basefees of transactions in the next block, base units.
 
     Attributes:
@@ -40,8 +38,7 @@ class UserBasefees:
     cell: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneStatus:
+class LaneStatus(Struct, frozen=True, kw_only=True):
     """The timer lane after a block. Spec: CIP-1v3 §5.
 
     Attributes:
@@ -59,8 +56,7 @@ class LaneStatus:
     burned: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuctionStatus:
+class AuctionStatus(Struct, frozen=True, kw_only=True):
     """The auction after a block. Spec: CIP-1v1 §3.
 
     Attributes:
@@ -78,8 +74,7 @@ class AuctionStatus:
     budget_cycles: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlobalboxStatus:
+class GlobalboxStatus(Struct, frozen=True, kw_only=True):
     """Globalbox after a block. Spec: CIP-5old §8.
 
     Attributes:
@@ -99,8 +94,7 @@ class GlobalboxStatus:
     next_governance_epoch_at: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimerCounts:
+class TimerCounts(Struct, frozen=True, kw_only=True):
     """Counts of timers.
 
     Attributes:
@@ -122,8 +116,7 @@ class TimerCounts:
     cancelled: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainStatus:
+class ChainStatus(Struct, frozen=True, kw_only=True):
     """A chain after a block. Money is base units.
 
     Attributes:

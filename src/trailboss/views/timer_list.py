@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from trailboss.chain.auction_views import AuctionTimer
 from trailboss.chain.globalbox_views import GlobalboxTimer
@@ -31,8 +32,7 @@ STATES: Final = (LIVE, DUE, DEFERRED, OVER_CAP, PRICED_OUT, LATE, QUEUED, IN_MAI
 """Everything that can be asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimerFilter:
+class TimerFilter(Struct, frozen=True, kw_only=True):
     """Which timers somebody wants to see.
 
     Attributes:
@@ -55,8 +55,7 @@ class TimerFilter:
     last: int = U64_MAX
 
 
-@dataclass(frozen=True, slots=True)
-class TimerEntry:
+class TimerEntry(Struct, frozen=True):
     """A timer in a list.
 
     Attributes:
@@ -208,8 +207,7 @@ def live_state(view: TimerView) -> str:
     return DUE if view.tier == DUE else LIVE
 
 
-@dataclass(slots=True)
-class _Ending:
+class _Ending(Struct):
     """The end of a timer, as long as the search backwards has not come to where the timer was scheduled."""
 
     state: str

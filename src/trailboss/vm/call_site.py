@@ -1,7 +1,8 @@
 """Where a host call comes from, and what one is."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from trailboss.params import ChainParams
 from trailboss.vm.engine import Frame
@@ -9,8 +10,7 @@ from trailboss.vm.host import Host
 from trailboss.vm.meter import Meter
 
 
-@dataclass(frozen=True, slots=True)
-class CallSite:
+class CallSite(Struct, frozen=True):
     """Where a host call comes from.
 
     Attributes:

@@ -7,9 +7,10 @@ refuse, and besides only brackets in brackets that mean nothing.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from keyword import iskeyword
 from typing import Final
+
+from msgspec import Struct, field
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 
@@ -42,8 +43,7 @@ _SAME_STATEMENT: Final = ("else", "except", "finally", "case")
 """First words of a line that go on with the statement above it."""
 
 
-@dataclass(slots=True)
-class _Level:
+class _Level(Struct):
     """What has been read between two brackets, or in a statement outside of any.
 
     Attributes:
@@ -83,8 +83,7 @@ class _Level:
         self.chains[place:] = [0] * (_TRAILER + 1 - place)
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(Struct):
     """A block of statements: its column, the levels around its statements, and the ``elif`` of the present one."""
 
     column: int

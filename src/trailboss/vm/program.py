@@ -2,9 +2,10 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import CodeType
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.params import SourceCostParams
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -16,8 +17,7 @@ RESUME_SUFFIX: Final = "__resume"
 """What the SDK appends to the name of a continuation for the handler that goes on with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """Where a frame begins.
 
     Attributes:
@@ -29,8 +29,7 @@ class Entry:
     takes_payload: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ClassPlan:
+class ClassPlan(Struct, frozen=True):
     """A class at module level.
 
     Attributes:
@@ -44,8 +43,7 @@ class ClassPlan:
     methods: dict[str, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """An actor's source, ready to run.
 
     Attributes:

@@ -1,9 +1,10 @@
 """The module ``pvm_host`` of guests that run in this process."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.vm.gauge import Gauge
@@ -37,8 +38,7 @@ def refusal_of(error: BaseException) -> ErrorObject | None:
     return vars(error).get(REFUSAL) if type(error) is HostError else None
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     """The frame that is running.
 
     Attributes:

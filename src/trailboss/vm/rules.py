@@ -9,8 +9,9 @@ import token
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.vm.facades import ACTOR_MODULES
@@ -56,8 +57,7 @@ _NESTED_FIELDS_MAX: Final = 2
 """Braces within braces of a formatted string in that grammar."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One place that breaks a rule.
 
     Attributes:
@@ -171,8 +171,7 @@ def findings(tree: ast.Module, source: str) -> Iterator[Finding]:
             yield Finding(line, column + 1, *fault)
 
 
-@dataclass(frozen=True, slots=True)
-class _Inside:
+class _Inside(Struct, frozen=True):
     """Where a node stands: in a ``finally``, in a loop within it, in a lambda, in an async function."""
 
     final: bool = False

@@ -6,7 +6,6 @@ what is installed alone and keep their answers, because instrumenting takes a se
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.abc import SourceLoader
 from importlib.machinery import ModuleSpec, PathFinder
@@ -14,6 +13,8 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import CodeType
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.params import SourceCostParams
 from trailboss.primitives.errors import ConfigurationError
@@ -32,8 +33,7 @@ MODULES_KEPT: Final = 256
 """Enough for the SDK under a handful of cost tables."""
 
 
-@dataclass(frozen=True, slots=True)
-class SdkModule:
+class SdkModule(Struct, frozen=True):
     """One module of the SDK.
 
     Attributes:

@@ -1,9 +1,10 @@
 """What all frames share: which objects they are, and how they looked before the first frame."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any, Final
+
+from msgspec import Struct
 
 from trailboss.vm.gauge import identity
 from trailboss.vm.rules import is_sdk
@@ -29,8 +30,7 @@ _PUTS: Final[dict[Any, Callable[[Any, Any], None]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(Struct, frozen=True):
     """The objects that frames share.
 
     Attributes:

@@ -1,9 +1,8 @@
 """A block's record: everything comes back, and what is no record is refused."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.model.histories import history, seeded
 from tests.model.session import Session

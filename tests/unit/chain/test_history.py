@@ -1,9 +1,9 @@
 """Histories: what is kept, what is derived, and what is refused."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.model.record_store import RecordTable
 from trailboss.chain import Chain

@@ -1,11 +1,11 @@
 """Replaying: a chain is what its blocks make of its genesis, and where two of them part is told exactly."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.model.histories import history, seeded
 from tests.model.session import Session

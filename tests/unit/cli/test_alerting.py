@@ -5,13 +5,13 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from trailboss.cli import alerting
 from trailboss.cli.alerting import Alert, Spells, parse_call

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from trailboss.cli.lazy import LazyCommand
 from trailboss.cli.main import COMMANDS, app
 
-HEAVY = ("trailboss.chain", "trailboss.execution", "trailboss.vm", "lmdb", "coincurve", "msgspec", "cowboy_sdk")
+HEAVY = ("trailboss.chain", "trailboss.execution", "trailboss.vm", "lmdb", "coincurve", "cowboy_sdk")
 
 
 @pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)

@@ -1,9 +1,9 @@
 """The table of `trailboss watch` in a terminal: drawn over and over again, within its width."""
 
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from tests.unit.cli.test_alerting import PAYER

@@ -1,10 +1,9 @@
 """Weights of the auction worked out by hand, in parts of 10⁻⁹: scores, the next weight, idle epochs, rescales."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trailboss.execution.auction.weights import relaxed, rescaled, score_of, weight_after
 from trailboss.model.auction import SCORE_UNIT, AuctionActor, AuctionEpoch

@@ -1,8 +1,7 @@
 """A genesis says whether its chain is a development chain, and one that is not has the bytes it always had."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from trailboss.chain.chain import Chain
 from trailboss.chain.development import (

@@ -1,10 +1,10 @@
 """The decision record of a block: what became of each timer that was examined, and how many were not."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from trailboss.mechanisms import registry
 from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, Phase, Rest, Verdict

@@ -1,8 +1,7 @@
 """The rules in force: defaults while nothing is stored, what is stored once it is."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from trailboss.governance.rules import (
     ACTIVATION,

@@ -2,9 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from random import Random
 from typing import Any
+
+from msgspec.structs import asdict
 
 from trailboss.codec.canonical import decode_canonical
 from trailboss.index import EventFilter, Index

@@ -1,9 +1,8 @@
 """The auction's selection, rule by rule: weighing, lateness, questions, ranking, slices, pool, end of the block."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.mechanisms.auction_blocks import ALICE, BOB, CAROL, Block
 from tests.unit.mechanisms.auction_worlds import HALF, World, make_timers

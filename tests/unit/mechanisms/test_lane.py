@@ -78,7 +78,7 @@ def test_policy_settles_each_timer_before_the_next() -> None:
 def test_selection_is_refused_when_there_is_no_market() -> None:
     """The lane has no order without prices."""
     with pytest.raises(InvariantError, match="prices of a market"):
-        build_lane(load_params()).select(DueTimers(()), replace(World().context(), market=None))
+        build_lane(load_params()).select(DueTimers(()), msgspec.structs.replace(World().context(), market=None))
 
 
 @pytest.mark.spec("L-29")
@@ -264,7 +264,8 @@ def test_agents_of_the_own_height_are_asked_first_when_the_budget_has_room_for_t
         return Bid(100, 10 * len(asked), FeeSource.AGENT, 5) if len(asked) < 3 else None
 
     context = block.world.context()
-    block.selection = block.lane.select(DueTimers(()), replace(context, market=replace(context.market, ask=ask)))
+    market = msgspec.structs.replace(context.market, ask=ask)
+    block.selection = block.lane.select(DueTimers(()), msgspec.structs.replace(context, market=market))
     found = {decision.timer.sequence: decision for decision in block.decisions()}
     assert asked == [0, 1, 2]
     assert [found[number].prices.cycle_tip for number in (0, 1, 2)] == [10, 20, 3]
@@ -288,7 +289,8 @@ def test_agents_are_not_asked_when_their_timers_cannot_run() -> None:
         return Bid(9, 0, FeeSource.AGENT, 5)
 
     told: list[Decision] = []
-    block.selection = block.lane.select(DueTimers(()), replace(context, market=replace(context.market, ask=ask)))
+    market = msgspec.structs.replace(context.market, ask=ask)
+    block.selection = block.lane.select(DueTimers(()), msgspec.structs.replace(context, market=market))
     told.extend(block.decisions())
     assert [str(decision.reason) for decision in told] == ["over_cap"]
     assert asked in ([(2, 0)], [(2, 1)])
@@ -306,7 +308,8 @@ def test_timer_is_not_asked_about_again_when_its_agent_failed() -> None:
         block.world.timers[timer.timer_id] = msgspec.structs.replace(timer, fees=NO_FEES)
         return Bid(20, 3, FeeSource.FALLBACK, 5)
 
-    block.selection = block.lane.select(DueTimers(()), replace(context, market=replace(context.market, ask=ask)))
+    market = msgspec.structs.replace(context.market, ask=ask)
+    block.selection = block.lane.select(DueTimers(()), msgspec.structs.replace(context, market=market))
     assert block.outcomes() == []
     assert [each.fee_source for each in block.selection.rest().runners_up] == [FeeSource.FALLBACK]
     block.world.terms.questions = 9

@@ -1,8 +1,7 @@
 """Presets, overrides and the relations between parameters."""
 
-from dataclasses import fields
-
 import pytest
+from msgspec.structs import fields
 
 from trailboss.params import load_params, parameter_bounds
 from trailboss.params.loader import HIGHEST, MAY_BE_ZERO, PRICE_MAX, SUBJECTS

@@ -69,7 +69,7 @@ def test_impersonation_returns_the_receipt_and_raises_only_with_check(chain: Loc
     assert chain.impersonate(chain.accounts[0], Transfer(actor.address, 10**18)).status == "refused"
     with pytest.raises(RevertedError, match="insufficient_balance"):
         chain.impersonate(chain.accounts[0], Transfer(actor.address, 10**18), check=True)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+    with pytest.raises(TypeError, match="nexpected keyword argument 'colour'"):
         chain.impersonate(chain.accounts[0], Transfer(actor.address, 1), colour=1)
 
 

@@ -1,10 +1,10 @@
 """What a decision record says of a timer that was not there."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from trailboss.model.blocks import Block
 from trailboss.model.configs import JoiningGap

@@ -2,7 +2,6 @@
 
 import json
 from collections import OrderedDict
-from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
@@ -16,8 +15,7 @@ from trailboss.views.json_values import plain
 ACTOR = Address(b"\xab" * 20)
 
 
-@dataclass
-class Pair:
+class Pair(msgspec.Struct):
     left: object
     right: object
 

@@ -1,8 +1,8 @@
 """A watchtower sees whose purse runs dry first, and whose timers came to nothing."""
 
 import pytest
-from tests.unit.chain.test_runway import CBY, PULSE
 
+from tests.unit.views.test_runway import CBY, PULSE
 from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.testing import ActorHandle, LocalChain
 from trailboss.views.forecast.runway import runway_of

@@ -1,8 +1,9 @@
 """Accounts and actors."""
 
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.api.common import ADDRESS_OF, LIMIT, OFFSET, missing
 from trailboss.api.errors import HttpError, HttpReason
@@ -28,8 +29,7 @@ SLOTS_SHOWN: Final = 50
 CURSOR: Final = query("cursor", HASH, "`next_cursor` of the page before; the first page if left out.")
 
 
-@dataclass(frozen=True, slots=True)
-class AccountPage:
+class AccountPage(Struct, frozen=True):
     """Accounts and actors, by address.
 
     Attributes:
@@ -43,8 +43,7 @@ class AccountPage:
     accounts: list[Holder]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActorAnswer(ActorView):
+class ActorAnswer(ActorView, frozen=True, kw_only=True):
     """An actor, and the first of its slots.
 
     Attributes:
@@ -56,8 +55,7 @@ class ActorAnswer(ActorView):
     next_cursor: Hash32 | None
 
 
-@dataclass(frozen=True, slots=True)
-class NonceAnswer:
+class NonceAnswer(Struct, frozen=True):
     """The nonces of an account.
 
     Attributes:

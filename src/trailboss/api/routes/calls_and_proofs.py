@@ -1,8 +1,9 @@
 """Read-only calls and proofs."""
 
-from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any, Final
+
+from msgspec import Struct
 
 from trailboss.api.errors import HttpError, HttpReason, invalid
 from trailboss.api.kinds import ADDRESS, HASH, HEIGHT, choice, integer, octets, words
@@ -77,8 +78,7 @@ PROOF: Final = Shape(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProofAnswer:
+class ProofAnswer(Struct, frozen=True, kw_only=True):
     """What the state holds, with the proof of it.
 
     Attributes:

@@ -1,7 +1,8 @@
 """Where the chain stands, its blocks, its rules."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.api.common import BLOCK_NAME, LIMIT, OFFSET, find_block, missing
 from trailboss.api.errors import HttpReason
@@ -17,8 +18,7 @@ PATH_CHARACTERS_MAX: Final = 64
 PARAMETER_PATH: Final = query("path", words(PATH_CHARACTERS_MAX), "Only what lies under this dotted path, as `timers`.")
 
 
-@dataclass(frozen=True, slots=True)
-class Height:
+class Height(Struct, frozen=True):
     """How high the chain is.
 
     Attributes:
@@ -28,8 +28,7 @@ class Height:
     height: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BasefeeAnswer:
+class BasefeeAnswer(Struct, frozen=True, kw_only=True):
     """What the next block asks at least, base units.
 
     Attributes:
@@ -49,8 +48,7 @@ class BasefeeAnswer:
     lane_basefee: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class BlockPage:
+class BlockPage(Struct, frozen=True):
     """Blocks, the latest first.
 
     Attributes:
@@ -64,8 +62,7 @@ class BlockPage:
     blocks: list[BlockSummary]
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(Struct, frozen=True):
     """The parameters in force in the next block.
 
     Attributes:

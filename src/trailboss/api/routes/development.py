@@ -1,7 +1,8 @@
 """What only `trailboss dev` does: to its clock, its branches, its balances and its timers. And the faucet."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from trailboss.api.errors import HttpError, HttpReason
 from trailboss.api.kinds import ADDRESS, BOOLEAN, HASH, HEIGHT, choice, integer, structure
@@ -54,8 +55,7 @@ BLOCK_TIME: Final = member_or(
 WAIT: Final = member_or("wait", BOOLEAN, f"Whether to wait for its block, at most {TIMEOUT_DEFAULT:,} ms.", False)
 
 
-@dataclass(frozen=True, slots=True)
-class HeightAnswer:
+class HeightAnswer(Struct, frozen=True):
     """Where the chain stands then.
 
     Attributes:
@@ -65,8 +65,7 @@ class HeightAnswer:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
-class PaceAnswer:
+class PaceAnswer(Struct, frozen=True):
     """What makes the node build blocks.
 
     Attributes:
@@ -78,8 +77,7 @@ class PaceAnswer:
     block_time_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotAnswer:
+class SnapshotAnswer(Struct, frozen=True):
     """A point to go back to.
 
     Attributes:
@@ -89,8 +87,7 @@ class SnapshotAnswer:
     snapshot: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaucetAnswer:
+class FaucetAnswer(Struct, frozen=True, kw_only=True):
     """A gift that is on its way.
 
     Attributes:

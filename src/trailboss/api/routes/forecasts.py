@@ -1,6 +1,5 @@
 """What a timer would cost, and how long a purse lasts."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from trailboss.api.common import LIMIT_MAX
@@ -24,8 +23,7 @@ MOST: Final = query_or("limit", integer(LIMIT_MAX, 1), "Most payers to answer.",
 PAYER: Final = path("payer", ADDRESS, "Whose purse.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuoteAnswer(Quote):
+class QuoteAnswer(Quote, frozen=True, kw_only=True):
     """What a timer that is scheduled now would cost, and how likely it runs soon after it is due.
 
     Attributes:

@@ -1,7 +1,9 @@
 """How blocks choose among due timers, and what the mechanisms keep."""
 
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.api.common import LIMIT, OFFSET, block_at
 from trailboss.api.errors import HttpReason
@@ -20,8 +22,7 @@ LANE_HEIGHT: Final = path("height", HEIGHT, "Height of the block.")
 TARGET: Final = query("target", ADDRESS, "Only what this actor's handlers run.")
 
 
-@dataclass(frozen=True, slots=True)
-class LaneAnswer:
+class LaneAnswer(Struct, frozen=True):
     """How a block chose among its due timers.
 
     Attributes:
@@ -33,8 +34,7 @@ class LaneAnswer:
     lane: LaneView | None
 
 
-@dataclass(frozen=True, slots=True)
-class MailboxPage:
+class MailboxPage(Struct, frozen=True):
     """Entries of the mailbox of Globalbox, in the order of delivery.
 
     Attributes:
@@ -48,8 +48,7 @@ class MailboxPage:
     mailbox: list[MailboxView]
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalboxPage:
+class GlobalboxPage(Struct, frozen=True):
     """Queued fires of Globalbox, the head of the queue first.
 
     Attributes:
@@ -63,8 +62,7 @@ class GlobalboxPage:
     globalbox: list[FireView]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuctionAnswer(AuctionView):
+class AuctionAnswer(AuctionView, frozen=True, kw_only=True):
     """The auction after a block, and of its actors a page.
 
     Attributes:

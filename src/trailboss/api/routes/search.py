@@ -1,7 +1,8 @@
 """Events, and what begins with some digits."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.api.common import ADDRESS_OF, LIMIT, OFFSET
 from trailboss.api.errors import HttpReason
@@ -31,8 +32,7 @@ DIGITS: Final = required_query("prefix", PREFIX, "First digits of a hash, an id 
 MOST: Final = query_or("limit", integer(FOUND_MAX, 1), "Most of each kind.", FOUND_DEFAULT)
 
 
-@dataclass(frozen=True, slots=True)
-class LogPage:
+class LogPage(Struct, frozen=True):
     """Events.
 
     Attributes:
@@ -46,8 +46,7 @@ class LogPage:
     events: list[Event]
 
 
-@dataclass(frozen=True, slots=True)
-class FoundBlock:
+class FoundBlock(Struct, frozen=True):
     """A block that has been found.
 
     Attributes:
@@ -59,8 +58,7 @@ class FoundBlock:
     hash: Hash32
 
 
-@dataclass(frozen=True, slots=True)
-class FoundTransaction:
+class FoundTransaction(Struct, frozen=True):
     """A transaction that has been found.
 
     Attributes:
@@ -74,8 +72,7 @@ class FoundTransaction:
     position: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchAnswer:
+class SearchAnswer(Struct, frozen=True, kw_only=True):
     """What begins with some digits.
 
     Attributes:

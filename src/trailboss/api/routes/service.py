@@ -1,10 +1,10 @@
 """The node itself."""
 
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
 
 from fastapi.responses import Response
+from msgspec import Struct
 
 from trailboss.api.errors import HttpReason
 from trailboss.api.openapi import Refusal
@@ -14,8 +14,7 @@ routes: Final = Routes("node")
 VERSION: Final = version("trailboss")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthAnswer:
+class HealthAnswer(Struct, frozen=True, kw_only=True):
     """Whether the node works.
 
     Attributes:

@@ -6,9 +6,10 @@ Decision: D-77
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.api.common import LIMIT, OFFSET, TIMER_ID
 from trailboss.api.errors import HttpError, HttpReason, invalid
@@ -50,8 +51,7 @@ HEIGHTS: Final = (timers.FROM_HEIGHT, timers.TO_HEIGHT)
 EVENT_FILTER: Final = (searching.NAME, searching.EMITTER, searching.FROM_HEIGHT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LentView:
+class LentView(Struct, frozen=True, kw_only=True):
     """A view that is lent: it answers for one height, until nobody has asked it for a minute.
 
     Attributes:
@@ -69,8 +69,7 @@ class LentView:
     state_root: Hash32
 
 
-@dataclass(frozen=True, slots=True)
-class StateValue:
+class StateValue(Struct, frozen=True):
     """What the state holds under a key.
 
     Attributes:
@@ -80,8 +79,7 @@ class StateValue:
     value: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class StateRange:
+class StateRange(Struct, frozen=True):
     """Keys and values in order.
 
     Attributes:
@@ -95,8 +93,7 @@ class StateRange:
     more: bool
 
 
-@dataclass(frozen=True, slots=True)
-class StateCount:
+class StateCount(Struct, frozen=True):
     """How many keys there are.
 
     Attributes:
@@ -106,8 +103,7 @@ class StateCount:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class TimerHeight:
+class TimerHeight(Struct, frozen=True):
     """At which height a timer is due.
 
     Attributes:
@@ -117,8 +113,7 @@ class TimerHeight:
     height: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class BlockRecords:
+class BlockRecords(Struct, frozen=True):
     """Records of blocks; between one and the next lie idle blocks, which follow from it.
 
     Attributes:
@@ -130,8 +125,7 @@ class BlockRecords:
     more: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TimerBlocks:
+class TimerBlocks(Struct, frozen=True):
     """Where the events of a timer are, and what the blocks before them come to.
 
     Attributes:
@@ -145,8 +139,7 @@ class TimerBlocks:
     agent: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class EndedTimers:
+class EndedTimers(Struct, frozen=True):
     """Ended timers, the latest first.
 
     Attributes:
@@ -158,8 +151,7 @@ class EndedTimers:
     more: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LatestEvents:
+class LatestEvents(Struct, frozen=True):
     """Events, the latest first.
 
     Attributes:

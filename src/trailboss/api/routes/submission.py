@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fastapi.responses import Response
+from msgspec import Struct
 
 from trailboss.api.errors import HttpError, HttpReason, clipped, shown
 from trailboss.api.kinds import integer
@@ -73,8 +73,7 @@ SUBMISSION: Final = RawBody(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmissionResult:
+class SubmissionResult(Struct, frozen=True, kw_only=True):
     """What the node says of a transaction that was sent.
 
     Attributes:
@@ -89,8 +88,7 @@ class SubmissionResult:
     error: ErrorObject | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmissionAnswer:
+class SubmissionAnswer(Struct, frozen=True, kw_only=True):
     """What the node says of transactions that were sent.
 
     Attributes:
@@ -102,8 +100,7 @@ class SubmissionAnswer:
     results: list[SubmissionResult]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmissionOutcome(SubmissionResult):
+class SubmissionOutcome(SubmissionResult, frozen=True, kw_only=True):
     """What became of a transaction that was sent.
 
     Attributes:
@@ -114,8 +111,7 @@ class SubmissionOutcome(SubmissionResult):
     receipt: TransactionReceipt | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmissionOutcomes:
+class SubmissionOutcomes(Struct, frozen=True, kw_only=True):
     """What became of transactions that were sent.
 
     Attributes:
@@ -127,8 +123,7 @@ class SubmissionOutcomes:
     results: list[SubmissionOutcome]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmissionRefusal(Refusal):
+class SubmissionRefusal(Refusal, frozen=True, kw_only=True):
     """Transactions of which none was taken.
 
     Attributes:
@@ -139,8 +134,7 @@ class SubmissionRefusal(Refusal):
     results: list[SubmissionResult]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmissionTimeout(Refusal):
+class SubmissionTimeout(Refusal, frozen=True, kw_only=True):
     """Transactions of which some still wait.
 
     Attributes:

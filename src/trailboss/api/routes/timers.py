@@ -1,7 +1,8 @@
 """What is scheduled, what became of it, and why."""
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from trailboss.api.common import LIMIT, OFFSET, TIMER_ID, missing
 from trailboss.api.errors import HttpError, HttpReason, invalid
@@ -52,8 +53,7 @@ PART: Final = query_or(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepAnswer:
+class StepAnswer(Struct, frozen=True, kw_only=True):
     """One thing that happened to a timer.
 
     Attributes:
@@ -69,8 +69,7 @@ class StepAnswer:
     data: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LifeAnswer:
+class LifeAnswer(Struct, frozen=True, kw_only=True):
     """A timer's life so far, and of its steps and fires a page.
 
     Attributes:
@@ -103,8 +102,7 @@ class LifeAnswer:
     failure: ErrorObject | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineageAnswer:
+class LineageAnswer(Struct, frozen=True, kw_only=True):
     """Where a timer stands among those that scheduled one another, and a part of them.
 
     Attributes:

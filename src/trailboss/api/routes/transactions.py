@@ -1,7 +1,8 @@
 """Transactions: in blocks, waiting, and what came of them."""
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from trailboss.api.common import LIMIT, OFFSET, TRANSACTION_HASH, missing
 from trailboss.api.errors import HttpReason
@@ -22,8 +23,7 @@ INCLUDED: Final = "included"
 ENDED: Final = "ended"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class Waiting(Struct, frozen=True, kw_only=True):
     """A transaction that waits for a block.
 
     Attributes:
@@ -51,8 +51,7 @@ class Waiting:
     admitted_height: int
 
 
-@dataclass(frozen=True, slots=True)
-class MempoolPage:
+class MempoolPage(Struct, frozen=True):
     """Transactions that wait, in the order in which they came.
 
     Attributes:
@@ -66,8 +65,7 @@ class MempoolPage:
     transactions: list[Waiting]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MempoolAnswer:
+class MempoolAnswer(Struct, frozen=True, kw_only=True):
     """What became of a transaction that was sent.
 
     Attributes:

@@ -1,9 +1,10 @@
 """The calendar: how many timers wait at which heights, in its three tiers, as maps whose cells lead to these timers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.explorer import cells, links
 from trailboss.explorer.charts import EXACT_MAX
@@ -43,8 +44,7 @@ TITLES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """Heights in equal cells.
 
     Attributes:

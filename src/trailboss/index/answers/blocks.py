@@ -1,8 +1,9 @@
 """Blocks as people look at them: headers, summaries, and what a block holds, a page at a time."""
 
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
@@ -15,8 +16,7 @@ TARGETS: Final = ("actor", "to", "account", "timer_id")
 """Fields of instructions that say whom or what they concern."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeaderView:
+class HeaderView(Struct, frozen=True, kw_only=True):
     """A block's header. Basefees are base units.
 
     Attributes:
@@ -52,8 +52,7 @@ class HeaderView:
     timer_cycles_used: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockSummary:
+class BlockSummary(Struct, frozen=True, kw_only=True):
     """A block in a list. Basefees are base units.
 
     Attributes:
@@ -89,8 +88,7 @@ class BlockSummary:
     events: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionSummary:
+class TransactionSummary(Struct, frozen=True, kw_only=True):
     """A transaction of a block.
 
     Attributes:
@@ -120,8 +118,7 @@ class TransactionSummary:
     fee_paid: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockView:
+class BlockView(Struct, frozen=True, kw_only=True):
     """A block. Of each of its lists a page: as many as ``limit`` says, from ``offset`` on.
 
     Attributes:

@@ -1,7 +1,8 @@
 """Records that say more than those of the chain."""
 
-from dataclasses import fields
 from typing import Any, TypeVar
+
+from msgspec.structs import fields
 
 Kind = TypeVar("Kind")
 

@@ -1,9 +1,11 @@
 """Timers as people look at them: lists, one timer, its life and its line."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.chain.globalbox_views import EndedView
 from trailboss.chain.view import ChainView
@@ -33,8 +35,7 @@ SCANNED_MAX: Final = 10_000
 """Live timers that are looked at for a state that only their records tell."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimerPage:
+class TimerPage(Struct, frozen=True, kw_only=True):
     """A part of a list of timers: live ones by height and insertion, then ended ones, the latest first.
 
     Attributes:
@@ -52,8 +53,7 @@ class TimerPage:
     more: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimerDetails:
+class TimerDetails(Struct, frozen=True, kw_only=True):
     """A timer, live or ended.
 
     Attributes:

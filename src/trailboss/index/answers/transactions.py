@@ -1,6 +1,5 @@
 """Transactions as people look at them: those in blocks, those that wait, and what came of them."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from trailboss.chain.view import ChainView
@@ -14,8 +13,7 @@ from trailboss.primitives.octets import Hash32
 from trailboss.views.records import Receipt, receipt_view
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionReceipt(Receipt):
+class TransactionReceipt(Receipt, frozen=True):
     """What a transaction did and cost. Amounts are base units.
 
     Attributes:

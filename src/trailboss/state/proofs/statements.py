@@ -1,10 +1,10 @@
 """What a proof that held says: the records themselves, and one plain sentence."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from trailboss.codec.packing import pack
 from trailboss.model.actors import RECORD_VERSION as ACCOUNT_VERSION
@@ -46,8 +46,7 @@ _slots: Final = msgspec.msgpack.Decoder(Slot)
 _timers: Final = msgspec.msgpack.Decoder(Timer)
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """What is so in the state of one root, and nothing else is: a statement is always about all of its subject.
 
     Attributes:

@@ -5,9 +5,10 @@ Decision: D-53, D-57
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.execution.agents import BUDGET_SPENT
 from trailboss.model.blocks import Block
@@ -20,8 +21,7 @@ BIDS_MAX: Final = 4
 """Different bids in a row that are told one by one; of more only the last ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedBid:
+class AskedBid(Struct, frozen=True, kw_only=True):
     """What stood for a timer's bid after its agent was asked.
 
     Attributes:

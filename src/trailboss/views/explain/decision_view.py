@@ -1,8 +1,9 @@
 """A block's decision record as people look at it: who was examined, in which order, and why the others were not."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.model.decisions import AgentBid, DecisionRecord, ExaminedTimer, FeeSource, Order, Stop
 from trailboss.model.timers import DeferralReason
@@ -44,8 +45,7 @@ BEHIND: Final = {
 """What timers are that were ranked and not looked at, by what ranks them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneRow:
+class LaneRow(Struct, frozen=True, kw_only=True):
     """One due timer in one block. Prices are base units per cycle.
 
     Attributes:
@@ -89,8 +89,7 @@ class LaneRow:
     deliver_seq: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BidRow:
+class BidRow(Struct, frozen=True, kw_only=True):
     """What a gas bidding agent has bid in a block.
 
     Attributes:
@@ -108,8 +107,7 @@ class BidRow:
     max_priority_fee_per_cell: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneView:
+class LaneView(Struct, frozen=True, kw_only=True):
     """How a block chose among its due timers. Prices are base units per cycle or cell, money is base units.
 
     Attributes:

@@ -4,14 +4,15 @@ Spec: CIP-5old §8, CIP-5old §9, CIP-5old §10
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.model import events as names
 from trailboss.views.records import Event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FireWay:
+class FireWay(Struct, frozen=True, kw_only=True):
     """One fire's way. Heights are those of blocks; None for what has not happened, or not yet.
 
     Attributes:

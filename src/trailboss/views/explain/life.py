@@ -1,10 +1,11 @@
 """A timer's whole life, and why each decision fell as it did."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain as chained
 from itertools import dropwhile, takewhile
 from typing import Any, Final
+
+from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.agents import BUDGET_SPENT
@@ -31,8 +32,7 @@ BEFORE_FIRES: Final = frozenset(
 """Events of a block itself that come before its fires."""
 
 
-@dataclass(frozen=True, slots=True)
-class LifeStep:
+class LifeStep(Struct, frozen=True):
     """One thing that happened to a timer.
 
     Attributes:
@@ -46,8 +46,7 @@ class LifeStep:
     story: str
 
 
-@dataclass(frozen=True, slots=True)
-class TimerLife:
+class TimerLife(Struct, frozen=True):
     """A timer's life so far.
 
     Attributes:
@@ -105,8 +104,7 @@ def _is_end(step: LifeStep) -> bool:
     return step.event.name in names.TIMER_ENDINGS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EarlierEvents:
+class EarlierEvents(Struct, frozen=True, kw_only=True):
     """What the blocks before the one that scheduled a timer come to.
 
     Attributes:

@@ -3,7 +3,7 @@
 Decision: D-96
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.globalbox.records import is_executing
@@ -19,8 +19,7 @@ from trailboss.views.records import lane_cap, lane_gas_limit
 from trailboss.views.text import failure_words
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """What the handler of a live timer came to when it was tried on the present state.
 
     Attributes:
@@ -30,8 +29,7 @@ class Trial:
     failure: ErrorObject | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Money:
+class _Money(Struct, frozen=True):
     """What a fire costs at most, and what its payer holds, in base units."""
 
     cost: int

@@ -9,10 +9,11 @@ Decision: D-53
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.governance.rules import Rules
@@ -40,8 +41,7 @@ CUT_SHORT: Final = (Stop.PASSED_OVER_MAX, Stop.EXAMINED_MAX)
 """Reasons besides, in the auction: its walk ended before it came to the timer, and there was room."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiter:
+class Waiter(Struct, frozen=True, kw_only=True):
     """What the reasons of a timer's waiting follow from.
 
     Attributes:
@@ -75,8 +75,7 @@ class Waiter:
         return None if height <= self.asked_until else (2 * record.lane_basefee, record.previous_tip)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
+class Wait(Struct, frozen=True, kw_only=True):
     """One block in which a due timer waited.
 
     Attributes:
@@ -115,8 +114,7 @@ class Wait:
     max_fee_per_cell: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """A timer's waiting in the lane or in the auction.
 
     Attributes:

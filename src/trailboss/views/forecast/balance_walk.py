@@ -1,15 +1,15 @@
 """A purse that pays for fires one after the other: how many it pays for, and where it runs dry. Pure arithmetic."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
+
+from msgspec import Struct
 
 from trailboss.primitives.units import U64_MAX
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """Fires that follow one another.
 
     Attributes:
@@ -45,8 +45,7 @@ class Loop:
         return 1 if self.step is None else -(-self.step.denominator // self.step.numerator)
 
 
-@dataclass(frozen=True, slots=True)
-class PurseWalk:
+class PurseWalk(Struct, frozen=True):
     """What a purse comes to.
 
     Attributes:

@@ -4,8 +4,9 @@ Decision: D-53
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from trailboss.execution.decision_recorder import CANCELLED
 from trailboss.fees.settlement import offered_tip
@@ -16,8 +17,7 @@ from trailboss.primitives.units import U64_MAX, Price
 from trailboss.views.forecast.recent import RecentBlock
 
 
-@dataclass(frozen=True, slots=True)
-class Chance:
+class Chance(Struct, frozen=True):
     """How often a timer like this would have run within so many blocks of its due height.
 
     Attributes:
@@ -36,8 +36,7 @@ class Chance:
         return Fraction(self.runs, self.of) if self.of else None
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """A timer that recent blocks are asked about. Prices are base units per cycle.
 
     Attributes:

@@ -1,9 +1,11 @@
 """`quote_timer`: what a timer that is scheduled now would cost, and how likely it runs soon after it is due."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.fairness import read_totals
@@ -31,8 +33,7 @@ FULL_BLOCKS_MAX: Final = 1_000
 """Most full lanes through which the lane basefee is followed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backlog:
+class Backlog(Struct, frozen=True):
     """Timers that are ahead.
 
     Attributes:
@@ -50,8 +51,7 @@ class Backlog:
     full_blocks: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
+class Quote(Struct, frozen=True, kw_only=True):
     """An answer of `quote_timer`. Prices are base units per cycle or cell, money is base units.
 
     Attributes:

@@ -1,8 +1,9 @@
 """The last blocks, with what a fire cost in each: what quotes and runways judge by."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
@@ -15,8 +16,7 @@ BLOCKS_MAX: Final = 10_000
 """Most blocks to judge by; each is read and held at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecentBlock:
+class RecentBlock(Struct, frozen=True):
     """One block and its timer prices, the timer lane's multiplier applied. Prices are base units.
 
     Attributes:

@@ -1,10 +1,11 @@
 """`runway_of`: how many fires a purse still pays for, and in which block it runs dry."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.globalbox.records import is_executing
@@ -31,8 +32,7 @@ HIGH: Final = f"p{PERCENTILE}"
 REACHES: Final = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaidActor:
+class PaidActor(Struct, frozen=True, kw_only=True):
     """An actor whose timers the payer pays for.
 
     Attributes:
@@ -62,8 +62,7 @@ class PaidActor:
         return self.timers > 0 and not self.fires
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class Reach(Struct, frozen=True, kw_only=True):
     """How far a purse reaches at one price. Prices are base units per cycle or cell, money is base units.
 
     Attributes:
@@ -92,8 +91,7 @@ class Reach:
     priced_out: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runway:
+class Runway(Struct, frozen=True, kw_only=True):
     """An answer of `runway_of`. Money is base units.
 
     Attributes:
@@ -310,8 +308,7 @@ def _steps(rules: Rules, timers: Sequence[Timer], actors: dict[bytes, PaidActor]
 # What it costs
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Struct, frozen=True):
     """The basefees of one reach."""
 
     name: str

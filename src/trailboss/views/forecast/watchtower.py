@@ -6,10 +6,12 @@ Decision: D-98
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
 from typing import Final, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.globalbox.records import is_executing
@@ -32,8 +34,7 @@ FAILURES: Final = (UNFUNDED, EXPIRED, REVERTED)
 """What can become of a timer in place of a fire that ends well, but for those that somebody cancels."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedPayer:
+class WatchedPayer(Struct, frozen=True, kw_only=True):
     """A payer, or an actor whose timers came to nothing lately. Money is base units.
 
     Attributes:
@@ -84,8 +85,7 @@ class WatchedPayer:
         return self.fires_left is not None and self.fires_left <= within
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
+class Watch(Struct, frozen=True, kw_only=True):
     """What there is to see after one block. Money is base units.
 
     Attributes:

@@ -7,8 +7,9 @@ Decision: D-13, D-34
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Final, TypeGuard
+
+from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.governance.apply import check_activation
@@ -44,8 +45,7 @@ GRAVITY: Final = (STRANDED, UNFUNDED, EXPIRED, WAITING, CANCELLED, FIRED)
 """Outcomes, the ones that people should see first at the front."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RehearsedTimer:
+class RehearsedTimer(Struct, frozen=True, kw_only=True):
     """One timer in both runs.
 
     Attributes:
@@ -71,8 +71,7 @@ class RehearsedTimer:
     fifo: Fate | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTotals:
+class RunTotals(Struct, frozen=True, kw_only=True):
     """One run, summed up. Money is base units.
 
     Attributes:
@@ -112,8 +111,7 @@ class RunTotals:
     tips: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActivationRehearsal:
+class ActivationRehearsal(Struct, frozen=True, kw_only=True):
     """What an activation of the timer lane would do to the timers of a chain, if nobody sent a transaction meanwhile.
 
     Attributes:

@@ -6,8 +6,9 @@ Decision: D-13
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from trailboss.codec.canonical import decode_canonical
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
@@ -31,8 +32,7 @@ Run = tuple[int, int]
 """Heights of the first and the last of some blocks in a row."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Payment:
+class Payment(Struct, frozen=True, kw_only=True):
     """What one fire cost its payer. Prices are base units per cycle, all else base units.
 
     Attributes:
@@ -62,8 +62,7 @@ class Payment:
     tip: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fate:
+class Fate(Struct, frozen=True, kw_only=True):
     """What became of a timer in one run.
 
     Attributes:
@@ -88,8 +87,7 @@ class Fate:
     priced_out: tuple[Run, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(Struct, frozen=True):
     """How a timer ended; the fields are those of `Fate`."""
 
     outcome: str

@@ -93,7 +93,7 @@ def test_query_is_read_or_refused_whatever_its_bytes_are(raw: bytes) -> None:
         found: object = read_query(raw, QUERY)
     except HttpError as error:
         found = error.error()
-    assert json.loads(encode_json(found)).keys() in ({"limit", "name"}, set(ErrorObject.__dataclass_fields__))
+    assert json.loads(encode_json(found)).keys() in ({"limit", "name"}, set(ErrorObject.__struct_fields__))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """Schemas are written from records, and say what those look like in JSON."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
 from jsonschema_rs import Draft202012Validator
+from msgspec import Struct
 
 from trailboss.api.shapes import COMPONENTS, Schemas, Shape, as_prose, documentation
 from trailboss.primitives.octets import Address, Hash32
@@ -19,8 +19,7 @@ class Colour(StrEnum):
     RED = "red"
 
 
-@dataclass
-class Leaf:
+class Leaf(Struct):
     """A leaf. Decision: D-72.
 
     Attributes:
@@ -33,7 +32,6 @@ class Leaf:
     data: bytes | None
 
 
-@dataclass
 class Branch(Leaf):
     """A branch.
 
@@ -137,7 +135,7 @@ def test_schema_is_refused_for_what_has_no_json_and_for_two_records_of_one_name(
             schemas.of(kind)
     schemas.of(Leaf)
     with pytest.raises(TypeError, match="two records have the name Leaf"):
-        schemas.of(dataclass(type("Leaf", (), {"__annotations__": {}})))
+        schemas.of(type("Leaf", (Struct,), {"__annotations__": {}}))
 
 
 def test_prose_has_no_markup_of_docstrings() -> None:

@@ -3,16 +3,16 @@
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from importlib import resources
 from math import inf
 from typing import Any
 
 import pytest
 import yaml
-from tests.unit.chain.test_runway import CBY, PULSE
+from msgspec.structs import replace
 
 from tests.unit.node.metrics.test_metrics import WAITING
+from tests.unit.views.test_runway import CBY, PULSE
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.node.metrics import ACTORS_MAX, COUNTERS, GAUGES, HISTOGRAMS, OTHERS, Metrics
 from trailboss.node.step import Published

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.node.service.world import AT_ONCE, PATIENCE, Notes, gift, person
 from trailboss.chain import Chain

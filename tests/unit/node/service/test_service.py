@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace as replace_record
 from typing import Any
 
 import pytest
@@ -127,7 +126,7 @@ def test_outcome_is_the_refusal_when_a_transaction_is_replaced(play: Play) -> No
         [cheap] = await node.submit([drafted(node)])
         waiting = asyncio.create_task(node.outcome(cheap.hash, PATIENCE * 1_000))
         await asyncio.sleep(0)
-        better = replace_record(TIGHT, max_priority_fee_per_cycle=9, max_fee_per_cycle=40_000, max_fee_per_cell=40_000)
+        better = replace(TIGHT, max_priority_fee_per_cycle=9, max_fee_per_cycle=40_000, max_fee_per_cell=40_000)
         [verdict] = await node.submit([drafted(node, terms=better)])
         assert verdict.status is Status.REPLACED
         outcome = await waiting

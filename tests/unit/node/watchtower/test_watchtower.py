@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.unit.chain.test_runway import CBY, PULSE
 
 from tests.integration.node.apis import lively_chain, serve
+from tests.unit.views.test_runway import CBY, PULSE
 from trailboss.index import Index
 from trailboss.node import watchtower
 from trailboss.node.step import Published

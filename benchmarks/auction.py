@@ -25,7 +25,7 @@ from benchmarks.selection import (
 )
 from trailboss.mechanisms.auction import Auction, build_auction
 from trailboss.mechanisms.base import DueTimers
-from trailboss.mechanisms.context import AuctionMarket, Bid, LaneContext
+from trailboss.mechanisms.context import AuctionMarket, Bid, SelectionContext
 from trailboss.model.auction import DelayAction
 from trailboss.model.decisions import FeeSource
 from trailboss.model.terms import AuctionTerms
@@ -81,7 +81,7 @@ class _Block:
 
     def __init__(self, budget: int, basefee: int = BASEFEE, height: int = HEIGHT) -> None:
         self.left = budget
-        self.context = LaneContext(
+        self.context = SelectionContext(
             height=Height(height),
             cycle_basefee=Price(basefee),
             cell_basefee=Price(1),
@@ -106,14 +106,14 @@ class _Block:
             ),
         )
 
-    def offering(self, **changes: object) -> LaneContext:
+    def offering(self, **changes: object) -> SelectionContext:
         """Return what it offers, with changes of its auction."""
         if self.context.auction is None:
             raise ValueError("the auction needs a market")
         return replace(self.context, auction=replace(self.context.auction, **changes))
 
 
-def _at_hand(context: LaneContext) -> LaneContext:
+def _at_hand(context: SelectionContext) -> SelectionContext:
     if context.auction is None:
         raise ValueError("the auction needs a market")
     return replace(context, auction=replace(context.auction, timer_of=lambda *_: RECORD))

@@ -11,7 +11,7 @@ import msgspec
 
 from benchmarks.measure import Case, Figure, Report, measure, timed
 from trailboss.mechanisms.base import Decision, DueTimers, Verdict
-from trailboss.mechanisms.context import GlobalboxMarket, LaneContext
+from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox import Globalbox, build_globalbox
 from trailboss.mechanisms.globalbox.candidates import Scoring
 from trailboss.mechanisms.globalbox.entries import Entry, globalbox_terms
@@ -142,8 +142,8 @@ class _Block:
             self.records[timer.timer_id] = timer
             yield timer
 
-    def _context(self, fires: int) -> LaneContext:
-        return LaneContext(
+    def _context(self, fires: int) -> SelectionContext:
+        return SelectionContext(
             height=Height(HEIGHT),
             cycle_basefee=Price(1),
             cell_basefee=Price(1),

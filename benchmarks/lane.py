@@ -25,7 +25,7 @@ from benchmarks.selection import (
     waiting_timer,
 )
 from trailboss.mechanisms.base import DueTimers
-from trailboss.mechanisms.context import LaneContext, LaneMarket
+from trailboss.mechanisms.context import LaneMarket, SelectionContext
 from trailboss.mechanisms.fee_lane import Lane, build_lane
 from trailboss.model.timers import NO_FEES, Timer
 from trailboss.params import load_params
@@ -81,7 +81,7 @@ class _Block:
 
     def __init__(self, lane_cycles: int, basefee: int = BASEFEE) -> None:
         self.left = lane_cycles
-        self.context = LaneContext(
+        self.context = SelectionContext(
             height=Height(HEIGHT),
             cycle_basefee=Price(BASEFEE),
             cell_basefee=Price(1),
@@ -106,7 +106,7 @@ class _Block:
         )
 
 
-def _at_hand(context: LaneContext) -> LaneContext:
+def _at_hand(context: SelectionContext) -> SelectionContext:
     if context.market is None:
         raise ValueError("the lane needs a market")
     return replace(context, market=replace(context.market, timer_of=lambda *_: RECORD))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from benchmarks.measure import Case, timed
 from trailboss.mechanisms.base import DueTimers, Mechanism
-from trailboss.mechanisms.context import LaneContext
+from trailboss.mechanisms.context import SelectionContext
 from trailboss.model.timers import DEFAULT_HANDLER, RECORD_VERSION, Timer, freeze_fees
 from trailboss.primitives.units import Amount, Cycles, Height
 
@@ -82,14 +82,14 @@ class Block(Protocol):
     """
 
     left: int
-    context: LaneContext
+    context: SelectionContext
 
 
 def cases(
     shape: str,
     joined: Callable[[int], Mechanism],
     block: Callable[[int, int], Block],
-    at_hand: Callable[[LaneContext], LaneContext],
+    at_hand: Callable[[SelectionContext], SelectionContext],
     *,
     has_budget: bool,
 ) -> list[Case]:
@@ -131,7 +131,7 @@ def _fire(mechanism: Mechanism, block_of: Callable[[int, int], Block], blocks: I
     return timed(fire, BLOCKS)
 
 
-def _fire_all(mechanism: Mechanism, offered: LaneContext) -> float:
+def _fire_all(mechanism: Mechanism, offered: SelectionContext) -> float:
     context = replace(offered, lane_cycles_left=repeat(FIT * GAS).__next__)
     decided = 0
 

@@ -8,7 +8,7 @@ from msgspec import structs
 from benchmarks.measure import Case, Report, measure, timed
 from benchmarks.selection import ACTORS, BASEFEE, GAS, HEIGHT, waiting_timer
 from trailboss.mechanisms.base import DueTimers, LeftOut, Mechanism
-from trailboss.mechanisms.context import LaneContext, LaneMarket
+from trailboss.mechanisms.context import LaneMarket, SelectionContext
 from trailboss.mechanisms.fee_lane import Lane, build_lane
 from trailboss.mechanisms.fifo import build_fifo
 from trailboss.model.timers import Timer, freeze_fees
@@ -76,8 +76,8 @@ def _balance_of(payer: bytes) -> Amount:
     return Amount(0 if payer.startswith(BROKE) else 2**127)
 
 
-def _context(market: LaneMarket | None = None) -> LaneContext:
-    return LaneContext(
+def _context(market: LaneMarket | None = None) -> SelectionContext:
+    return SelectionContext(
         height=Height(HEIGHT),
         cycle_basefee=Price(BASEFEE),
         cell_basefee=Price(1),
@@ -91,7 +91,7 @@ def _context(market: LaneMarket | None = None) -> LaneContext:
     )
 
 
-def _walked(mechanism: Mechanism, due: DueTimers, context: LaneContext) -> None:
+def _walked(mechanism: Mechanism, due: DueTimers, context: SelectionContext) -> None:
     fires = sum(decision.reason is None for decision in mechanism.select(due, context))
     if fires != LIVING:
         raise RuntimeError(f"{fires} of {LIVING} living timers were reached")

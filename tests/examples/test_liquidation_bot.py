@@ -80,7 +80,7 @@ def test_bot_wins_the_lane_under_congestion_when_a_liquidation_is_at_stake(chain
     bot.call("report", UNSAFE, sender=chain.accounts[0], check=True)
 
     (event,) = chain.events("liquidated")
-    record = chain.chain.lane(event.block_height)
+    record = chain.chain.decisions(event.block_height)
     first = record.examined[0]
     assert (first.actor, first.rank, first.fee_source) == (bot.address, 1, "agent")
     assert record.outranked > 0

@@ -150,7 +150,7 @@ def terms(chain: LocalChain, timer_id: bytes) -> AuctionTerms:
 
 def record(chain: LocalChain) -> DecisionRecord:
     """Return the decision record of the last block."""
-    found = chain.chain.lane(chain.height)
+    found = chain.chain.decisions(chain.height)
     assert found is not None
     return found
 

@@ -9,7 +9,7 @@ from trailboss.execution.auction.standings import actor_key, epoch_key, find_act
 from trailboss.model.configs import encode_record
 from trailboss.model.decisions import Order
 from trailboss.primitives.errors import InvariantError
-from trailboss.views.explain.decision_view import lane_view
+from trailboss.views.explain.decision_view import decision_view
 from trailboss.views.timer_list import TimerFilter, list_timers
 
 DUE = 14
@@ -43,9 +43,11 @@ def test_timer_is_priced_out_when_its_bid_is_below_the_cycle_basefee() -> None:
         chain.advance_to(DUE + 1)
         assert [view.priced_out for view in chain.timers()] == [True]
         assert [entry.timer_id for entry in list_timers(chain.chain, TimerFilter(state="priced-out"))] == [timer_id]
-        record = chain.lane(DUE)
+        record = chain.decisions(DUE)
         assert record is not None
-        assert lane_view(record, DUE).sentences == ("1 priced out: its max_fee is below the cycle basefee of 10,000",)
+        assert decision_view(record, DUE).sentences == (
+            "1 priced out: its max_fee is below the cycle basefee of 10,000",
+        )
         life = chain.explain(timer_id)
         assert life.waited == "deferred 2 times: priced out at 14 and 15 (max_fee 9,999 < cycle basefee 10,000)"
         assert life.outlook.startswith("priced out as things stand: its standing bid of up to 9,999 a cycle is below")
@@ -79,11 +81,11 @@ def test_record_tells_rank_tip_weight_and_bids() -> None:
         one, two = bidder(chain, "1000000 9"), bidder(chain, "1000000 5")
         (first,), (second,) = arm(one, "a", height=DUE), arm(two, "b", height=DUE)
         chain.advance_to(DUE)
-        record = chain.lane(DUE)
+        record = chain.decisions(DUE)
         assert record is not None
         assert record.order is Order.TIP
         assert [(bid.timer_id, bid.max_priority_fee) for bid in record.agent_bids] == [(first, 9), (second, 5)]
-        view = lane_view(record, DUE)
+        view = decision_view(record, DUE)
         assert (view.lane_basefee, view.queued, view.order) == (None, None, "tip")
         (row,) = view.rows
         assert (row.rank, row.tip, row.weight, row.effective_priority, row.fees) == (1, 9, "0.5", None, "agent")

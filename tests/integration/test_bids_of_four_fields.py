@@ -106,7 +106,7 @@ def test_fire_tips_the_proposer_per_cell_when_its_agent_offers_so(mechanism: str
     proposer = scene.chain.balance(scene.chain.proposer)
     scene.chain.mine(2)
     (fire,) = scene.fires()
-    record = scene.chain.chain.lane(scene.chain.height)
+    record = scene.chain.chain.decisions(scene.chain.height)
     cycle_price = BASEFEE + (record.lane_basefee if mechanism == "lane" else 0)
     assert fire.cells_used == 10
     assert fire.tip == cell_tip * 10 == scene.chain.balance(scene.chain.proposer) - proposer
@@ -179,7 +179,7 @@ def test_timer_is_priced_by_its_own_agent_when_it_names_one(handler: str) -> Non
 
 
 def _examined(scene: Scene, height: int) -> tuple[ExaminedTimer, ...]:
-    record = scene.chain.chain.lane(height)
+    record = scene.chain.chain.decisions(height)
     return () if record is None else record.examined
 
 

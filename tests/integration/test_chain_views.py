@@ -57,7 +57,7 @@ def told_by_blocks(reader: ChainReader) -> dict[str, object]:
     timer_ids = match_timer(reader, "")
     return {
         "blocks": list(reader.blocks),
-        "decisions": [reader.lane(height) for height in range(reader.height + 1)],
+        "decisions": [reader.decisions(height) for height in range(reader.height + 1)],
         "list": list(list_timers(reader, TimerFilter(state=ALL))),
         "ids": timer_ids,
         "lives": [explain_timer(reader, timer_id) for timer_id in timer_ids[::LIVES_APART]],
@@ -105,7 +105,7 @@ def test_view_keeps_its_state_and_names_the_blocks_it_lost_when_the_chain_goes_b
     assert view.blocks[height] == blocks[height] != chain.blocks[height]
     for lost in (
         lambda: view.blocks[kept + 1],
-        lambda: view.lane(height - 1),
+        lambda: view.decisions(height - 1),
         lambda: list(view.blocks),
         lambda: list(view.blocks.since(kept + 1)),
         lambda: list(view.blocks.eventful(kept)),

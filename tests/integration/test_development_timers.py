@@ -382,7 +382,7 @@ def test_timer_joins_the_lane_at_its_new_height() -> None:
             for timer_id in ids:
                 chain.hold(timer_id, until=30)
         chain.advance_to(30)
-        record = chain.lane(30)
+        record = chain.decisions(30)
         assert record is not None
         assert (sorted(fired_ids(chain)), record.not_joined) == (sorted(ids[:2]), 3)
         chain.mine(2)

@@ -183,7 +183,7 @@ def test_life_tells_price_and_rank_of_every_wait_when_the_lane_is_contended(chai
     )
     chain.advance_to(height + 18)
     life = chain.explain(timer_id)
-    first, last = chain.lane(height), chain.lane(life.steps[-1].block_height)
+    first, last = chain.decisions(height), chain.decisions(life.steps[-1].block_height)
     assert first is not None
     assert last is not None
     assert life.state == "fired"

@@ -80,7 +80,7 @@ def test_record_says_that_the_cells_were_spent_when_a_block_ends_with_them(mecha
     """The block is over, as it is when its cycles are."""
     chain = armed(mechanism, BOUND)
     chain.mine(2)
-    records = [chain.chain.lane(height) for height in (HEIGHT, HEIGHT + 1)]
+    records = [chain.chain.decisions(height) for height in (HEIGHT, HEIGHT + 1)]
     assert [record.stopped for record in records if record is not None] == [Stop.CELLS_FULL, Stop.NONE_LEFT]
 
 

@@ -110,7 +110,7 @@ def test_fire_pays_what_the_agent_bids_when_it_answers(mode: str) -> None:
     actor.call("arm", b"1", sender=chain.accounts[0], check=True)
     chain.mine(2)
     (fire,) = chain.receipts(chain.height, origin="timer")
-    record = chain.chain.lane(chain.height)
+    record = chain.chain.decisions(chain.height)
     assert fire.ok
     assert fire.tip == 77 * fire.cycles_used
     assert record.examined[0].fee_source == "agent"
@@ -158,7 +158,7 @@ def test_roots_are_the_same_when_the_words_of_a_failure_differ(monkeypatch: pyte
             actor = actor_with_agent(chain, mode)
             timer = actor.call("arm", b"1", sender=chain.accounts[0], check=True).events[0].timer_id
             chain.mine(2)
-            assert chain.lane(chain.height).agent_failures == (AgentFailure(timer, words),)
+            assert chain.decisions(chain.height).agent_failures == (AgentFailure(timer, words),)
             heads.setdefault(mode, set()).add(chain.block().hash)
     assert {mode: len(hashes) for mode, hashes in heads.items()} == {"raises": 1, "garbage": 1}
 
@@ -200,7 +200,7 @@ def test_words_of_a_failure_are_bounded_when_the_agent_makes_them_long(answers: 
         if answers:
             actor.call("answer", sender=chain.accounts[0], check=True)
         chain.advance_to(5)
-        assert [failure.what for failure in chain.lane(5).agent_failures] == [words]
+        assert [failure.what for failure in chain.decisions(5).agent_failures] == [words]
 
 
 LOOPER = """
@@ -238,7 +238,7 @@ def test_questions_stay_within_the_budget_when_hundreds_of_agents_loop() -> None
     chain = LocalChain(mechanism="lane", params={"timers.lane_cycles_per_block": 40_000_000})
     loopers(chain, 300, height=20)
     chain.advance_to(20)
-    record = chain.chain.lane(20)
+    record = chain.chain.decisions(20)
     assert (record.agent_cycles, record.examined_count, record.outranked) == (1_000_000, 300, 0)
     fires = chain.receipts(20, origin="timer")
     assert [fire.ok for fire in fires] == [True] * 300

@@ -13,7 +13,7 @@ from trailboss.model.decisions import APART_MAX, ENTRIES_MAX, Order
 from trailboss.model.globalbox import GlobalboxState
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.testing import LocalChain
-from trailboss.views.explain.decision_view import lane_view
+from trailboss.views.explain.decision_view import decision_view
 from trailboss.views.timer_list import TimerFilter, list_timers
 
 DUE = 14
@@ -132,7 +132,7 @@ def test_list_filters_by_what_the_records_hold(told: tuple[LocalChain, list[byte
 def test_record_tells_who_was_queued_moved_and_delivered(told: tuple[LocalChain, list[bytes], bytes]) -> None:
     """In the order of the block; what stays in queue and mailbox is counted, with the reason."""
     chain, ids, watching = told
-    record = chain.lane(DUE)
+    record = chain.decisions(DUE)
     assert record is not None
     assert record.order is Order.STANDING
     rows = [(item.outcome, item.timer_id, item.rank) for item in record.decided]
@@ -141,12 +141,12 @@ def test_record_tells_who_was_queued_moved_and_delivered(told: tuple[LocalChain,
     assert (record.queued, record.in_mailbox, record.cut_off) == (3, 1, 1)
     assert [item.timer_id for item in record.runners_up] == [ids[2], ids[1], ids[0]]
     assert [item.deliver_seq for item in record.decided][-1] == 0
-    view = lane_view(record, DUE)
+    view = decision_view(record, DUE)
     assert view.sentences == (
         "3 in Globalbox, as one block moves only so many of its fires to the mailbox",
         "1 entry waits in the mailbox: the block had 89,299 cycles left, and the first of them may use 100,000",
     )
-    record = chain.lane(DUE + 1)
+    record = chain.decisions(DUE + 1)
     assert record is not None
     assert [item.timer_id for item in record.decided if item.outcome == "enqueue"] == [watching]
 
@@ -161,7 +161,7 @@ def test_record_names_fires_when_there_are_many_moves() -> None:
     for first in range(0, many, 10):
         answers(perform(actor, *steps[first : first + 10]))
     chain.advance_to(19)
-    record = chain.lane(19)
+    record = chain.decisions(19)
     assert record is not None
     named = [item.outcome for item in record.decided]
     assert (named.count("enqueue"), named.count("materialize")) == (APART_MAX, APART_MAX)

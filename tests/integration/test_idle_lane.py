@@ -187,7 +187,7 @@ def test_chain_comes_to_rest_when_nothing_is_left_to_happen(
         with built_blocks(monkeypatch) as built:
             chain.advance_to(chain.height + 1_000)
         assert (built, chain.state_root) == ([], root)
-        assert chain.chain.lane(chain.height) is None
+        assert chain.chain.decisions(chain.height) is None
 
 
 @pytest.mark.spec("L-30")
@@ -195,7 +195,7 @@ def test_block_of_the_activation_has_a_record_when_no_price_moves() -> None:
     """Beside it nothing is decided, and nothing is recorded."""
     with lane_at_its_floor() as chain:
         chain.advance_to(40)
-        assert [height for height in range(41) if chain.chain.lane(height) is not None] == [20]
+        assert [height for height in range(41) if chain.chain.decisions(height) is not None] == [20]
 
 
 @pytest.mark.spec("L-11", "L-30")
@@ -211,7 +211,7 @@ def test_basefee_falls_to_its_floor_block_by_block_when_the_lane_is_activated_an
             basefees.append(expected)
             expected = max(FLOOR, expected - expected // 8)
         assert built == list(range(10, 10 + len(basefees)))
-        records = [chain.chain.lane(height) for height in built]
+        records = [chain.chain.decisions(height) for height in built]
         assert [record.lane_basefee for record in records if record is not None] == basefees
         assert [record.next_lane_basefee for record in records if record is not None] == [*basefees[1:], FLOOR]
         assert [event.data for event in chain.events("lane.activated")] == [{"height": 10, "basefee": 10_000}]

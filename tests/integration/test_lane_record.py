@@ -9,7 +9,7 @@ from tests.integration.helpers import answers, deploy_puppet, perform, schedule,
 from trailboss.mechanisms.fee_lane import selection
 from trailboss.model.decisions import Stop
 from trailboss.testing import LocalChain
-from trailboss.views.explain.decision_view import lane_view
+from trailboss.views.explain.decision_view import decision_view
 
 NARROW = {
     "timers.lane_cycles_per_block": 100_000,
@@ -51,7 +51,7 @@ def test_block_has_no_record_when_it_had_no_choice(chain: LocalChain) -> None:
     """Neither genesis nor an idle block, nor one with a transaction and no due timer."""
     deploy_puppet(chain)
     chain.mine(2)
-    assert [chain.lane(height) for height in range(chain.height + 1)] == [None] * 4
+    assert [chain.decisions(height) for height in range(chain.height + 1)] == [None] * 4
 
 
 def test_record_has_the_order_of_insertion_when_the_chain_is_fifo(chain: LocalChain) -> None:
@@ -59,7 +59,7 @@ def test_record_has_the_order_of_insertion_when_the_chain_is_fifo(chain: LocalCh
     actor = deploy_puppet(chain)
     ids = answers(perform(actor, *(step("schedule_timer", 10, b"%d" % number) for number in range(4))))
     chain.advance_to(10)
-    record = chain.lane(10)
+    record = chain.decisions(10)
     assert record is not None
     assert [(item.timer_id, item.rank, item.outcome, item.reason) for item in record.examined] == [
         (ids[0], 1, "fire", ""),
@@ -78,7 +78,7 @@ def test_record_tells_ranks_cut_off_and_why_the_others_could_not_win_when_the_la
         height, ids = crowd(chain, 20)
         low = schedule(deploy_puppet(chain), height, gas_limit=40_000, max_fee_per_cycle=chain.lane_basefee)
         chain.advance_to(height)
-        record = chain.lane(height)
+        record = chain.decisions(height)
         assert record is not None
         assert [item.timer_id for item in record.examined] == [*reversed(ids[-20:])][:20]
         assert [item.rank for item in record.examined] == [*range(1, 21)]
@@ -86,7 +86,7 @@ def test_record_tells_ranks_cut_off_and_why_the_others_could_not_win_when_the_la
         assert (record.examined_count, record.cut_off, record.stopped) == (FIRES, FIRES, Stop.LANE_FULL)
         assert (record.outranked, record.not_joined, record.smallest_gas) == (14, 1, 40_000)
         left = record.lane_cycles_max - record.lane_cycles_used
-        assert lane_view(record, height).sentences == (
+        assert decision_view(record, height).sentences == (
             f"14 outranked: the lane had {left:,} cycles left and the smallest gas limit that waited was 40,000",
             "1 has yet to join",
         )
@@ -98,13 +98,13 @@ def test_record_is_the_same_when_the_chain_is_opened_again_and_gone_when_its_blo
     with narrow_lane(tmp_path) as chain:
         height, _ = crowd(chain)
         chain.advance_to(height + 2)
-        records = [chain.lane(each) for each in range(height, height + 3)]
+        records = [chain.decisions(each) for each in range(height, height + 3)]
         assert None not in records
     with narrow_lane(tmp_path) as chain:
-        assert [chain.lane(each) for each in range(height, height + 3)] == records
+        assert [chain.decisions(each) for each in range(height, height + 3)] == records
         chain.reorg(3)
         chain.mine(3)
-        assert [chain.lane(each) for each in range(height, height + 3)] == records
+        assert [chain.decisions(each) for each in range(height, height + 3)] == records
 
 
 @pytest.mark.spec("L-09")
@@ -130,7 +130,7 @@ def test_reasons_of_all_that_waited_add_up_to_the_record_when_it_names_few(
         told = {timer_id: chain.explain(timer_id) for timer_id in ids}
         found = Counter((wait.height, wait.reason) for life in told.values() for wait in life.waits)
         for block in range(chain.height + 1):
-            record = chain.lane(block)
+            record = chain.decisions(block)
             if record is not None and record.mechanism == "lane":
                 counted = (record.outranked, record.priced_out, record.over_cap, record.not_joined)
                 reasons = ("outranked", "priced_out", "over_cap", "not_joined")

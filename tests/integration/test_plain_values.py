@@ -132,4 +132,4 @@ def test_agent_is_asked_with_plain_values(chain):
     actor.call("choose", sender=chain.accounts[0], check=True)
     chain.mine(2)
 
-    assert ["both are bytes" in failure.what for failure in chain.lane(chain.height).agent_failures] == [True]
+    assert ["both are bytes" in failure.what for failure in chain.decisions(chain.height).agent_failures] == [True]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.mechanisms.due_timers import due_apart, expiry_order
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Decision, Rest, Verdict
-from trailboss.mechanisms.context import LaneContext
+from trailboss.mechanisms.context import SelectionContext
 from trailboss.mechanisms.fifo import Fifo, build_fifo
 from trailboss.model.decisions import Stop
 from trailboss.model.timers import RECORD_VERSION, DeferralReason, Timer
@@ -116,9 +116,9 @@ def build(bounds: Bounds) -> Fifo:
     return build_fifo(load_params(overrides=overrides))
 
 
-def make_context(balances: dict[bytes, int], numbers: dict[str, int]) -> LaneContext:
+def make_context(balances: dict[bytes, int], numbers: dict[str, int]) -> SelectionContext:
     lane = numbers["lane_cycles_max"]
-    return LaneContext(balance_of=balances.__getitem__, lane_cycles_left=lambda: lane, **numbers)
+    return SelectionContext(balance_of=balances.__getitem__, lane_cycles_left=lambda: lane, **numbers)
 
 
 @settings(max_examples=300, deadline=None)

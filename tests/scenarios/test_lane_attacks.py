@@ -57,7 +57,7 @@ def test_splitting_buys_nothing_when_others_offer_more_than_twice_the_tip() -> N
 
 def basefees(chain: LocalChain, first: int, last: int) -> list[int]:
     """Return the lane basefees of blocks ``first..=last``."""
-    records = [chain.chain.lane(height) for height in range(first, last + 1)]
+    records = [chain.chain.decisions(height) for height in range(first, last + 1)]
     return [record.lane_basefee for record in records if record is not None]
 
 
@@ -77,7 +77,7 @@ def test_basefee_falls_when_owners_fill_every_other_block(alpha: int, left: int)
         start(chain, actor, 1, tip=0, every=2, first=first)
     chain.advance_to(first + 88)
     fees = basefees(chain, first, first + 88)
-    records = [chain.chain.lane(height) for height in range(first, first + 88)]
+    records = [chain.chain.decisions(height) for height in range(first, first + 88)]
     used = sum(record.lane_cycles_used for record in records)
     lane = sum(record.lane_cycles_max for record in records)
     assert 40 <= 100 * used // lane <= 50
@@ -165,12 +165,12 @@ def test_votes_on_the_median_tip_cost_what_they_say(votes: int, median: int) -> 
     assert {fire.block_height for fire in fires} == {height}
     bought = [fire for fire in fires if fire.actor == voter.address]
     assert [fire.cycles_used for fire in bought] == [FRAME] * votes
-    record = chain.chain.lane(height)
+    record = chain.chain.decisions(height)
     assert (record.examined_count, record.cut_off) == (8, 8)
     paid = sum(fire.fee_paid for fire in bought)
     assert paid == votes * FRAME * (BOUGHT_TIP + record.cycle_basefee + record.lane_basefee)
     assert paid >= votes * 5_000 * CBY
-    assert chain.chain.lane(height + 1).previous_tip == median
+    assert chain.chain.decisions(height + 1).previous_tip == median
 
 
 @pytest.mark.spec("L-19", "L-24")
@@ -220,8 +220,8 @@ def test_flood_at_one_height_delays_nobody_who_offers_more() -> None:
     chain.advance_to(height + 30)
     own = [receipt.block_height for receipt in chain.receipts(height, origin="timer") if receipt.actor == live.address]
     assert own == [each for each in range(height, height + 31) for _ in range(2)]
-    assert chain.chain.lane(height).not_joined == 400 + 2 - 20
-    assert chain.chain.lane(height + 19).not_joined > 0
-    assert chain.chain.lane(height + 30).not_joined == 0
+    assert chain.chain.decisions(height).not_joined == 400 + 2 - 20
+    assert chain.chain.decisions(height + 19).not_joined > 0
+    assert chain.chain.decisions(height + 30).not_joined == 0
     totals = chain.chain.totals()
     assert totals.scheduled == totals.fired + chain.chain.timer_count()

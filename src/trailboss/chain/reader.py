@@ -49,7 +49,7 @@ class ChainReader(StateReader):
         """What selects the due timers of the next block."""
         return self._mechanisms.at(lane_is_active=self.rules().lane is not None)
 
-    def lane(self, height: int) -> DecisionRecord | None:
+    def decisions(self, height: int) -> DecisionRecord | None:
         """Return how the block of a height chose among its due timers; None if it had no choice.
 
         Decision: D-53

@@ -30,7 +30,7 @@ from trailboss.model.transactions import ExecuteActor, Instruction, Transaction,
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views import Event, Receipt
-from trailboss.views.explain.decision_view import LaneRow, LaneView, lane_view
+from trailboss.views.explain.decision_view import DecisionView, LaneRow, decision_view
 from trailboss.views.explain.event_summary import data_words
 from trailboss.views.json_values import plain
 from trailboss.views.records import event_view, receipt_view
@@ -113,8 +113,8 @@ def block(
     with open_chain(place) as chain:
         found = _find(chain, height)
         if lane:
-            record = chain.lane(found.height)
-            _show_lane(found, None if record is None else lane_view(record, found.height), limit, as_json=as_json)
+            record = chain.decisions(found.height)
+            _show_lane(found, None if record is None else decision_view(record, found.height), limit, as_json=as_json)
         else:
             _show_block(found, limit, as_json=as_json)
 
@@ -227,7 +227,7 @@ def _event_row(event: Event, width: int) -> tuple[Cell, ...]:
     return event.name, event.emitter, event.timer_id, data_words(event, width)
 
 
-def _show_lane(found: Block, view: LaneView | None, limit: int, *, as_json: bool) -> None:
+def _show_lane(found: Block, view: DecisionView | None, limit: int, *, as_json: bool) -> None:
     if as_json:
         print_json({"height": found.height, "lane": plain(view)})
         return
@@ -244,7 +244,7 @@ def _show_lane(found: Block, view: LaneView | None, limit: int, *, as_json: bool
         print_pairs(console(), [("waiting", sentence) for sentence in view.sentences])
 
 
-def _lane_facts(view: LaneView) -> dict[str, Cell]:
+def _lane_facts(view: DecisionView) -> dict[str, Cell]:
     used = f"{view.lane_cycles_used:,} of {view.lane_cycles_max:,} cycles, at most {view.max_cycles_per_fire:,} a fire"
     facts: dict[str, Cell] = {"block": view.height, "mechanism": view.mechanism, "used": used}
     facts["basefees"] = f"{view.cycle_basefee:,} a cycle, {view.cell_basefee:,} a cell"

@@ -9,7 +9,7 @@ from trailboss.execution.agents import AgentDesk
 from trailboss.execution.session import BlockSession
 from trailboss.governance.rules import GLOBALBOX_KEY
 from trailboss.mechanisms.base import Decision, Mechanism, Rest, Verdict
-from trailboss.mechanisms.context import LaneContext
+from trailboss.mechanisms.context import SelectionContext
 from trailboss.model.configs import decode_record
 from trailboss.model.decisions import APART_MAX, ENTRIES_MAX, DecisionRecord, ExaminedTimer, Order, Stop
 from trailboss.model.globalbox import GlobalboxState, standing_of
@@ -60,7 +60,7 @@ class Recorder:
         self._cut_off = max(self._cut_off, decision.rank)
 
     def record(
-        self, session: BlockSession, mechanism: Mechanism, context: LaneContext, rest: Rest, desk: AgentDesk | None
+        self, session: BlockSession, mechanism: Mechanism, context: SelectionContext, rest: Rest, desk: AgentDesk | None
     ) -> DecisionRecord | None:
         """Return the record, after the deliveries; None if nothing was decided, could have been, or moved."""
         if not self._is_needed(session, rest):
@@ -150,7 +150,7 @@ def _fire_seq(decision: Decision) -> int | None:
     return terms.fire_seq if decision.fire is not None and isinstance(terms, GlobalboxTerms) else None
 
 
-def _order(context: LaneContext) -> Order:
+def _order(context: SelectionContext) -> Order:
     """Return what a block ranks by: what it was opened with says so."""
     if context.globalbox is not None:
         return Order.STANDING

@@ -27,8 +27,8 @@ from trailboss.execution.markets import Markets, open_markets
 from trailboss.execution.paid_execution import Run, run_envelope
 from trailboss.execution.session import BlockSession, Envelope, Reservation, Scope
 from trailboss.execution.timers import load_timer, remove_timer, write_timer
-from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, LeftOut, Mechanism, Verdict
-from trailboss.mechanisms.context import LaneContext
+from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, LeftOut, Mechanism, Verdict
+from trailboss.mechanisms.context import SelectionContext
 from trailboss.model.blocks import Origin, ReceiptRecord, Status
 from trailboss.model.decisions import FeeSource
 from trailboss.model.events import (
@@ -91,7 +91,7 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
     session.decisions = recorder.record(session, mechanism, context, rest, markets.desk)
 
 
-def _due_timers(session: BlockSession, policy: LanePolicy) -> DueTimers:
+def _due_timers(session: BlockSession, policy: DeliveryPolicy) -> DueTimers:
     """Return the due timers, older heights first, in order of insertion within a height. Spec: CIP-5 §3.2."""
     if policy.joined_max:
         return join_timers(session, policy.joined_max, partial(_least_cost, session))
@@ -118,11 +118,11 @@ def _least_cost(session: BlockSession, timer: Timer) -> int:
     return gas_limit * cycle_basefee + rules.timer.max_cells_per_fire * cell_basefee
 
 
-def _lane_context(session: BlockSession, markets: Markets) -> LaneContext:
+def _lane_context(session: BlockSession, markets: Markets) -> SelectionContext:
     rules = session.context.rules
     cycle_basefee, cell_basefee = rules.timer_basefees()
     lane_cycles_max, lane_cells_max = rules.timer_cycles_max(), rules.timer_cells_max()
-    return LaneContext(
+    return SelectionContext(
         height=session.context.height,
         cycle_basefee=cycle_basefee,
         cell_basefee=cell_basefee,

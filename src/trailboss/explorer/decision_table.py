@@ -14,7 +14,7 @@ from trailboss.explorer.query import PAGE_ROWS, Query
 from trailboss.explorer.text import share_words
 from trailboss.model.decisions import Order
 from trailboss.primitives.units import format_cby
-from trailboss.views.explain.decision_view import LaneRow, LaneView
+from trailboss.views.explain.decision_view import DecisionView, LaneRow
 from trailboss.views.text import counted
 
 RANK: Final = Column("Rank", right=True)
@@ -54,7 +54,7 @@ GLOBALBOX_COLUMNS: Final = (
 OUTCOME_TONES: Final = {"fired": "good", "expired": "warn", "unfunded": "bad", "waits": "faded"}
 
 
-def decision_sections(view: LaneView, reading: Reading, query: Query) -> tuple[Section, ...]:
+def decision_sections(view: DecisionView, reading: Reading, query: Query) -> tuple[Section, ...]:
     """Return how a block chose; nothing if no timer was due that could run."""
     rows = (*view.rows, *view.runners_up)
     if not rows and not view.sentences:
@@ -67,7 +67,7 @@ def decision_sections(view: LaneView, reading: Reading, query: Query) -> tuple[S
     return (facts, _table(view, rows, reading.names, query), *waiting) if rows else (facts, *waiting)
 
 
-def _facts(view: LaneView) -> Iterator[Fact]:
+def _facts(view: DecisionView) -> Iterator[Fact]:
     used = (
         f"{view.lane_cycles_used:,} of {view.lane_cycles_max:,} cycles "
         f"({share_words(view.lane_cycles_used, view.lane_cycles_max)}), at most {view.max_cycles_per_fire:,} a fire"
@@ -93,7 +93,7 @@ def _facts(view: LaneView) -> Iterator[Fact]:
     yield Fact("Examined", cells.text(f"{view.examined:,}{named}{cut_off}"))
 
 
-def _table(view: LaneView, rows: Sequence[LaneRow], names: Names, query: Query) -> Table:
+def _table(view: DecisionView, rows: Sequence[LaneRow], names: Names, query: Query) -> Table:
     columns, cells_of = TABLES[Order(view.order)]
     offset = offset_of(query, len(rows), name="due")
     shown = rows[offset : offset + PAGE_ROWS]

@@ -1,9 +1,9 @@
 """The seam: what a mechanism is given, what it answers, and what may differ between mechanisms beyond order.
 
 A mechanism decides about due timers from a block's prices, budgets and balances, and from nothing else. Delivery
-carries the decisions out; whatever else sets mechanisms apart it reads from the `LanePolicy`, never from a mechanism's
-name. What a mechanism remembers from one block to the next is an index over the waiting timers: it can be built from
-them at any time and never changes a decision.
+carries the decisions out; all else that sets mechanisms apart it reads from the `DeliveryPolicy`, never from a name.
+What a mechanism remembers from one block to the next is an index over the waiting timers: it can be built from them at
+any time and never changes a decision.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from trailboss.fees.settlement import Prices
-from trailboss.mechanisms.context import LaneContext
+from trailboss.mechanisms.context import SelectionContext
 from trailboss.model.decisions import FeeSource, Stop
 from trailboss.model.globalbox import CarriedHit, MailboxEntry
 from trailboss.model.terms import QueuedFire
@@ -49,7 +49,7 @@ class Keeps(Enum):
     """The queue of fires and its mailbox. Spec: CIP-5old §5.3."""
 
 
-class LanePolicy(Struct, frozen=True, kw_only=True):
+class DeliveryPolicy(Struct, frozen=True, kw_only=True):
     """What differs between mechanisms beyond order.
 
     Attributes:
@@ -250,7 +250,7 @@ class Mechanism(Follower, Protocol):
         """The name by which genesis and the command line know it."""
 
     @property
-    def policy(self) -> LanePolicy:
+    def policy(self) -> DeliveryPolicy:
         """What delivery must do differently for it."""
 
     def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
@@ -261,7 +261,7 @@ class Mechanism(Follower, Protocol):
                 are not due and does not; reading them takes as long as there are many.
         """
 
-    def select(self, due: DueTimers, context: LaneContext) -> Selection:
+    def select(self, due: DueTimers, context: SelectionContext) -> Selection:
         """Decide about due timers; depends on nothing but its arguments and the policy."""
 
     def only_wait(self, due: int) -> bool:

@@ -125,7 +125,7 @@ class GlobalboxMarket(Struct, frozen=True, kw_only=True):
     entries: Callable[[], Iterator[MailboxEntry]]
 
 
-class LaneContext(Struct, frozen=True, kw_only=True):
+class SelectionContext(Struct, frozen=True, kw_only=True):
     """What one block's delivery offers. Numbers are read once a block; the callables answer as of now.
 
     Spec: CIP-5 §6.3, CIP-5 §6.5

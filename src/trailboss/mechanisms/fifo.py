@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Final
 
 from trailboss.fees.settlement import Prices
-from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, Memoryless, Phase, Rest, Verdict
-from trailboss.mechanisms.context import LaneContext
+from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Memoryless, Phase, Rest, Verdict
+from trailboss.mechanisms.context import SelectionContext
 from trailboss.model import calls
 from trailboss.model.decisions import Stop
 from trailboss.model.timers import DeferralReason, Timer
@@ -26,10 +26,10 @@ class Fifo(Memoryless):
         name: Always ``fifo``.
     """
 
-    policy: LanePolicy
+    policy: DeliveryPolicy
     name: str = NAME
 
-    def select(self, due: DueTimers, context: LaneContext) -> "FifoSelection":
+    def select(self, due: DueTimers, context: SelectionContext) -> "FifoSelection":
         """Walk due timers in order and classify each.
 
         Spec: CIP-5 §5.1, CIP-5 §5.4, CIP-5 §6.5
@@ -47,7 +47,7 @@ class Fifo(Memoryless):
 def build_fifo(params: ChainParams) -> Fifo:
     """Return the mechanism with the chain's parameters."""
     return Fifo(
-        LanePolicy(
+        DeliveryPolicy(
             phase=Phase.AFTER_TRANSACTIONS,
             charging=Charging.ALL_FIRST,
             examined_max=params.timers.due_examined_max,
@@ -65,7 +65,7 @@ class FifoSelection:
         "_prices", "_rank", "_spendable", "_stopped",
     )  # fmt: skip
 
-    def __init__(self, due: DueTimers, context: LaneContext, policy: LanePolicy) -> None:
+    def __init__(self, due: DueTimers, context: SelectionContext, policy: DeliveryPolicy) -> None:
         self._due = due
         self._context = context
         self._policy = policy

@@ -59,9 +59,9 @@ class LocalReader:
         """Return a block; the last one if no height is given."""
         return self.chain.head if height is None else self.chain.blocks[height]
 
-    def lane(self, height: int) -> DecisionRecord | None:
+    def decisions(self, height: int) -> DecisionRecord | None:
         """Return how the block of a height chose among its due timers; None if it had no choice."""
-        return self.chain.lane(height)
+        return self.chain.decisions(height)
 
     @property
     def lane_basefee(self) -> int:

@@ -75,7 +75,7 @@ def test_view_has_all_its_blocks_when_the_chain_goes_back_to_above_it(local: Loc
 
 LOOKS: tuple[Callable[[ChainView], object], ...] = (
     lambda view: view.blocks[6],
-    lambda view: view.lane(6),
+    lambda view: view.decisions(6),
     lambda view: view.blocks[4:8],
     lambda view: view.blocks[::2],
     lambda view: list(view.blocks),

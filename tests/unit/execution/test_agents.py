@@ -192,7 +192,7 @@ class Scene:
         assert {timer.fees for timer in self.chain.chain.timers()} == {ASK_AGENT}
         self.chain.mine()
         self.chain.check_invariants()
-        record = self.chain.chain.lane(self.chain.height)
+        record = self.chain.chain.decisions(self.chain.height)
         assert record is not None
         return list(record.examined)
 
@@ -212,7 +212,7 @@ def test_agents_answer_is_what_the_timer_offers(scene: Scene) -> None:
     """Its cap, its tip, and the cycles of the question among those of the fire."""
     (item,) = scene.fire()
     assert (item.outcome, item.fee_source, item.max_fee, item.tip) == ("fire", FeeSource.AGENT, 10**6, 7)
-    record = scene.chain.chain.lane(scene.chain.height)
+    record = scene.chain.chain.decisions(scene.chain.height)
     assert record is not None
     assert 10_000 < record.agent_cycles < item.cycles_used
     assert scene.fallbacks() == []
@@ -266,7 +266,7 @@ def test_timer_takes_the_default_fees_for_good_when_its_agent_fails(scene: Scene
     scene.call(scene.agent, "misbehave", deed)
     before = (dict(scene.agent.storage), scene.chain.balance(scene.agent))
     (item,) = scene.fire()
-    lane = scene.chain.chain.lane(scene.chain.height)
+    lane = scene.chain.chain.decisions(scene.chain.height)
     assert lane is not None
     assert (item.outcome, item.fee_source, item.max_fee) == ("fire", FeeSource.FALLBACK, 2 * lane.lane_basefee)
     (event,) = scene.fallbacks()
@@ -285,7 +285,7 @@ def test_timer_takes_the_default_fees_when_its_actor_has_no_agent_any_more(scene
     scene.call(scene.actor, "arm", b"a")
     with scene.chain.one_block():
         scene.actor.call("choose", b"", sender=scene.owner)
-    record = scene.chain.chain.lane(scene.chain.height)
+    record = scene.chain.chain.decisions(scene.chain.height)
     assert record is not None
     (item,) = record.examined
     assert (item.outcome, item.fee_source, record.agent_cycles) == ("fire", FeeSource.FALLBACK, 10_000)
@@ -299,7 +299,7 @@ def test_timers_are_asked_about_in_due_order_while_the_budget_lasts() -> None:
     scene = Scene(**{"lane.gba_cycles_per_block": 100_000})
     scene.call(scene.agent, "misbehave", b"spin")
     items = scene.fire(b"a b c d")
-    record = scene.chain.chain.lane(scene.chain.height)
+    record = scene.chain.chain.decisions(scene.chain.height)
     assert record is not None
     assert record.agent_cycles == 100_000
     assert {item.fee_source for item in items} == {FeeSource.FALLBACK}

@@ -10,8 +10,8 @@ import pytest
 
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.mechanisms import registry
-from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, Memoryless, Phase, Rest, Verdict
-from trailboss.mechanisms.context import LaneContext
+from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Memoryless, Phase, Rest, Verdict
+from trailboss.mechanisms.context import SelectionContext
 from trailboss.mechanisms.fifo import build_fifo
 from trailboss.model.decisions import Stop
 from trailboss.model.timers import DeferralReason, Timer
@@ -65,7 +65,7 @@ class AllFire(Memoryless):
     Those that have not left are `waiting`, by id, in due order.
     """
 
-    policy: LanePolicy
+    policy: DeliveryPolicy
     unfunded: Verdict = Verdict.UNFUND
     gas_limit: int | None = None
     tip: int = 0
@@ -81,7 +81,7 @@ class AllFire(Memoryless):
         if timer.timer_id in self.waiting:
             self.waiting[timer.timer_id] = timer
 
-    def select(self, due: DueTimers, context: LaneContext) -> "Turns":
+    def select(self, due: DueTimers, context: SelectionContext) -> "Turns":
         self.waiting = {timer.timer_id: timer for timer in (*due.waiting, *due.joining)}
         return Turns(self, context)
 
@@ -91,7 +91,7 @@ class Turns:
     """One block's decisions of `AllFire`."""
 
     mechanism: AllFire
-    context: LaneContext
+    context: SelectionContext
 
     def __iter__(self) -> Iterator[Decision]:
         for rank, timer_id in enumerate(reversed(list(self.mechanism.waiting)), start=1):
@@ -127,7 +127,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Start:
 
     def started(value: int = 100 * CBY, *, phase: Phase = Phase.AFTER_TRANSACTIONS, **changes: object) -> ActorHandle:
         calls = build_fifo(load_params()).policy.calls
-        policy = LanePolicy(phase=phase, charging=Charging.IN_TURN, examined_max=100, calls=calls)
+        policy = DeliveryPolicy(phase=phase, charging=Charging.IN_TURN, examined_max=100, calls=calls)
         rows = {**registry.MECHANISMS, "all_fire": lambda _: AllFire(policy=policy, **changes)}
         monkeypatch.setattr(registry, "MECHANISMS", rows)
         chain = LocalChain(mechanism="all_fire")

@@ -313,7 +313,7 @@ def test_accounts_hold_their_recent_fires_when_a_chain_goes_on() -> None:
     for _ in range(9):
         chain.chain.build()
         chain.check_invariants()
-        record = chain.chain.lane(chain.height)
+        record = chain.chain.decisions(chain.height)
         counted.append(recent(chain, actors))
         medians.append(None if record is None else record.median_fires)
     assert counted == [

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from trailboss.mechanisms import registry
-from trailboss.mechanisms.base import Charging, Decision, DueTimers, LanePolicy, Phase, Rest, Verdict
-from trailboss.mechanisms.context import LaneContext
+from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Phase, Rest, Verdict
+from trailboss.mechanisms.context import SelectionContext
 from trailboss.mechanisms.fifo import FifoSelection, build_fifo
 from trailboss.model.decisions import APART_MAX, DecisionRecord, FeeSource, Stop
 from trailboss.model.timers import DeferralReason
@@ -57,7 +57,7 @@ def arm(actor: ActorHandle, *timers: str, plans: tuple[bytes, ...] = ()) -> Loca
 
 def recorded(actor: ActorHandle) -> DecisionRecord:
     """Return the record of the last block; its examined timers must add up to it."""
-    record = actor.chain.lane(actor.chain.height)
+    record = actor.chain.decisions(actor.chain.height)
     assert record is not None
     assert sum(item.cycles_used for item in record.examined) == record.lane_cycles_used
     fired = [item.rank for item in record.examined if item.outcome == "fire"]
@@ -166,7 +166,7 @@ def test_block_has_no_record_when_nothing_was_due() -> None:
     chain = arm(actor, "a,550000,3,99", "b,550000,3,99", plans=())
     first = chain.height
     chain.advance_to(first + 10)
-    found = [chain.lane(height) is not None for height in range(first + 1, first + 11)]
+    found = [chain.decisions(height) is not None for height in range(first + 1, first + 11)]
     assert found == [False, False, True, True] + [False] * 6
 
 
@@ -176,7 +176,7 @@ def test_record_names_a_bounded_number_of_timers_when_more_are_examined(monkeypa
     actor = start()
     chain = arm(actor, *(f"{label},20000,1,9" for label in "abcde"))
     chain.mine()
-    record = chain.lane(chain.height)
+    record = chain.decisions(chain.height)
     assert record is not None
     assert outcomes(actor, record) == [(b"a", "fire", ""), (b"b", "fire", ""), (b"c", "fire", "")]
     assert (record.examined_count, record.cut_off) == (5, 5)
@@ -205,7 +205,7 @@ class Runners:
     """The mechanism of `WithRunnersUp`, with an index."""
 
     name = "runners"
-    policy = LanePolicy(
+    policy = DeliveryPolicy(
         phase=Phase.AFTER_TRANSACTIONS,
         charging=Charging.ALL_FIRST,
         examined_max=10,
@@ -219,7 +219,7 @@ class Runners:
     def __getattr__(self, name: str) -> object:
         return getattr(self.fifo, name)
 
-    def select(self, due: DueTimers, context: LaneContext) -> FifoSelection:
+    def select(self, due: DueTimers, context: SelectionContext) -> FifoSelection:
         return WithRunnersUp(replace(due, waiting=[*due.waiting, *due.joining]), context, self.policy)
 
 
@@ -234,7 +234,7 @@ def test_runners_up_follow_the_decided_when_there_is_room(
     actor = chain.deploy(ACTOR, sender=chain.accounts[0], value=100 * CBY)
     arm(actor, *(f"{label},20000,1,99" for label in "abcde"))
     chain.mine()
-    record = chain.lane(chain.height)
+    record = chain.decisions(chain.height)
     assert record is not None
     told = outcomes(actor, record)
     assert b"".join(label for label, _, _ in told) == named

@@ -10,7 +10,7 @@ from random import Random
 import msgspec
 
 from trailboss.mechanisms.base import Decision, DueTimers, Follower, Verdict
-from trailboss.mechanisms.context import AuctionMarket, Bid, LaneContext
+from trailboss.mechanisms.context import AuctionMarket, Bid, SelectionContext
 from trailboss.model.auction import DelayAction
 from trailboss.model.decisions import FeeSource
 from trailboss.model.terms import AuctionTerms
@@ -112,7 +112,7 @@ class World:
     freshened: list[bytes] = field(default_factory=list)
     asked: list[bytes] = field(default_factory=list)
 
-    def context(self) -> LaneContext:
+    def context(self) -> SelectionContext:
         """Open a block."""
         terms = self.terms
         self.budget_left, self.questions_left = terms.budget - terms.spent, terms.questions
@@ -130,7 +130,7 @@ class World:
             ask=self.ask,
             timer_of=self.timer_of,
         )
-        return LaneContext(
+        return SelectionContext(
             height=terms.height,
             cycle_basefee=terms.basefee,
             cell_basefee=CELL_BASEFEE,

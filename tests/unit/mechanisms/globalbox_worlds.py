@@ -14,7 +14,7 @@ import msgspec
 
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Decision, DueTimers, Follower, Rest, Verdict
-from trailboss.mechanisms.context import GlobalboxMarket, LaneContext
+from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox import Globalbox, build_globalbox
 from trailboss.model.configs import amount_octets
 from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource, Stop
@@ -153,7 +153,7 @@ class World:
         """Return what an owner holds."""
         return self.balances.get(payer, RICH)
 
-    def context(self) -> LaneContext:
+    def context(self) -> SelectionContext:
         """Open the block's deliveries."""
         terms = self.terms
         self.lane_left = terms.lane
@@ -168,7 +168,7 @@ class World:
             timer_of=self.timer_of,
             entries=lambda: iter(tuple(self.mailbox)),
         )
-        return LaneContext(
+        return SelectionContext(
             height=self.height,
             cycle_basefee=terms.cycle_basefee,
             cell_basefee=CELL_BASEFEE,

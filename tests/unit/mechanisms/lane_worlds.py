@@ -14,7 +14,7 @@ import msgspec
 from tests.unit.mechanisms.due_timers import due_order, expiry_order
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Decision, DueTimers, Follower, Rest, Verdict
-from trailboss.mechanisms.context import Bid, LaneContext, LaneMarket
+from trailboss.mechanisms.context import Bid, LaneMarket, SelectionContext
 from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource, Stop
 from trailboss.model.timers import ASK_AGENT, NO_FEES, RECORD_VERSION, DeferralReason, Timer
 
@@ -85,7 +85,7 @@ class World:
     lane_left: int = 0
     questions_left: int = 0
 
-    def context(self) -> LaneContext:
+    def context(self) -> SelectionContext:
         """Open a block."""
         terms = self.terms
         self.lane_left, self.questions_left = terms.lane, terms.questions
@@ -101,7 +101,7 @@ class World:
             ask=self.ask,
             timer_of=self.timer_of,
         )
-        return LaneContext(
+        return SelectionContext(
             height=terms.height,
             cycle_basefee=terms.cycle_basefee,
             cell_basefee=3,

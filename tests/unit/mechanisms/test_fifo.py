@@ -8,7 +8,7 @@ import pytest
 from tests.unit.mechanisms.due_timers import due_apart
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.mechanisms.base import Charging, Decision, DueTimers, Phase, Rest, Verdict
-from trailboss.mechanisms.context import LaneContext
+from trailboss.mechanisms.context import SelectionContext
 from trailboss.mechanisms.fifo import build_fifo
 from trailboss.model.decisions import FeeSource, Stop
 from trailboss.model.timers import RECORD_VERSION, DeferralReason, Timer
@@ -18,7 +18,7 @@ ALICE, BOB, CAROL = b"\x0a" * 20, b"\x0b" * 20, b"\x0c" * 20
 FULL_COST = 100 * 7 + 50 * 3
 """What a timer of 100 cycles costs at most in `CONTEXT`."""
 
-CONTEXT = LaneContext(
+CONTEXT = SelectionContext(
     height=20,
     cycle_basefee=7,
     cell_basefee=3,
@@ -53,9 +53,9 @@ def timers(*changes: dict[str, object]) -> list[Timer]:
     ]
 
 
-def context(**changes: object) -> LaneContext:
-    fields = {name: getattr(CONTEXT, name) for name in LaneContext.__slots__}
-    return LaneContext(**(fields | changes))
+def context(**changes: object) -> SelectionContext:
+    fields = {name: getattr(CONTEXT, name) for name in SelectionContext.__slots__}
+    return SelectionContext(**(fields | changes))
 
 
 def walk(
@@ -68,7 +68,7 @@ def walk(
 
 
 def select(due: list[Timer], **changes: object) -> list[Decision]:
-    terms = context(**{name: value for name, value in changes.items() if name in LaneContext.__slots__})
+    terms = context(**{name: value for name, value in changes.items() if name in SelectionContext.__slots__})
     return walk(due_apart(due, terms.height), **changes)[0]
 
 

@@ -144,7 +144,7 @@ def test_tip_decides_when_the_lane_is_congested() -> None:
 def test_gas_limit_decides_when_the_lane_has_a_rest() -> None:
     """What is left behind the cut-off runs a smaller gas limit without any tip, and not one cycle more."""
     chain, probe = crowded("lane", " ".join(["1,100,20000,400"] * 6), 110)
-    record = chain.lane(chain.height)
+    record = chain.decisions(chain.height)
     assert record is not None
     rest = record.lane_cycles_max - record.lane_cycles_used
     assert 0 < rest < 20_000

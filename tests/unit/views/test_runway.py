@@ -146,7 +146,7 @@ def test_prices_are_those_told_when_they_have_moved() -> None:
             "twice", 20_000, 2_000, 20_000,
         )  # fmt: skip
         assert (high.name, high.cycle_basefee, high.lane_basefee, high.cell_basefee) == ("p95", 10_000, 7_657, 10_000)
-        assert chain.lane(3).lane_basefee == 7_657
+        assert chain.decisions(3).lane_basefee == 7_657
         assert chain.runway(chain.accounts[0], blocks=1).reaches[2].lane_basefee == 1_000
 
 

@@ -13,7 +13,7 @@ from trailboss.api.parsing import path, query
 from trailboss.chain.auction_views import AuctionView
 from trailboss.chain.globalbox_views import FireView, MailboxView
 from trailboss.index.answers.records import extended
-from trailboss.views.explain.decision_view import LaneView, lane_view
+from trailboss.views.explain.decision_view import DecisionView, decision_view
 from trailboss.views.mechanism_status import MechanismView, mechanism_view
 from trailboss.views.status import globalbox_status
 
@@ -31,7 +31,7 @@ class LaneAnswer(Struct, frozen=True):
     """
 
     height: int
-    lane: LaneView | None
+    lane: DecisionView | None
 
 
 class MailboxPage(Struct, frozen=True):
@@ -83,7 +83,7 @@ def lane(call: Call) -> LaneAnswer:
     """Tell how a block chose among its due timers: ranks, prices, the cut-off, and why the others waited."""
     found = block_at(call.view, call[LANE_HEIGHT])
     record = found.decisions
-    return LaneAnswer(found.height, None if record is None else lane_view(record, found.height))
+    return LaneAnswer(found.height, None if record is None else decision_view(record, found.height))
 
 
 @routes.get("/mailbox", TARGET, OFFSET, LIMIT, answers=MailboxPage, refuses=(HttpReason.NOT_FOUND,))

@@ -35,7 +35,7 @@ from trailboss.index.answers.blocks import header_view, transaction_receipts
 from trailboss.model.blocks import Block, Origin
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
-from trailboss.views.explain.decision_view import lane_view
+from trailboss.views.explain.decision_view import decision_view
 from trailboss.views.records import block_events, block_prints, event_view
 
 TRANSACTION_COLUMNS = (
@@ -56,7 +56,9 @@ def block(reading: Reading, query: Query, subject: str) -> Document:
         what = f"There is no block {height} yet: the chain is at height {reading.height}"
         return missing_document(what, "It will be here when the chain has got there.")
     found = reading.view.blocks[height]
-    decision = () if found.decisions is None else decision_sections(lane_view(found.decisions, height), reading, query)
+    decision = (
+        () if found.decisions is None else decision_sections(decision_view(found.decisions, height), reading, query)
+    )
     sections: tuple[Section, ...] = (
         _facts(reading, found, span=HALF if decision else FULL),
         *decision,

@@ -5,8 +5,8 @@ from typing import Final
 
 from trailboss.mechanisms.auction.index import AuctionIndex
 from trailboss.mechanisms.auction.selection import AuctionSelection
-from trailboss.mechanisms.base import Charging, DueTimers, Keeps, LanePolicy, Phase
-from trailboss.mechanisms.context import AuctionMarket, LaneContext
+from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, Keeps, Phase
+from trailboss.mechanisms.context import AuctionMarket, SelectionContext
 from trailboss.model import calls
 from trailboss.model.timers import Timer
 from trailboss.params import ChainParams
@@ -27,7 +27,7 @@ class Auction:
 
     name = NAME
 
-    def __init__(self, policy: LanePolicy) -> None:
+    def __init__(self, policy: DeliveryPolicy) -> None:
         self.policy = policy
         self._index: AuctionIndex | None = None
         self._era: tuple[int, int] | None = None
@@ -36,7 +36,7 @@ class Auction:
     def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
         """Nothing to remember: those that wait are read when they join."""
 
-    def select(self, due: DueTimers, context: LaneContext) -> AuctionSelection:
+    def select(self, due: DueTimers, context: SelectionContext) -> AuctionSelection:
         """Let timers join, freshen weights, and return the block's selection among those that have joined.
 
         Spec: CIP-1v1 §3
@@ -124,7 +124,7 @@ class Auction:
 def build_auction(params: ChainParams) -> Auction:
     """Return the mechanism with the chain's parameters."""
     return Auction(
-        LanePolicy(
+        DeliveryPolicy(
             phase=Phase.BEFORE_TRANSACTIONS,
             charging=Charging.IN_TURN,
             examined_max=params.timers.due_examined_max,

@@ -15,8 +15,8 @@ from trailboss.fees.settlement import Prices, max_cost, offered_cell_tip, offere
 from trailboss.mechanisms.auction.index import AuctionIndex, Due, Entry, Group
 from trailboss.mechanisms.auction.ranking import Row, late_first, ranked_all, ranked_first
 from trailboss.mechanisms.auction.slices import cut_slices, pass_by
-from trailboss.mechanisms.base import Decision, LanePolicy, Rest, Verdict
-from trailboss.mechanisms.context import AuctionMarket, Bid, LaneContext
+from trailboss.mechanisms.base import Decision, DeliveryPolicy, Rest, Verdict
+from trailboss.mechanisms.context import AuctionMarket, Bid, SelectionContext
 from trailboss.model.auction import DelayAction
 from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource, Stop
 from trailboss.model.timers import DeferralReason
@@ -75,7 +75,9 @@ class AuctionSelection:
         "_timer_of",
     )
 
-    def __init__(self, index: AuctionIndex, context: LaneContext, market: AuctionMarket, policy: LanePolicy) -> None:
+    def __init__(
+        self, index: AuctionIndex, context: SelectionContext, market: AuctionMarket, policy: DeliveryPolicy
+    ) -> None:
         self._index = index
         self._context = context
         self._market = market

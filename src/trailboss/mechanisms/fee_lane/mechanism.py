@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from trailboss.mechanisms.base import Charging, DueTimers, LanePolicy, Phase
-from trailboss.mechanisms.context import LaneContext
+from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, Phase
+from trailboss.mechanisms.context import SelectionContext
 from trailboss.mechanisms.fee_lane.index import LaneIndex
 from trailboss.mechanisms.fee_lane.selection import LaneSelection
 from trailboss.model import calls
@@ -27,14 +27,14 @@ class Lane:
 
     name = NAME
 
-    def __init__(self, policy: LanePolicy) -> None:
+    def __init__(self, policy: DeliveryPolicy) -> None:
         self.policy = policy
         self._index: LaneIndex | None = None
 
     def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
         """Nothing to remember: those that wait are read when they join."""
 
-    def select(self, due: DueTimers, context: LaneContext) -> LaneSelection:
+    def select(self, due: DueTimers, context: SelectionContext) -> LaneSelection:
         """Let timers join, and return the block's selection among those that have.
 
         It stands on what was heard before it. What is heard between two decisions counts from the next block on, but
@@ -108,7 +108,7 @@ class Lane:
 def build_lane(params: ChainParams) -> Lane:
     """Return the mechanism with the chain's parameters."""
     return Lane(
-        LanePolicy(
+        DeliveryPolicy(
             phase=Phase.AFTER_TRANSACTIONS,
             charging=Charging.IN_TURN,
             examined_max=params.timers.due_examined_max,

@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from trailboss.fees.settlement import Prices, offered_cell_tip, offered_tip
-from trailboss.mechanisms.base import Decision, DueTimers, LanePolicy, Rest, Verdict
-from trailboss.mechanisms.context import Bid, LaneContext, LaneMarket
+from trailboss.mechanisms.base import Decision, DeliveryPolicy, DueTimers, Rest, Verdict
+from trailboss.mechanisms.context import Bid, LaneMarket, SelectionContext
 from trailboss.mechanisms.fee_lane.index import Entry, LaneIndex
 from trailboss.mechanisms.fee_lane.ranking import Lineup, Row, ranked_all, ranked_first
 from trailboss.mechanisms.fee_lane.shelf import Group
@@ -65,7 +65,7 @@ class LaneSelection:
     )  # fmt: skip
 
     def __init__(
-        self, index: LaneIndex, due: DueTimers, context: LaneContext, market: LaneMarket, policy: LanePolicy
+        self, index: LaneIndex, due: DueTimers, context: SelectionContext, market: LaneMarket, policy: DeliveryPolicy
     ) -> None:
         self._index = index
         self._due = due

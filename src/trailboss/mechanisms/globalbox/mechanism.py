@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from trailboss.mechanisms.base import Charging, DueTimers, Keeps, LanePolicy, Phase
-from trailboss.mechanisms.context import LaneContext
+from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, Keeps, Phase
+from trailboss.mechanisms.context import SelectionContext
 from trailboss.mechanisms.globalbox.index import GlobalboxIndex
 from trailboss.mechanisms.globalbox.selection import GlobalboxSelection
 from trailboss.model import calls
@@ -27,7 +27,7 @@ class Globalbox:
 
     name = NAME
 
-    def __init__(self, policy: LanePolicy, shards: int) -> None:
+    def __init__(self, policy: DeliveryPolicy, shards: int) -> None:
         self.policy = policy
         self._shards = shards
         self._index: GlobalboxIndex | None = None
@@ -43,7 +43,7 @@ class Globalbox:
             self._index = GlobalboxIndex(pending())
             self._has_joined = False
 
-    def select(self, due: DueTimers, context: LaneContext) -> GlobalboxSelection:
+    def select(self, due: DueTimers, context: SelectionContext) -> GlobalboxSelection:
         """Let timers join, and return the block's selection.
 
         Spec: CIP-5old §4
@@ -115,7 +115,7 @@ class Globalbox:
 
 def build_globalbox(params: ChainParams) -> Globalbox:
     """Return the mechanism with the chain's parameters."""
-    policy = LanePolicy(
+    policy = DeliveryPolicy(
         phase=Phase.AFTER_TRANSACTIONS,
         charging=Charging.IN_TURN,
         examined_max=params.timers.due_examined_max,

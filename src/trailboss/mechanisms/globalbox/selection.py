@@ -11,8 +11,8 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from trailboss.fees.settlement import Prices, max_cost
-from trailboss.mechanisms.base import Decision, DueTimers, LanePolicy, Rest, Verdict
-from trailboss.mechanisms.context import GlobalboxMarket, LaneContext
+from trailboss.mechanisms.base import Decision, DeliveryPolicy, DueTimers, Rest, Verdict
+from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox.candidates import Candidate, Scoring, order_candidates
 from trailboss.mechanisms.globalbox.entries import globalbox_terms
 from trailboss.mechanisms.globalbox.index import GlobalboxIndex
@@ -38,9 +38,9 @@ class GlobalboxSelection:
     def __init__(
         self,
         index: GlobalboxIndex,
-        context: LaneContext,
+        context: SelectionContext,
         market: GlobalboxMarket,
-        policy: LanePolicy,
+        policy: DeliveryPolicy,
         *,
         due: DueTimers,
         shards: int,

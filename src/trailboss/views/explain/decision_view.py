@@ -107,7 +107,7 @@ class BidRow(Struct, frozen=True, kw_only=True):
     max_priority_fee_per_cell: int | None
 
 
-class LaneView(Struct, frozen=True, kw_only=True):
+class DecisionView(Struct, frozen=True, kw_only=True):
     """How a block chose among its due timers. Prices are base units per cycle or cell, money is base units.
 
     Attributes:
@@ -161,7 +161,7 @@ class LaneView(Struct, frozen=True, kw_only=True):
     sentences: tuple[str, ...]
 
 
-def lane_view(record: DecisionRecord, height: int) -> LaneView:
+def decision_view(record: DecisionRecord, height: int) -> DecisionView:
     """Return a decision record as people see it.
 
     Args:
@@ -175,7 +175,7 @@ def lane_view(record: DecisionRecord, height: int) -> LaneView:
         DeferralReason.OVER_CAP.value: record.over_cap,
         DeferralReason.NOT_JOINED.value: record.not_joined,
     }
-    return LaneView(
+    return DecisionView(
         height=height,
         mechanism=record.mechanism,
         order=record.order.value,

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from trailboss.model.decisions import DecisionRecord, ExaminedTimer, FeeSource, Order, Stop
-from trailboss.views.explain.decision_view import decimal_text, lane_view
+from trailboss.views.explain.decision_view import decimal_text, decision_view
 
 RECORD = DecisionRecord(
     mechanism="lane",
@@ -54,7 +54,7 @@ NEXT = replace(FIRED, timer_id=b"\x04" * 32, rank=3, outcome="fire", cycles_used
 def test_rows_tell_rank_weight_and_priority_exactly_when_timers_were_ranked() -> None:
     """W = 1.7 and a tip of 5 give 8.5, not 8.500000001; who expired has no rank; a runner-up fires nowhere."""
     examined = (EXPIRED, FIRED, PASSED, NEXT)
-    view = lane_view(replace(RECORD, examined=examined, runner_up_count=1, examined_count=3, cut_off=1), 103)
+    view = decision_view(replace(RECORD, examined=examined, runner_up_count=1, examined_count=3, cut_off=1), 103)
     expired, fired, passed = view.rows
     assert (fired.rank, fired.tip, fired.weight, fired.effective_priority, fired.max_fee) == (1, 5, "1.7", "8.5", 40)
     assert (fired.outcome, fired.reason, fired.cycles_used) == ("fired", "", 240_000)
@@ -96,7 +96,7 @@ def test_sentence_tells_why_none_of_them_could_win_when_timers_were_not_examined
     changes: dict[str, object], sentence: str
 ) -> None:
     """How many, and the rule that kept them out, with its numbers."""
-    view = lane_view(replace(RECORD, **changes), 103)
+    view = decision_view(replace(RECORD, **changes), 103)
     assert view.sentences == (sentence,)
     assert sum(view.not_examined.values()) == sum(
         int(changes.get(name, 0)) for name in ("outranked", "priced_out", "over_cap", "not_joined")
@@ -109,7 +109,7 @@ def test_view_has_no_prices_of_a_lane_when_the_mechanism_has_none() -> None:
     record = replace(
         RECORD, mechanism="fifo", order=Order.DUE, examined=(item,), examined_count=1, cut_off=1, outranked=2
     )
-    view = lane_view(replace(record, stopped=Stop.EXAMINED_MAX), 9)
+    view = decision_view(replace(record, stopped=Stop.EXAMINED_MAX), 9)
     assert (view.lane_basefee, view.next_lane_basefee, view.previous_tip, view.median_fires) == (None,) * 4
     assert [(row.rank, row.weight, row.effective_priority, row.max_fee) for row in view.rows] == [(1, None, None, None)]
     assert view.sentences == ("2 further back in the order: one block examines at most 1 due timers",)
@@ -168,7 +168,7 @@ def test_decimal_is_exact_when_it_is_told(parts: int, text: str) -> None:
 )
 def test_sentence_goes_by_what_the_block_ranks_by(changes: dict[str, object], sentences: tuple[str, ...]) -> None:
     """Not by the name of its mechanism."""
-    assert lane_view(replace(RECORD, mechanism="any", **changes), 7).sentences == sentences
+    assert decision_view(replace(RECORD, mechanism="any", **changes), 7).sentences == sentences
 
 
 @pytest.mark.parametrize(
@@ -177,6 +177,6 @@ def test_sentence_goes_by_what_the_block_ranks_by(changes: dict[str, object], se
 )
 def test_fees_are_called_what_they_are_in_each_order(order: Order, fees: str, has_priority: bool) -> None:
     """Only the timer lane ranks by tip times W."""
-    (row,) = lane_view(replace(RECORD, order=order, examined=(FIRED,), examined_count=1), 7).rows
+    (row,) = decision_view(replace(RECORD, order=order, examined=(FIRED,), examined_count=1), 7).rows
     assert (row.fees, row.effective_priority is not None) == (fees, has_priority)
     assert row.target == row.actor

@@ -4,6 +4,7 @@ Spec: CIP-5 §6.4, CIP-5 §7
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -114,6 +115,8 @@ RESCALE_WEIGHTS: Final = b"system:auction:rescale_weights"
 """Key of SetGovParam that multiplies all weights by its value, in parts of 10⁻⁹; 0 resets them. Spec: CIP-1v1 §3."""
 
 Read = Callable[[bytes], bytes | None]
+SLOT_KEYS_CACHED: Final = 256
+"""Keys of slots that are kept: every block reads some 50, always the same ones."""
 _CHANGE_WIDTH: Final = 8
 
 
@@ -248,7 +251,12 @@ class Rules(Struct, frozen=True):
 
 def system_slot_key(params: ChainParams, name: bytes) -> bytes:
     """Return the state key of a slot of the basefee system actor. Spec: CIP-5 §6.4."""
-    return storage_key(system_address(params.governance.basefee_actor), name)
+    return _slot_key(params.governance.basefee_actor, name)
+
+
+@lru_cache(SLOT_KEYS_CACHED)
+def _slot_key(actor: int, name: bytes) -> bytes:
+    return storage_key(system_address(actor), name)
 
 
 def is_active(params: ChainParams, height: int) -> bool:

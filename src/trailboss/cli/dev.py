@@ -306,7 +306,7 @@ def _show(node: "Node", port: int) -> None:
             "chain": f"{place}; at height {view.height:,}",
             "rules": f"chain id {view.genesis.chain_id}, preset {view.genesis.preset}, mechanism {view.mechanism.name}",
             "pace": _pace_words(options),
-            "explorer": urls.get("explorer") if EXPLORER_INSTALLED else "not here: pip install 'trailboss[explorer]'",
+            "explorer": urls.get("explorer") if EXPLORER_INSTALLED else "not here: pip install 'trailboss[node]'",
             "API": urls["reference"],
             "metrics": urls["metrics"],
             "listens": f"on {options.host}" + (", for this machine alone" if options.is_loopback else ""),

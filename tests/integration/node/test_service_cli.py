@@ -54,7 +54,7 @@ def test_node_says_what_it_is_when_it_is_ready(run: Run, brief: None) -> None:
     """Chain, rules, pace, where to look, who may come, the accounts with their keys, and a warning about these."""
     said = run("dev", "--mechanism", "lane", "--block-time", "250ms").stdout
     for line in (
-        "node      Trailboss 0.1.0, for development",
+        "node      Trailboss 0.6.0, for development",
         "chain     temporary, gone when the node ends; at height 0",
         "rules     chain id 1, preset mainnet, mechanism lane",
         "pace      a block every 250 ms, empty ones too; POST /dev/mine builds one at",

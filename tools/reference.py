@@ -38,8 +38,8 @@ from trailboss.model import events
 from trailboss.params import ChainParams, load_params, records
 from trailboss.params.loader import PRESETS, SUBJECTS
 from trailboss.primitives.errors import RejectionReason
-from trailboss.vm.facades import ACTOR_MODULES
 from trailboss.vm.guest_api import HOST_CALLS, UNSUPPORTED, ArgumentFault, host_code
+from trailboss.vm.rules import ACTOR_MODULES
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MADE: Final = "<!-- Written by `python -m tools.reference`; do not edit. -->\n\n"

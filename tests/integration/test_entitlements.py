@@ -6,7 +6,7 @@ import pytest
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.mechanisms.registry import MECHANISMS
-from trailboss.model.manifest import declares, encode_manifest
+from trailboss.model.actors import declares, encode_manifest
 from trailboss.model.transactions import DeployActor, UpgradeActor
 from trailboss.testing import ActorHandle, ChainWarning, LocalChain
 

@@ -18,7 +18,7 @@ from tests.integration.helpers import (
     world,
 )
 from trailboss.codec.canonical import encode_canonical
-from trailboss.codec.opcodes import SYSTEM_NAMES
+from trailboss.codec.layout import SYSTEM_NAMES
 from trailboss.model.configs import TimerConfig, decode_record
 from trailboss.model.transactions import (
     CancelTimer,

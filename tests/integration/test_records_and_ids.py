@@ -16,7 +16,7 @@ from tests.integration.helpers import (
     script,
     step,
 )
-from trailboss.codec.packing import pack
+from trailboss.codec.canonical import pack
 from trailboss.crypto.digest import keccak256
 from trailboss.model.timers import Timer, decode_timer, encode_timer
 from trailboss.primitives.errors import Rejection, RejectionReason

@@ -24,7 +24,7 @@ from tests.model.language import (
     with_id,
 )
 from tests.model.world import Finder
-from trailboss.model.requests import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
+from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.timers import TimerRequest
 from trailboss.params import CostParams
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from trailboss.codec.packing import pack
+from trailboss.codec.canonical import pack
 from trailboss.model.actors import Account
 from trailboss.model.timers import RECORD_VERSION, Timer, decode_timer, encode_timer
 from trailboss.primitives.octets import Hash32

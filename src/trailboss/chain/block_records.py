@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from trailboss.codec.packing import pack
+from trailboss.codec.canonical import pack
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.model.blocks import Block, Header, Origin, ReceiptRecord, Status, header_hash
 from trailboss.model.configs import JoiningGap, amount_octets, amount_of

@@ -15,7 +15,7 @@ from trailboss.model.transactions import Transaction, transaction_hash
 from trailboss.primitives.errors import ErrorObject, InvariantError
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import Amount
-from trailboss.state.differences import differing_keys
+from trailboss.state.commitment import differing_keys
 from trailboss.state.store import ReadableStore
 
 Item = TypeVar("Item")

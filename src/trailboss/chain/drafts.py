@@ -8,7 +8,7 @@ from msgspec import Struct
 from trailboss.chain.reader import ChainReader
 from trailboss.crypto.digest import keccak256
 from trailboss.crypto.signing import address_of
-from trailboss.model.manifest import encode_manifest
+from trailboss.model.actors import encode_manifest
 from trailboss.model.transactions import (
     DeployActor,
     Instruction,

@@ -26,7 +26,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from trailboss.codec.packing import pack
+from trailboss.codec.canonical import pack
 from trailboss.primitives.errors import StorageError
 
 MAGIC: Final = b"TRAILBOSS CHAIN\n"

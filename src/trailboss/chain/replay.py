@@ -23,8 +23,7 @@ from trailboss.chain.reader import ChainReader
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.transactions import Transaction, transaction_hash
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
-from trailboss.state.commitment import EMPTY_ROOTS, Roots
-from trailboss.state.differences import differing_keys
+from trailboss.state.commitment import EMPTY_ROOTS, Roots, differing_keys
 from trailboss.state.keys import ACCOUNTS
 from trailboss.vm.engine import Engine
 

@@ -19,8 +19,8 @@ from trailboss.chain.reader import ChainReader
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
 from trailboss.model import calls
+from trailboss.model.actors import TIMER_SCHEDULE
 from trailboss.model.globalbox import TimerStatus
-from trailboss.model.manifest import TIMER_SCHEDULE
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import ExecuteActor, FundActor, Instruction
 from trailboss.params.loader import PRICE_MAX

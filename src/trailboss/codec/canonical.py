@@ -9,10 +9,13 @@ Source: spec/cowboy-facts.md §3 and the public SDK's codec, version 0.1.6.
 
 from collections.abc import Callable, Iterable
 from math import isfinite
-from struct import Struct, pack, unpack
+from struct import Struct
 from typing import Any, Final
 
+import msgspec
+
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
+from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
 
 MAX_DEPTH: Final = 256
@@ -38,6 +41,7 @@ _SMALL_HEADS: Final = tuple(
 _UNSIGNED_HEADS, _BYTES_HEADS, _TEXT_HEADS = (_SMALL_HEADS[major] for major in (_UNSIGNED, _BYTES, _TEXT))
 _pack_head_2, _pack_head_4, _pack_head_8 = (Struct(layout).pack for layout in (">BH", ">BI", ">BQ"))
 """Heads whose number has 2, 4 or 8 bytes, from their first byte and the number."""
+_float: Final = Struct(">d")
 
 Canonical = bool | int | float | bytes | str | list["Canonical"] | dict[Any, "Canonical"] | None
 """What decoding answers. Encoding also takes tuples, as lists, and subclasses, as what they extend."""
@@ -155,7 +159,7 @@ def _append_float(out: bytearray, value: float) -> None:
         raise _unencodable(f"{value} is not finite")
     out.append(_SIMPLE << 5 | _DOUBLE)
     # Adding zero turns the negative zero into the positive one and changes nothing else.
-    out += pack(">d", value + 0.0)
+    out += _float.pack(value + 0.0)
 
 
 def _text(value: str) -> bytes:
@@ -296,7 +300,7 @@ def _read_simple(encoded: bytes, offset: int, detail: int) -> tuple[Canonical, i
     raw = encoded[offset + 1 : offset + 1 + _DOUBLE_WIDTH]
     if len(raw) != _DOUBLE_WIDTH:
         raise _malformed(offset, "the bytes end before the value does")
-    value: float = unpack(">d", raw)[0]
+    value: float = _float.unpack(raw)[0]
     if not isfinite(value):
         raise _malformed(offset, f"{value} is not finite")
     if raw == b"\x80" + bytes(7):
@@ -354,3 +358,13 @@ def _read_map(encoded: bytes, count: int, at: int, depth: int) -> tuple[dict[Any
             raise _malformed(start, "two map keys are equal")
         members[key], at = _read(encoded, at, depth + 1)
     return members, at
+
+
+def _plain(value: object) -> bytes:
+    if isinstance(value, Address | Hash32):
+        return bytes(value)
+    raise NotImplementedError(f"records hold no {type(value).__name__}")
+
+
+pack: Final = msgspec.msgpack.Encoder(enc_hook=_plain).encode
+"""Return a record's bytes: minimal integers, text and bytes apart, no maps; equal records are equal bytes."""

@@ -13,9 +13,9 @@ from trailboss.execution.mailbox import defer_call, send_message
 from trailboss.execution.session import Scope
 from trailboss.execution.timer_checks import check_agent, check_entitled, gas_limit_bounds
 from trailboss.model import calls
+from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.effects import AgentSet, EventEmitted
 from trailboss.model.events import PROTOCOL_TOPICS, EventRecord
-from trailboss.model.requests import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.timers import TimerRequest
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address

@@ -3,9 +3,8 @@
 Spec: CIP-5 §6.3
 """
 
-from trailboss.model.actors import Account, decode_account, encode_account
+from trailboss.model.actors import Account, declares, decode_account, encode_account
 from trailboss.model.configs import amount_octets, amount_of
-from trailboss.model.manifest import declares
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U128_MAX, Amount

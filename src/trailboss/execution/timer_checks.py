@@ -6,7 +6,7 @@ Spec: CIP-5 §4.2, CIP-5 §6.4
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.session import Scope
 from trailboss.governance.rules import Rules
-from trailboss.model.manifest import TIMER_SCHEDULE
+from trailboss.model.actors import TIMER_SCHEDULE
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32

@@ -47,10 +47,9 @@ from trailboss.model.timers import (
     freeze_fees,
     timer_id,
 )
-from trailboss.primitives.arithmetic import clamp
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.primitives.units import U64_MAX, Cycles, Height
+from trailboss.primitives.units import U64_MAX, Cycles, Height, clamp
 from trailboss.state.keys import TIMERS, timer_key, transient_key
 from trailboss.state.store import Store
 from trailboss.vm.meter import Meter

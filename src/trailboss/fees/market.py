@@ -2,8 +2,7 @@
 
 from msgspec import Struct
 
-from trailboss.primitives.arithmetic import clamp
-from trailboss.primitives.units import Price
+from trailboss.primitives.units import Price, clamp
 
 
 class Market(Struct, frozen=True):

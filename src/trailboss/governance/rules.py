@@ -30,9 +30,8 @@ from trailboss.model.configs import (
 )
 from trailboss.model.globalbox import GlobalboxState
 from trailboss.params import ChainParams, FeeParams, TimerParams
-from trailboss.primitives.arithmetic import clamp
 from trailboss.primitives.octets import Address, system_address
-from trailboss.primitives.units import U128_MAX, Cells, Cycles, Height, Price
+from trailboss.primitives.units import U128_MAX, Cells, Cycles, Height, Price, clamp
 from trailboss.state.keys import config_key, storage_key
 from trailboss.state.slots import decode_slot
 

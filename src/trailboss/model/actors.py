@@ -1,11 +1,13 @@
 """Accounts: money, nonce, and for actors the code and the count of timers."""
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 import msgspec
 
-from trailboss.codec.packing import pack
+from trailboss.codec.canonical import decode_canonical, encode_canonical, pack
 from trailboss.model.configs import AMOUNT_WIDTH
+from trailboss.primitives.errors import Rejection
 
 RECORD_VERSION: Final = 2
 
@@ -47,3 +49,30 @@ def encode_account(account: Account) -> bytes:
 def decode_account(octets: bytes) -> Account:
     """Return the record that the bytes hold; the bytes come from this chain's own state."""
     return _decoder.decode(octets)
+
+
+TIMER_SCHEDULE: Final = "timer.schedule"
+"""The entitlement to schedule timers. Source: cowboy-facts §2.4."""
+
+
+def encode_manifest(entitlements: Iterable[str]) -> bytes | None:
+    """Return a manifest that declares entitlements; None for one that would declare nothing."""
+    declared = sorted(entitlements)
+    return encode_canonical(declared) if declared else None
+
+
+def declares(manifest: bytes, entitlement: str) -> bool:
+    """Whether a manifest declares an entitlement: its id is one of the texts in it, at whatever place."""
+    try:
+        waiting: list[Any] = [decode_canonical(manifest)]
+    except Rejection:
+        return False
+    while waiting:
+        part = waiting.pop()
+        if part == entitlement:
+            return True
+        if isinstance(part, dict):
+            waiting += (*part.keys(), *part.values())
+        elif isinstance(part, list):
+            waiting += part
+    return False

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field
 
-from trailboss.codec.packing import pack
+from trailboss.codec.canonical import pack
 from trailboss.crypto.digest import domain_digest, merkle_root
 from trailboss.model.configs import amount_octets
 from trailboss.model.decisions import DecisionRecord

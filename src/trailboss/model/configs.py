@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from trailboss.codec.packing import pack
+from trailboss.codec.canonical import pack
 from trailboss.primitives.units import Amount, Cells, Cycles
 
 AMOUNT_WIDTH: Final = 16

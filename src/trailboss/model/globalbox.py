@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from trailboss.codec.packing import pack
+from trailboss.codec.canonical import pack
 from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer
 from trailboss.primitives.units import Cells, Height

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from trailboss.codec.packing import pack
+from trailboss.codec.canonical import pack
 from trailboss.crypto.digest import keccak256
 from trailboss.model.configs import AMOUNT_WIDTH, amount_octets
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms

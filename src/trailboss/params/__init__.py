@@ -4,13 +4,15 @@
 """
 
 from trailboss.params.loader import load_params, parameter_bounds
-from trailboss.params.mechanisms import AuctionParams, GlobalboxParams, LaneParams
 from trailboss.params.records import (
+    AuctionParams,
     CalendarParams,
     ChainParams,
     CostParams,
     FeeParams,
+    GlobalboxParams,
     GovernanceParams,
+    LaneParams,
     LimitParams,
     SourceCostParams,
     TimerParams,

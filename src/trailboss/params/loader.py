@@ -9,13 +9,15 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import fields
 
-from trailboss.params.mechanisms import AuctionParams, GlobalboxParams, LaneParams
 from trailboss.params.records import (
+    AuctionParams,
     CalendarParams,
     ChainParams,
     CostParams,
     FeeParams,
+    GlobalboxParams,
     GovernanceParams,
+    LaneParams,
     LimitParams,
     SourceCostParams,
     TimerParams,

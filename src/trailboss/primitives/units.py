@@ -71,3 +71,8 @@ def format_cby(amount: int) -> str:
     whole, part = divmod(abs(amount), BASE_UNITS_PER_CBY)
     decimals = f"{part:0{CBY_DECIMALS}}".rstrip("0")
     return f"{sign}{whole:,}.{decimals}" if decimals else f"{sign}{whole:,}"
+
+
+def clamp(value: int, minimum: int, maximum: int) -> int:
+    """Return ``value`` held within ``minimum..=maximum``."""
+    return min(max(value, minimum), maximum)

@@ -7,8 +7,8 @@ from trailboss.chain.chain import Chain
 from trailboss.chain.development import CHAIN_ID, PROPOSER, DevelopmentAccount, development_account
 from trailboss.chain.drafts import Terms, draft_deployment, draft_transaction
 from trailboss.execution.genesis import Genesis
+from trailboss.model.actors import TIMER_SCHEDULE
 from trailboss.model.configs import amount_of
-from trailboss.model.manifest import TIMER_SCHEDULE
 from trailboss.model.transactions import ExecuteActor, FundActor, Instruction, Transaction, Transfer
 from trailboss.params import FeeParams
 from trailboss.primitives.errors import ConfigurationError, InvariantError

@@ -1,10 +1,13 @@
 """The `Engine` protocol: whatever turns an actor's source and a frame into an outcome."""
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from trailboss.model.printed import PrintedLine
+from trailboss.params import ChainParams
 from trailboss.primitives.errors import ErrorObject
 from trailboss.vm.host import Host
 from trailboss.vm.meter import Meter
@@ -77,3 +80,22 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Release what the engine holds."""
+
+
+class CallSite(Struct, frozen=True):
+    """Where a host call comes from.
+
+    Attributes:
+        host: Answers of the chain.
+        meter: Meter of the frame.
+        params: Prices and limits.
+        frame: The frame.
+    """
+
+    host: Host
+    meter: Meter
+    params: ChainParams
+    frame: Frame
+
+
+HostCall = Callable[[CallSite, Sequence[object], Mapping[str, object]], object]

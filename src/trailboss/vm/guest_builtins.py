@@ -6,11 +6,10 @@ from types import FunctionType, prepare_class, resolve_bases
 from typing import Any, Final
 
 from trailboss.vm import texts
-from trailboss.vm.facades import ACTOR_BUILTINS
 from trailboss.vm.gauge import identity, shown
 from trailboss.vm.instrument import PREFIX, SETTERS, TEXT_METHODS
 from trailboss.vm.printing import printed_text
-from trailboss.vm.rules import REFUSED_ATTRIBUTES
+from trailboss.vm.rules import ACTOR_BUILTINS, REFUSED_ATTRIBUTES
 
 VERSION_ATTRIBUTES: Final = (
     "__annotate__",

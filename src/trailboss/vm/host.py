@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from trailboss.model import calls
-from trailboss.model.requests import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
+from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.timers import TimerRequest
 
 

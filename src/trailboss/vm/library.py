@@ -13,12 +13,11 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Final
 
 from trailboss.params import SourceCostParams
-from trailboss.vm.facades import ACTOR_MODULES, SDK_MODULES
 from trailboss.vm.gauge import Gauge, identity
 from trailboss.vm.guest_builtins import actor_builtins
 from trailboss.vm.meter import Meter
 from trailboss.vm.private_modules import FrameLocal, new_facade, sdk_builtins, sdk_modules
-from trailboss.vm.rules import HOST, SDK
+from trailboss.vm.rules import ACTOR_MODULES, HOST, SDK, SDK_MODULES
 from trailboss.vm.sdk_source import DOCUMENTED_NAMES, load_sdk_module, sdk_module_names
 from trailboss.vm.snapshot import ABSENT, Shared, find_shared
 

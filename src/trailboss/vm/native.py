@@ -5,14 +5,18 @@ frames from one another and from the process as long as nobody sets out to break
 the sandbox.
 """
 
+import _thread
 import ast
+import gc
 import linecache
+import sys
+import warnings
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from contextvars import Context
 from types import CodeType, CoroutineType, FunctionType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.params import ChainParams
@@ -28,7 +32,6 @@ from trailboss.vm.meter import Meter, OutOfGas
 from trailboss.vm.program import Entry, Program, compile_program, compile_tree
 from trailboss.vm.pvm_host import Running, build_pvm_host
 from trailboss.vm.rules import GRAMMAR, check_program
-from trailboss.vm.stacks import FRAMES_ON_A_STACK, deep_calls, on_fresh_stack
 
 VERSION: Final = "native-1"
 PROGRAMS_KEPT: Final = 512
@@ -271,3 +274,58 @@ def _octets(handler: str, value: object) -> bytes:
 
 def _forget_lines(program: Program) -> None:
     linecache.cache.pop(program.filename, None)
+
+
+FRAMES_ON_A_STACK: Final = 1 if sys.version_info[:2] == (3, 12) else 8
+STACK_BYTES: Final = 64 * 2**20
+"""Address space of a fresh stack; only what is used takes memory."""
+RECURSION_LIMIT: Final = 8_000
+"""CPython's own limit while frames run: above 8 frames of 256 calls at up to three of its levels each."""
+T = TypeVar("T")
+
+
+@contextmanager
+def deep_calls() -> Iterator[None]:
+    """Let calls go deep, and keep the process out of what guests do.
+
+    The collector of cycles would run guest code at moments that differ, and a filter of warnings could turn what one
+    version warns of into an exception.
+    """
+    collects, limit = gc.isenabled(), sys.getrecursionlimit()
+    gc.disable()
+    sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        sys.setrecursionlimit(limit)
+        if collects:
+            gc.enable()
+
+
+def on_fresh_stack(action: Callable[[], T]) -> T:
+    """Run an action on a stack of its own, wait for it, and return or raise what it does."""
+    done = _thread.allocate_lock()
+    done.acquire()
+    answers: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            answers.append(action())
+        # The caller's stack is where this belongs; whatever it is, it goes on there.
+        except BaseException as error:  # noqa: BLE001
+            errors.append(error)
+        finally:
+            done.release()
+
+    before = _thread.stack_size(STACK_BYTES)
+    try:
+        _thread.start_new_thread(run, ())
+    finally:
+        _thread.stack_size(before)
+    done.acquire()
+    if errors:
+        raise errors[0]
+    return answers[0]

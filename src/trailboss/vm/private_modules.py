@@ -9,11 +9,10 @@ from types import CodeType, FunctionType, MappingProxyType, ModuleType, SimpleNa
 from typing import Any, Final
 
 from trailboss.vm import texts
-from trailboss.vm.facades import SDK_BUILTINS
 from trailboss.vm.gauge import ordered
 from trailboss.vm.guest_builtins import build_class, check_attribute_path, printer
 from trailboss.vm.instrument import TEXT_METHODS
-from trailboss.vm.rules import GRAMMAR
+from trailboss.vm.rules import GRAMMAR, SDK_BUILTINS
 
 SET_MAKERS: Final = ("and_", "iand", "ior", "isub", "ixor", "or_", "sub", "xor")
 """Functions of ``operator`` that make a set of two views of a dict."""

@@ -14,13 +14,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from trailboss.model import calls
-from trailboss.model.requests import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
+from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.timers import TimerRequest
 from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.errors import RejectionReason
 from trailboss.primitives.units import U64_MAX
 from trailboss.vm.arguments import address, bind, block_height, integer, octets, sequence, wide_integer
-from trailboss.vm.call_site import CallSite, HostCall
+from trailboss.vm.engine import CallSite, HostCall
 
 _REQUIRED: Final = ("height", "payload")
 _TIMER: Final = (*_REQUIRED, "fee_payer", "gas_limit", "expires_at")

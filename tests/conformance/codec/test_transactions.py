@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conformance.codec.strategies import DEVELOPMENT_KINDS, KINDS, any_transaction, transactions
-from trailboss.codec.opcodes import (
+from trailboss.codec.layout import (
     ACTOR_NAMES,
     FAMILY_NAMES,
     LIBRARY_NAMES,

@@ -20,8 +20,7 @@ from trailboss.codec.instructions import (
     Transfer,
     UpdateTimerConfig,
 )
-from trailboss.codec.layout import ACTOR, SYSTEM
-from trailboss.codec.opcodes import DEVELOPMENT_NAMES, SYSTEM_NAMES, UNNUMBERED_SYSTEM_NAMES
+from trailboss.codec.layout import ACTOR, DEVELOPMENT_NAMES, SYSTEM, SYSTEM_NAMES, UNNUMBERED_SYSTEM_NAMES
 from trailboss.codec.wire import (
     decode_submission,
     decode_transaction,

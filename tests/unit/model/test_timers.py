@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from trailboss.codec.packing import pack
+from trailboss.codec.canonical import pack
 from trailboss.model.actors import Account, decode_account, encode_account
 from trailboss.model.timers import (
     ASK_AGENT,

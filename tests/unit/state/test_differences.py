@@ -5,8 +5,7 @@ from random import Random
 import pytest
 
 from trailboss.state import keys
-from trailboss.state.commitment import EMPTY_ROOTS, next_roots
-from trailboss.state.differences import differing_keys
+from trailboss.state.commitment import EMPTY_ROOTS, differing_keys, next_roots
 
 
 def test_nothing_differs_when_the_states_are_equal() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import trailboss.sdk
 from trailboss.codec.canonical import decode_canonical, encode_canonical
-from trailboss.model.requests import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
+from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 
 FACTS = {
     "trigger_block_height": 95,

@@ -3,7 +3,7 @@
 import pytest
 
 from trailboss.model import calls
-from trailboss.model.requests import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
+from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 
 TARGET, KEY = b"\x11" * 20, b"\x11" * 20 + b"price"
 WHO = "bytes([17]) * 20"

@@ -12,7 +12,7 @@ from trailboss.execution.timer_checks import (
     check_timer_count,
 )
 from trailboss.execution.timers import accept_timer
-from trailboss.model.requests import AuctionRequest
+from trailboss.model.calls import AuctionRequest
 from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import ASK_AGENT, Timer
 from trailboss.primitives.errors import InvariantError

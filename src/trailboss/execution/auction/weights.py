@@ -10,7 +10,7 @@ from typing import Final
 from trailboss.model.auction import SCORE_UNIT, AuctionActor, AuctionEpoch
 from trailboss.model.configs import amount_of
 from trailboss.params import AuctionParams
-from trailboss.primitives.arithmetic import clamp
+from trailboss.primitives.units import clamp
 
 RESET: Final = 0
 """The factor that resets a weight instead of multiplying it."""

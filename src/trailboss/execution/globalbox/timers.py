@@ -12,10 +12,10 @@ from trailboss.execution.globalbox.records import count_target, find_ended, is_e
 from trailboss.execution.session import Scope
 from trailboss.execution.timers import accept_timer, find_timer, withdraw_timer, write_timer
 from trailboss.governance.rules import Rules
+from trailboss.model.calls import GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.effects import TimerUpdated
 from trailboss.model.envelopes import route_payload
 from trailboss.model.globalbox import FRACTION_BITS, bid_octets
-from trailboss.model.requests import GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import Rejection, RejectionReason

@@ -20,8 +20,8 @@ from typing import Any, Final, Self
 
 import msgspec
 
+from trailboss.codec.canonical import pack
 from trailboss.codec.exact import without_texts
-from trailboss.codec.packing import pack
 from trailboss.primitives.errors import ProofError, Rejection
 from trailboss.primitives.octets import Hash32
 from trailboss.state.digests import DIGEST_WIDTH, STATE_ROOT_TAG
@@ -37,7 +37,6 @@ from trailboss.state.proofs.subjects import (
     TimerSubject,
     subject_range,
 )
-from trailboss.state.proofs.text import from_document, to_document
 
 PROOF_VERSION: Final = 1
 
@@ -156,3 +155,61 @@ def _check_values(entries: Sequence[Entry], values: Sequence[bytes]) -> None:
     for (key, value_digest), value in zip(entries, values, strict=True):
         if sha256(value).digest() != value_digest:
             raise ProofError(f"the value under the key {key.hex()} is not the one that the tree commits to")
+
+
+_KIND: Final = "kind"
+_HEX: Final = "0x"
+
+
+def to_document(record: msgspec.Struct) -> dict[str, Any]:
+    """Return a record as a JSON object; one that has a tag names it as its ``kind``."""
+    tag = type(record).__struct_config__.tag
+    kind = {} if tag is None else {_KIND: tag}
+    return kind | {name: _show(getattr(record, name)) for name in record.__struct_fields__}
+
+
+def from_document(document: object, expected: type[msgspec.Struct], kinds: Sequence[type[msgspec.Struct]]) -> Any:
+    """Return the positional form of a JSON object, for ``msgspec.convert`` to check.
+
+    Args:
+        document: As ``json.loads`` returns it.
+        expected: Type of the record that the whole document is to hold.
+        kinds: Types of the records with a ``kind`` that may stand within.
+
+    Raises:
+        ValueError: If it is no object, a ``kind`` is unknown, a field is missing, or text is not hexadecimal.
+        RecursionError: If it is nested too deep.
+    """
+    if not isinstance(document, dict):
+        raise ValueError("expected an object")
+    return _positional(document, expected, {each.__struct_config__.tag: each for each in kinds})
+
+
+def _show(value: object) -> Any:
+    if isinstance(value, bytes):
+        return _HEX + value.hex()
+    if isinstance(value, tuple):
+        return [_show(each) for each in value]
+    return to_document(value) if isinstance(value, msgspec.Struct) else value
+
+
+def _read(value: object, kinds: dict[Any, type[msgspec.Struct]]) -> Any:
+    if isinstance(value, str):
+        if not value.startswith(_HEX):
+            raise ValueError(f"{value!r:.80} does not begin with {_HEX}")
+        return bytes.fromhex(value.removeprefix(_HEX))
+    if isinstance(value, list):
+        return [_read(each, kinds) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kind = value.get(_KIND)
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ValueError(f"unknown kind {kind!r:.80}")
+    return [kind, *_positional(value, kinds[kind], kinds)]
+
+
+def _positional(members: dict[Any, Any], record: type[msgspec.Struct], kinds: dict[Any, type[msgspec.Struct]]) -> Any:
+    for name in record.__struct_fields__:
+        if name not in members:
+            raise ValueError(f"the field {name} is missing")
+    return [_read(members[name], kinds) for name in record.__struct_fields__]

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from trailboss.codec.packing import pack
+from trailboss.codec.canonical import pack
 from trailboss.model.actors import RECORD_VERSION as ACCOUNT_VERSION
 from trailboss.model.actors import Account
 from trailboss.model.configs import amount_of

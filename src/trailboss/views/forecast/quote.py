@@ -15,10 +15,9 @@ from trailboss.governance.rules import LaneTerms, Rules, is_active
 from trailboss.mechanisms.fee_lane.weight import lower_median, weight_of
 from trailboss.model.timers import DeferralReason, decode_timer
 from trailboss.params.loader import PRICE_MAX
-from trailboss.primitives.arithmetic import clamp
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
-from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, Price
+from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, Price, clamp
 from trailboss.state.keys import TIMERS, timer_range
 from trailboss.timer_queue.source import StoredTimers
 from trailboss.views.forecast.chances import Chance, Offer, chance_within, why_not

@@ -7,7 +7,7 @@ from msgspec import msgpack
 from msgspec.structs import replace
 
 from tests.model.states import State, make_state, timer_record
-from trailboss.codec.packing import pack
+from trailboss.codec.canonical import pack
 from trailboss.model.actors import Account
 from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import RECORD_VERSION, Timer, encode_timer

@@ -15,6 +15,7 @@ from benchmarks.selection import (
     CLASSES,
     FIRES,
     FIT,
+    GAS,
     HEIGHT,
     RICH,
     STEP,
@@ -91,7 +92,8 @@ class _Block:
             gc_cycles_per_timer=Cycles(1),
             balance_of=RICH.__getitem__,
             lane_cycles_left=lambda: self.left,
-            auction=AuctionMarket(
+            market=AuctionMarket(
+                max_cycles_per_fire=GAS,
                 epoch=0,
                 rescales=0,
                 actors_weighed_max=ACTORS,
@@ -106,17 +108,13 @@ class _Block:
             ),
         )
 
-    def offering(self, **changes: object) -> SelectionContext:
+    def offering(self, **changes: object) -> SelectionContext[AuctionMarket]:
         """Return what it offers, with changes of its auction."""
-        if self.context.auction is None:
-            raise ValueError("the auction needs a market")
-        return replace(self.context, auction=replace(self.context.auction, **changes))
+        return replace(self.context, market=replace(self.context.market, **changes))
 
 
-def _at_hand(context: SelectionContext) -> SelectionContext:
-    if context.auction is None:
-        raise ValueError("the auction needs a market")
-    return replace(context, auction=replace(context.auction, timer_of=lambda *_: RECORD))
+def _at_hand(context: SelectionContext[AuctionMarket]) -> SelectionContext[AuctionMarket]:
+    return replace(context, market=replace(context.market, timer_of=lambda *_: RECORD))
 
 
 def _joined(size: int, fees: Fees) -> Auction:

@@ -142,7 +142,7 @@ class _Block:
             self.records[timer.timer_id] = timer
             yield timer
 
-    def _context(self, fires: int) -> SelectionContext:
+    def _context(self, fires: int) -> SelectionContext[GlobalboxMarket]:
         return SelectionContext(
             height=Height(HEIGHT),
             cycle_basefee=Price(1),
@@ -153,7 +153,8 @@ class _Block:
             gc_cycles_per_timer=Cycles(1),
             balance_of=lambda _: Amount(2**127),
             lane_cycles_left=lambda: GAS,
-            globalbox=GlobalboxMarket(
+            market=GlobalboxMarket(
+                max_cycles_per_fire=GAS,
                 age_weight=SCORING.age_weight,
                 bid_weight=SCORING.bid_weight,
                 clock=SCORING.clock,

@@ -106,9 +106,7 @@ class _Block:
         )
 
 
-def _at_hand(context: SelectionContext) -> SelectionContext:
-    if context.market is None:
-        raise ValueError("the lane needs a market")
+def _at_hand(context: SelectionContext[LaneMarket]) -> SelectionContext[LaneMarket]:
     return replace(context, market=replace(context.market, timer_of=lambda *_: RECORD))
 
 

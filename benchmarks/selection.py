@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import sha256
 from itertools import count, repeat
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -82,14 +82,14 @@ class Block(Protocol):
     """
 
     left: int
-    context: SelectionContext
+    context: SelectionContext[Any]
 
 
 def cases(
     shape: str,
     joined: Callable[[int], Mechanism],
     block: Callable[[int, int], Block],
-    at_hand: Callable[[SelectionContext], SelectionContext],
+    at_hand: Callable[[SelectionContext[Any]], SelectionContext[Any]],
     *,
     has_budget: bool,
 ) -> list[Case]:
@@ -131,7 +131,7 @@ def _fire(mechanism: Mechanism, block_of: Callable[[int, int], Block], blocks: I
     return timed(fire, BLOCKS)
 
 
-def _fire_all(mechanism: Mechanism, offered: SelectionContext) -> float:
+def _fire_all(mechanism: Mechanism, offered: SelectionContext[Any]) -> float:
     context = replace(offered, lane_cycles_left=repeat(FIT * GAS).__next__)
     decided = 0
 

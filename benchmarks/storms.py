@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from msgspec import structs
 
 from benchmarks.measure import Case, Report, measure, timed
 from benchmarks.selection import ACTORS, BASEFEE, GAS, HEIGHT, waiting_timer
 from trailboss.mechanisms.base import DueTimers, LeftOut, Mechanism
-from trailboss.mechanisms.context import LaneMarket, SelectionContext
+from trailboss.mechanisms.context import LaneMarket, Market, SelectionContext
 from trailboss.mechanisms.fee_lane import Lane, build_lane
 from trailboss.mechanisms.fifo import build_fifo
 from trailboss.model.timers import Timer, freeze_fees
@@ -76,7 +77,7 @@ def _balance_of(payer: bytes) -> Amount:
     return Amount(0 if payer.startswith(BROKE) else 2**127)
 
 
-def _context(market: LaneMarket | None = None) -> SelectionContext:
+def _context(market: Market) -> SelectionContext[Any]:
     return SelectionContext(
         height=Height(HEIGHT),
         cycle_basefee=Price(BASEFEE),
@@ -91,7 +92,7 @@ def _context(market: LaneMarket | None = None) -> SelectionContext:
     )
 
 
-def _walked(mechanism: Mechanism, due: DueTimers, context: SelectionContext) -> None:
+def _walked(mechanism: Mechanism, due: DueTimers, context: SelectionContext[Any]) -> None:
     fires = sum(decision.reason is None for decision in mechanism.select(due, context))
     if fires != LIVING:
         raise RuntimeError(f"{fires} of {LIVING} living timers were reached")
@@ -116,7 +117,9 @@ def _walk_fifo(queue: TimerQueue, living: dict[bytes, Timer], template: Timer) -
         out = LeftOut()
         waiting = (load(*entry) for entry in queue.due(HEIGHT, is_out=out.__contains__))
         expired = (load(*entry) for entry in queue.expired(HEIGHT))
-        _walked(build_fifo(PARAMS), DueTimers(waiting, expired=expired, out=out), _context())
+        _walked(
+            build_fifo(PARAMS), DueTimers(waiting, expired=expired, out=out), _context(Market(max_cycles_per_fire=GAS))
+        )
 
     return timed(walk)
 

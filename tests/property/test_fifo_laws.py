@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.mechanisms.due_timers import due_apart, expiry_order
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Decision, Rest, Verdict
-from trailboss.mechanisms.context import SelectionContext
+from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.mechanisms.fifo import Fifo, build_fifo
 from trailboss.model.decisions import Stop
 from trailboss.model.timers import RECORD_VERSION, DeferralReason, Timer
@@ -116,9 +116,10 @@ def build(bounds: Bounds) -> Fifo:
     return build_fifo(load_params(overrides=overrides))
 
 
-def make_context(balances: dict[bytes, int], numbers: dict[str, int]) -> SelectionContext:
+def make_context(balances: dict[bytes, int], numbers: dict[str, int]) -> SelectionContext[Market]:
     lane = numbers["lane_cycles_max"]
-    return SelectionContext(balance_of=balances.__getitem__, lane_cycles_left=lambda: lane, **numbers)
+    market = Market(max_cycles_per_fire=lane)
+    return SelectionContext(balance_of=balances.__getitem__, lane_cycles_left=lambda: lane, market=market, **numbers)
 
 
 @settings(max_examples=300, deadline=None)

@@ -9,9 +9,9 @@ from trailboss.execution.agents import AgentDesk
 from trailboss.execution.session import BlockSession
 from trailboss.governance.rules import GLOBALBOX_KEY
 from trailboss.mechanisms.base import Decision, Mechanism, Rest, Verdict
-from trailboss.mechanisms.context import SelectionContext
+from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.model.configs import decode_record
-from trailboss.model.decisions import APART_MAX, ENTRIES_MAX, DecisionRecord, ExaminedTimer, Order, Stop
+from trailboss.model.decisions import APART_MAX, ENTRIES_MAX, DecisionRecord, ExaminedTimer, Stop
 from trailboss.model.globalbox import GlobalboxState, standing_of
 from trailboss.model.terms import GlobalboxTerms
 from trailboss.model.timers import DeferralReason
@@ -60,7 +60,12 @@ class Recorder:
         self._cut_off = max(self._cut_off, decision.rank)
 
     def record(
-        self, session: BlockSession, mechanism: Mechanism, context: SelectionContext, rest: Rest, desk: AgentDesk | None
+        self,
+        session: BlockSession,
+        mechanism: Mechanism,
+        context: SelectionContext[Market],
+        rest: Rest,
+        desk: AgentDesk | None,
     ) -> DecisionRecord | None:
         """Return the record, after the deliveries; None if nothing was decided, could have been, or moved."""
         if not self._is_needed(session, rest):
@@ -72,16 +77,16 @@ class Recorder:
         queued, in_mailbox = _box_counts(session)
         return DecisionRecord(
             mechanism=mechanism.name,
-            order=_order(context),
+            order=mechanism.policy.order,
             cycle_basefee=context.cycle_basefee,
             cell_basefee=context.cell_basefee,
             lane_basefee=rules.lane_basefee(),
             next_lane_basefee=_next_basefee(session),
-            previous_tip=Price(0) if market is None else market.previous_tip,
-            median_fires=0 if market is None else market.median_fires,
+            previous_tip=market.previous_tip,
+            median_fires=market.median_fires,
             lane_cycles_max=context.lane_cycles_max,
             lane_cycles_used=session.timer_cycles_used,
-            max_cycles_per_fire=rules.timer.max_cycles_per_fire if market is None else market.max_cycles_per_fire,
+            max_cycles_per_fire=market.max_cycles_per_fire,
             lane_burned=Amount(session.lane_burned),
             examined=tuple(map(self._examined, (*self._decisions, *runners_up))),
             runner_up_count=len(runners_up),
@@ -148,15 +153,6 @@ def _fire_seq(decision: Decision) -> int | None:
         return decision.entry.fire_seq
     terms = decision.timer.terms
     return terms.fire_seq if decision.fire is not None and isinstance(terms, GlobalboxTerms) else None
-
-
-def _order(context: SelectionContext) -> Order:
-    """Return what a block ranks by: what it was opened with says so."""
-    if context.globalbox is not None:
-        return Order.STANDING
-    if context.auction is not None:
-        return Order.TIP
-    return Order.DUE if context.market is None else Order.PRIORITY
 
 
 def _box_counts(session: BlockSession) -> tuple[int, int]:

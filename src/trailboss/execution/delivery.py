@@ -23,12 +23,12 @@ from trailboss.execution.globalbox.fires import (
     materialize_fire,
     take_entry,
 )
-from trailboss.execution.markets import Markets, open_markets
+from trailboss.execution.markets import open_markets
 from trailboss.execution.paid_execution import Run, run_envelope
 from trailboss.execution.session import BlockSession, Envelope, Reservation, Scope
 from trailboss.execution.timers import load_timer, remove_timer, write_timer
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, LeftOut, Mechanism, Verdict
-from trailboss.mechanisms.context import SelectionContext
+from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.model.blocks import Origin, ReceiptRecord, Status
 from trailboss.model.decisions import FeeSource
 from trailboss.model.events import (
@@ -68,8 +68,8 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
     session.has_delivered = True
     mechanism.expire(session.queue.died())
     recorder = Recorder()
-    markets = open_markets(session)
-    context = _lane_context(session, markets)
+    opened = open_markets(session)
+    context = _selection_context(session, opened.market)
     selection = mechanism.select(_due_timers(session, mechanism.policy), context)
     if mechanism.policy.charging is Charging.ALL_FIRST:
         decisions = list(selection)
@@ -88,7 +88,7 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
             _fire(session, decision, recorder)
     rest = selection.rest()
     session.carried_hits = rest.carried
-    session.decisions = recorder.record(session, mechanism, context, rest, markets.desk)
+    session.decisions = recorder.record(session, mechanism, context, rest, opened.desk)
 
 
 def _due_timers(session: BlockSession, policy: DeliveryPolicy) -> DueTimers:
@@ -118,7 +118,7 @@ def _least_cost(session: BlockSession, timer: Timer) -> int:
     return gas_limit * cycle_basefee + rules.timer.max_cells_per_fire * cell_basefee
 
 
-def _lane_context(session: BlockSession, markets: Markets) -> SelectionContext:
+def _selection_context(session: BlockSession, market: Market) -> SelectionContext[Market]:
     rules = session.context.rules
     cycle_basefee, cell_basefee = rules.timer_basefees()
     lane_cycles_max, lane_cells_max = rules.timer_cycles_max(), rules.timer_cells_max()
@@ -134,9 +134,7 @@ def _lane_context(session: BlockSession, markets: Markets) -> SelectionContext:
         lane_cycles_left=lambda: lane_cycles_max - session.timer_cycles_used,
         lane_cells_max=lane_cells_max,
         lane_cells_left=lambda: lane_cells_max - session.timer_cells_used,
-        market=markets.lane,
-        auction=markets.auction,
-        globalbox=markets.globalbox,
+        market=market,
     )
 
 

@@ -10,37 +10,31 @@ from trailboss.execution.auction.market import close_auction, open_auction
 from trailboss.execution.globalbox.market import close_globalbox, open_globalbox
 from trailboss.execution.lane import close_market, open_market
 from trailboss.execution.session import BlockSession
-from trailboss.mechanisms.context import AuctionMarket, GlobalboxMarket, LaneMarket
+from trailboss.mechanisms.context import Market
 
 
-class Markets(NamedTuple):
-    """What a block's deliveries find; None for what the chain does not have.
+class OpenMarket(NamedTuple):
+    """What a block's deliveries find.
 
     Attributes:
-        lane: The timer lane.
-        auction: The GBA auction.
-        globalbox: Globalbox.
-        desk: Where gas bidding agents are asked.
+        market: The market of the mechanism in force.
+        desk: Where gas bidding agents are asked; None where they are not.
     """
 
-    lane: LaneMarket | None = None
-    auction: AuctionMarket | None = None
-    globalbox: GlobalboxMarket | None = None
+    market: Market
     desk: AgentDesk | None = None
 
 
-def open_markets(session: BlockSession) -> Markets:
+def open_markets(session: BlockSession) -> OpenMarket:
     """Open what the chain has, before the deliveries."""
     rules = session.context.rules
     if rules.lane is not None:
-        lane, desk = open_market(session, rules.lane)
-        return Markets(lane=lane, desk=desk)
+        return OpenMarket(*open_market(session, rules.lane))
     if rules.auction is not None:
-        auction, desk = open_auction(session, rules.auction)
-        return Markets(auction=auction, desk=desk)
+        return OpenMarket(*open_auction(session, rules.auction))
     if rules.globalbox is not None:
-        return Markets(globalbox=open_globalbox(session))
-    return Markets()
+        return OpenMarket(open_globalbox(session))
+    return OpenMarket(Market(max_cycles_per_fire=rules.timer.max_cycles_per_fire))
 
 
 def close_markets(session: BlockSession) -> None:

@@ -8,14 +8,14 @@ any time and never changes a decision.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum, StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct, field
 
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.context import SelectionContext
-from trailboss.model.decisions import FeeSource, Stop
+from trailboss.model.decisions import FeeSource, Order, Stop
 from trailboss.model.globalbox import CarriedHit, MailboxEntry
 from trailboss.model.terms import QueuedFire
 from trailboss.model.timers import DeferralReason, Timer
@@ -63,6 +63,7 @@ class DeliveryPolicy(Struct, frozen=True, kw_only=True):
             offered all of them. Decision: D-51.
         passed_over_max: Timers that one block passes over because they do not fit what is left of the lane; 0 for a
             mechanism that goes on to the end. Decision: D-54.
+        order: What it ranks due timers by.
         calls: Host calls about timers that its actors have, by `trailboss.model.calls`; others are refused by name.
         keeps: What a chain that starts with it keeps in its state besides.
     """
@@ -73,6 +74,7 @@ class DeliveryPolicy(Struct, frozen=True, kw_only=True):
     dead_examined_max: int = 0
     joined_max: int = 0
     passed_over_max: int = 0
+    order: Order = Order.DUE
     calls: frozenset[str] = frozenset()
     keeps: frozenset[Keeps] = frozenset()
 
@@ -261,8 +263,11 @@ class Mechanism(Follower, Protocol):
                 are not due and does not; reading them takes as long as there are many.
         """
 
-    def select(self, due: DueTimers, context: SelectionContext) -> Selection:
-        """Decide about due timers; depends on nothing but its arguments and the policy."""
+    def select(self, due: DueTimers, context: SelectionContext[Any]) -> Selection:
+        """Decide about due timers; depends on nothing but its arguments and the policy.
+
+        The context has the mechanism's own kind of market.
+        """
 
     def only_wait(self, due: int) -> bool:
         """Return whether so many due timers are all there are, and none of them runs before one expires."""

@@ -1,10 +1,10 @@
-"""What a block offers a mechanism: its prices and budgets, and the market that it opens, if the chain has one.
+"""What a block offers a mechanism: its prices and budgets, and its market.
 
 Numbers are read once a block; callables answer as of now.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -38,15 +38,31 @@ class Bid(msgspec.Struct, frozen=True, gc=False):
     cell_fees: tuple[Price, Price] | None = None
 
 
-class LaneMarket(Struct, frozen=True, kw_only=True):
+class Market(Struct, frozen=True, kw_only=True):
+    """What a block offers its mechanism beyond prices, budgets and balances; the base itself has nothing to offer.
+
+    Attributes:
+        max_cycles_per_fire: Cap of one fire.
+        previous_tip: Median tip of the block before, base units per cycle; 0 outside the lane.
+        median_fires: Network median of fires within the lane's window; 0 outside the lane.
+    """
+
+    max_cycles_per_fire: Cycles
+    previous_tip: Price = Price(0)
+    median_fires: int = 0
+
+
+MarketT_co = TypeVar("MarketT_co", bound=Market, covariant=True)
+
+
+class LaneMarket(Market, frozen=True, kw_only=True):
     """The lane's market in one block. Spec: CIP-1v3 §5, CIP-1v3 §7, CIP-1v3 §8.
+
+    Timers above the cap of one fire are set aside.
 
     Attributes:
         basefee: Lane basefee, base units per cycle.
-        previous_tip: Median tip of the block before, base units per cycle.
-        max_cycles_per_fire: Cap of one fire; timers above it are set aside.
         clamps_before: Timers scheduled before this height are held to the cap instead; 0 for none. Decision: D-13.
-        median_fires: Network median of fires within the window.
         weight_min: Least W(actor), in parts of 10⁻⁹.
         weight_max: Greatest W(actor), in parts of 10⁻⁹.
         fires_of: Actor to its fires within the window.
@@ -56,10 +72,7 @@ class LaneMarket(Struct, frozen=True, kw_only=True):
     """
 
     basefee: Price
-    previous_tip: Price
-    max_cycles_per_fire: Cycles
     clamps_before: Height
-    median_fires: int
     weight_min: int
     weight_max: int
     fires_of: Callable[[bytes], int]
@@ -67,7 +80,7 @@ class LaneMarket(Struct, frozen=True, kw_only=True):
     timer_of: Callable[[int, bytes], Timer]
 
 
-class AuctionMarket(Struct, frozen=True, kw_only=True):
+class AuctionMarket(Market, frozen=True, kw_only=True):
     """The auction in one block. Spec: CIP-1v1 §3, CIP-1v1 §4.
 
     Attributes:
@@ -99,7 +112,7 @@ class AuctionMarket(Struct, frozen=True, kw_only=True):
     timer_of: Callable[[int, bytes], Timer]
 
 
-class GlobalboxMarket(Struct, frozen=True, kw_only=True):
+class GlobalboxMarket(Market, frozen=True, kw_only=True):
     """Globalbox in one block. Spec: CIP-5old §8, CIP-5old §13.
 
     Attributes:
@@ -125,7 +138,7 @@ class GlobalboxMarket(Struct, frozen=True, kw_only=True):
     entries: Callable[[], Iterator[MailboxEntry]]
 
 
-class SelectionContext(Struct, frozen=True, kw_only=True):
+class SelectionContext(Struct, Generic[MarketT_co], frozen=True, kw_only=True):
     """What one block's delivery offers. Numbers are read once a block; the callables answer as of now.
 
     Spec: CIP-5 §6.3, CIP-5 §6.5
@@ -142,9 +155,7 @@ class SelectionContext(Struct, frozen=True, kw_only=True):
         lane_cycles_left: Cycles of the lane that no fire has used yet.
         lane_cells_max: Cells of fired handlers in this block. Decision: D-80.
         lane_cells_left: Cells of those that no fire has used yet.
-        market: The lane's market, on a chain whose lane is active.
-        auction: The auction, on a chain that has one.
-        globalbox: Globalbox, on a chain that has it.
+        market: What the mechanism in force is offered beyond that.
     """
 
     height: Height
@@ -156,8 +167,6 @@ class SelectionContext(Struct, frozen=True, kw_only=True):
     gc_cycles_per_timer: Cycles
     balance_of: Callable[[bytes], Amount]
     lane_cycles_left: Callable[[], int]
+    market: MarketT_co
     lane_cells_max: Cells = UNBOUNDED
     lane_cells_left: Callable[[], int] = lambda: UNBOUNDED
-    market: LaneMarket | None = None
-    auction: AuctionMarket | None = None
-    globalbox: GlobalboxMarket | None = None

@@ -7,7 +7,7 @@ from typing import Final
 
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Memoryless, Phase, Rest, Verdict
-from trailboss.mechanisms.context import SelectionContext
+from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.model import calls
 from trailboss.model.decisions import Stop
 from trailboss.model.timers import DeferralReason, Timer
@@ -29,7 +29,7 @@ class Fifo(Memoryless):
     policy: DeliveryPolicy
     name: str = NAME
 
-    def select(self, due: DueTimers, context: SelectionContext) -> "FifoSelection":
+    def select(self, due: DueTimers, context: SelectionContext[Market]) -> "FifoSelection":
         """Walk due timers in order and classify each.
 
         Spec: CIP-5 §5.1, CIP-5 §5.4, CIP-5 §6.5
@@ -65,7 +65,7 @@ class FifoSelection:
         "_prices", "_rank", "_spendable", "_stopped",
     )  # fmt: skip
 
-    def __init__(self, due: DueTimers, context: SelectionContext, policy: DeliveryPolicy) -> None:
+    def __init__(self, due: DueTimers, context: SelectionContext[Market], policy: DeliveryPolicy) -> None:
         self._due = due
         self._context = context
         self._policy = policy

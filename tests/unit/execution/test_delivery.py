@@ -11,7 +11,7 @@ import pytest
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.mechanisms import registry
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Memoryless, Phase, Rest, Verdict
-from trailboss.mechanisms.context import SelectionContext
+from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.mechanisms.fifo import build_fifo
 from trailboss.model.decisions import Stop
 from trailboss.model.timers import DeferralReason, Timer
@@ -81,7 +81,7 @@ class AllFire(Memoryless):
         if timer.timer_id in self.waiting:
             self.waiting[timer.timer_id] = timer
 
-    def select(self, due: DueTimers, context: SelectionContext) -> "Turns":
+    def select(self, due: DueTimers, context: SelectionContext[Market]) -> "Turns":
         self.waiting = {timer.timer_id: timer for timer in (*due.waiting, *due.joining)}
         return Turns(self, context)
 
@@ -91,7 +91,7 @@ class Turns:
     """One block's decisions of `AllFire`."""
 
     mechanism: AllFire
-    context: SelectionContext
+    context: SelectionContext[Market]
 
     def __iter__(self) -> Iterator[Decision]:
         for rank, timer_id in enumerate(reversed(list(self.mechanism.waiting)), start=1):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from trailboss.mechanisms import registry
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Phase, Rest, Verdict
-from trailboss.mechanisms.context import SelectionContext
+from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.mechanisms.fifo import FifoSelection, build_fifo
 from trailboss.model.decisions import APART_MAX, DecisionRecord, FeeSource, Stop
 from trailboss.model.timers import DeferralReason
@@ -219,7 +219,7 @@ class Runners:
     def __getattr__(self, name: str) -> object:
         return getattr(self.fifo, name)
 
-    def select(self, due: DueTimers, context: SelectionContext) -> FifoSelection:
+    def select(self, due: DueTimers, context: SelectionContext[Market]) -> FifoSelection:
         return WithRunnersUp(replace(due, waiting=[*due.waiting, *due.joining]), context, self.policy)
 
 

@@ -112,12 +112,13 @@ class World:
     freshened: list[bytes] = field(default_factory=list)
     asked: list[bytes] = field(default_factory=list)
 
-    def context(self) -> SelectionContext:
+    def context(self) -> SelectionContext[AuctionMarket]:
         """Open a block."""
         terms = self.terms
         self.budget_left, self.questions_left = terms.budget - terms.spent, terms.questions
         self.freshened, self.asked = [], []
         market = AuctionMarket(
+            max_cycles_per_fire=2**64,
             epoch=terms.epoch,
             rescales=terms.rescales,
             actors_weighed_max=terms.actors_weighed_max,
@@ -140,7 +141,7 @@ class World:
             gc_cycles_per_timer=200,
             balance_of=lambda payer: self.balances.get(payer, 2**200),
             lane_cycles_left=lambda: self.budget_left,
-            auction=market,
+            market=market,
         )
 
     def timer_of(self, height: int, timer_id: bytes) -> Timer:

@@ -153,11 +153,12 @@ class World:
         """Return what an owner holds."""
         return self.balances.get(payer, RICH)
 
-    def context(self) -> SelectionContext:
+    def context(self) -> SelectionContext[GlobalboxMarket]:
         """Open the block's deliveries."""
         terms = self.terms
         self.lane_left = terms.lane
         market = GlobalboxMarket(
+            max_cycles_per_fire=2**64,
             age_weight=terms.age_weight,
             bid_weight=terms.bid_weight,
             clock=self.clock,
@@ -178,7 +179,7 @@ class World:
             gc_cycles_per_timer=GC_CYCLES,
             balance_of=self.balance,
             lane_cycles_left=lambda: self.lane_left,
-            globalbox=market,
+            market=market,
         )
 
     def carry_out(self, decision: Decision) -> None:

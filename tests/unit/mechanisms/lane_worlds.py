@@ -85,7 +85,7 @@ class World:
     lane_left: int = 0
     questions_left: int = 0
 
-    def context(self) -> SelectionContext:
+    def context(self) -> SelectionContext[LaneMarket]:
         """Open a block."""
         terms = self.terms
         self.lane_left, self.questions_left = terms.lane, terms.questions

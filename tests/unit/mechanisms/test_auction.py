@@ -2,7 +2,6 @@
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
 from tests.unit.mechanisms.auction_blocks import ALICE, BOB, CAROL, Block
 from tests.unit.mechanisms.auction_worlds import HALF, World, make_timers
@@ -36,12 +35,6 @@ def test_policy_is_that_of_the_parameters() -> None:
     assert policy.dead_examined_max == 256
     assert policy.calls == {calls.SET_TIMEOUT_AUCTION, calls.CANCEL}
     assert policy.keeps == {Keeps.AUCTION}
-
-
-def test_selection_is_refused_when_there_is_no_market() -> None:
-    """Nothing is sold without bids."""
-    with pytest.raises(InvariantError, match="given no market"):
-        build_auction(load_params()).select(DueTimers(()), replace(World().context(), auction=None))
 
 
 def test_timer_is_refused_when_it_is_another_mechanisms() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.mechanisms.due_timers import due_apart
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.mechanisms.base import Charging, Decision, DueTimers, Phase, Rest, Verdict
-from trailboss.mechanisms.context import SelectionContext
+from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.mechanisms.fifo import build_fifo
 from trailboss.model.decisions import FeeSource, Stop
 from trailboss.model.timers import RECORD_VERSION, DeferralReason, Timer
@@ -28,6 +28,7 @@ CONTEXT = SelectionContext(
     gc_cycles_per_timer=200,
     balance_of={ALICE: 10**9, BOB: 0}.__getitem__,
     lane_cycles_left=lambda: 1_000,
+    market=Market(max_cycles_per_fire=1_000),
 )
 BASE = Timer(
     version=RECORD_VERSION,
@@ -53,8 +54,8 @@ def timers(*changes: dict[str, object]) -> list[Timer]:
     ]
 
 
-def context(**changes: object) -> SelectionContext:
-    fields = {name: getattr(CONTEXT, name) for name in SelectionContext.__slots__}
+def context(**changes: object) -> SelectionContext[Market]:
+    fields = {name: getattr(CONTEXT, name) for name in SelectionContext.__struct_fields__}
     return SelectionContext(**(fields | changes))
 
 
@@ -68,7 +69,7 @@ def walk(
 
 
 def select(due: list[Timer], **changes: object) -> list[Decision]:
-    terms = context(**{name: value for name, value in changes.items() if name in SelectionContext.__slots__})
+    terms = context(**{name: value for name, value in changes.items() if name in SelectionContext.__struct_fields__})
     return walk(due_apart(due, terms.height), **changes)[0]
 
 

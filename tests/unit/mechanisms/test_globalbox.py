@@ -436,8 +436,8 @@ def test_rest_is_refused_when_the_walk_is_not_over() -> None:
         selection.rest()
 
 
-def test_selection_is_refused_when_there_is_no_globalbox_or_no_block() -> None:
-    """Delivery gives both."""
+def test_selection_is_refused_when_the_block_has_not_begun() -> None:
+    """What waits is read then."""
     play = Play()
     context = play.world.context()
     play.mechanism.rewind()

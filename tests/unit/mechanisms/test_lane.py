@@ -75,12 +75,6 @@ def test_policy_settles_each_timer_before_the_next() -> None:
     assert lane.policy.dead_examined_max == 256
 
 
-def test_selection_is_refused_when_there_is_no_market() -> None:
-    """The lane has no order without prices."""
-    with pytest.raises(InvariantError, match="prices of a market"):
-        build_lane(load_params()).select(DueTimers(()), msgspec.structs.replace(World().context(), market=None))
-
-
 @pytest.mark.spec("L-29")
 def test_expired_timers_go_first_by_expiry_and_due_order_when_the_budget_lasts() -> None:
     """Two removals of 200 out of 400; the third expired one is not ranked and gets no decision."""

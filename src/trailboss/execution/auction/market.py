@@ -44,6 +44,7 @@ def open_auction(session: BlockSession, state: AuctionState) -> tuple[AuctionMar
     )
     desk = AgentDesk(session, questions)
     market = AuctionMarket(
+        max_cycles_per_fire=rules.timer.max_cycles_per_fire,
         epoch=standings.epoch,
         rescales=len(state.rescales),
         actors_weighed_max=auction.actors_weighed_max,

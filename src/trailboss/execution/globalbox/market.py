@@ -46,6 +46,7 @@ def open_globalbox(session: BlockSession) -> GlobalboxMarket:
         write_globalbox(session, state)
     session.deliveries_mark = session.overlay.mark()
     return GlobalboxMarket(
+        max_cycles_per_fire=rules.timer.max_cycles_per_fire,
         age_weight=weight,
         bid_weight=params.bid_weight,
         clock=clock_at(state, rules.height, weight),

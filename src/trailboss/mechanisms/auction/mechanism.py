@@ -8,9 +8,9 @@ from trailboss.mechanisms.auction.selection import AuctionSelection
 from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, Keeps, Phase
 from trailboss.mechanisms.context import AuctionMarket, SelectionContext
 from trailboss.model import calls
+from trailboss.model.decisions import Order
 from trailboss.model.timers import Timer
 from trailboss.params import ChainParams
-from trailboss.primitives.errors import InvariantError
 
 NAME: Final = "auction"
 
@@ -36,7 +36,7 @@ class Auction:
     def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
         """Nothing to remember: those that wait are read when they join."""
 
-    def select(self, due: DueTimers, context: SelectionContext) -> AuctionSelection:
+    def select(self, due: DueTimers, context: SelectionContext[AuctionMarket]) -> AuctionSelection:
         """Let timers join, freshen weights, and return the block's selection among those that have joined.
 
         Spec: CIP-1v1 §3
@@ -47,14 +47,12 @@ class Auction:
 
         Args:
             due: The due timers; ``waiting`` is read only where there is no index yet.
-            context: The block's prices, budget and balances, with an auction.
+            context: The block's prices, budget and balances, and the auction.
 
         Raises:
-            InvariantError: If there is no auction, a timer joins twice, or is another mechanism's.
+            InvariantError: If a timer joins twice, or is another mechanism's.
         """
-        market = context.auction
-        if market is None:
-            raise InvariantError("the auction selects by bids and weights, and was given no market for them")
+        market = context.market
         if self._index is None:
             index = AuctionIndex()
             index.join(due.waiting, market.weight_of)
@@ -64,7 +62,7 @@ class Auction:
             self._index.weigh(actor, market.freshen(actor))
         self._index.join(due.joining, market.weight_of)
         self._sweep(self._index, market)
-        return AuctionSelection(self._index, context, market, self.policy)
+        return AuctionSelection(self._index, context, self.policy)
 
     def _sweep(self, index: AuctionIndex, market: AuctionMarket) -> None:
         """Freshen a bounded number of actors whose weights are behind, by address. Decision: D-59.
@@ -131,6 +129,7 @@ def build_auction(params: ChainParams) -> Auction:
             dead_examined_max=params.timers.dead_examined_max,
             joined_max=params.auction.joined_max,
             passed_over_max=params.auction.passed_over_max,
+            order=Order.TIP,
             calls=frozenset({calls.SET_TIMEOUT_AUCTION, calls.CANCEL}),
             keeps=frozenset({Keeps.AUCTION}),
         )

@@ -75,14 +75,12 @@ class AuctionSelection:
         "_timer_of",
     )
 
-    def __init__(
-        self, index: AuctionIndex, context: SelectionContext, market: AuctionMarket, policy: DeliveryPolicy
-    ) -> None:
+    def __init__(self, index: AuctionIndex, context: SelectionContext[AuctionMarket], policy: DeliveryPolicy) -> None:
         self._index = index
         self._context = context
-        self._market = market
+        self._market = context.market
         self._policy = policy
-        self._balance_of, self._timer_of = context.balance_of, market.timer_of
+        self._balance_of, self._timer_of = context.balance_of, context.market.timer_of
         self._answers: dict[bytes, Bid] = {}
         self._offers: dict[Group, Offer] = {}
         self._passed_over: list[bytes] = []

@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, Phase
-from trailboss.mechanisms.context import SelectionContext
+from trailboss.mechanisms.context import LaneMarket, SelectionContext
 from trailboss.mechanisms.fee_lane.index import LaneIndex
 from trailboss.mechanisms.fee_lane.selection import LaneSelection
 from trailboss.model import calls
+from trailboss.model.decisions import Order
 from trailboss.model.timers import Timer
 from trailboss.params import ChainParams
-from trailboss.primitives.errors import InvariantError
 
 NAME: Final = "lane"
 
@@ -34,7 +34,7 @@ class Lane:
     def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
         """Nothing to remember: those that wait are read when they join."""
 
-    def select(self, due: DueTimers, context: SelectionContext) -> LaneSelection:
+    def select(self, due: DueTimers, context: SelectionContext[LaneMarket]) -> LaneSelection:
         """Let timers join, and return the block's selection among those that have.
 
         It stands on what was heard before it. What is heard between two decisions counts from the next block on, but
@@ -47,14 +47,12 @@ class Lane:
 
         Args:
             due: The due timers; ``waiting`` is read only where there is no index yet.
-            context: The block's prices, budgets and balances, with a market.
+            context: The block's prices, budgets and balances, and the lane.
 
         Raises:
-            InvariantError: If there is no market, or a timer joins twice.
+            InvariantError: If a timer joins twice.
         """
         market = context.market
-        if market is None:
-            raise InvariantError("the lane selects by the prices of a market, and was given none")
         terms = market.max_cycles_per_fire, market.clamps_before
         if self._index is None:
             index = LaneIndex(*terms)
@@ -63,7 +61,7 @@ class Lane:
         else:
             self._index.settle(*terms)
         self._index.join(due.joining, market.fires_of)
-        return LaneSelection(self._index, due, context, market, self.policy)
+        return LaneSelection(self._index, due, context, self.policy)
 
     def schedule(self, timer: Timer) -> None:
         """Nothing to remember: it is not due."""
@@ -115,6 +113,7 @@ def build_lane(params: ChainParams) -> Lane:
             dead_examined_max=params.timers.dead_examined_max,
             joined_max=params.lane.joined_max,
             passed_over_max=params.lane.passed_over_max,
+            order=Order.PRIORITY,
             calls=frozenset({calls.SCHEDULE, calls.EXTEND, calls.CANCEL, calls.SET_AGENT}),
         )
     )

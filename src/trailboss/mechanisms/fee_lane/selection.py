@@ -65,12 +65,12 @@ class LaneSelection:
     )  # fmt: skip
 
     def __init__(
-        self, index: LaneIndex, due: DueTimers, context: SelectionContext, market: LaneMarket, policy: DeliveryPolicy
+        self, index: LaneIndex, due: DueTimers, context: SelectionContext[LaneMarket], policy: DeliveryPolicy
     ) -> None:
         self._index = index
         self._due = due
         self._context = context
-        self._market = market
+        self._market = context.market
         self._policy = policy
         self._gc_left: int = context.gc_cycles_max
         self._cells_cost = context.max_cells_per_fire * context.cell_basefee

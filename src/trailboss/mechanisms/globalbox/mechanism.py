@@ -4,10 +4,11 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, Keeps, Phase
-from trailboss.mechanisms.context import SelectionContext
+from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox.index import GlobalboxIndex
 from trailboss.mechanisms.globalbox.selection import GlobalboxSelection
 from trailboss.model import calls
+from trailboss.model.decisions import Order
 from trailboss.model.timers import Timer
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import InvariantError
@@ -43,7 +44,7 @@ class Globalbox:
             self._index = GlobalboxIndex(pending())
             self._has_joined = False
 
-    def select(self, due: DueTimers, context: SelectionContext) -> GlobalboxSelection:
+    def select(self, due: DueTimers, context: SelectionContext[GlobalboxMarket]) -> GlobalboxSelection:
         """Let timers join, and return the block's selection.
 
         Spec: CIP-5old §4
@@ -52,19 +53,19 @@ class Globalbox:
 
         Args:
             due: The due timers; ``waiting`` is read only where the index is new.
-            context: The block's prices, budgets and balances, with Globalbox.
+            context: The block's prices, budgets and balances, and Globalbox.
 
         Raises:
-            InvariantError: If there is no Globalbox, or the block has not begun.
+            InvariantError: If the block has not begun.
         """
-        market, index = context.globalbox, self._index
-        if market is None or index is None:
-            raise InvariantError("Globalbox selects in a block that has begun, and on a chain that has it")
+        index = self._index
+        if index is None:
+            raise InvariantError("Globalbox selects in a block that has begun")
         if not self._has_joined:
             index.join(due.waiting, context.height)
             self._has_joined = True
         index.join(due.joining, context.height)
-        return GlobalboxSelection(index, context, market, self.policy, due=due, shards=self._shards)
+        return GlobalboxSelection(index, context, self.policy, due=due, shards=self._shards)
 
     def schedule(self, timer: Timer) -> None:
         """Note a new timer. Complexity: O(log n), and O(1) a watch key."""
@@ -121,6 +122,7 @@ def build_globalbox(params: ChainParams) -> Globalbox:
         examined_max=params.timers.due_examined_max,
         joined_max=params.globalbox.joined_max,
         passed_over_max=params.globalbox.passed_over_max,
+        order=Order.STANDING,
         calls=frozenset(
             {calls.SET_TIMEOUT_GLOBALBOX, calls.SET_STATE_WATCH, calls.UPDATE, calls.CANCEL_GLOBALBOX, calls.CANCEL}
         ),

@@ -38,8 +38,7 @@ class GlobalboxSelection:
     def __init__(
         self,
         index: GlobalboxIndex,
-        context: SelectionContext,
-        market: GlobalboxMarket,
+        context: SelectionContext[GlobalboxMarket],
         policy: DeliveryPolicy,
         *,
         due: DueTimers,
@@ -48,7 +47,7 @@ class GlobalboxSelection:
         self._index = index
         self._due = due
         self._context = context
-        self._market = market
+        self._market = context.market
         self._policy = policy
         self._shards = shards
         self._gc_left: int = context.gc_cycles_max

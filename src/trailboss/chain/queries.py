@@ -7,18 +7,14 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from trailboss.chain.auction_views import AuctionView, auction_view
-from trailboss.chain.globalbox_views import EndedView, FireView, MailboxView, ended_view, mailbox_views, queue_views
 from trailboss.execution.auction.invariants import check_standings
 from trailboss.execution.auction.standings import find_actor, read_epoch
 from trailboss.execution.fairness import check_window, read_fires, read_totals
 from trailboss.execution.globalbox.invariants import check_globalbox
-from trailboss.execution.globalbox.records import find_ended, mailbox_entries
 from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, is_active, next_change, read_rules
 from trailboss.model.actors import Account, decode_account
 from trailboss.model.auction import AuctionActor
 from trailboss.model.configs import Economy, SchedulerTotals, amount_of, decode_record, is_outside
-from trailboss.model.globalbox import GlobalboxState
 from trailboss.model.timers import Timer, decode_timer
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
@@ -129,69 +125,6 @@ class StateReader:
         source = StoredTimers(self.store)
         return [last - first for first, last in pairwise(map(source.count_below, bounds))]
 
-    def mailbox(self, target: bytes | None = None) -> list[MailboxView]:
-        """Return the entries that wait in the mailbox, in the order in which they will run.
-
-        Spec: CIP-5old §9
-        Complexity: O(entries).
-
-        Args:
-            target: Only those whose handler this actor runs; None for all.
-
-        Raises:
-            Rejection: ``NOT_FOUND`` if the chain has no Globalbox.
-        """
-        self._globalbox()
-        return list(mailbox_views(mailbox_entries(self.store.read), target))
-
-    def globalbox(self, limit: int | None = None) -> list[FireView]:
-        """Return the queued fires in their order, from the head of the queue.
-
-        Spec: CIP-5old §8.2
-        Complexity: O(live timers) if any fire is queued: the state keeps fires with their timers.
-
-        Args:
-            limit: Most fires to return; None for all.
-
-        Raises:
-            Rejection: ``NOT_FOUND`` if the chain has no Globalbox.
-        """
-        return queue_views(self.timers(), self._globalbox(), self.rules(), limit)
-
-    def ended_timer(self, timer_id: bytes) -> EndedView | None:
-        """Return what is remembered of a timer of Globalbox that has ended, or None. Decision: D-64."""
-        found = find_ended(self.store.read, timer_id)
-        return None if found is None else ended_view(found, self.rules().params.globalbox.ended_kept_blocks)
-
-    def auction(self) -> AuctionView:
-        """Return the auction's epoch and the weights of its actors.
-
-        Spec: CIP-1v1 §3
-        Complexity: O(accounts).
-
-        Raises:
-            Rejection: ``NOT_FOUND`` if the chain has no auction.
-        """
-        rules = self.rules()
-        if rules.auction is None:
-            raise Rejection(RejectionReason.NOT_FOUND, "this chain has no auction: another mechanism was chosen for it")
-        sums = read_epoch(self.store.read, rules.height // rules.params.calendar.epoch_length)
-        return auction_view(rules, rules.auction, sums, self._auction_actors())
-
-    def _auction_actors(self) -> Iterator[tuple[bytes, AuctionActor]]:
-        for address, _ in self.accounts():
-            found = find_actor(self.store.read, address)
-            if found is not None:
-                yield address, found
-
-    def _globalbox(self) -> GlobalboxState:
-        state = self.rules().globalbox
-        if state is None:
-            raise Rejection(
-                RejectionReason.NOT_FOUND, "this chain has no Globalbox: another mechanism was chosen for it"
-            )
-        return state
-
     def tier(self, timer: Timer) -> str:
         """Return the tier that a live timer's height calls for now."""
         return tier_of(timer.height, self.store.height, self.params.calendar).value
@@ -263,7 +196,7 @@ class StateReader:
             due, outside = self.timers(last=self.store.height), partial(is_outside, rules.gaps or (), rules.barred)
             joined = (timer for timer in due if not outside(timer.fee_payer, (timer.height, timer.sequence)))
             waiting = Counter(timer.actor for timer in joined)
-            check_standings(dict(self._auction_actors()), waiting, partial(read_epoch, self.store.read))
+            check_standings(dict(auction_actors(self)), waiting, partial(read_epoch, self.store.read))
         if rules.globalbox is not None:
             escrow = self.balance(system_address(self.params.governance.escrow_actor))
             check_globalbox(self.store, self.timers(), (address for address, _ in self.accounts()), escrow)
@@ -273,3 +206,11 @@ class StateReader:
         records = [read_fires(self.store.read, number) for number in range(totals.first, totals.next)]
         counts = {address: account.recent_fires for address, account in self.accounts() if account.recent_fires}
         check_window(totals, counts, records)
+
+
+def auction_actors(chain: StateReader) -> Iterator[tuple[bytes, AuctionActor]]:
+    """Yield the address and the record of every actor that has taken part in the auction. Complexity: O(accounts)."""
+    for address, _ in chain.accounts():
+        found = find_actor(chain.store.read, address)
+        if found is not None:
+            yield address, found

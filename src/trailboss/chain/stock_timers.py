@@ -18,6 +18,7 @@ from trailboss.chain.drafts import draft_deployment
 from trailboss.chain.reader import ChainReader
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
+from trailboss.execution.globalbox.records import find_ended
 from trailboss.model import calls
 from trailboss.model.actors import TIMER_SCHEDULE
 from trailboss.model.globalbox import TimerStatus
@@ -236,10 +237,11 @@ def ended_refusal(chain: ChainReader, timer_id: Hash32) -> Rejection:
     Decision: D-64
     """
     what = f"timer {timer_id} has the client nonce and has ended"
-    found = chain.ended_timer(timer_id)
+    found = find_ended(chain.store.read, timer_id)
     if found is not None:
         how = "was cancelled" if found.status == TimerStatus.CANCELLED else "ended"
-        what += f": it {how} in block {found.ended_at}, and the nonce is taken until block {found.collected_after}"
+        last = found.ended_at + chain.rules().params.globalbox.ended_kept_blocks
+        what += f": it {how} in block {found.ended_at}, and the nonce is taken until block {last}"
     return Rejection(RejectionReason.NOT_FOUND, what, timer_id=str(timer_id))
 
 

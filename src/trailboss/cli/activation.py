@@ -27,7 +27,7 @@ from trailboss.model.configs import amount_of
 from trailboss.model.transactions import SetGovParam
 from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views.json_values import plain
-from trailboss.views.records import lane_cap, lane_gas_limit
+from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.rehearsal.rehearse import (
     REHEARSED_BLOCKS,
     REHEARSED_MAX,

@@ -30,10 +30,10 @@ from trailboss.model.transactions import ExecuteActor, Instruction, Transaction,
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views import Event, Receipt
-from trailboss.views.explain.decision_view import DecisionView, LaneRow, decision_view
+from trailboss.views.explain.decision_view import decision_view
 from trailboss.views.explain.event_summary import data_words
 from trailboss.views.json_values import plain
-from trailboss.views.records import event_view, receipt_view
+from trailboss.views.records import DecisionRow, DecisionView, event_view, receipt_view
 
 TRANSACTION_COLUMNS = (
     Column("transaction"),
@@ -265,19 +265,19 @@ def _lane_facts(view: DecisionView) -> dict[str, Cell]:
     return facts
 
 
-def _outcome(row: LaneRow) -> str:
+def _outcome(row: DecisionRow) -> str:
     return f"{row.outcome}: {row.reason}" if row.reason else row.outcome
 
 
-def _used(row: LaneRow) -> Cell:
+def _used(row: DecisionRow) -> Cell:
     return None if row.cycles_used is None else f"{row.cycles_used:,}"
 
 
-def _fifo_row(row: LaneRow) -> tuple[Cell, ...]:
+def _fifo_row(row: DecisionRow) -> tuple[Cell, ...]:
     return row.rank, row.timer_id, row.actor, f"{row.gas_limit:,}", _used(row), _outcome(row)
 
 
-def _lane_row(row: LaneRow) -> tuple[Cell, ...]:
+def _lane_row(row: DecisionRow) -> tuple[Cell, ...]:
     is_ranked = row.effective_priority is not None
     return (
         row.rank,
@@ -294,7 +294,7 @@ def _lane_row(row: LaneRow) -> tuple[Cell, ...]:
     )
 
 
-def _auction_row(row: LaneRow) -> tuple[Cell, ...]:
+def _auction_row(row: DecisionRow) -> tuple[Cell, ...]:
     return (
         row.rank,
         row.timer_id,
@@ -309,7 +309,7 @@ def _auction_row(row: LaneRow) -> tuple[Cell, ...]:
     )
 
 
-def _globalbox_row(row: LaneRow) -> tuple[Cell, ...]:
+def _globalbox_row(row: DecisionRow) -> tuple[Cell, ...]:
     return (
         row.rank,
         row.timer_id,
@@ -323,7 +323,7 @@ def _globalbox_row(row: LaneRow) -> tuple[Cell, ...]:
     )
 
 
-TABLES: Final[Mapping[str, tuple[tuple[Column, ...], Callable[[LaneRow], tuple[Cell, ...]]]]] = {
+TABLES: Final[Mapping[str, tuple[tuple[Column, ...], Callable[[DecisionRow], tuple[Cell, ...]]]]] = {
     Order.DUE: (FIFO_COLUMNS, _fifo_row),
     Order.PRIORITY: (LANE_COLUMNS, _lane_row),
     Order.TIP: (AUCTION_COLUMNS, _auction_row),

@@ -5,13 +5,13 @@ from typing import Annotated
 import typer
 
 from trailboss.chain import ChainReader
-from trailboss.chain.globalbox_views import FireView, MailboxView
 from trailboss.cli.failures import Missing
 from trailboss.cli.opening import open_chain, resolve_actor
 from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
 from trailboss.cli.output import Cell, Column, note, print_json, print_table
 from trailboss.model.globalbox import format_bid
 from trailboss.primitives.units import format_cby
+from trailboss.views.mechanism.globalbox_records import FireView, MailboxView, globalbox_of, mailbox_of
 
 ENTRY_COLUMNS = (
     Column("deliver seq", right=True),
@@ -62,10 +62,10 @@ def mailbox(
             )
         wanted = None if target is None else resolve_actor(chain, target)
         if queued:
-            fires = [view for view in chain.globalbox() if wanted in (None, view.target)]
+            fires = [view for view in globalbox_of(chain) if wanted in (None, view.target)]
             _show_fires(chain, fires, limit, as_json=as_json)
         else:
-            _show_entries(chain, chain.mailbox(wanted), limit, as_json=as_json)
+            _show_entries(chain, mailbox_of(chain, wanted), limit, as_json=as_json)
 
 
 def _show_entries(chain: ChainReader, entries: list[MailboxView], limit: int, *, as_json: bool) -> None:

@@ -8,11 +8,12 @@ from trailboss.cli.opening import find_actor, open_chain
 from trailboss.cli.options import DIRECTORY, AsJson, Place
 from trailboss.cli.output import Cell, Column, note, print_facts, print_json, print_table
 from trailboss.primitives.units import format_cby
-from trailboss.views.explain.decision_view import REASONS, decimal_text
+from trailboss.views.explain.decision_view import REASONS
 from trailboss.views.forecast.chances import Chance
 from trailboss.views.forecast.quote import FULL_BLOCKS_MAX, Backlog, Quote, quote_timer
 from trailboss.views.forecast.recent import BLOCKS, BLOCKS_MAX
 from trailboss.views.json_values import plain
+from trailboss.views.text import decimal_text
 
 PRICES: Final = (
     Column("what"),

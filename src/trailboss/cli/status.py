@@ -9,7 +9,10 @@ from trailboss.cli.options import DIRECTORY, AsJson, Place
 from trailboss.cli.output import print_facts, print_json
 from trailboss.primitives.units import format_cby
 from trailboss.views.json_values import plain
-from trailboss.views.status import AuctionStatus, ChainStatus, GlobalboxStatus, LaneStatus, TimerCounts, status_of
+from trailboss.views.mechanism.auction_records import AuctionStatus
+from trailboss.views.mechanism.globalbox_records import GlobalboxStatus
+from trailboss.views.mechanism.lane_records import LaneStatus
+from trailboss.views.status import ChainStatus, TimerCounts, status_of
 from trailboss.views.text import counted
 
 MILLISECONDS = 1_000

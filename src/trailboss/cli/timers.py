@@ -15,7 +15,8 @@ from trailboss.governance.rules import Rules
 from trailboss.model.globalbox import format_bid
 from trailboss.primitives.units import U64_MAX
 from trailboss.views import TimerLife
-from trailboss.views.timer_list import REVERTED, TimerEntry, TimerFilter
+from trailboss.views.records import TimerEntry
+from trailboss.views.timer_list import REVERTED, TimerFilter
 
 State = Literal[
     "live", "due", "deferred", "over-cap", "priced-out", "late", "queued", "in-mailbox",

@@ -14,7 +14,7 @@ from trailboss.explorer.query import PAGE_ROWS, Query
 from trailboss.explorer.text import share_words
 from trailboss.model.decisions import Order
 from trailboss.primitives.units import format_cby
-from trailboss.views.explain.decision_view import DecisionView, LaneRow
+from trailboss.views.records import DecisionRow, DecisionView
 from trailboss.views.text import counted
 
 RANK: Final = Column("Rank", right=True)
@@ -93,7 +93,7 @@ def _facts(view: DecisionView) -> Iterator[Fact]:
     yield Fact("Examined", cells.text(f"{view.examined:,}{named}{cut_off}"))
 
 
-def _table(view: DecisionView, rows: Sequence[LaneRow], names: Names, query: Query) -> Table:
+def _table(view: DecisionView, rows: Sequence[DecisionRow], names: Names, query: Query) -> Table:
     columns, cells_of = TABLES[Order(view.order)]
     offset = offset_of(query, len(rows), name="due")
     shown = rows[offset : offset + PAGE_ROWS]
@@ -105,12 +105,12 @@ def _table(view: DecisionView, rows: Sequence[LaneRow], names: Names, query: Que
     return Table("due", "Due timers", columns, drawn, "", pager=pager)
 
 
-def _limits(row: LaneRow) -> tuple[Content, ...]:
+def _limits(row: DecisionRow) -> tuple[Content, ...]:
     outcome = f"{row.outcome}: {row.reason}" if row.reason else row.outcome
     return cells.number(row.gas_limit), cells.number(row.cycles_used), cells.text(outcome)
 
 
-def _common(row: LaneRow, names: Names) -> tuple[Content, ...]:
+def _common(row: DecisionRow, names: Names) -> tuple[Content, ...]:
     return cells.number(row.rank), cells.timer(row.timer_id), cells.address(row.actor, names)
 
 
@@ -118,7 +118,7 @@ def _words(text: str | None) -> Content:
     return NOTHING if text is None else cells.text(text, kind="number")
 
 
-def _lane_cells(row: LaneRow, names: Names) -> tuple[Content, ...]:
+def _lane_cells(row: DecisionRow, names: Names) -> tuple[Content, ...]:
     priority = row.effective_priority
     return (
         *_common(row, names),
@@ -130,7 +130,7 @@ def _lane_cells(row: LaneRow, names: Names) -> tuple[Content, ...]:
     )
 
 
-def _auction_cells(row: LaneRow, names: Names) -> tuple[Content, ...]:
+def _auction_cells(row: DecisionRow, names: Names) -> tuple[Content, ...]:
     return (
         *_common(row, names),
         cells.number(row.tip if row.rank else None),
@@ -140,7 +140,7 @@ def _auction_cells(row: LaneRow, names: Names) -> tuple[Content, ...]:
     )
 
 
-def _globalbox_cells(row: LaneRow, names: Names) -> tuple[Content, ...]:
+def _globalbox_cells(row: DecisionRow, names: Names) -> tuple[Content, ...]:
     return (
         cells.number(row.rank),
         cells.timer(row.timer_id),
@@ -151,7 +151,7 @@ def _globalbox_cells(row: LaneRow, names: Names) -> tuple[Content, ...]:
     )
 
 
-TABLES: Final[Mapping[Order, tuple[tuple[Column, ...], Callable[[LaneRow, Names], tuple[Content, ...]]]]] = {
+TABLES: Final[Mapping[Order, tuple[tuple[Column, ...], Callable[[DecisionRow, Names], tuple[Content, ...]]]]] = {
     Order.DUE: (FIFO_COLUMNS, _common),
     Order.PRIORITY: (LANE_COLUMNS, _lane_cells),
     Order.TIP: (AUCTION_COLUMNS, _auction_cells),

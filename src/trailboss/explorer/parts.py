@@ -16,8 +16,8 @@ from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.event_summary import WIDE, data_words
-from trailboss.views.records import Event, Printed, Receipt, block_events, receipt_view
-from trailboss.views.timer_list import REVERTED, TimerEntry
+from trailboss.views.records import Event, Printed, Receipt, TimerEntry, block_events, receipt_view
+from trailboss.views.timer_list import REVERTED
 
 BLOCK_COLUMNS: Final = (
     Column("Block", right=True),

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from trailboss.chain import Chain
-from trailboss.chain.auction_views import AuctionView
-from trailboss.chain.globalbox_views import EndedView, FireView, MailboxView
 from trailboss.chain.proofs import Proof, Subject, timer_subject
 from trailboss.model.blocks import Block
 from trailboss.model.decisions import DecisionRecord
@@ -17,9 +15,19 @@ from trailboss.views.explain.life import events_since
 from trailboss.views.forecast.quote import WITHIN, Quote, quote_timer
 from trailboss.views.forecast.recent import BLOCKS
 from trailboss.views.forecast.runway import Runway, runway_of
+from trailboss.views.mechanism.auction_records import AuctionView, auction_of
+from trailboss.views.mechanism.globalbox_records import (
+    EndedView,
+    FireView,
+    MailboxView,
+    ended_timer_of,
+    globalbox_of,
+    mailbox_of,
+)
 from trailboss.views.read_only_calls import try_timer
-from trailboss.views.records import receipt_view, timer_view
+from trailboss.views.records import receipt_view
 from trailboss.views.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
+from trailboss.views.timer_list import timer_view
 
 
 class LocalReader:
@@ -98,7 +106,7 @@ class LocalReader:
         Raises:
             Rejection: ``NOT_FOUND`` if the chain has no Globalbox.
         """
-        return self.chain.mailbox(None if target is None else address_of_party(target))
+        return mailbox_of(self.chain, None if target is None else address_of_party(target))
 
     def globalbox(self, limit: int | None = None) -> list[FireView]:
         """Return the queued fires of Globalbox in their order, the first ones if there is a limit.
@@ -106,7 +114,7 @@ class LocalReader:
         Raises:
             Rejection: ``NOT_FOUND`` if the chain has no Globalbox.
         """
-        return self.chain.globalbox(limit)
+        return globalbox_of(self.chain, limit)
 
     def auction(self) -> AuctionView:
         """Return the auction's epoch and the weights of its actors.
@@ -114,11 +122,11 @@ class LocalReader:
         Raises:
             Rejection: ``NOT_FOUND`` if the chain has no auction.
         """
-        return self.chain.auction()
+        return auction_of(self.chain)
 
     def ended_timer(self, timer_id: bytes) -> EndedView | None:
         """Return what is remembered of a timer of Globalbox that has ended; None if nothing is."""
-        return self.chain.ended_timer(timer_id)
+        return ended_timer_of(self.chain, timer_id)
 
     def explain(self, timer_id: bytes) -> TimerLife:
         """Tell a timer's whole life, and why each decision fell as it did.

@@ -12,6 +12,7 @@ from trailboss.model.configs import amount_of
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.state.keys import ACCOUNTS, STORAGE, code_key, storage_range
 from trailboss.state.slots import decode_slot
+from trailboss.views.mechanism.globalbox_records import mailbox_of
 
 NO_ACCOUNT = "none"
 PLAIN_ACCOUNT = "account"
@@ -125,7 +126,7 @@ def actor_view(chain: ChainReader, address: Address) -> ActorView | None:
         schedules=account.timer_nonce,
         agent=Address(account.agent) if account.agent else None,
         recent_fires=account.recent_fires,
-        mailbox_count=0 if chain.rules().globalbox is None else len(chain.mailbox(address)),
+        mailbox_count=0 if chain.rules().globalbox is None else len(mailbox_of(chain, address)),
     )
 
 

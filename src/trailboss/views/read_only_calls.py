@@ -11,7 +11,8 @@ from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U64_MAX, Amount, Cycles, Height
 from trailboss.views.explain.outlook import reserve_of
-from trailboss.views.records import Answer, lane_gas_limit, printed_views
+from trailboss.views.mechanism.lane_records import lane_gas_limit
+from trailboss.views.records import Answer, printed_views
 from trailboss.vm.meter import Meter
 
 

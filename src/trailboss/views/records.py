@@ -7,17 +7,14 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trailboss.chain.auction_views import AuctionTimer, auction_timer
-from trailboss.chain.globalbox_views import GlobalboxTimer, globalbox_timer
 from trailboss.codec.canonical import decode_canonical
-from trailboss.governance.rules import Rules
 from trailboss.model.blocks import Block, ReceiptRecord
 from trailboss.model.events import EventRecord
 from trailboss.model.printed import PrintedLine
-from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Trigger
-from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.mechanism.auction_records import AuctionTimer
+from trailboss.views.mechanism.globalbox_records import GlobalboxTimer
 
 FROZEN_FEES: Final = "frozen"
 AGENT_FEES: Final = "agent"
@@ -196,6 +193,173 @@ class TimerView(Struct, frozen=True):
     globalbox: GlobalboxTimer | None = None
 
 
+class TimerEntry(Struct, frozen=True):
+    """A timer in a list.
+
+    Attributes:
+        timer_id: Its id.
+        height: At which it is, or was, due.
+        state: ``live``; ``due`` once its height has passed; ``queued`` while a fire of it stands in Globalbox, and
+            ``in-mailbox`` while an entry of it waits there; ``deferred`` if it waits for a reason; or how it ended.
+        actor: Owner.
+        target: Actor whose handler it calls.
+        handler: That it calls.
+        fee_payer: Who pays.
+        gas_limit: Cycles the fire may use.
+        expires_at: Last height at which it may fire; of an ended one, as it was scheduled.
+        tier: ``ring``, ``epoch`` or ``overflow`` while it is live and not due.
+        deferred_for: Why it waits.
+        ended_at: Height of the block in which it ended.
+        reverted: Whether it ended with a fire that reverted.
+        fees: ``frozen``, or ``agent`` or ``default`` for what is known when it is due only; ``standing`` in the auction
+            for the last bid of its agent, ``bid`` in Globalbox; None for an ended one without frozen fees.
+        max_fee_per_cycle: Cap of lane basefee and tip, in the auction of cycle basefee and tip, base units; None unless
+            frozen or standing.
+        max_priority_fee_per_cycle: Cap of the tip, base units; None likewise.
+        over_cap: Whether the active timer lane sets it aside for its gas limit.
+        priced_out: Whether its cap lies below the present basefee of the active timer lane, or of the auction.
+        auction: What the auction keeps with a live one; None under another mechanism.
+        globalbox: What Globalbox keeps with a live one; None under another mechanism.
+    """
+
+    timer_id: Hash32
+    height: int
+    state: str
+    actor: Address
+    target: Address
+    handler: str
+    fee_payer: Address
+    gas_limit: int
+    expires_at: int
+    tier: str | None = None
+    deferred_for: str | None = None
+    ended_at: int | None = None
+    reverted: bool = False
+    fees: str | None = None
+    max_fee_per_cycle: int | None = None
+    max_priority_fee_per_cycle: int | None = None
+    over_cap: bool = False
+    priced_out: bool = False
+    auction: AuctionTimer | None = None
+    globalbox: GlobalboxTimer | None = None
+
+
+class DecisionRow(Struct, frozen=True, kw_only=True):
+    """One due timer in one block. Prices are base units per cycle.
+
+    Attributes:
+        rank: Its place in the order, from 1; None if it was decided before any ranking.
+        timer_id: Its id.
+        actor: Its owner.
+        tip: What it offers the proposer.
+        weight: W(actor), in the auction its actor's weight, exactly, as a decimal number such as ``1.7``; None under a
+            mechanism without one.
+        effective_priority: What the lane orders by, exactly, as a decimal number; None under another mechanism.
+        max_fee: Cap of lane basefee and tip together, in the auction of cycle basefee and tip; None under a mechanism
+            without one.
+        fees: Where its fees come from: a `FeeSource`, but ``standing`` in the auction for a bid of an earlier block,
+            and ``bid`` in Globalbox.
+        gas_limit: Cycles the fire may use.
+        cycles_used: Cycles the fire used; None unless it fired.
+        outcome: ``fired``, ``expired``, ``unfunded``, ``cancelled …``, or ``waits``; in the auction also that it was
+            told that it is late; under Globalbox also ``queued`` and ``put into the mailbox``.
+        reason: Why it waits, in words; empty unless it does.
+        target: Actor whose handler it calls.
+        standing: Where its fire stands in Globalbox, in units of 2⁻⁹⁶; None outside of it.
+        fire_seq: Which fire of the timer it is, from 0; None but for Globalbox.
+        deliver_seq: Number of the fire's entry in the mailbox; None outside of it.
+    """
+
+    rank: int | None
+    timer_id: Hash32
+    actor: Address
+    tip: int
+    weight: str | None
+    effective_priority: str | None
+    max_fee: int | None
+    fees: str
+    gas_limit: int
+    cycles_used: int | None
+    outcome: str
+    reason: str
+    target: Address
+    standing: int | None
+    fire_seq: int | None
+    deliver_seq: int | None
+
+
+class BidRow(Struct, frozen=True, kw_only=True):
+    """What a gas bidding agent has bid in a block.
+
+    Attributes:
+        timer_id: For which timer.
+        max_fee: Its cap, base units per cycle.
+        max_priority_fee: The cap of its tip, base units per cycle.
+        max_fee_per_cell: Its cap, base units per cell; None for the cell basefee. Decision: D-86.
+        max_priority_fee_per_cell: The cap of its tip per cell, base units; None likewise.
+    """
+
+    timer_id: Hash32
+    max_fee: int
+    max_priority_fee: int
+    max_fee_per_cell: int | None
+    max_priority_fee_per_cell: int | None
+
+
+class DecisionView(Struct, frozen=True, kw_only=True):
+    """How a block chose among its due timers. Prices are base units per cycle or cell, money is base units.
+
+    Attributes:
+        height: The block's.
+        mechanism: Which mechanism chose.
+        order: What it ranks by: ``due``, ``priority``, ``tip`` or ``standing``.
+        cycle_basefee: Cycle basefee of a fire.
+        cell_basefee: Cell basefee of a fire.
+        lane_basefee: Lane basefee of a fire; None before the activation.
+        next_lane_basefee: Lane basefee of the next block; None before the activation.
+        previous_tip: Median tip of the block before; None before the activation.
+        median_fires: Network median of fires within the fairness window; None before the activation.
+        lane_cycles_max: Cycles that the lane offers.
+        lane_cycles_used: Cycles that fires used.
+        max_cycles_per_fire: Cap of one fire.
+        lane_burned: Burned by the lane basefee.
+        agent_cycles: Cycles that gas bidding agents used.
+        bids: What they bid, in the order of the questions; a record names the first of them only, if they are many.
+        queued: Fires that stand in Globalbox after the block; None without one.
+        in_mailbox: Entries that wait in its mailbox after the block; None without one.
+        cut_off: Rank of the last timer that fired; None if none did.
+        examined: How many were decided.
+        rows: Those decided, in that order; a record names the first of them only, if they are many.
+        runners_up: The next in rank; nothing was decided about them.
+        not_examined: How many were not, by reason, those without any left out.
+        sentences: The same in words, and why none of them could have run before those that were.
+    """
+
+    height: int
+    mechanism: str
+    order: str
+    cycle_basefee: int
+    cell_basefee: int
+    lane_basefee: int | None
+    next_lane_basefee: int | None
+    previous_tip: int | None
+    median_fires: int | None
+    lane_cycles_max: int
+    lane_cycles_used: int
+    max_cycles_per_fire: int
+    lane_burned: int
+    agent_cycles: int
+    bids: tuple[BidRow, ...]
+    queued: int | None
+    in_mailbox: int | None
+    cut_off: int | None
+    examined: int
+    rows: tuple[DecisionRow, ...]
+    runners_up: tuple[DecisionRow, ...]
+    not_examined: dict[str, int]
+    sentences: tuple[str, ...]
+
+
 def event_view(event: EventRecord, height: int) -> Event:
     """Return one event as people see it."""
     try:
@@ -267,81 +431,6 @@ def refused_receipt(error: ErrorObject, sender: Address, height: int) -> Receipt
         payer=sender,
         printed=(),
     )
-
-
-def timer_view(timer: Timer, tier: str, rules: Rules) -> TimerView:
-    """Return one live timer as people see it.
-
-    Args:
-        timer: Its record.
-        tier: That its height calls for.
-        rules: Those of the next block.
-    """
-    now, lane, terms = rules.height - 1, rules.lane, timer.terms
-    max_fee, max_priority_fee = timer.frozen_fees() or (None, None)
-    is_watch = isinstance(terms, GlobalboxTerms) and terms.kind is Trigger.STATE_WATCH
-    return TimerView(
-        timer_id=Hash32(timer.timer_id),
-        actor=Address(timer.actor),
-        height=timer.height,
-        handler=timer.handler,
-        payload=timer.payload,
-        fee_payer=Address(timer.fee_payer),
-        gas_limit=timer.gas_limit,
-        access_limit=timer.access_limit,
-        expires_at=timer.expires_at,
-        sequence=timer.sequence,
-        schedule_block=timer.schedule_block,
-        tier="due" if timer.height <= now else tier,
-        deferrals=max(0, now - timer.height + 1),
-        deferred_for=timer.deferred_for or None,
-        # A state watch stands in the calendar one block after its expiry.
-        will_expire_unfired=timer.expires_at < timer.height and not is_watch,
-        fees=_fee_words(timer),
-        max_fee_per_cycle=max_fee,
-        max_priority_fee_per_cycle=max_priority_fee,
-        gas_bidding_agent=Address(timer.own_agent) if timer.own_agent else None,
-        over_cap=lane is not None
-        and lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) > lane.max_cycles_per_fire,
-        priced_out=_is_priced_out(timer, rules),
-        auction=auction_timer(timer, terms, now) if isinstance(terms, AuctionTerms) else None,
-        globalbox=globalbox_timer(timer, terms) if isinstance(terms, GlobalboxTerms) else None,
-    )
-
-
-def _fee_words(timer: Timer) -> str:
-    if isinstance(timer.terms, GlobalboxTerms):
-        return BID_FEES
-    if timer.frozen_fees() is not None:
-        return STANDING_FEES if isinstance(timer.terms, AuctionTerms) else FROZEN_FEES
-    return AGENT_FEES if asks_agent(timer.fees) else DEFAULT_FEES
-
-
-def _is_priced_out(timer: Timer, rules: Rules) -> bool:
-    fees, cell_fees = timer.frozen_fees(), timer.cell_fees()
-    is_short = cell_fees is not None and cell_fees[0] < rules.timer_basefees()[1]
-    return is_short or (fees is not None and fees[0] < floor_of(rules))
-
-
-def floor_of(rules: Rules) -> int:
-    """Return what a timer's max_fee_per_cycle must reach for it to be ranked; 0 where nothing is priced out.
-
-    Spec: CIP-1v3 §3, CIP-1v1 §3
-    """
-    if rules.lane is not None:
-        return rules.lane.basefee
-    return 0 if rules.auction is None else rules.timer_basefees()[0]
-
-
-def lane_cap(rules: Rules) -> int:
-    """Return the cycles that one fire may use in the timer lane, active or not. Spec: CIP-1v3 §10."""
-    return min(rules.params.lane.max_cycles_per_fire, rules.params.timers.lane_cycles_per_block)
-
-
-def lane_gas_limit(rules: Rules, gas_limit: int, schedule_block: int) -> int:
-    """Return the gas limit that a timer has in the lane: governance may hold older ones to the cap. Decision: D-13."""
-    is_older = schedule_block < rules.params.lane.activation_height
-    return min(gas_limit, lane_cap(rules)) if is_older and rules.params.lane.clamps_gas_limit else gas_limit
 
 
 def events_of(block: Block, name: str | None = None) -> Iterator[Event]:

@@ -3,9 +3,12 @@
 from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
-from trailboss.governance.rules import Rules
-from trailboss.model.configs import amount_of
 from trailboss.primitives.octets import Hash32
+from trailboss.views.mechanism.auction_records import AuctionStatus, auction_status
+from trailboss.views.mechanism.base import Fact
+from trailboss.views.mechanism.globalbox_records import GlobalboxStatus, globalbox_status
+from trailboss.views.mechanism.lane_records import LaneStatus, lane_status
+from trailboss.views.mechanism.registry import views_of
 
 
 class GenesisFacts(Struct, frozen=True, kw_only=True):
@@ -36,62 +39,6 @@ class UserBasefees(Struct, frozen=True, kw_only=True):
 
     cycle: int
     cell: int
-
-
-class LaneStatus(Struct, frozen=True, kw_only=True):
-    """The timer lane after a block. Spec: CIP-1v3 §5.
-
-    Attributes:
-        active: Whether the next block is under its rules.
-        activation_height: First block under them; None if none is set.
-        basefee: Lane basefee of the next block, base units per cycle; None before the activation.
-        previous_tip: Median tip of the last block, base units per cycle; None before the activation.
-        burned: Base units that it has burned.
-    """
-
-    active: bool
-    activation_height: int | None
-    basefee: int | None
-    previous_tip: int | None
-    burned: int
-
-
-class AuctionStatus(Struct, frozen=True, kw_only=True):
-    """The auction after a block. Spec: CIP-1v1 §3.
-
-    Attributes:
-        epoch: Number of the next block's epoch.
-        next_epoch_at: First block of the epoch after it.
-        waiting: Due timers that have joined and wait.
-        actors: Actors that have a weight.
-        budget_cycles: Cycles that a block sells.
-    """
-
-    epoch: int
-    next_epoch_at: int
-    waiting: int
-    actors: int
-    budget_cycles: int
-
-
-class GlobalboxStatus(Struct, frozen=True, kw_only=True):
-    """Globalbox after a block. Spec: CIP-5old §8.
-
-    Attributes:
-        queued: Fires that stand in it.
-        mailbox: Entries that wait in the mailbox.
-        next_deliver_seq: Number that the next entry of the mailbox gets.
-        ended_remembered: Ended timers that are remembered.
-        governance_epoch: Number of the next block's governance epoch.
-        next_governance_epoch_at: First block of the one after it.
-    """
-
-    queued: int
-    mailbox: int
-    next_deliver_seq: int
-    ended_remembered: int
-    governance_epoch: int
-    next_governance_epoch_at: int
 
 
 class TimerCounts(Struct, frozen=True, kw_only=True):
@@ -189,43 +136,78 @@ def status_of(chain: ChainReader) -> ChainStatus:
     )
 
 
-def lane_status(rules: Rules) -> LaneStatus:
-    """Return where the timer lane stands, by the rules of the next block."""
-    lane = rules.lane
-    return LaneStatus(
-        active=lane is not None,
-        activation_height=rules.params.lane.activation_height or None,
-        basefee=None if lane is None else lane.basefee,
-        previous_tip=None if lane is None else lane.previous_tip,
-        burned=0 if lane is None else amount_of(lane.state.burned),
+class CalendarView(Struct, frozen=True, kw_only=True):
+    """The tiers in which timers wait for their heights. Spec: CIP-1 §2.
+
+    Attributes:
+        ring_size: Heights ahead that have a bucket each.
+        epoch_length: Blocks of an epoch.
+        epoch_count: Epochs ahead that have a bucket each; beyond lies the overflow.
+    """
+
+    ring_size: int
+    epoch_length: int
+    epoch_count: int
+
+
+class MechanismView(Struct, frozen=True, kw_only=True):
+    """What selects the due timers of the next block.
+
+    Attributes:
+        height: Of the last block.
+        mechanism: Its name.
+        first: Name of the mechanism that the chain began with.
+        delivers: Where in a block timers run: ``after_transactions`` or ``before_transactions``.
+        charges: When payers are charged: ``all_first`` before any runs, or ``in_turn``.
+        examined_max: Due timers that one block examines.
+        joined_max: Due timers that join in one block; 0 where all of them are looked at.
+        calls: Host calls about timers that actors have.
+        calendar: Where timers wait.
+        lane: The timer lane.
+        auction: The auction; None under another mechanism.
+        globalbox: Globalbox; None under another mechanism.
+    """
+
+    height: int
+    mechanism: str
+    first: str
+    delivers: str
+    charges: str
+    examined_max: int
+    joined_max: int
+    calls: tuple[str, ...]
+    calendar: CalendarView
+    lane: LaneStatus
+    auction: AuctionStatus | None
+    globalbox: GlobalboxStatus | None
+
+
+def mechanism_view(chain: ChainReader) -> MechanismView:
+    """Return how the next block chooses among its due timers.
+
+    Complexity: O(accounts) under the auction, else O(1).
+    """
+    mechanism, calendar, rules = chain.mechanism, chain.params.calendar, chain.rules()
+    policy = mechanism.policy
+    return MechanismView(
+        height=chain.height,
+        mechanism=mechanism.name,
+        first=chain.genesis.mechanism,
+        delivers=policy.phase.value,
+        charges=policy.charging.value,
+        examined_max=policy.examined_max,
+        joined_max=policy.joined_max,
+        calls=tuple(sorted(policy.calls)),
+        calendar=CalendarView(
+            ring_size=calendar.ring_size, epoch_length=calendar.epoch_length, epoch_count=calendar.epoch_count
+        ),
+        lane=lane_status(rules),
+        auction=auction_status(chain),
+        globalbox=globalbox_status(rules),
     )
 
 
-def auction_status(chain: ChainReader) -> AuctionStatus | None:
-    """Return where the auction stands, or None. Complexity: O(accounts)."""
-    if chain.rules().auction is None:
-        return None
-    found = chain.auction()
-    return AuctionStatus(
-        epoch=found.epoch,
-        next_epoch_at=found.next_epoch_at,
-        waiting=found.waiting,
-        actors=len(found.actors),
-        budget_cycles=chain.rules().params.auction.budget_cycles,
-    )
-
-
-def globalbox_status(rules: Rules) -> GlobalboxStatus | None:
-    """Return where Globalbox stands, by the rules of the next block, or None."""
-    state = rules.globalbox
-    if state is None:
-        return None
-    length = rules.params.globalbox.epoch_blocks
-    return GlobalboxStatus(
-        queued=state.queued,
-        mailbox=state.next - state.first,
-        next_deliver_seq=state.next,
-        ended_remembered=state.next_ended - state.first_ended,
-        governance_epoch=rules.height // length,
-        next_governance_epoch_at=(rules.height // length + 1) * length,
-    )
+def status_facts(found: ChainStatus | MechanismView) -> tuple[Fact, ...]:
+    """Return what a chain's mechanism has to say about where it stands."""
+    views = views_of(found.mechanism)
+    return tuple(views.status_facts(getattr(found, views.status_field)))

@@ -6,6 +6,8 @@ from trailboss.primitives.errors import ErrorObject
 
 SHORT_DIGITS: Final = 8
 """Digits that a shortened id has at least: what of it is shown can be typed back in."""
+WEIGHT_DECIMALS: Final = 9
+"""Weights, and what they are multiplied with, are in parts of 10⁻⁹. Decision: D-11."""
 TEXT_MAX: Final = 100
 """Characters of free text that is shown."""
 COMMON_TEXT: Final = frozenset(map(chr, range(0x20, 0x7F)))
@@ -47,3 +49,14 @@ def failure_words(error: ErrorObject) -> str:
     lines = str(error.context.get("traceback") or "").splitlines()
     place = f", {lines[-1].partition(':')[0]}" if lines else ""
     return f"E{error.code} {error.slug}: {error.what}{place}"
+
+
+def decimal_text(parts: int, least: int = 0) -> str:
+    """Return a number given in parts of 10⁻⁹ as a decimal number, exactly, with at least so many decimals.
+
+    >>> decimal_text(1_700_000_000), decimal_text(2_000_000_000), decimal_text(2_000_000_000, 1), decimal_text(1)
+    ('1.7', '2', '2.0', '0.000000001')
+    """
+    whole, part = divmod(parts, 10**WEIGHT_DECIMALS)
+    decimals = f"{part:0{WEIGHT_DECIMALS}}".rstrip("0").ljust(least, "0")
+    return f"{whole}.{decimals}" if decimals else str(whole)

@@ -6,15 +6,28 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from trailboss.chain.auction_views import AuctionTimer
-from trailboss.chain.globalbox_views import GlobalboxTimer
 from trailboss.chain.reader import ChainReader
 from trailboss.codec.canonical import decode_canonical
+from trailboss.governance.rules import Rules
 from trailboss.model import events as names
 from trailboss.model.events import EventRecord
+from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Trigger
+from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
-from trailboss.views.records import FROZEN_FEES, TimerView, block_events, timer_view
+from trailboss.views.mechanism.auction_records import auction_timer
+from trailboss.views.mechanism.globalbox_records import globalbox_timer
+from trailboss.views.mechanism.lane_records import lane_gas_limit
+from trailboss.views.records import (
+    AGENT_FEES,
+    BID_FEES,
+    DEFAULT_FEES,
+    FROZEN_FEES,
+    STANDING_FEES,
+    TimerEntry,
+    TimerView,
+    block_events,
+)
 
 LIVE: Final = "live"
 DUE: Final = "due"
@@ -53,57 +66,6 @@ class TimerFilter(Struct, frozen=True, kw_only=True):
     payer: Address | None = None
     first: int = 0
     last: int = U64_MAX
-
-
-class TimerEntry(Struct, frozen=True):
-    """A timer in a list.
-
-    Attributes:
-        timer_id: Its id.
-        height: At which it is, or was, due.
-        state: ``live``; ``due`` once its height has passed; ``queued`` while a fire of it stands in Globalbox, and
-            ``in-mailbox`` while an entry of it waits there; ``deferred`` if it waits for a reason; or how it ended.
-        actor: Owner.
-        target: Actor whose handler it calls.
-        handler: That it calls.
-        fee_payer: Who pays.
-        gas_limit: Cycles the fire may use.
-        expires_at: Last height at which it may fire; of an ended one, as it was scheduled.
-        tier: ``ring``, ``epoch`` or ``overflow`` while it is live and not due.
-        deferred_for: Why it waits.
-        ended_at: Height of the block in which it ended.
-        reverted: Whether it ended with a fire that reverted.
-        fees: ``frozen``, or ``agent`` or ``default`` for what is known when it is due only; ``standing`` in the auction
-            for the last bid of its agent, ``bid`` in Globalbox; None for an ended one without frozen fees.
-        max_fee_per_cycle: Cap of lane basefee and tip, in the auction of cycle basefee and tip, base units; None unless
-            frozen or standing.
-        max_priority_fee_per_cycle: Cap of the tip, base units; None likewise.
-        over_cap: Whether the active timer lane sets it aside for its gas limit.
-        priced_out: Whether its cap lies below the present basefee of the active timer lane, or of the auction.
-        auction: What the auction keeps with a live one; None under another mechanism.
-        globalbox: What Globalbox keeps with a live one; None under another mechanism.
-    """
-
-    timer_id: Hash32
-    height: int
-    state: str
-    actor: Address
-    target: Address
-    handler: str
-    fee_payer: Address
-    gas_limit: int
-    expires_at: int
-    tier: str | None = None
-    deferred_for: str | None = None
-    ended_at: int | None = None
-    reverted: bool = False
-    fees: str | None = None
-    max_fee_per_cycle: int | None = None
-    max_priority_fee_per_cycle: int | None = None
-    over_cap: bool = False
-    priced_out: bool = False
-    auction: AuctionTimer | None = None
-    globalbox: GlobalboxTimer | None = None
 
 
 def list_timers(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]:
@@ -168,6 +130,70 @@ def waits_so(entry: TimerEntry, state: str) -> bool:
         QUEUED: box is not None and box.fire is not None,
         IN_MAILBOX: box is not None and box.in_mailbox > 0,
     }.get(state, True)
+
+
+def timer_view(timer: Timer, tier: str, rules: Rules) -> TimerView:
+    """Return one live timer as people see it.
+
+    Args:
+        timer: Its record.
+        tier: That its height calls for.
+        rules: Those of the next block.
+    """
+    now, lane, terms = rules.height - 1, rules.lane, timer.terms
+    max_fee, max_priority_fee = timer.frozen_fees() or (None, None)
+    is_watch = isinstance(terms, GlobalboxTerms) and terms.kind is Trigger.STATE_WATCH
+    return TimerView(
+        timer_id=Hash32(timer.timer_id),
+        actor=Address(timer.actor),
+        height=timer.height,
+        handler=timer.handler,
+        payload=timer.payload,
+        fee_payer=Address(timer.fee_payer),
+        gas_limit=timer.gas_limit,
+        access_limit=timer.access_limit,
+        expires_at=timer.expires_at,
+        sequence=timer.sequence,
+        schedule_block=timer.schedule_block,
+        tier="due" if timer.height <= now else tier,
+        deferrals=max(0, now - timer.height + 1),
+        deferred_for=timer.deferred_for or None,
+        # A state watch stands in the calendar one block after its expiry.
+        will_expire_unfired=timer.expires_at < timer.height and not is_watch,
+        fees=_fee_words(timer),
+        max_fee_per_cycle=max_fee,
+        max_priority_fee_per_cycle=max_priority_fee,
+        gas_bidding_agent=Address(timer.own_agent) if timer.own_agent else None,
+        over_cap=lane is not None
+        and lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) > lane.max_cycles_per_fire,
+        priced_out=_is_priced_out(timer, rules),
+        auction=auction_timer(timer, terms, now) if isinstance(terms, AuctionTerms) else None,
+        globalbox=globalbox_timer(timer, terms) if isinstance(terms, GlobalboxTerms) else None,
+    )
+
+
+def _fee_words(timer: Timer) -> str:
+    if isinstance(timer.terms, GlobalboxTerms):
+        return BID_FEES
+    if timer.frozen_fees() is not None:
+        return STANDING_FEES if isinstance(timer.terms, AuctionTerms) else FROZEN_FEES
+    return AGENT_FEES if asks_agent(timer.fees) else DEFAULT_FEES
+
+
+def _is_priced_out(timer: Timer, rules: Rules) -> bool:
+    fees, cell_fees = timer.frozen_fees(), timer.cell_fees()
+    is_short = cell_fees is not None and cell_fees[0] < rules.timer_basefees()[1]
+    return is_short or (fees is not None and fees[0] < floor_of(rules))
+
+
+def floor_of(rules: Rules) -> int:
+    """Return what a timer's max_fee_per_cycle must reach for it to be ranked; 0 where nothing is priced out.
+
+    Spec: CIP-1v3 §3, CIP-1v1 §3
+    """
+    if rules.lane is not None:
+        return rules.lane.basefee
+    return 0 if rules.auction is None else rules.timer_basefees()[0]
 
 
 def live_entry(view: TimerView) -> TimerEntry:

@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from trailboss.model.decisions import DecisionRecord, ExaminedTimer, FeeSource, Order, Stop
-from trailboss.views.explain.decision_view import decimal_text, decision_view
+from trailboss.views.explain.decision_view import decision_view
+from trailboss.views.text import decimal_text
 
 RECORD = DecisionRecord(
     mechanism="lane",

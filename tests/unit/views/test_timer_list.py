@@ -8,7 +8,8 @@ from trailboss.chain.history import History
 from trailboss.model.events import TIMER_ENDINGS
 from trailboss.testing import ActorHandle, CancelTimer, LocalChain
 from trailboss.views.explain.life import events_since, latest_events
-from trailboss.views.timer_list import TimerEntry, TimerFilter, list_timers, match_timer
+from trailboss.views.records import TimerEntry
+from trailboss.views.timer_list import TimerFilter, list_timers, match_timer
 
 CBY = 10**9
 BUSY = """

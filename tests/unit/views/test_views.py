@@ -10,7 +10,8 @@ from trailboss.model.timers import ASK_AGENT, NO_FEES, RECORD_VERSION, Timer, fr
 from trailboss.params import load_params
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.views.records import TimerView, event_view, refusal_view, timer_view
+from trailboss.views.records import TimerView, event_view, refusal_view
+from trailboss.views.timer_list import timer_view
 
 ACTOR = Address(b"\x01" * 20)
 TIMER = Timer(

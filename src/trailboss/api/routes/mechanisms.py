@@ -10,12 +10,18 @@ from trailboss.api.errors import HttpReason
 from trailboss.api.kinds import ADDRESS, HEIGHT
 from trailboss.api.operations import Call, Routes
 from trailboss.api.parsing import path, query
-from trailboss.chain.auction_views import AuctionView
-from trailboss.chain.globalbox_views import FireView, MailboxView
 from trailboss.index.answers.records import extended
-from trailboss.views.explain.decision_view import DecisionView, decision_view
-from trailboss.views.mechanism_status import MechanismView, mechanism_view
-from trailboss.views.status import globalbox_status
+from trailboss.views.explain.decision_view import decision_view
+from trailboss.views.mechanism.auction_records import AuctionView, auction_of
+from trailboss.views.mechanism.globalbox_records import (
+    FireView,
+    MailboxView,
+    globalbox_of,
+    globalbox_status,
+    mailbox_of,
+)
+from trailboss.views.records import DecisionView
+from trailboss.views.status import MechanismView, mechanism_view
 
 routes: Final = Routes("mechanisms")
 LANE_HEIGHT: Final = path("height", HEIGHT, "Height of the block.")
@@ -89,7 +95,7 @@ def lane(call: Call) -> LaneAnswer:
 @routes.get("/mailbox", TARGET, OFFSET, LIMIT, answers=MailboxPage, refuses=(HttpReason.NOT_FOUND,))
 def mailbox(call: Call) -> MailboxPage:
     """List the mailbox of Globalbox in the order of delivery."""
-    entries = call.view.mailbox(call[TARGET])
+    entries = mailbox_of(call.view, call[TARGET])
     return MailboxPage(call.view.height, len(entries), entries[call[OFFSET] :][: call[LIMIT]])
 
 
@@ -98,11 +104,11 @@ def globalbox(call: Call) -> GlobalboxPage:
     """List the fires that stand in Globalbox, the head of the queue first."""
     view, target, offset = call.view, call[TARGET], call[OFFSET]
     if target is None:
-        fires = view.globalbox(offset + call[LIMIT])
+        fires = globalbox_of(view, offset + call[LIMIT])
         status = globalbox_status(view.rules())
         total = len(fires) if status is None else status.queued
     else:
-        fires = [fire for fire in view.globalbox() if fire.target == target]
+        fires = [fire for fire in globalbox_of(view) if fire.target == target]
         total = len(fires)
     return GlobalboxPage(view.height, total, fires[offset:][: call[LIMIT]])
 
@@ -110,6 +116,6 @@ def globalbox(call: Call) -> GlobalboxPage:
 @routes.get("/auction", OFFSET, LIMIT, answers=AuctionAnswer, refuses=(HttpReason.NOT_FOUND,))
 def auction(call: Call) -> AuctionAnswer:
     """Tell the auction's epoch, and the weights of its actors."""
-    found = call.view.auction()
+    found = auction_of(call.view)
     actors = found.actors[call[OFFSET] :][: call[LIMIT]]
     return extended(AuctionAnswer, replace(found, actors=actors), total_count=len(found.actors))

@@ -24,8 +24,8 @@ from trailboss.index import EventFilter, read_events
 from trailboss.index.answers.timers import earlier_events, list_ended
 from trailboss.primitives.octets import Hash32
 from trailboss.views.explain.life import EarlierEvents
-from trailboss.views.records import Event
-from trailboss.views.timer_list import ALL, ENDED, TimerEntry, TimerFilter
+from trailboss.views.records import Event, TimerEntry
+from trailboss.views.timer_list import ALL, ENDED, TimerFilter
 
 routes: Final = Routes("state")
 NAMESPACES: Final = ("a", "c", "g", "s", "t")

@@ -38,8 +38,8 @@ from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
 from trailboss.views import Answer, Event, Receipt, TimerLife, explain_timer
 from trailboss.views.explain.life import EarlierEvents
-from trailboss.views.records import Printed, event_view, receipt_view, refused_receipt
-from trailboss.views.timer_list import ALL, ENDED, TimerEntry, TimerFilter, list_live
+from trailboss.views.records import Printed, TimerEntry, event_view, receipt_view, refused_receipt
+from trailboss.views.timer_list import ALL, ENDED, TimerFilter, list_live
 
 WAIT_MS: Final = 10_000
 """As long as a node waits for a block at most."""

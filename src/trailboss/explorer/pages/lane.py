@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-from trailboss.chain.auction_views import AuctionView
-from trailboss.chain.globalbox_views import FireView, MailboxView
 from trailboss.explorer import cells
 from trailboss.explorer.cells import NOTHING
 from trailboss.explorer.charts import line_chart
@@ -27,10 +25,11 @@ from trailboss.explorer.shell import LANE_NAMES
 from trailboss.explorer.text import share_words
 from trailboss.model.blocks import Block
 from trailboss.primitives.units import format_cby
-from trailboss.views.explain.decision_view import decimal_text
-from trailboss.views.mechanism_status import MechanismView, mechanism_view
-from trailboss.views.records import lane_cap
-from trailboss.views.text import counted
+from trailboss.views.mechanism.auction_records import AuctionView, auction_of
+from trailboss.views.mechanism.globalbox_records import FireView, MailboxView, globalbox_of, mailbox_of
+from trailboss.views.mechanism.lane_records import lane_cap
+from trailboss.views.status import MechanismView, mechanism_view
+from trailboss.views.text import counted, decimal_text
 
 RECENT: Final = 120
 SHOWN: Final = 20
@@ -90,7 +89,7 @@ def lane(reading: Reading, query: Query, _subject: str) -> Document:
     found = mechanism_view(reading.view)
     sections: list[Section] = [_rules(reading, found), _state(reading, found)]
     if found.auction is not None:
-        sections.append(_weights(reading, query, reading.view.auction()))
+        sections.append(_weights(reading, query, auction_of(reading.view)))
     if found.globalbox is not None:
         sections += [_queue(reading, query), _mailbox(reading, query)]
     blocks = reading.view.blocks[max(1, reading.height + 1 - RECENT) :]
@@ -223,7 +222,7 @@ def _weights(reading: Reading, query: Query, found: AuctionView) -> Table:
 
 
 def _queue(reading: Reading, query: Query) -> Table:
-    fires = reading.view.globalbox()
+    fires = globalbox_of(reading.view)
     offset = offset_of(query, len(fires), name="queue")
     rows = tuple(_fire_row(each, reading) for each in fires[offset : offset + PAGE_ROWS])
     empty = "No fire stands in Globalbox: all that fell due has gone on to the mailbox."
@@ -246,7 +245,7 @@ def _fire_row(each: FireView, reading: Reading) -> Row:
 
 
 def _mailbox(reading: Reading, query: Query) -> Table:
-    entries = reading.view.mailbox()
+    entries = mailbox_of(reading.view)
     offset = offset_of(query, len(entries), name="mailbox")
     rows = tuple(_entry_row(each, reading) for each in entries[offset : offset + PAGE_ROWS])
     empty = "Nothing waits in the mailbox: every delivery has run."

@@ -36,7 +36,7 @@ from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.fires import FireWay
 from trailboss.views.explain.life import TimerLife
-from trailboss.views.explain.mechanism_sentences import key_words
+from trailboss.views.mechanism.globalbox_records import key_words
 from trailboss.views.records import AGENT_FEES, TimerView, printed_views
 from trailboss.views.text import counted
 

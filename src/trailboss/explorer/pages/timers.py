@@ -12,8 +12,9 @@ from trailboss.explorer.query import PAGE_ROWS, Query
 from trailboss.index.answers.timers import SCANNED_MAX, timer_page
 from trailboss.model.globalbox import format_bid
 from trailboss.primitives.units import U64_MAX
+from trailboss.views.records import TimerEntry
 from trailboss.views.text import counted
-from trailboss.views.timer_list import ALL, DUE, LIVE, TimerEntry, TimerFilter
+from trailboss.views.timer_list import ALL, DUE, LIVE, TimerFilter
 
 STATES: Final = {
     LIVE: "live",

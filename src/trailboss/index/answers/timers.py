@@ -7,7 +7,6 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trailboss.chain.globalbox_views import EndedView
 from trailboss.chain.view import ChainView
 from trailboss.index import EventFilter, Index, read_events
 from trailboss.index.records import Cause, IndexedTimer
@@ -16,18 +15,19 @@ from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.explain.life import EarlierEvents, TimerLife, explain_timer
-from trailboss.views.records import FROZEN_FEES, TimerView, timer_view
+from trailboss.views.mechanism.globalbox_records import EndedView, ended_timer_of
+from trailboss.views.records import FROZEN_FEES, TimerEntry, TimerView
 from trailboss.views.timer_list import (
     ALL,
     DUE,
     ENDED,
     LIVE,
-    TimerEntry,
     TimerFilter,
     last_height,
     list_live,
     live_entry,
     live_state,
+    timer_view,
     waits_so,
 )
 
@@ -235,7 +235,7 @@ def timer_details(view: ChainView, index: Index, timer_id: Hash32) -> TimerDetai
         ended_at=found.ended_at,
         reverted=found.reverted,
         live=live,
-        remembered=view.ended_timer(timer_id) if live is None else None,
+        remembered=ended_timer_of(view, timer_id) if live is None else None,
     )
 
 

@@ -3,14 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from msgspec import Struct
-
 from trailboss.model.decisions import AgentBid, DecisionRecord, ExaminedTimer, FeeSource, Order, Stop
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Address, Hash32
-
-WEIGHT_DECIMALS: Final = 9
-"""W and what it is multiplied with are told in parts of 10⁻⁹. Decision: D-11."""
+from trailboss.views.records import BidRow, DecisionRow, DecisionView
+from trailboss.views.text import decimal_text
 
 REASONS: Final = {
     DeferralReason.LANE_FULL: "did not fit the rest of the lane",
@@ -43,122 +40,6 @@ BEHIND: Final = {
     Order.STANDING: "in Globalbox, as one block moves only so many of its fires to the mailbox",
 }
 """What timers are that were ranked and not looked at, by what ranks them."""
-
-
-class LaneRow(Struct, frozen=True, kw_only=True):
-    """One due timer in one block. Prices are base units per cycle.
-
-    Attributes:
-        rank: Its place in the order, from 1; None if it was decided before any ranking.
-        timer_id: Its id.
-        actor: Its owner.
-        tip: What it offers the proposer.
-        weight: W(actor), in the auction its actor's weight, exactly, as a decimal number such as ``1.7``; None under a
-            mechanism without one.
-        effective_priority: What the lane orders by, exactly, as a decimal number; None under another mechanism.
-        max_fee: Cap of lane basefee and tip together, in the auction of cycle basefee and tip; None under a mechanism
-            without one.
-        fees: Where its fees come from: a `FeeSource`, but ``standing`` in the auction for a bid of an earlier block,
-            and ``bid`` in Globalbox.
-        gas_limit: Cycles the fire may use.
-        cycles_used: Cycles the fire used; None unless it fired.
-        outcome: ``fired``, ``expired``, ``unfunded``, ``cancelled …``, or ``waits``; in the auction also that it was
-            told that it is late; under Globalbox also ``queued`` and ``put into the mailbox``.
-        reason: Why it waits, in words; empty unless it does.
-        target: Actor whose handler it calls.
-        standing: Where its fire stands in Globalbox, in units of 2⁻⁹⁶; None outside of it.
-        fire_seq: Which fire of the timer it is, from 0; None but for Globalbox.
-        deliver_seq: Number of the fire's entry in the mailbox; None outside of it.
-    """
-
-    rank: int | None
-    timer_id: Hash32
-    actor: Address
-    tip: int
-    weight: str | None
-    effective_priority: str | None
-    max_fee: int | None
-    fees: str
-    gas_limit: int
-    cycles_used: int | None
-    outcome: str
-    reason: str
-    target: Address
-    standing: int | None
-    fire_seq: int | None
-    deliver_seq: int | None
-
-
-class BidRow(Struct, frozen=True, kw_only=True):
-    """What a gas bidding agent has bid in a block.
-
-    Attributes:
-        timer_id: For which timer.
-        max_fee: Its cap, base units per cycle.
-        max_priority_fee: The cap of its tip, base units per cycle.
-        max_fee_per_cell: Its cap, base units per cell; None for the cell basefee. Decision: D-86.
-        max_priority_fee_per_cell: The cap of its tip per cell, base units; None likewise.
-    """
-
-    timer_id: Hash32
-    max_fee: int
-    max_priority_fee: int
-    max_fee_per_cell: int | None
-    max_priority_fee_per_cell: int | None
-
-
-class DecisionView(Struct, frozen=True, kw_only=True):
-    """How a block chose among its due timers. Prices are base units per cycle or cell, money is base units.
-
-    Attributes:
-        height: The block's.
-        mechanism: Which mechanism chose.
-        order: What it ranks by: ``due``, ``priority``, ``tip`` or ``standing``.
-        cycle_basefee: Cycle basefee of a fire.
-        cell_basefee: Cell basefee of a fire.
-        lane_basefee: Lane basefee of a fire; None before the activation.
-        next_lane_basefee: Lane basefee of the next block; None before the activation.
-        previous_tip: Median tip of the block before; None before the activation.
-        median_fires: Network median of fires within the fairness window; None before the activation.
-        lane_cycles_max: Cycles that the lane offers.
-        lane_cycles_used: Cycles that fires used.
-        max_cycles_per_fire: Cap of one fire.
-        lane_burned: Burned by the lane basefee.
-        agent_cycles: Cycles that gas bidding agents used.
-        bids: What they bid, in the order of the questions; a record names the first of them only, if they are many.
-        queued: Fires that stand in Globalbox after the block; None without one.
-        in_mailbox: Entries that wait in its mailbox after the block; None without one.
-        cut_off: Rank of the last timer that fired; None if none did.
-        examined: How many were decided.
-        rows: Those decided, in that order; a record names the first of them only, if they are many.
-        runners_up: The next in rank; nothing was decided about them.
-        not_examined: How many were not, by reason, those without any left out.
-        sentences: The same in words, and why none of them could have run before those that were.
-    """
-
-    height: int
-    mechanism: str
-    order: str
-    cycle_basefee: int
-    cell_basefee: int
-    lane_basefee: int | None
-    next_lane_basefee: int | None
-    previous_tip: int | None
-    median_fires: int | None
-    lane_cycles_max: int
-    lane_cycles_used: int
-    max_cycles_per_fire: int
-    lane_burned: int
-    agent_cycles: int
-    bids: tuple[BidRow, ...]
-    queued: int | None
-    in_mailbox: int | None
-    cut_off: int | None
-    examined: int
-    rows: tuple[LaneRow, ...]
-    runners_up: tuple[LaneRow, ...]
-    not_examined: dict[str, int]
-    sentences: tuple[str, ...]
 
 
 def decision_view(record: DecisionRecord, height: int) -> DecisionView:
@@ -213,22 +94,11 @@ def _bid_row(bid: AgentBid) -> BidRow:
     )
 
 
-def decimal_text(parts: int, least: int = 0) -> str:
-    """Return a number given in parts of 10⁻⁹ as a decimal number, exactly, with at least so many decimals.
-
-    >>> decimal_text(1_700_000_000), decimal_text(2_000_000_000), decimal_text(2_000_000_000, 1), decimal_text(1)
-    ('1.7', '2', '2.0', '0.000000001')
-    """
-    whole, part = divmod(parts, 10**WEIGHT_DECIMALS)
-    decimals = f"{part:0{WEIGHT_DECIMALS}}".rstrip("0").ljust(least, "0")
-    return f"{whole}.{decimals}" if decimals else str(whole)
-
-
-def _row(record: DecisionRecord, item: ExaminedTimer, *, decided: bool) -> LaneRow:
+def _row(record: DecisionRecord, item: ExaminedTimer, *, decided: bool) -> DecisionRow:
     is_ranked = item.rank > 0 and item.weight > 0
     waits = not decided or item.outcome not in OUTCOMES
     reason = item.reason if decided else DeferralReason.OUTRANKED
-    return LaneRow(
+    return DecisionRow(
         rank=item.rank or None,
         timer_id=Hash32(item.timer_id),
         actor=Address(item.actor),

@@ -5,7 +5,6 @@ Spec: CIP-5old §8.3, CIP-5old §10
 
 from collections.abc import Sequence
 
-from trailboss.chain.globalbox_views import MailboxView
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.globalbox.records import is_executing
 from trailboss.fees.settlement import Prices, max_cost
@@ -15,7 +14,7 @@ from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
 from trailboss.model.timers import Timer
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cycles, Price, format_cby
-from trailboss.views.explain.mechanism_sentences import key_words
+from trailboss.views.mechanism.globalbox_records import MailboxView, globalbox_of, key_words, mailbox_of
 
 
 def globalbox_outlook(chain: ChainReader, timer: Timer, terms: GlobalboxTerms) -> str:
@@ -25,7 +24,7 @@ def globalbox_outlook(chain: ChainReader, timer: Timer, terms: GlobalboxTerms) -
     """
     rules, parts = chain.rules(), []
     if terms.in_mailbox:
-        parts.append(_in_mailbox(rules, timer, chain.mailbox()))
+        parts.append(_in_mailbox(rules, timer, mailbox_of(chain)))
     if terms.fire is not None:
         parts.append(_in_queue(chain, rules, timer, terms.fire))
     if not parts:
@@ -50,7 +49,7 @@ def _in_mailbox(rules: Rules, timer: Timer, entries: Sequence[MailboxView]) -> s
 
 
 def _in_queue(chain: ChainReader, rules: Rules, timer: Timer, fire: QueuedFire) -> str:
-    views, box = chain.globalbox(), rules.params.globalbox
+    views, box = globalbox_of(chain), rules.params.globalbox
     own = next(view for view in views if view.timer_id == timer.timer_id)
     blocks = max(-(-own.place // box.max_fires_per_block), own.ahead_of_target // box.max_fires_per_target + 1)
     hit = f", hit by a change of {', '.join(map(key_words, fire.matched_keys))}" if fire.matched_keys else ""

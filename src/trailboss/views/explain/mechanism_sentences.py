@@ -9,6 +9,7 @@ from trailboss.model.globalbox import FRACTION_BITS, bid_of
 from trailboss.model.terms import Trigger
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
+from trailboss.views.mechanism.globalbox_records import key_words
 
 DELAYS: Final = {
     "event": "nothing else follows from it",
@@ -60,14 +61,6 @@ def bid_words(bid: bytes) -> str:
     """Return a bid of Globalbox in words; its whole part is the tip. Decision: D-63."""
     whole, fraction = divmod(bid_of(bid), 1 << FRACTION_BITS)
     return f"a bid of {whole:,} a cycle{' and a fraction' if fraction else ''}"
-
-
-def key_words(key: bytes) -> str:
-    """Return a watched key, or the beginning of several: the actor, and what follows of the slot's name."""
-    address, slot = Address(key[: Address.WIDTH]), key[Address.WIDTH :]
-    if not slot:
-        return f"any slot of {address}"
-    return f"slot {slot.decode()!r} of {address}" if slot.isascii() else f"slot 0x{slot.hex()} of {address}"
 
 
 def _queue_words(record: DecisionRecord | None, facts: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import Cycles, Price, format_cby
 from trailboss.views.explain.globalbox_outlook import globalbox_outlook
-from trailboss.views.records import lane_cap, lane_gas_limit
+from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.text import failure_words
 
 

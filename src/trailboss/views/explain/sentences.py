@@ -10,9 +10,8 @@ from trailboss.model.terms import Trigger
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
-from trailboss.views.explain.decision_view import decimal_text
 from trailboss.views.explain.mechanism_sentences import bid_words, mechanism_story
-from trailboss.views.text import failure_words
+from trailboss.views.text import decimal_text, failure_words
 
 FALLBACKS: Final = {
     "no_agent": "has no gas bidding agent any more",

@@ -25,9 +25,10 @@ from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.bids import AskedBid, bid_in, recorded_bid
-from trailboss.views.explain.decision_view import decimal_text
 from trailboss.views.explain.ranges import heights_words, span_words
-from trailboss.views.records import event_view, lane_cap, lane_gas_limit
+from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
+from trailboss.views.records import event_view
+from trailboss.views.text import decimal_text
 
 BLOCKS_MAX: Final = 1_000
 """Blocks that are gone through, the latest of those in which a timer waited."""

@@ -22,7 +22,7 @@ from trailboss.state.keys import TIMERS, timer_range
 from trailboss.timer_queue.source import StoredTimers
 from trailboss.views.forecast.chances import Chance, Offer, chance_within, why_not
 from trailboss.views.forecast.recent import BLOCKS, recent_blocks
-from trailboss.views.records import lane_cap, lane_gas_limit
+from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 
 WITHIN: Final = (1, 5, 10, 50)
 """Numbers of blocks for which a chance is told, unless told otherwise."""

@@ -20,7 +20,7 @@ from trailboss.primitives.units import Price
 from trailboss.state.keys import TIMERS
 from trailboss.views.forecast.balance_walk import Loop, walk_purse
 from trailboss.views.forecast.recent import BLOCKS, RecentBlock, recent_blocks
-from trailboss.views.records import lane_cap, lane_gas_limit
+from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 
 TIMERS_MAX: Final = 10_000
 """Most timers of a payer that are looked at, the lowest heights first."""

@@ -19,7 +19,7 @@ from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
-from trailboss.views.records import lane_cap, lane_gas_limit
+from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.rehearsal.fork import Fork
 from trailboss.views.rehearsal.run import (
     CANCELLED,

@@ -16,7 +16,8 @@ from trailboss.model.decisions import DecisionRecord
 from trailboss.model.events import TIMER_ENDINGS, TIMER_EXTENDED, TIMER_SCHEDULED, TIMER_UNFUNDED, EventRecord
 from trailboss.model.timers import NO_FEES, DeferralReason, Timer
 from trailboss.views.explain.waits import AGENT_OFFER
-from trailboss.views.records import block_events, lane_cap, lane_gas_limit
+from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
+from trailboss.views.records import block_events
 from trailboss.views.rehearsal.fork import Fork
 
 FIRED: Final = "fired"

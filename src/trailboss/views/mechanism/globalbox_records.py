@@ -1,11 +1,13 @@
 """What people look at under Globalbox: its timers, the queued fires, the mailbox, and timers that have ended."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from heapq import nsmallest
 
 from msgspec import Struct
 
+from trailboss.chain.reader import ChainReader
 from trailboss.execution.globalbox.market import age_weight, clock_at
+from trailboss.execution.globalbox.records import find_ended, mailbox_entries
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms.globalbox.fires import place_of
 from trailboss.model.configs import amount_of
@@ -20,7 +22,7 @@ from trailboss.model.globalbox import (
 )
 from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
 from trailboss.model.timers import Timer
-from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 
 
@@ -236,13 +238,6 @@ def queue_views(timers: Iterable[Timer], state: GlobalboxState, rules: Rules, li
     return found
 
 
-def mailbox_views(entries: Iterable[MailboxEntry], target: bytes | None) -> Iterator[MailboxView]:
-    """Yield entries of the mailbox as people see them; with a target only its."""
-    for entry in entries:
-        if target in (None, entry.timer.target):
-            yield mailbox_view(entry)
-
-
 def mailbox_view(entry: MailboxEntry) -> MailboxView:
     """Return one entry of the mailbox as people see it."""
     timer, terms = entry.timer, _terms(entry.timer)
@@ -325,3 +320,94 @@ def _terms(timer: Timer) -> GlobalboxTerms:
     if not isinstance(timer.terms, GlobalboxTerms):
         raise InvariantError(f"timer {timer.timer_id.hex()} is none of Globalbox")
     return timer.terms
+
+
+class GlobalboxStatus(Struct, frozen=True, kw_only=True):
+    """Globalbox after a block. Spec: CIP-5old §8.
+
+    Attributes:
+        queued: Fires that stand in it.
+        mailbox: Entries that wait in the mailbox.
+        next_deliver_seq: Number that the next entry of the mailbox gets.
+        ended_remembered: Ended timers that are remembered.
+        governance_epoch: Number of the next block's governance epoch.
+        next_governance_epoch_at: First block of the one after it.
+    """
+
+    queued: int
+    mailbox: int
+    next_deliver_seq: int
+    ended_remembered: int
+    governance_epoch: int
+    next_governance_epoch_at: int
+
+
+def globalbox_status(rules: Rules) -> GlobalboxStatus | None:
+    """Return the status of Globalbox by the rules of the next block, or None."""
+    state = rules.globalbox
+    if state is None:
+        return None
+    length = rules.params.globalbox.epoch_blocks
+    return GlobalboxStatus(
+        queued=state.queued,
+        mailbox=state.next - state.first,
+        next_deliver_seq=state.next,
+        ended_remembered=state.next_ended - state.first_ended,
+        governance_epoch=rules.height // length,
+        next_governance_epoch_at=(rules.height // length + 1) * length,
+    )
+
+
+def globalbox_of(chain: ChainReader, limit: int | None = None) -> list[FireView]:
+    """Return the queued fires in their order, from the head of the queue.
+
+    Spec: CIP-5old §8.2
+    Complexity: O(live timers) if any fire is queued: the state keeps fires with their timers.
+
+    Args:
+        chain: Where.
+        limit: Most fires to return; None for all.
+
+    Raises:
+        Rejection: ``NOT_FOUND`` if the chain has no Globalbox.
+    """
+    return queue_views(chain.timers(), _state_of(chain), chain.rules(), limit)
+
+
+def mailbox_of(chain: ChainReader, target: bytes | None = None) -> list[MailboxView]:
+    """Return the entries that wait in the mailbox, in the order in which they will run.
+
+    Spec: CIP-5old §9
+    Complexity: O(entries).
+
+    Args:
+        chain: Where.
+        target: Only those whose handler this actor runs; None for all.
+
+    Raises:
+        Rejection: ``NOT_FOUND`` if the chain has no Globalbox.
+    """
+    _state_of(chain)
+    entries = mailbox_entries(chain.store.read)
+    return [mailbox_view(entry) for entry in entries if target in (None, entry.timer.target)]
+
+
+def ended_timer_of(chain: ChainReader, timer_id: bytes) -> EndedView | None:
+    """Return what is remembered of a timer of Globalbox that has ended, or None. Decision: D-64."""
+    found = find_ended(chain.store.read, timer_id)
+    return None if found is None else ended_view(found, chain.rules().params.globalbox.ended_kept_blocks)
+
+
+def key_words(key: bytes) -> str:
+    """Return a watched key, or the beginning of several: the actor, and what follows of the slot's name."""
+    address, slot = Address(key[: Address.WIDTH]), key[Address.WIDTH :]
+    if not slot:
+        return f"any slot of {address}"
+    return f"slot {slot.decode()!r} of {address}" if slot.isascii() else f"slot 0x{slot.hex()} of {address}"
+
+
+def _state_of(chain: ChainReader) -> GlobalboxState:
+    state = chain.rules().globalbox
+    if state is None:
+        raise Rejection(RejectionReason.NOT_FOUND, "this chain has no Globalbox: another mechanism was chosen for it")
+    return state

@@ -4,12 +4,15 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from trailboss.execution.auction.standings import counted
+from trailboss.chain.queries import auction_actors
+from trailboss.chain.reader import ChainReader
+from trailboss.execution.auction.standings import counted, read_epoch
 from trailboss.governance.rules import Rules
 from trailboss.model.auction import AuctionActor, AuctionEpoch, AuctionState
 from trailboss.model.configs import amount_of
 from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import Timer
+from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 
 
@@ -138,4 +141,52 @@ def auction_view(
         waiting=sum(standing.waiting for standing in standings),
         rescales=state.rescales,
         actors=tuple(sorted(standings, key=lambda standing: standing.actor)),
+    )
+
+
+class AuctionStatus(Struct, frozen=True, kw_only=True):
+    """The auction after a block. Spec: CIP-1v1 §3.
+
+    Attributes:
+        epoch: Number of the next block's epoch.
+        next_epoch_at: First block of the epoch after it.
+        waiting: Due timers that have joined and wait.
+        actors: Actors that have a weight.
+        budget_cycles: Cycles that a block sells.
+    """
+
+    epoch: int
+    next_epoch_at: int
+    waiting: int
+    actors: int
+    budget_cycles: int
+
+
+def auction_of(chain: ChainReader) -> AuctionView:
+    """Return the auction's epoch and the weights of its actors.
+
+    Spec: CIP-1v1 §3
+    Complexity: O(accounts).
+
+    Raises:
+        Rejection: ``NOT_FOUND`` if the chain has no auction.
+    """
+    rules = chain.rules()
+    if rules.auction is None:
+        raise Rejection(RejectionReason.NOT_FOUND, "this chain has no auction: another mechanism was chosen for it")
+    sums = read_epoch(chain.store.read, rules.height // rules.params.calendar.epoch_length)
+    return auction_view(rules, rules.auction, sums, auction_actors(chain))
+
+
+def auction_status(chain: ChainReader) -> AuctionStatus | None:
+    """Return the status of the auction, or None. Complexity: O(accounts)."""
+    if chain.rules().auction is None:
+        return None
+    found = auction_of(chain)
+    return AuctionStatus(
+        epoch=found.epoch,
+        next_epoch_at=found.next_epoch_at,
+        waiting=found.waiting,
+        actors=len(found.actors),
+        budget_cycles=chain.rules().params.auction.budget_cycles,
     )

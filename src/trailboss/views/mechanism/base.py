@@ -1,0 +1,183 @@
+"""What a mechanism shows, as plain data: the command line and the explorer draw the same columns, cells and facts."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final
+
+from msgspec import Struct
+
+from trailboss.chain.reader import ChainReader
+from trailboss.governance.rules import Rules
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import format_cby
+from trailboss.views.records import DecisionRow, DecisionView, TimerEntry, TimerView
+
+Value = str | int | Hash32 | Address | None
+"""What a cell holds; None for nothing."""
+
+
+class Kind(StrEnum):
+    """How a value is drawn."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    """A count or a price; a text in its place is drawn as it is."""
+    HEIGHT = "height"
+    MONEY = "money"
+    """Base units, shown in CBY."""
+    TIMER = "timer"
+    ADDRESS = "address"
+    HASH = "hash"
+
+
+RIGHT: Final = frozenset({Kind.NUMBER, Kind.HEIGHT, Kind.MONEY})
+
+
+class Column(Struct, frozen=True):
+    """One column of a table.
+
+    Attributes:
+        key: Its name in programs.
+        title: Its heading, in lower case.
+        kind: How its values are drawn.
+        extra: Whether a narrow terminal leaves it out.
+        least: Width in characters to which its text may be wrapped; 0 for text that is not wrapped.
+    """
+
+    key: str
+    title: str
+    kind: Kind = Kind.TEXT
+    extra: bool = False
+    least: int = 0
+
+    @property
+    def right(self) -> bool:
+        """Whether it is aligned to the right, as numbers are."""
+        return self.kind in RIGHT
+
+
+class Fact(Struct, frozen=True):
+    """A label and a value.
+
+    Attributes:
+        key: Its name in programs.
+        label: What people read, in lower case.
+        value: The value.
+        kind: How it is drawn.
+        is_warning: Whether the value needs attention.
+    """
+
+    key: str
+    label: str
+    value: Value
+    kind: Kind = Kind.TEXT
+    is_warning: bool = False
+
+
+class Table(Struct, frozen=True):
+    """A table of a mechanism's page.
+
+    Attributes:
+        key: Its name in programs.
+        title: Its heading.
+        columns: Its columns.
+        rows: A value for each column; the first one that identifies the row comes first.
+        empty: What to say where there are no rows.
+    """
+
+    key: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[tuple[Value, ...]]
+    empty: str
+
+
+class TimerState(Struct, frozen=True):
+    """A state of live timers that only some mechanisms have.
+
+    Attributes:
+        label: What people read.
+        holds: Whether a live timer is in it.
+    """
+
+    label: str
+    holds: Callable[[TimerEntry], bool]
+
+
+def drawn(kind: Kind, value: Value) -> Value:
+    """Return a value as text, ids and addresses as they are.
+
+    >>> drawn(Kind.NUMBER, 1200), drawn(Kind.HEIGHT, 1200), drawn(Kind.NUMBER, None)
+    ('1,200', '1200', None)
+    """
+    if value is None or isinstance(value, Hash32 | Address):
+        return value
+    if kind is Kind.MONEY and isinstance(value, int):
+        return format_cby(value)
+    return f"{value:,}" if kind is Kind.NUMBER and isinstance(value, int) else str(value)
+
+
+# Columns and cells that several mechanisms share
+
+RANK: Final = Column("rank", "rank", Kind.NUMBER)
+TIMER: Final = Column("timer", "timer", Kind.TIMER)
+ACTOR: Final = Column("actor", "actor", Kind.ADDRESS, extra=True)
+TARGET: Final = Column("target", "target", Kind.ADDRESS, extra=True)
+TIP: Final = Column("tip", "tip", Kind.NUMBER)
+MAX_FEE: Final = Column("max_fee", "max fee", Kind.NUMBER, extra=True)
+LIMITS: Final = (
+    Column("gas_limit", "gas limit", Kind.NUMBER),
+    Column("cycles_used", "used", Kind.NUMBER, extra=True),
+    Column("outcome", "outcome", least=18),
+)
+FEE_COLUMNS: Final = (MAX_FEE, Column("tip", "tip", Kind.NUMBER, extra=True))
+
+
+def limit_cells(row: DecisionRow) -> tuple[Value, ...]:
+    """Return the cells of `LIMITS`."""
+    return row.gas_limit, row.cycles_used, f"{row.outcome}: {row.reason}" if row.reason else row.outcome
+
+
+def fee_cells(entry: TimerEntry) -> tuple[Value, Value]:
+    """Return the cells of `FEE_COLUMNS`; of a timer without frozen fees, where its fees come from."""
+    if entry.max_fee_per_cycle is None or entry.max_priority_fee_per_cycle is None:
+        return entry.fees, None
+    return entry.max_fee_per_cycle, entry.max_priority_fee_per_cycle
+
+
+class MechanismViews(Struct, frozen=True, kw_only=True):
+    """All that people see differently under one mechanism.
+
+    Attributes:
+        name: The mechanism's.
+        title: What its page is called.
+        has_targets: Whether a timer may call another actor than its owner.
+        gives_way: Whether the timer lane can follow it. Spec: CIP-1v3 §13.2.
+        timer_columns: Columns of a list of timers beyond those of every mechanism.
+        timer_cells: The cells of these columns.
+        timer_states: States of live timers beyond those of every mechanism, by the name in a filter.
+        timer_facts: What a live timer's page says beyond that.
+        decision_columns: Columns of a block's due timers.
+        decision_cells: The cells of these columns.
+        decision_facts: What a decision record says beyond cycles and basefees.
+        status_field: Field of `ChainStatus` and `MechanismView` that holds its status.
+        status_facts: What that status says.
+        cycles_per_fire: Most cycles that one fire may use.
+        tables: Tables of its page.
+    """
+
+    name: str
+    title: str
+    has_targets: bool = False
+    gives_way: bool = False
+    timer_columns: tuple[Column, ...] = ()
+    timer_cells: Callable[[TimerEntry], tuple[Value, ...]] = lambda _: ()
+    timer_states: Mapping[str, TimerState] = {}
+    timer_facts: Callable[[TimerView], Iterable[Fact]] = lambda _: ()
+    decision_columns: tuple[Column, ...]
+    decision_cells: Callable[[DecisionRow], tuple[Value, ...]]
+    decision_facts: Callable[[DecisionView], Iterable[Fact]] = lambda _: ()
+    status_field: str
+    status_facts: Callable[[Any], Iterable[Fact]]
+    cycles_per_fire: Callable[[Rules], int] = lambda rules: rules.timer.max_cycles_per_fire
+    tables: Callable[[ChainReader], tuple[Table, ...]] = lambda _: ()

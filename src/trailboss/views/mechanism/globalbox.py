@@ -1,0 +1,198 @@
+"""What people see under Globalbox: bids, state watches, the queue of fires and the mailbox."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from trailboss.chain.reader import ChainReader
+from trailboss.mechanisms import globalbox
+from trailboss.model.globalbox import format_bid
+from trailboss.views.mechanism.base import (
+    LIMITS,
+    RANK,
+    TARGET,
+    TIMER,
+    TIP,
+    Column,
+    Fact,
+    Kind,
+    MechanismViews,
+    Table,
+    TimerState,
+    Value,
+    limit_cells,
+)
+from trailboss.views.mechanism.globalbox_records import (
+    FireView,
+    GlobalboxStatus,
+    MailboxView,
+    globalbox_of,
+    key_words,
+    mailbox_of,
+)
+from trailboss.views.records import DecisionRow, DecisionView, TimerEntry, TimerView
+from trailboss.views.text import counted
+
+FIRE: Final = Column("fire_seq", "fire", Kind.NUMBER)
+OWNER: Final = Column("owner", "owner", Kind.ADDRESS, extra=True)
+BECAUSE: Final = Column("because", "because of", least=12)
+TIMER_COLUMNS: Final = (
+    Column("kind", "kind", extra=True),
+    TARGET,
+    Column("bid", "bid", Kind.NUMBER, extra=True),
+    Column("fires", "fires", Kind.NUMBER),
+    Column("in_mailbox", "in mailbox", Kind.NUMBER, extra=True),
+)
+DECISION_COLUMNS: Final = (
+    RANK,
+    TIMER,
+    FIRE,
+    TARGET,
+    Column("deliver_seq", "deliver seq", Kind.NUMBER),
+    TIP,
+    *LIMITS,
+)
+QUEUE_COLUMNS: Final = (
+    Column("place", "place", Kind.NUMBER),
+    TIMER,
+    FIRE,
+    Column("target", "target", Kind.ADDRESS),
+    BECAUSE,
+    Column("bid", "bid", Kind.NUMBER),
+    Column("gas_limit", "gas limit", Kind.NUMBER),
+    Column("ahead_of_target", "ahead for the target", Kind.NUMBER, extra=True),
+    Column("since", "since", Kind.HEIGHT, extra=True),
+    Column("bucket", "bucket", Kind.NUMBER, extra=True),
+    OWNER,
+)
+MAILBOX_COLUMNS: Final = (
+    Column("deliver_seq", "deliver seq", Kind.NUMBER),
+    TIMER,
+    FIRE,
+    Column("target", "target", Kind.ADDRESS),
+    BECAUSE,
+    Column("bid", "bid", Kind.NUMBER),
+    Column("gas_limit", "gas limit", Kind.NUMBER),
+    Column("reserved", "reserved CBY", Kind.MONEY),
+    Column("since", "since", Kind.HEIGHT, extra=True),
+    OWNER,
+    Column("deliver_id", "deliver id", Kind.HASH, extra=True),
+)
+
+
+def queue_table(fires: Iterable[FireView]) -> Table:
+    """Return queued fires as a table."""
+    rows = [
+        (
+            each.place,
+            each.timer_id,
+            each.fire_seq,
+            each.target,
+            _because(None if each.fire.matched_keys else each.fire.hit_height, len(each.fire.matched_keys)),
+            format_bid(each.fire.bid_fp),
+            each.fire.gas_limit,
+            each.ahead_of_target or None,
+            each.fire.queued_at,
+            each.fire.bucket,
+            each.owner,
+        )
+        for each in fires
+    ]
+    empty = "No fire stands in Globalbox: all that fell due has gone on to the mailbox."
+    return Table("queue", "Globalbox: the queue of fires", QUEUE_COLUMNS, rows, empty)
+
+
+def mailbox_table(entries: Iterable[MailboxView]) -> Table:
+    """Return entries of the mailbox as a table."""
+    rows = [
+        (
+            each.deliver_seq,
+            each.timer_id,
+            each.fire_seq,
+            each.target,
+            _because(each.trigger.due_height, len(each.trigger.matched_keys)),
+            format_bid(each.bid_fp),
+            each.gas_limit,
+            each.reserved,
+            each.materialized_at,
+            each.owner,
+            each.deliver_id,
+        )
+        for each in entries
+    ]
+    empty = "Nothing waits in the mailbox: every delivery has run."
+    return Table("mailbox", "Mailbox: deliveries in their order", MAILBOX_COLUMNS, rows, empty)
+
+
+def _because(due_height: int | None, keys: int) -> str:
+    """Return what made a timer fire, in words."""
+    return f"height {due_height}" if due_height is not None else counted(keys, "changed key")
+
+
+def _tables(chain: ChainReader) -> tuple[Table, ...]:
+    return queue_table(globalbox_of(chain)), mailbox_table(mailbox_of(chain))
+
+
+def _timer_cells(entry: TimerEntry) -> tuple[Value, ...]:
+    found = entry.globalbox
+    if found is None:
+        return (None,) * len(TIMER_COLUMNS)
+    kind = found.kind.lower().replace("_", " ")
+    return kind, found.target, format_bid(found.bid_fp), found.fire_seq, found.in_mailbox or None
+
+
+def _timer_facts(live: TimerView) -> Iterator[Fact]:
+    box = live.globalbox
+    if box is None:
+        return
+    yield Fact("kind", "kind", box.kind.lower().replace("_", " "))
+    if box.watch_keys:
+        yield Fact("watches", "watches", ", ".join(map(key_words, box.watch_keys)))
+    yield Fact("bid", "bid", f"{format_bid(box.bid_fp)} a cycle")
+    yield Fact("fires", "fires so far", box.fire_seq, Kind.NUMBER)
+    if box.in_mailbox:
+        yield Fact("in_mailbox", "in the mailbox", f"{box.in_mailbox:,} of its fires")
+
+
+def _is_queued(entry: TimerEntry) -> bool:
+    return entry.globalbox is not None and entry.globalbox.fire is not None
+
+
+def _is_in_mailbox(entry: TimerEntry) -> bool:
+    return entry.globalbox is not None and entry.globalbox.in_mailbox > 0
+
+
+def _decision_cells(row: DecisionRow) -> tuple[Value, ...]:
+    return row.rank, row.timer_id, row.fire_seq, row.target, row.deliver_seq, row.tip, *limit_cells(row)
+
+
+def _decision_facts(view: DecisionView) -> Iterator[Fact]:
+    after = f"{counted(view.queued or 0, 'fire')} in Globalbox, {view.in_mailbox or 0:,} in the mailbox"
+    yield Fact("after", "after it", after)
+
+
+def _status_facts(found: GlobalboxStatus) -> Iterator[Fact]:
+    epoch = f"{found.governance_epoch:,}, the next one begins at height {found.next_governance_epoch_at}"
+    yield Fact("queued", "queued", counted(found.queued, "fire"))
+    yield Fact("mailbox", "mailbox", f"{found.mailbox:,} waiting, the next delivery is {found.next_deliver_seq:,}")
+    yield Fact("remembered", "remembered", counted(found.ended_remembered, "ended timer"))
+    yield Fact("governance_epoch", "governance epoch", epoch)
+
+
+VIEWS: Final = MechanismViews(
+    name=globalbox.NAME,
+    title="Globalbox",
+    has_targets=True,
+    timer_columns=TIMER_COLUMNS,
+    timer_cells=_timer_cells,
+    timer_states={
+        "queued": TimerState("queued", _is_queued),
+        "in-mailbox": TimerState("in the mailbox", _is_in_mailbox),
+    },
+    timer_facts=_timer_facts,
+    decision_columns=DECISION_COLUMNS,
+    decision_cells=_decision_cells,
+    decision_facts=_decision_facts,
+    status_field="globalbox",
+    status_facts=_status_facts,
+    tables=_tables,
+)

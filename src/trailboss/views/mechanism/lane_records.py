@@ -1,0 +1,47 @@
+"""What people see of the timer lane of CIP-1 v3, also on a chain that it has yet to begin on."""
+
+from msgspec import Struct
+
+from trailboss.governance.rules import Rules
+from trailboss.model.configs import amount_of
+
+
+class LaneStatus(Struct, frozen=True, kw_only=True):
+    """The timer lane after a block. Spec: CIP-1v3 §5.
+
+    Attributes:
+        active: Whether the next block is under its rules.
+        activation_height: First block under them; None if none is set.
+        basefee: Lane basefee of the next block, base units per cycle; None before the activation.
+        previous_tip: Median tip of the last block, base units per cycle; None before the activation.
+        burned: Base units that it has burned.
+    """
+
+    active: bool
+    activation_height: int | None
+    basefee: int | None
+    previous_tip: int | None
+    burned: int
+
+
+def lane_status(rules: Rules) -> LaneStatus:
+    """Return the status of the timer lane by the rules of the next block."""
+    lane = rules.lane
+    return LaneStatus(
+        active=lane is not None,
+        activation_height=rules.params.lane.activation_height or None,
+        basefee=None if lane is None else lane.basefee,
+        previous_tip=None if lane is None else lane.previous_tip,
+        burned=0 if lane is None else amount_of(lane.state.burned),
+    )
+
+
+def lane_cap(rules: Rules) -> int:
+    """Return the cycles that one fire may use in the timer lane, active or not. Spec: CIP-1v3 §10."""
+    return min(rules.params.lane.max_cycles_per_fire, rules.params.timers.lane_cycles_per_block)
+
+
+def lane_gas_limit(rules: Rules, gas_limit: int, schedule_block: int) -> int:
+    """Return the gas limit that a timer has in the lane: governance may hold older ones to the cap. Decision: D-13."""
+    is_older = schedule_block < rules.params.lane.activation_height
+    return min(gas_limit, lane_cap(rules)) if is_older and rules.params.lane.clamps_gas_limit else gas_limit

@@ -1,4 +1,5 @@
-# Every command of the project. `make` alone lists them; each creates .venv from requirements.lock when it is missing.
+# Every command of the project. `make` alone lists them. Each creates .venv when it is missing, at the versions of
+# requirements.lock, with what it needs: the package alone, the node, or all that development uses.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -8,7 +9,10 @@ SHELL := /bin/bash
 MIN_PYTHON := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(if $(shell $(name) -c '$(MIN_PYTHON)' 2>/dev/null && echo yes),$(name))))
 BIN := .venv/bin
+BASE := .venv/.base
+NODE := .venv/.node
 READY := .venv/.ready
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -q
 RECORD := .spec/record.json
 # Other supported Pythons, if the machine has them: the same program must cost the same cycles on each.
@@ -27,13 +31,13 @@ SECOND_HASH_SEED := 4242
 help: ## list the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-demo: $(READY) ## six actors, several hundred blocks, one table
+demo: $(BASE) ## run six actors for four hundred blocks, and print what became of every timer
 	@$(BIN)/trailboss demo
 
-dev: $(READY) ## a chain that runs, with an API and an explorer on http://localhost:4000
+dev: $(NODE) ## run a chain with an API and an explorer on http://localhost:4000
 	@exec $(BIN)/trailboss dev
 
-test: $(READY) versions ## all tests; again under another hash seed what depends on order; then the clauses of the specification
+test: $(READY) versions ## run all tests, those about order under two hash seeds; then check the clauses of the specification
 	@rm -f $(RECORD)
 	PYTHONHASHSEED=0 $(PYTEST) -n 2 --spec-record=$(RECORD)
 	PYTHONHASHSEED=$(SECOND_HASH_SEED) $(PYTEST) -n 2 -m determinism tests
@@ -48,7 +52,7 @@ check: $(READY) ## format, lint, types, layers, house rules, spelling, clauses w
 	$(BIN)/codespell
 	$(BIN)/python -m tools.spec --named --require $(REQUIRED) --quiet
 
-fix: $(READY) ## format, and mend what the linter can mend
+fix: $(READY) ## format, and apply the automatic fixes of the linter
 	$(BIN)/ruff format --quiet
 	$(BIN)/ruff check --fix
 
@@ -80,7 +84,7 @@ docs: $(READY) ## the site, into site/
 bench: $(READY) ## the benchmarks, ratios in one run
 	$(BIN)/python -m benchmarks
 
-reference: $(READY) ## the generated pages, the pictures and the README's demo, anew
+reference: $(READY) ## write the generated pages, the pictures and the demo in the README again
 	$(BIN)/python -m tools.reference
 
 versions: $(READY) ## environments of the other supported Pythons that are installed, to compare cycle counts
@@ -101,17 +105,25 @@ cover: $(READY) ## branch coverage of the whole suite
 	$(BIN)/coverage erase
 	PYTHONHASHSEED=0 $(PYTEST) -n 2 --cov --cov-report=term
 
-lock: $(READY) ## resolve the versions anew, into requirements.lock
+lock: $(READY) ## resolve the versions again, into requirements.lock
 	$(BIN)/python -m tools.lock > requirements.lock.new
 	mv requirements.lock.new requirements.lock
 
 clean: ## remove .venv and everything that was built
 	rm -rf .venv .venv-* .spec .e2e site dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
-$(READY): requirements.lock pyproject.toml
+$(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
-	@test -x $(BIN)/python || { echo "creating .venv with $(PYTHON)"; $(PYTHON) -m venv .venv; }
-	@echo "installing the versions of requirements.lock"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --only-binary :all: --no-deps -r requirements.lock
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "creating .venv with $(PYTHON)"
+	@$(PYTHON) -m venv .venv
+
+$(BASE) $(NODE): requirements.lock pyproject.toml | $(BIN)/python
+	@echo "installing the package$(if $(filter $(NODE),$@), and what a node needs), at the versions of requirements.lock"
+	@$(PIP) --only-binary :all: --constraint requirements.lock --editable .$(if $(filter $(NODE),$@),[node])
 	@touch $@
+
+$(READY): requirements.lock pyproject.toml | $(BIN)/python
+	@echo "installing the versions of requirements.lock"
+	@$(PIP) --only-binary :all: --no-deps -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $(BASE) $(NODE) $@

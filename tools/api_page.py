@@ -6,13 +6,14 @@ The answers are those of a node over a small chain, asked in the order of the pa
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr
 from http import HTTPStatus
+from io import StringIO
 from textwrap import shorten, wrap
 from typing import Any, Final
 
 import httpx
 from msgspec import Struct
-from structlog.testing import capture_logs
 
 from trailboss.api.app import create_app
 from trailboss.api.common import LIMIT, OFFSET
@@ -206,7 +207,7 @@ def api_page() -> str:
     Raises:
         ValueError: If an operation has no example.
     """
-    with capture_logs():
+    with redirect_stderr(StringIO()):
         return asyncio.run(_page())
 
 

@@ -23,9 +23,9 @@ from trailboss.api.errors import HttpError, HttpReason
 from trailboss.api.sse import END, HEARTBEAT, REORG, Past, Place, Selection, Tellings, ToldBlock, read_page, told
 from trailboss.chain import ChainView
 from trailboss.index import Index
+from trailboss.node.block_builder import Published
 from trailboss.node.feed import Feed
 from trailboss.node.metrics import Metrics
-from trailboss.node.step import Published
 from trailboss.primitives.errors import ViewGoneError
 
 READERS_MAX: Final = 2_000

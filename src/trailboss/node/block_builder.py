@@ -1,27 +1,29 @@
-"""What is done with the chain, a step at a time, and how each step is made known. All of it on the chain thread."""
+"""What is done with the chain, a step at a time, and how each step is published, by the thread that has the chain."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain as chained
 from types import MappingProxyType
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from trailboss.chain import Chain, Snapshot
+from trailboss.chain.idle_blocks import idle_until
 from trailboss.chain.view import ChainView
 from trailboss.index import Index
 from trailboss.mempool import Mempool, Pooled
 from trailboss.model.blocks import Block
-from trailboss.model.transactions import Transaction
+from trailboss.model.transactions import Transaction, Transfer
 from trailboss.node.options import Clock, NodeOptions
-from trailboss.node.step import Published
 from trailboss.primitives.errors import Rejection, RejectionReason, TrailbossError
 from trailboss.primitives.octets import Hash32
 
 BATCH_BLOCKS: Final = 256
-"""Blocks without transactions that are made known together."""
+"""Blocks without transactions that are published together."""
 ADVANCE_MAX: Final = 10_000_000
 """Blocks that one request may have built."""
+SMALL_TRANSFERS_MAX: Final = 16
+"""Transfers of a small block, some 100 µs each."""
 NANOSECONDS_PER_MS: Final = 1_000_000
 NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 
@@ -30,23 +32,39 @@ NOTHING: Final[Mapping[Hash32, Rejection]] = MappingProxyType({})
 
 
 class StoppingError(TrailbossError):
-    """The node is stopping, and does not begin or finish what was asked of it."""
+    """The node is stopping, and does not begin or finish the request."""
 
 
-class Surroundings(Struct, frozen=True):
-    """What a builder knows of the world outside the chain.
+class Published(Struct, frozen=True, kw_only=True, eq=False, weakref=True):
+    """One step of the chain, after the index has it.
 
     Attributes:
-        now: Nanoseconds of a clock that never goes back.
-        wall: Nanoseconds since 1970.
-        announce: Called after each step; it may wait until those who listen have caught up.
-        is_stopping: Whether long work is to be given up between two steps.
+        view: The chain after the step.
+        blocks: The new blocks, ascending; none if the chain only went back.
+        reorg_from: Height of the last block that remains, if blocks above it were dropped; None otherwise.
+        refused: Transactions that left the mempool without a block, each with the reason.
+        seconds: Time that building and publishing took.
+        late: Seconds that a block of the interval came after its place in the grid; None for any other step.
+    """
+
+    view: ChainView
+    blocks: tuple[Block, ...] = ()
+    reorg_from: int | None = None
+    refused: Mapping[Hash32, Rejection] = field(default_factory=dict)
+    seconds: float = 0.0
+    late: float | None = None
+
+
+class Clocks(Struct, frozen=True):
+    """The two clocks of a node, in nanoseconds.
+
+    Attributes:
+        now: One that never goes back.
+        wall: Time since 1970.
     """
 
     now: Callable[[], int]
     wall: Callable[[], int]
-    announce: Callable[[Published], None]
-    is_stopping: Callable[[], bool]
 
 
 class Mark(Struct, frozen=True):
@@ -54,7 +72,7 @@ class Mark(Struct, frozen=True):
 
     Attributes:
         snapshot: Of the chain.
-        waiting: What the mempool held.
+        waiting: The mempool's transactions.
     """
 
     snapshot: Snapshot
@@ -62,37 +80,68 @@ class Mark(Struct, frozen=True):
 
 
 class Builder:
-    """Builds blocks and goes back, and after each step has it indexed, published, settled and announced, in this order.
+    """Builds blocks and goes back. Each step is indexed, published, settled and announced, in this order.
 
-    Whoever hears of a block therefore finds it in the index, and whoever does not find a transaction in the mempool any
-    more finds its block in the view that he takes then.
+    So a block that is announced is in the index, and a transaction that has left the mempool for a block is in the
+    view that is taken then. One thread at a time may call it.
 
     Attributes:
-        chain: The chain; nobody else changes it.
+        chain: The chain; nothing else changes it.
         view: The chain after the last step, for any thread.
     """
 
     def __init__(
-        self, chain: Chain, mempool: Mempool, index: Index, options: NodeOptions, surroundings: Surroundings
+        self,
+        chain: Chain,
+        mempool: Mempool,
+        index: Index,
+        options: NodeOptions,
+        clocks: Clocks,
+        *,
+        announce: Callable[[Published], None],
+        is_stopping: Callable[[], bool],
     ) -> None:
+        """Begin with a chain.
+
+        Args:
+            chain: The chain.
+            mempool: Holds the transactions for its blocks.
+            index: Gets each block first.
+            options: The node's.
+            clocks: The node's.
+            announce: Called after each step; it may wait until those who listen have caught up.
+            is_stopping: Whether long work is to end between two steps.
+        """
         self.chain = chain
         self.view: ChainView = chain.publish()
         self._mempool = mempool
         self._index = index
         self._options = options
-        self._world = surroundings
+        self._clocks = clocks
+        self._announce = announce
+        self._is_stopping = is_stopping
 
     # Building
 
+    def is_small(self) -> bool:
+        """Return whether the next block holds a few transfers and nothing else: no timer, message or program runs."""
+        waiting = self._mempool.page(0, SMALL_TRANSFERS_MAX + 1)
+        chain = self.chain
+        return (
+            len(waiting) <= SMALL_TRANSFERS_MAX
+            and all(type(pooled.transaction.instruction) is Transfer for pooled in waiting)
+            and idle_until(chain, chain.queue, chain.mechanism, chain.height + 1) > chain.height
+        )
+
     def build(self, *, late: int | None = None, is_optional: bool = False) -> bool:
-        """Build a block of what waits in the mempool, and return whether there is one.
+        """Build a block from the mempool, and return whether there is one.
 
         Args:
             late: Nanoseconds that it comes after its place in the grid, if it has one.
             is_optional: Whether to build none if no transaction comes into it.
         """
         # CHECK
-        begun = self._world.now()
+        begun = self._clocks.now()
         limits = self.chain.rules().params.limits
         offered = self._mempool.take(
             self.view, limits.block_cycles_max, limits.block_cells_max, self._options.block_transactions_max
@@ -102,7 +151,7 @@ class Builder:
         # RUN
         before = self.chain.height
         transactions = [pooled.transaction for pooled in offered]
-        # Whatever is in the mempool has had its signatures checked before it came in, on another thread than this.
+        # The mempool holds no transaction whose signature has not been checked.
         applied = self.chain.build(transactions, self._timestamp(), unless_refused=is_optional, signatures_checked=True)
         is_built = self.chain.height > before
         # SETTLE
@@ -112,15 +161,15 @@ class Builder:
             pooled.hash: refusals[id(pooled.transaction)] for pooled in offered if id(pooled.transaction) in refusals
         }
         blocks = (applied.block,) if is_built else ()
-        self._make_known(blocks, begun, included=included, refused=refused, late=late)
+        self._publish(blocks, begun, included=included, refused=refused, late=late)
         return is_built
 
     def advance(self, height: int) -> None:
-        """Build blocks up to a height: those that wait in the mempool first, then empty ones. Due timers run in each.
+        """Build blocks up to a height, the first ones from the mempool. Due timers run in each.
 
         Raises:
             Rejection: ``INVALID_DATA`` for a height below the present one, or too far above it.
-            StoppingError: If the node stops before it is reached.
+            StoppingError: If the node stops first.
         """
         # CHECK
         last = self.chain.height + ADVANCE_MAX
@@ -134,19 +183,19 @@ class Builder:
             )
         # RUN
         while self.chain.height < height:
-            if self._world.is_stopping():
+            if self._is_stopping():
                 raise StoppingError(f"the node stops at height {self.chain.height}, before {height}")
             if not self.build(is_optional=True):
-                begun = self._world.now()
+                begun = self._clocks.now()
                 end = min(height, self.chain.height + BATCH_BLOCKS)
-                self._make_known(tuple(self.chain.advance_to(end)), begun)
+                self._publish(tuple(self.chain.advance_to(end)), begun)
 
     def _timestamp(self) -> int | None:
         """Return the next block's timestamp; None for one interval after its parent's. Decision: D-70."""
         if self._options.clock is Clock.CHAIN:
             return None
-        # Time that the chain was sent ahead by is not taken back: it creeps on until the wall clock has caught up.
-        return max(self._world.wall() // NANOSECONDS_PER_MS, self.chain.head.header.timestamp_ms + 1)
+        # A chain that was sent ahead creeps on until the wall clock has caught up.
+        return max(self._clocks.wall() // NANOSECONDS_PER_MS, self.chain.head.header.timestamp_ms + 1)
 
     # Going back
 
@@ -158,9 +207,9 @@ class Builder:
         """Go back to a point: state, clock, queue and fees, and the mempool to the transactions that waited then.
 
         Raises:
-            Rejection: ``NOT_FOUND`` if the chain does not hold it any more; ``INVALID_DATA`` if it lies too far back.
+            Rejection: ``NOT_FOUND`` if the chain no longer holds it; ``INVALID_DATA`` if it lies too far back.
         """
-        begun = self._world.now()
+        begun = self._clocks.now()
         height = mark.snapshot.height
         self._check_depth(height)
         self.chain.revert(mark.snapshot)
@@ -168,7 +217,7 @@ class Builder:
         present = {pooled.hash for pooled in self._mempool.pooled()}
         came = {tx_hash: _withdrawn(tx_hash, height) for tx_hash in present if tx_hash not in waited}
         gone = [pooled.transaction for pooled in mark.waiting if pooled.hash not in present]
-        self._make_known((), begun, refused=came, returned=gone, reorg_from=height)
+        self._publish((), begun, refused=came, returned=gone, reorg_from=height)
 
     def reorg(self, depth: int, *, keep_transactions: bool = True) -> None:
         """Drop the last blocks, as when another branch wins.
@@ -178,18 +227,18 @@ class Builder:
             keep_transactions: Whether their transactions go back to the mempool.
 
         Raises:
-            Rejection: ``INVALID_DATA`` for another depth, or one that the chain cannot go back any more.
+            Rejection: ``INVALID_DATA`` for another depth, or one that the chain can no longer go back.
         """
-        begun = self._world.now()
+        begun = self._clocks.now()
         height = self.chain.height - depth
         self._check_depth(height)
         dropped = self.chain.blocks[height + 1 :] if keep_transactions and height >= 0 else []
         self.chain.reorg(depth)
         returned = tuple(chained.from_iterable(block.transactions for block in dropped))
-        self._make_known((), begun, returned=returned, reorg_from=height)
+        self._publish((), begun, returned=returned, reorg_from=height)
 
     def _check_depth(self, height: int) -> None:
-        # Before the store finds out: what the store refuses stops the node.
+        # Here, because a refusal of the store would stop the node.
         if 0 <= height < self.chain.floor:
             raise Rejection(
                 RejectionReason.INVALID_DATA,
@@ -198,9 +247,9 @@ class Builder:
                 floor=self.chain.floor,
             )
 
-    # Making known
+    # Publishing
 
-    def _make_known(
+    def _publish(
         self,
         blocks: tuple[Block, ...],
         begun: int,
@@ -216,13 +265,13 @@ class Builder:
         self._index.apply(blocks)
         self.view = view = self.chain.publish()
         endings = self._mempool.settle(view, included, refused, returned)
-        self._world.announce(
+        self._announce(
             Published(
                 view=view,
                 blocks=blocks,
                 reorg_from=reorg_from,
                 refused={end.hash: end.rejection for end in endings if end.rejection is not None},
-                seconds=(self._world.now() - begun) / NANOSECONDS_PER_SECOND,
+                seconds=(self._clocks.now() - begun) / NANOSECONDS_PER_SECOND,
                 late=None if late is None else late / NANOSECONDS_PER_SECOND,
             )
         )

@@ -1,4 +1,4 @@
-"""When the next block is due: arithmetic on a clock that others hold."""
+"""When the next block is due: arithmetic on the times of a clock."""
 
 from typing import Final
 
@@ -7,13 +7,13 @@ from trailboss.node.options import Pace, Rhythm
 NANOSECONDS_PER_MS: Final = 1_000_000
 
 
-class Timetable:
-    """Tells when a block is due, under one pace or a succession of them. All times are nanoseconds of one clock.
+class BlockTimer:
+    """When a block is due, under one pace or several in turn. All times are nanoseconds of one clock.
 
     An interval is a grid that begins when the pace does: a block that comes late does not shift those after it. Places
     of the grid that pass while a block is built give one block together, at once: never two for having been slow.
 
-    Under ``AUTO`` a block is due when somebody has called since the last one, and while something is awaited, when the
+    Under ``AUTO`` a block is due after a call since the last one, and while something is awaited, when the
     last one is an interval old. Under ``MANUAL`` none is ever due.
 
     Decision: D-70, D-95
@@ -49,11 +49,11 @@ class Timetable:
         return self._start + self._next * self._interval if is_timed else None
 
     def call(self) -> None:
-        """Say that something waits for a block."""
+        """Note that something waits for a block."""
         self._is_called = True
 
     def wait_for(self, is_awaited: bool, now: int) -> None:
-        """Say whether blocks are awaited that no transaction asks for; under ``AUTO`` time counts from then on."""
+        """Note whether timers or messages await blocks; under ``AUTO`` time counts from then on."""
         if is_awaited and not self._is_awaited and self.pace.rhythm is Rhythm.AUTO:
             self._start, self._next = now, 1
         self._is_awaited = is_awaited
@@ -65,7 +65,7 @@ class Timetable:
         return is_asked or (deadline is not None and now >= deadline)
 
     def built(self, now: int) -> None:
-        """Say that a block has been built: what did not fit it may fit the next; ``AUTO`` counts time from here."""
+        """Note that a block has been built: what did not fit it may fit the next; ``AUTO`` counts time from here."""
         self._is_called = True
         if self.pace.rhythm is Rhythm.AUTO:
             self._start, self._next = now, 1

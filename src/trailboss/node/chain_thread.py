@@ -1,4 +1,8 @@
-"""The chain thread: the one thread that changes the chain. It builds blocks at the node's pace, obeys in between."""
+"""The chain thread: it builds blocks at the node's pace and runs commands in between.
+
+The chain has one owner at a time: whoever holds the token. The thread takes it for each block and each command; the
+event loop takes it, if it is free, for a small block, which costs less than a change of threads.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -7,44 +11,29 @@ from queue import Empty, SimpleQueue
 from threading import Condition, Lock, Thread
 from typing import Final, TypeVar
 
-from msgspec import Struct
-
 from trailboss.chain import Chain
 from trailboss.chain.idle_blocks import awaits_blocks
 from trailboss.index import Index
 from trailboss.mempool import Mempool
-from trailboss.node.block_builder import NANOSECONDS_PER_SECOND, Builder, StoppingError, Surroundings
-from trailboss.node.block_timer import Timetable
+from trailboss.node.block_builder import NANOSECONDS_PER_SECOND, Builder, Clocks, Published, StoppingError
+from trailboss.node.block_timer import BlockTimer
 from trailboss.node.options import NodeOptions, Pace, Rhythm
-from trailboss.node.step import Published
 from trailboss.primitives.errors import Rejection
 
 Result = TypeVar("Result")
 STOPPING: Final = "the node is stopping"
-UNHEARD_MAX: Final = 16
-"""Steps that those who listen may be behind before a long advance waits for them."""
+STEPS_BEHIND_MAX: Final = 16
+"""Steps that the event loop may be behind before a long advance waits for it."""
 
 
-class Clocks(Struct, frozen=True):
-    """The two clocks of a node, in nanoseconds.
-
-    Attributes:
-        now: One that never goes back.
-        wall: Time since 1970.
-    """
-
-    now: Callable[[], int]
-    wall: Callable[[], int]
-
-
-class Producer:
+class ChainThread:
     """Runs a builder on a thread of its own.
 
     Blocks and commands take turns: after each block at least one command runs, and commands never put a block off for
     longer than one of them takes. An error that is no refusal ends the thread: the chain stops, it never limps on.
 
     Attributes:
-        builder: What works on the chain.
+        builder: Works on the chain.
     """
 
     def __init__(
@@ -61,25 +50,29 @@ class Producer:
         """Prepare the thread.
 
         Args:
-            chain: From `start` to `join` it belongs to the thread.
-            mempool: What blocks are taken from.
-            index: What is told of blocks first.
+            chain: Nothing else may use it from `start` to `join`.
+            mempool: Holds the transactions for its blocks.
+            index: Gets each block first.
             options: The node's.
-            clocks: What it goes by.
-            announce: Called on the thread after each step; `heard` is to be called when it has been dealt with.
-            failed: Called on the thread when it ends by an error.
+            clocks: The node's.
+            announce: Called after each step by the thread that made it; `step_done` follows when it has been dealt
+                with.
+            failed: Called when an error stops the chain, by the thread that met it.
         """
-        surroundings = Surroundings(clocks.now, clocks.wall, self._announce, lambda: self._is_stopping)
-        self.builder = Builder(chain, mempool, index, options, surroundings)
+        self.builder = Builder(
+            chain, mempool, index, options, clocks, announce=self._announce, is_stopping=lambda: self._is_stopping
+        )
+        self._mempool = mempool
         self._now = clocks.now
         self._listener = announce
         self._failed = failed
-        self._timetable = Timetable(options.pace, clocks.now())
+        self._timer = BlockTimer(options.pace, clocks.now())
         self._commands: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._thread = Thread(target=self._run, name="chain", daemon=True)
+        self._token = Lock()
         self._is_stopping = False
-        self._unheard = 0
-        self._hearing = Condition()
+        self._steps_behind = 0
+        self._catching_up = Condition()
         self._is_closed = False
         self._gate = Lock()
 
@@ -88,15 +81,15 @@ class Producer:
     @property
     def pace(self) -> Pace:
         """When blocks are built, at present."""
-        return self._timetable.pace
+        return self._timer.pace
 
     def start(self) -> None:
         """Begin. The first block of an interval comes one interval from now."""
-        self._timetable.change(self._timetable.pace, self._now())
+        self._timer.change(self._timer.pace, self._now())
         self._thread.start()
 
     def do(self, command: Callable[[Builder], Result]) -> Future[Result]:
-        """Have a command run on the chain thread, and return its result to be.
+        """Have a command run on the chain thread, and return its future result.
 
         A refusal goes to the caller, as does `StoppingError`; any other error goes there too, and ends the thread.
         """
@@ -125,25 +118,25 @@ class Producer:
         return future
 
     def wake(self) -> None:
-        """Say that a transaction waits."""
+        """Have the thread build a block of what waits, if the pace says so."""
         if self.pace.rhythm is Rhythm.AUTO:
             self._commands.put(_do_nothing)
 
     def set_pace(self, pace: Pace) -> Future[None]:
         """Go on at another pace."""
-        return self.do(lambda _: self._timetable.change(pace, self._now()))
+        return self.do(lambda _: self._timer.change(pace, self._now()))
 
-    def heard(self) -> None:
-        """Say that a step that was announced has been dealt with."""
-        with self._hearing:
-            self._unheard -= 1
-            self._hearing.notify()
+    def step_done(self) -> None:
+        """Note that an announced step has been dealt with."""
+        with self._catching_up:
+            self._steps_behind -= 1
+            self._catching_up.notify()
 
     def stop(self) -> None:
-        """Have the thread end after the block that it builds; commands that wait are refused."""
+        """Have the thread end after the present block; commands that wait are refused."""
         self._is_stopping = True
-        with self._hearing:
-            self._hearing.notify()
+        with self._catching_up:
+            self._catching_up.notify()
         self._commands.put(_do_nothing)
 
     def join(self) -> None:
@@ -151,53 +144,80 @@ class Producer:
         if self._thread.ident is not None:
             self._thread.join()
 
+    # On the event loop
+
+    def build_here(self) -> None:
+        """Build a block at once if it is due and small and the thread is idle; else wake the thread.
+
+        The steps before it must have been dealt with, so that all are announced in order.
+        """
+        if self.pace.rhythm is not Rhythm.AUTO or self._is_stopping:
+            return
+        if self._steps_behind == 0 and self._token.acquire(blocking=False):
+            try:
+                if self.builder.is_small():
+                    if self.builder.build(is_optional=True):
+                        self._timer.built(self._now())
+                    if not len(self._mempool):
+                        return
+            except BaseException as error:  # noqa: BLE001  # as in _run
+                self._fail(error)
+            finally:
+                self._token.release()
+        self.wake()
+
     # On the chain thread
 
     def _run(self) -> None:
         try:
             while not self._is_stopping:
-                self._timetable.wait_for(awaits_blocks(self.builder.chain), self._now())
-                if self._timetable.is_due(self._now()):
-                    self._build()
-                self._obey()
+                with self._token:
+                    self._timer.wait_for(awaits_blocks(self.builder.chain), self._now())
+                    if self._timer.is_due(self._now()):
+                        self._build()
+                self._run_command()
         except BaseException as error:  # noqa: BLE001  # whatever it is, the chain stops here, and says so
-            self._is_stopping = True
-            self._failed(error)
+            self._fail(error)
         finally:
             self._refuse_the_rest()
 
-    def _build(self) -> None:
-        late = self._timetable.take(self._now())
-        # What nothing but a call made due is built if there is something to put into it.
-        if self.builder.build(late=late, is_optional=late is None):
-            self._timetable.built(self._now())
+    def _fail(self, error: BaseException) -> None:
+        self._is_stopping = True
+        self._failed(error)
 
-    def _obey(self) -> None:
+    def _build(self) -> None:
+        late = self._timer.take(self._now())
+        # A block that only a call made due is built if there is something to put into it.
+        if self.builder.build(late=late, is_optional=late is None):
+            self._timer.built(self._now())
+
+    def _run_command(self) -> None:
         """Run the next command, if one comes before a block is due."""
         try:
             command = self._commands.get(timeout=self._patience())
         except Empty:
             return
-        command()
-        # Whatever it did, something may wait for a block now.
-        self._timetable.call()
+        with self._token:
+            command()
+            # Whatever it did, something may wait for a block now.
+            self._timer.call()
 
     def _patience(self) -> float | None:
-        """Return the seconds until a block is due; None if nothing but a command can make one due."""
+        """Return the seconds until a block is due; None if only a command can make one due."""
         now = self._now()
-        if self._timetable.is_due(now):
+        if self._timer.is_due(now):
             return 0
-        deadline = self._timetable.deadline
+        deadline = self._timer.deadline
         return None if deadline is None else (deadline - now) / NANOSECONDS_PER_SECOND
 
     def _announce(self, published: Published) -> None:
-        with self._hearing:
-            self._unheard += 1
+        with self._catching_up:
+            self._steps_behind += 1
         self._listener(published)
         if published.late is None:
-            # Long advances are faster than anybody can listen; a block of the interval waits for nobody.
-            with self._hearing:
-                self._hearing.wait_for(lambda: self._unheard < UNHEARD_MAX or self._is_stopping)
+            # A long advance is faster than any listener; a block of the interval waits for none.
+            with self._catching_up:
+                self._catching_up.wait_for(lambda: self._steps_behind < STEPS_BEHIND_MAX or self._is_stopping)
 
     def _refuse_the_rest(self) -> None:
         with self._gate:

@@ -1,14 +1,14 @@
-"""What may be done to a chain that runs as `trailboss dev`: its clock, its branches, its balances and its timers.
+"""The development calls of a node: clock, branches, balances and timers of a chain that runs as `trailboss dev`.
 
-Everything here runs on the chain thread, between two blocks. So a transaction is drafted for the very block that comes
-next, and two requests never take one nonce.
+They run on the chain thread, between two blocks. So a transaction is drafted for the very next block, and two requests
+never take one nonce.
 
 Decision: D-69
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol, TypeVar
 
 from trailboss.chain.development import (
     DEPLOYER,
@@ -20,6 +20,7 @@ from trailboss.chain.development import (
 )
 from trailboss.chain.drafts import DEFAULT_TERMS, Terms, draft_transaction, draft_unsigned
 from trailboss.chain.view import ChainView
+from trailboss.mempool import Mempool, Verdict
 from trailboss.model.transactions import Instruction, SetBalance, Transaction, Transfer
 from trailboss.node.block_builder import Builder, Mark
 from trailboss.node.options import Pace
@@ -27,11 +28,9 @@ from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, format_cby
 
-if TYPE_CHECKING:
-    from trailboss.node.service import Node
-
+Result = TypeVar("Result")
 SNAPSHOTS_MAX: Final = 1_000
-"""Snapshots that are remembered; the oldest makes room."""
+"""Snapshots that are kept; the oldest makes room."""
 FAUCET: Final = "faucet"
 """The development account that the faucet gives from, once the deployer has filled it."""
 FAUCET_AMOUNT: Final = 5_000 * BASE_UNITS_PER_CBY
@@ -42,6 +41,14 @@ FAUCET_LOW: Final = FAUCET_FILLED // 2
 SHORT_OF_MONEY: Final = frozenset((RejectionReason.INSUFFICIENT_BALANCE, RejectionReason.INSUFFICIENT_GAS_BALANCE))
 
 
+class Do(Protocol):
+    """Runs a command on the chain thread."""
+
+    async def __call__(self, command: Callable[[Builder], Result], /) -> Result:
+        """Return the command's result."""
+        ...
+
+
 class Development:
     """The development calls of a node.
 
@@ -49,8 +56,25 @@ class Development:
     comes at once, else with the interval or with `mine`.
     """
 
-    def __init__(self, node: "Node") -> None:
-        self._node = node
+    def __init__(
+        self,
+        mempool: Mempool,
+        do: Do,
+        admit: Callable[[Sequence[Transaction]], list[Verdict]],
+        set_pace: Callable[[Pace], Awaitable[None]],
+    ) -> None:
+        """Take the parts of a node.
+
+        Args:
+            mempool: Its mempool.
+            do: Runs a command on the chain thread.
+            admit: Admits transactions without a look at their signatures.
+            set_pace: Changes the pace.
+        """
+        self.set_pace = set_pace
+        self._mempool = mempool
+        self._do = do
+        self._admit = admit
         self._marks: dict[int, Mark] = {}
         self._next_mark = 1
         self._filling: Hash32 | None = None
@@ -61,7 +85,7 @@ class Development:
         """Build blocks at once, the first of what waits in the mempool, and return the height after.
 
         Args:
-            blocks: How many, 1 up to `building.ADVANCE_MAX`.
+            blocks: How many, 1 up to `block_builder.ADVANCE_MAX`.
 
         Raises:
             Rejection: ``INVALID_DATA`` for another number.
@@ -69,7 +93,7 @@ class Development:
         """
         if blocks < 1:
             raise Rejection(RejectionReason.INVALID_DATA, f"cannot mine {blocks} blocks: at least one", blocks=blocks)
-        return await self._node.do(lambda builder: _advanced(builder, builder.chain.height + blocks))
+        return await self._do(lambda builder: _advance(builder, builder.chain.height + blocks))
 
     async def advance(self, height: int) -> int:
         """Build blocks up to a height, as `mine`, and return it.
@@ -78,17 +102,13 @@ class Development:
             Rejection: ``INVALID_DATA`` for a height below the present one, or too far above it.
             StoppingError: If the node stops before it is reached.
         """
-        return await self._node.do(lambda builder: _advanced(builder, height))
-
-    async def set_pace(self, pace: Pace) -> None:
-        """Build blocks at another pace from now on."""
-        await self._node.set_pace(pace)
+        return await self._do(lambda builder: _advance(builder, height))
 
     # Branches
 
     async def snapshot(self) -> int:
         """Remember the present point of chain and mempool, and return its number, for `revert`."""
-        return await self._node.do(self._remember)
+        return await self._do(self._remember)
 
     async def revert(self, snapshot_id: int) -> int:
         """Go back to a snapshot, forget those taken after it, and return the height. It can be gone back to again.
@@ -99,7 +119,7 @@ class Development:
             Rejection: ``NOT_FOUND`` if there is no such snapshot, or the chain does not hold its block any more;
                 ``INVALID_DATA`` if it lies further back than the chain on disk can go.
         """
-        return await self._node.do(lambda builder: self._revert(builder, snapshot_id))
+        return await self._do(lambda builder: self._revert(builder, snapshot_id))
 
     async def reorg(self, depth: int, *, keep_transactions: bool = True) -> int:
         """Drop the last blocks, as when another branch wins, and return the height.
@@ -111,7 +131,7 @@ class Development:
         Raises:
             Rejection: ``INVALID_DATA`` for another depth, or more than the chain on disk can go back.
         """
-        return await self._node.do(lambda builder: _reorganized(builder, depth, keep_transactions))
+        return await self._do(lambda builder: _reorg(builder, depth, keep_transactions))
 
     # Transactions
 
@@ -158,7 +178,7 @@ class Development:
             waiting = self._waiting(builder.view, sender)
             return self._send(draft_unsigned(builder.view, instruction, sender, terms=terms, waiting=waiting))
 
-        return await self._node.do(send)
+        return await self._do(send)
 
     async def faucet(self, address: Address) -> Hash32:
         """Give an account 5,000 CBY, from the faucet's own account or, until that is filled, from the deployer's.
@@ -167,7 +187,7 @@ class Development:
             Rejection: ``INSUFFICIENT_BALANCE`` if neither can pay, or if the mempool refuses the transaction for
                 another reason.
         """
-        return await self._node.do(lambda builder: self._give(builder.view, address))
+        return await self._do(lambda builder: self._give(builder.view, address))
 
     # On the chain thread
 
@@ -189,7 +209,7 @@ class Development:
 
     async def _govern(self, draft: Callable[[ChainView], Instruction]) -> Hash32:
         deployer = development_account(DEPLOYER)
-        return await self._node.do(lambda builder: self._send_from(builder.view, deployer, draft(builder.view)))
+        return await self._do(lambda builder: self._send_from(builder.view, deployer, draft(builder.view)))
 
     def _give(self, view: ChainView, address: Address) -> Hash32:
         faucet, deployer = development_account(FAUCET), development_account(DEPLOYER)
@@ -197,9 +217,9 @@ class Development:
             # The gift may be possible without, and the next request tries again.
             with suppress(Rejection):
                 self._filling = self._send_from(view, deployer, SetBalance(faucet.address, FAUCET_FILLED))
-        for purse in (faucet, deployer):
+        for account in (faucet, deployer):
             try:
-                return self._send_from(view, purse, Transfer(address, FAUCET_AMOUNT))
+                return self._send_from(view, account, Transfer(address, FAUCET_AMOUNT))
             except Rejection as rejection:
                 if rejection.reason not in SHORT_OF_MONEY:
                     raise
@@ -212,7 +232,7 @@ class Development:
         )
 
     def _is_filling(self) -> bool:
-        return self._filling is not None and self._node.mempool.find(self._filling) is not None
+        return self._filling is not None and self._mempool.find(self._filling) is not None
 
     def _send_from(self, view: ChainView, account: DevelopmentAccount, instruction: Instruction) -> Hash32:
         waiting = self._waiting(view, account.address)
@@ -220,20 +240,20 @@ class Development:
 
     def _waiting(self, view: ChainView, sender: Address) -> int:
         account = view.account(sender)
-        return self._node.mempool.next_nonce(view, sender) - (0 if account is None else account.nonce)
+        return self._mempool.next_nonce(view, sender) - (0 if account is None else account.nonce)
 
     def _send(self, transaction: Transaction) -> Hash32:
-        [verdict] = self._node.admit([transaction], are_signed=False)
+        [verdict] = self._admit([transaction])
         if verdict.rejection is not None:
             raise verdict.rejection
         return verdict.hash
 
 
-def _advanced(builder: Builder, height: int) -> int:
+def _advance(builder: Builder, height: int) -> int:
     builder.advance(height)
     return builder.chain.height
 
 
-def _reorganized(builder: Builder, depth: int, keep_transactions: bool) -> int:
+def _reorg(builder: Builder, depth: int, keep_transactions: bool) -> int:
     builder.reorg(depth, keep_transactions=keep_transactions)
     return builder.chain.height

@@ -14,7 +14,7 @@ from typing import Final, Self
 
 from trailboss.chain.view import ChainView
 from trailboss.model.blocks import Block
-from trailboss.node.step import Published
+from trailboss.node.block_builder import Published
 from trailboss.views.records import block_events
 
 WAITING_MAX: Final = 4 * 2**20

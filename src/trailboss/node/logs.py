@@ -1,4 +1,4 @@
-"""What a running node says: to people in a terminal, as lines of JSON to everything else. All of it on stderr.
+"""The log lines of a running node, on stderr: for people in a terminal, as JSON for everything else.
 
 Blocks in which nothing happens are not worth a line.
 """
@@ -6,101 +6,139 @@ Blocks in which nothing happens are not worth a line.
 import logging
 import sys
 from collections import Counter
-from typing import Any, Final
+from datetime import UTC, datetime
+from traceback import format_exception
+from typing import Final
 
-import structlog
-from structlog.typing import Processor
+import msgspec
 
 from trailboss.chain.history import is_eventful
 from trailboss.model.blocks import Block, Origin
+from trailboss.node.block_builder import Published
 from trailboss.node.options import LogForm
-from trailboss.node.step import Published
 from trailboss.primitives.errors import InvariantError, TrailbossError
 from trailboss.views.records import block_prints
 
 MILLISECONDS: Final = 1_000
-TOLD_SINGLY_MAX: Final = 10
+LISTED_MAX: Final = 10
 """Refusals of one step that get a line each; more are counted."""
-QUIET: Final = ("uvicorn.access", "httpx", "asyncio")
-"""Loggers that say what is said here already, or what nobody needs."""
+SILENCED: Final = ("uvicorn.access", "httpx", "asyncio")
+"""Loggers whose messages repeat lines of the node, or help no operator."""
+EVENT_WIDTH: Final = 30
+LEVEL_WIDTH: Final = 8
+RESET, BOLD, DIM, CYAN, MAGENTA = (f"\x1b[{code}m" for code in (0, 1, 2, 36, 35))
+COLOURS: Final = {"info": "\x1b[32m", "warning": "\x1b[33m", "error": "\x1b[31m", "critical": "\x1b[31m"}
+
+
+class Log:
+    """Writes lines to stderr in one form.
+
+    Attributes:
+        is_human: Whether they are for people.
+    """
+
+    def __init__(self) -> None:
+        self.is_human = False
+
+    def info(self, event: str, **facts: object) -> None:
+        """Write what happens in normal work."""
+        self.write("info", event, facts)
+
+    def warning(self, event: str, **facts: object) -> None:
+        """Write what an operator should look at."""
+        self.write("warning", event, facts)
+
+    def error(self, event: str, error: BaseException | None = None, **facts: object) -> None:
+        """Write why work ends, with the traceback of an error."""
+        self.write("error", event, facts, error)
+
+    def write(self, level: str, event: str, facts: dict[str, object], error: BaseException | None = None) -> None:
+        """Write one line, and the traceback of an error."""
+        trace = "" if error is None else "".join(format_exception(error)).rstrip()
+        if self.is_human:
+            line = _human_line(level, event, facts) + (f"\n{trace}" if trace else "")
+        else:
+            now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+            fields = {**facts, "event": event, "level": level, "timestamp": now}
+            line = msgspec.json.encode(fields | {"exception": trace} if trace else fields).decode()
+        sys.stderr.write(line + "\n")
+
+
+class _Handler(logging.Handler):
+    """Writes what other packages log, in the node's form."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record."""
+        error = record.exc_info[1] if record.exc_info else None
+        _LOG.write(record.levelname.lower(), record.getMessage(), {}, error)
+
+
+_LOG: Final = Log()
 
 
 def configure_logs(form: LogForm | None = None) -> None:
     """Have everything that is logged, by whatever package, written to stderr in one form.
 
     Args:
-        form: The form; None for what suits: people read terminals, programs read the rest.
+        form: The form; None for people at a terminal, and JSON elsewhere.
     """
-    is_human = sys.stderr.isatty() if form is None else form is LogForm.HUMAN
-    shared: list[Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.ExtraAdder(),
-        structlog.processors.TimeStamper(fmt="%H:%M:%S" if is_human else "iso", utc=not is_human),
-    ]
-    if is_human:
-        last: list[Processor] = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
-    else:
-        last = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=False,
-    )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
-        )
-    )
+    _LOG.is_human = sys.stderr.isatty() if form is None else form is LogForm.HUMAN
     root = logging.getLogger()
-    root.handlers = [handler]
+    root.handlers = [_Handler()]
     root.setLevel(logging.INFO)
-    for name in QUIET:
+    for name in SILENCED:
         logging.getLogger(name).setLevel(logging.WARNING)
-    # A malformed request has its answer, and a line for each would fill the disk of whoever keeps the log.
+    # A malformed request has its answer; a line for each would fill the operator's disk.
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
 
 
-def log() -> Any:
-    """Return the node's logger."""
-    return structlog.get_logger("trailboss")
+def log() -> Log:
+    """Return the node's log."""
+    return _LOG
 
 
 def log_step(published: Published) -> None:
-    """Say what a step of the chain brought, if it brought anything."""
-    logger = log()
+    """Log what a step of the chain brought, if it brought anything."""
     if published.reorg_from is not None:
-        logger.info("went back", height=published.reorg_from)
+        _LOG.info("went back", height=published.reorg_from)
     for block in published.blocks:
         if is_eventful(block):
-            logger.info("block", **_facts(block), ms=round(published.seconds * MILLISECONDS))
+            _LOG.info("block", **_facts(block), ms=round(published.seconds * MILLISECONDS))
         for line in block_prints(block):
-            say = logger.warning if line.is_warning else logger.info
-            say("printed", height=block.height, actor=str(line.actor), handler=line.handler, text=line.text)
-    if len(published.refused) <= TOLD_SINGLY_MAX:
+            write = _LOG.warning if line.is_warning else _LOG.info
+            write("printed", height=block.height, actor=str(line.actor), handler=line.handler, text=line.text)
+    if len(published.refused) <= LISTED_MAX:
         for tx_hash, rejection in published.refused.items():
-            logger.info("refused", transaction=str(tx_hash), reason=rejection.reason.slug, what=rejection.what)
+            _LOG.info("refused", transaction=str(tx_hash), reason=rejection.reason.slug, what=rejection.what)
     else:
         reasons = Counter(rejection.reason.slug for rejection in published.refused.values())
-        logger.info("refused", transactions=len(published.refused), **reasons)
+        _LOG.info("refused", transactions=len(published.refused), **reasons)
 
 
 def log_failure(error: BaseException) -> None:
-    """Say why the chain has stopped."""
-    logger = log()
+    """Log why the chain has stopped."""
     if isinstance(error, InvariantError):
-        logger.error("the chain contradicts itself, and stops; this is a bug of the program", what=str(error))
+        _LOG.error("the chain contradicts itself, and stops; this is a bug of the program", what=str(error))
     elif isinstance(error, TrailbossError):
-        logger.error("the chain cannot go on, and stops", what=str(error))
+        _LOG.error("the chain cannot go on, and stops", what=str(error))
     else:
-        logger.error("the chain thread has failed, and stops; this is a bug of the program", exc_info=error)
+        _LOG.error("the chain thread has failed, and stops; this is a bug of the program", error)
+
+
+def _human_line(level: str, event: str, facts: dict[str, object]) -> str:
+    time = datetime.now().astimezone().strftime("%H:%M:%S")
+    if not sys.stderr.isatty():
+        words = " ".join(f"{name}={_shown(value)}" for name, value in facts.items())
+        return f"{time} [{level:<{LEVEL_WIDTH}}] {event:<{EVENT_WIDTH}} {words}".rstrip()
+    words = " ".join(f"{CYAN}{name}{RESET}={MAGENTA}{_shown(value)}{RESET}" for name, value in facts.items())
+    coloured = f"{COLOURS.get(level, '')}{level:<{LEVEL_WIDTH}}{RESET}"
+    return f"{DIM}{time}{RESET} [{coloured}] {BOLD}{event:<{EVENT_WIDTH}}{RESET} {words}".rstrip()
+
+
+def _shown(value: object) -> str:
+    """Return a value in text, quoted where it would be read as several."""
+    text = str(value)
+    return text if text.isprintable() and text and not set(" =\"'") & set(text) else repr(text)
 
 
 def _facts(block: Block) -> dict[str, int]:

@@ -28,7 +28,7 @@ from prometheus_client import (
 from trailboss.chain import ChainReader
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
-from trailboss.node.step import Published
+from trailboss.node.block_builder import Published
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address
 from trailboss.views.calendar import TierCounts, tier_counts

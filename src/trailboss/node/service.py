@@ -1,9 +1,12 @@
-"""The node: a chain that runs, its mempool and its index, and what everybody may ask of them."""
+"""The node: a running chain with its mempool and its index, and the requests that it takes."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain as chained
 from tempfile import TemporaryDirectory
+from threading import get_ident
 from time import monotonic_ns, time_ns
 from typing import Final, TypeVar
 
@@ -14,18 +17,18 @@ from trailboss.chain.view import ChainView
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.index import Index
+from trailboss.index.records import IndexedTransaction
 from trailboss.mempool import Mempool, Status, Verdict
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import Transaction, check_signature
-from trailboss.node.block_builder import Builder, StoppingError
-from trailboss.node.chain_thread import STOPPING, Clocks, Producer
+from trailboss.node.block_builder import Builder, Clocks, Published, StoppingError
+from trailboss.node.chain_thread import STOPPING, ChainThread
 from trailboss.node.dev_controls import Development
 from trailboss.node.feed import Feed
-from trailboss.node.logs import log, log_failure, log_step
+from trailboss.node.logs import log_failure, log_step
 from trailboss.node.metrics import Metrics
 from trailboss.node.options import NodeOptions, Pace
-from trailboss.node.step import Published
 from trailboss.node.view_leases import Lender
 from trailboss.node.watchtower import Watchtower
 from trailboss.primitives.errors import ErrorObject, Rejection, StorageError
@@ -36,7 +39,9 @@ from trailboss.views.read_only_calls import ask_actor, try_timer
 
 Result = TypeVar("Result")
 WORKERS: Final = 2
-"""Threads for signature checks and long reads: the checks leave the interpreter to others, the reads do not."""
+"""Threads that admit long submissions: signature checks leave the interpreter to others."""
+ADMITTED_HERE_MAX: Final = 8
+"""Transactions of a submission that the event loop admits itself, some 100 µs each."""
 ASKED_CYCLES_MAX: Final = 1_000_000
 """Cycles that a view may use: it runs between two blocks, and both wait for it."""
 RUNNING: Final = "running"
@@ -68,14 +73,14 @@ class Outcome(Struct, frozen=True):
 
     Attributes:
         hash: The transaction's.
-        height: Of the block that holds it; None if none will.
-        position: Its place among the block's transactions, from 0; None likewise.
+        place: Where it is; None if no block will hold it.
+        block: The block that holds it; None likewise.
         rejection: Why no block will hold it; None if one does.
     """
 
     hash: Hash32
-    height: int | None = None
-    position: int | None = None
+    place: IndexedTransaction | None = None
+    block: Block | None = None
     rejection: Rejection | None = None
 
 
@@ -125,70 +130,91 @@ class Node:
         self.metrics = Metrics()
         self.watchtower = Watchtower(index)
         self.lender = Lender(clocks.now)
-        self.development = Development(self) if options.development else None
+        self.development = (
+            Development(mempool, self.do, partial(self.admit, are_signed=False), self.set_pace)
+            if options.development
+            else None
+        )
         self.health = Health(RUNNING)
         self.ended = asyncio.Event()
         self._chain = chain
         self._temporary = temporary
-        self._producer = Producer(
+        self._chain_thread = ChainThread(
             chain, mempool, index, options, clocks, announce=self._announce, failed=self._announce_failure
         )
         self.feed = Feed(self.view)
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="worker")
-        self._tidying = self._pool.submit(self._tidy)
-        self._waiting: dict[bytes, set[asyncio.Future[Outcome]]] = {}
+        self._waits: dict[bytes, set[asyncio.Future[Outcome]]] = {}
         self._loop: asyncio.AbstractEventLoop
+        self._loop_thread = 0
+        self._is_build_scheduled = False
         self._is_closed = False
 
     @property
     def view(self) -> ChainView:
         """The chain after its last step."""
-        return self._producer.builder.view
+        return self._chain_thread.builder.view
 
     @property
     def pace(self) -> Pace:
         """When blocks are built, at present."""
-        return self._producer.pace
+        return self._chain_thread.pace
 
-    # Asking
+    # Requests
 
     async def submit(self, transactions: Sequence[Transaction]) -> list[Verdict]:
-        """Admit signed transactions to the mempool, in order, and return what was decided of each.
+        """Admit signed transactions to the mempool, in order, and return a verdict on each.
 
-        What is accepted is safe: if the chain is in a directory, the mempool's journal has it.
+        What is accepted is safe: if the chain is in a directory, the mempool's journal has it. A few are admitted at
+        once; a caller that goes on to `outcomes` without a pause waits before the block is built.
 
         Raises:
             StoppingError: If the node stops.
         """
         self._check_running()
-        return await self._loop.run_in_executor(self._pool, self.admit, transactions)
+        if len(transactions) > ADMITTED_HERE_MAX:
+            return await self._loop.run_in_executor(self._pool, self.admit, transactions)
+        verdicts = self._admit(transactions, are_signed=True)
+        self._on_verdicts(verdicts)
+        return verdicts
 
     async def outcome(self, tx_hash: Hash32, timeout_ms: int) -> Outcome | None:
-        """Wait until a transaction is in a block or refused, and return which; None if neither happens in time.
+        """Wait until a transaction is in a block or refused; None if neither happens in time. See `outcomes`."""
+        return (await self.outcomes((tx_hash,), timeout_ms)).get(tx_hash)
+
+    async def outcomes(self, hashes: Iterable[Hash32], timeout_ms: int) -> dict[Hash32, Outcome]:
+        """Wait until transactions are in blocks or refused, and return the outcome of each that is in time.
 
         Args:
-            tx_hash: The transaction's hash.
+            hashes: Of the transactions.
             timeout_ms: Longest wait.
 
         Raises:
             StoppingError: If the node stops meanwhile.
         """
         self._check_running()
-        future: asyncio.Future[Outcome] = self._loop.create_future()
-        waiting = self._waiting.setdefault(tx_hash, set())
-        waiting.add(future)
+        found: dict[Hash32, Outcome] = {}
+        futures: dict[Hash32, asyncio.Future[Outcome]] = {}
         try:
-            known = self._known_outcome(tx_hash)
-            if known is not None:
-                return known
-            async with asyncio.timeout(timeout_ms / MILLISECONDS):
-                return await future
-        except TimeoutError:
-            return None
+            for tx_hash in hashes:
+                # The wait begins before the look, so that no block comes between the two.
+                futures[tx_hash] = future = self._loop.create_future()
+                self._waits.setdefault(tx_hash, set()).add(future)
+                known = self._known_outcome(tx_hash)
+                if known is not None:
+                    found[tx_hash] = known
+            waiting = [future for tx_hash, future in futures.items() if tx_hash not in found]
+            if waiting:
+                await asyncio.wait(waiting, timeout=timeout_ms / MILLISECONDS)
+            if any(future.cancelled() for future in waiting):
+                raise StoppingError(STOPPING)
+            return found | {each: future.result() for each, future in futures.items() if future.done()}
         finally:
-            waiting.discard(future)
-            if not waiting:
-                self._waiting.pop(tx_hash, None)
+            for tx_hash, future in futures.items():
+                future.cancel()
+                self._waits[tx_hash].discard(future)
+                if not self._waits[tx_hash]:
+                    del self._waits[tx_hash]
 
     async def ask(self, actor: Address, handler: str, payload: bytes, sender: Address, cycles_limit: int) -> Answer:
         """Run a handler read-only between two blocks, as the next block would.
@@ -210,35 +236,35 @@ class Node:
         )
 
     async def do(self, command: Callable[[Builder], Result]) -> Result:
-        """Have a command run on the chain thread, between two blocks, and return its result.
+        """Run a command on the chain thread, between two blocks, and return its result.
 
         Raises:
             Rejection: If the command is refused.
-            StoppingError: If the node stops before or meanwhile.
+            StoppingError: If the node stops first.
         """
-        return await asyncio.wrap_future(self._producer.do(command))
+        return await asyncio.wrap_future(self._chain_thread.do(command))
 
     async def set_pace(self, pace: Pace) -> None:
         """Go on at another pace."""
-        await asyncio.wrap_future(self._producer.set_pace(pace))
+        await asyncio.wrap_future(self._chain_thread.set_pace(pace))
 
     # Life
 
     def start(self) -> None:
         """Begin to build blocks, and to tell the running event loop of them."""
         self._loop = asyncio.get_running_loop()
-        self._producer.start()
+        self._loop_thread = get_ident()
+        self._chain_thread.start()
 
     def begin_stop(self) -> None:
         """End what waits and streams, and refuse what comes: the node stops."""
         if self.health.is_running:
             self.health = Health(STOPPING_STATUS)
         # A long advance ends with its next step, and says so to whoever waits for it.
-        self._producer.stop()
+        self._chain_thread.stop()
         self.feed.close(STOPPING_STATUS)
-        for future in [future for futures in self._waiting.values() for future in futures]:
-            if not future.done():
-                future.set_exception(StoppingError(STOPPING))
+        for future in chained.from_iterable(self._waits.values()):
+            future.cancel()
 
     async def close(self) -> None:
         """Finish the block that is being built, end the threads, and close index, mempool and chain.
@@ -249,7 +275,7 @@ class Node:
             return
         self._is_closed = True
         self.begin_stop()
-        await asyncio.to_thread(self._producer.join)
+        await asyncio.to_thread(self._chain_thread.join)
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
         # Whoever still reads must have done with the files before they are closed.
         await asyncio.get_running_loop().shutdown_default_executor()
@@ -272,29 +298,30 @@ class Node:
         Raises:
             StoppingError: If the mempool's journal cannot be written: the node fails.
         """
-        try:
-            verdicts = [self._admit_one(transaction, are_signed) for transaction in transactions]
-        except StorageError as error:
-            self._announce_failure(error)
-            raise StoppingError(STOPPING) from error
-        if any(verdict.rejection is None for verdict in verdicts):
-            self._producer.wake()
-        self._loop.call_soon_threadsafe(self._hear_verdicts, verdicts)
+        verdicts = self._admit(transactions, are_signed)
+        self._loop.call_soon_threadsafe(self._on_verdicts, verdicts)
         return verdicts
 
     def try_timer(self, timer: Timer) -> ErrorObject | None:
-        """Have the chain thread try a live timer's handler between two blocks; see `read_only_calls.try_timer`.
+        """Try a live timer's handler on the chain thread, between two blocks; see `read_only_calls.try_timer`.
 
         Raises:
             StoppingError: If the node stops meanwhile.
         """
 
         def command(builder: Builder) -> ErrorObject | None:
-            # The chain may have gone on since somebody took his view of it.
+            # The chain may have gone on since the caller took its view.
             live = builder.chain.timer(timer.timer_id)
             return None if live is None else try_timer(builder.chain, live)
 
-        return self._producer.do(command).result()
+        return self._chain_thread.do(command).result()
+
+    def _admit(self, transactions: Sequence[Transaction], are_signed: bool) -> list[Verdict]:
+        try:
+            return [self._admit_one(transaction, are_signed) for transaction in transactions]
+        except StorageError as error:
+            self._announce_failure(error)
+            raise StoppingError(STOPPING) from error
 
     def _admit_one(self, transaction: Transaction, are_signed: bool) -> Verdict:
         tx_hash = ZERO_HASH
@@ -302,7 +329,7 @@ class Node:
             raw = encode_transaction(transaction)
             tx_hash = Hash32(sha256(raw))
             if self.mempool.find(tx_hash) is None:
-                # First what costs little: a flood of what can never come in must not keep the signatures waiting.
+                # The cheap checks come first: a flood of hopeless transactions must not delay the signatures.
                 self.mempool.check(self.view, transaction)
                 if are_signed:
                     check_signature(transaction)
@@ -310,54 +337,56 @@ class Node:
             return Verdict(hash=tx_hash, status=Status.REFUSED, rejection=rejection)
         return self.mempool.add(self.view, transaction, raw, tx_hash)
 
-    def _tidy(self) -> None:
-        """Give the mempool a moment for its journal."""
-        try:
-            self.mempool.tidy()
-        except StorageError as error:
-            log().warning("the mempool's journal stays larger than need be", what=str(error))
-
-    # On the chain thread
+    # On the thread that has the chain
 
     def _announce(self, published: Published) -> None:
-        self._loop.call_soon_threadsafe(self._hear, published)
+        if get_ident() == self._loop_thread:
+            self._on_step(published)
+        else:
+            self._loop.call_soon_threadsafe(self._on_step, published)
 
     def _announce_failure(self, error: BaseException) -> None:
         self._loop.call_soon_threadsafe(self._fail, error)
 
     # On the event loop
 
-    def _hear(self, published: Published) -> None:
+    def _on_step(self, published: Published) -> None:
         try:
             log_step(published)
             self.metrics.record(published)
             self.watchtower.record(published)
             self.feed.publish(published)
             self.lender.end_leases()
-            self._tell_waiting(published)
-            if self.options.directory is not None and self._tidying.done():
-                self._tidying = self._pool.submit(self._tidy)
+            self._finish_waits(published)
         finally:
-            self._producer.heard()
+            self._chain_thread.step_done()
 
-    def _hear_verdicts(self, verdicts: Sequence[Verdict]) -> None:
+    def _on_verdicts(self, verdicts: Sequence[Verdict]) -> None:
         for verdict in verdicts:
             if verdict.rejection is not None:
                 self.metrics.refused(verdict.rejection)
+            elif not self._is_build_scheduled:
+                # In the loop's next turn, so that one block holds what comes in this one.
+                self._is_build_scheduled = True
+                self._loop.call_soon(self._build)
             for ending in verdict.endings:
-                self._tell(Outcome(ending.hash, rejection=ending.rejection))
+                self._finish_wait(Outcome(ending.hash, rejection=ending.rejection))
 
-    def _tell_waiting(self, published: Published) -> None:
-        if not self._waiting:
+    def _build(self) -> None:
+        self._is_build_scheduled = False
+        self._chain_thread.build_here()
+
+    def _finish_waits(self, published: Published) -> None:
+        if not self._waits:
             return
         for block in published.blocks:
-            for position, tx_hash in enumerate(transaction_hashes(block)):
-                self._tell(Outcome(tx_hash, block.height, position))
+            for place in transaction_places(block):
+                self._finish_wait(Outcome(place.hash, place, block))
         for tx_hash, rejection in published.refused.items():
-            self._tell(Outcome(tx_hash, rejection=rejection))
+            self._finish_wait(Outcome(tx_hash, rejection=rejection))
 
-    def _tell(self, outcome: Outcome) -> None:
-        for future in self._waiting.get(outcome.hash, ()):
+    def _finish_wait(self, outcome: Outcome) -> None:
+        for future in self._waits.get(outcome.hash, ()):
             if not future.done():
                 future.set_result(outcome)
 
@@ -366,7 +395,7 @@ class Node:
             return None
         found = self.index.transaction(tx_hash, self.view.height)
         if found is not None:
-            return Outcome(tx_hash, found.height, found.position)
+            return Outcome(tx_hash, found, self.view.blocks[found.height])
         rejection = self.mempool.refusal(tx_hash)
         return None if rejection is None else Outcome(tx_hash, rejection=rejection)
 
@@ -381,6 +410,9 @@ class Node:
             raise StoppingError(STOPPING)
 
 
-def transaction_hashes(block: Block) -> list[Hash32]:
-    """Return the hashes of a block's transactions, in order."""
-    return [Hash32(receipt.origin_hash) for receipt in block.receipts if receipt.origin is Origin.TRANSACTION]
+def transaction_places(block: Block) -> Iterator[IndexedTransaction]:
+    """Yield the places of a block's transactions, in order."""
+    found = (at for at, receipt in enumerate(block.receipts) if receipt.origin is Origin.TRANSACTION)
+    for position, at in enumerate(found):
+        tx_hash = Hash32(block.receipts[at].origin_hash)
+        yield IndexedTransaction(hash=tx_hash, height=block.height, position=position, receipt=at)

@@ -20,7 +20,7 @@ from trailboss.chain.view import ChainView
 from trailboss.index import Index
 from trailboss.model.blocks import Origin
 from trailboss.model.events import TIMER_SCHEDULED
-from trailboss.node.step import Published
+from trailboss.node.block_builder import Published
 from trailboss.views.forecast.recent import BLOCKS, recent_blocks
 from trailboss.views.forecast.watchtower import (
     PAID_TIMERS_MAX,

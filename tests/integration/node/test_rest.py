@@ -520,5 +520,5 @@ def test_node_stops_answering_with_a_word_when_it_stops() -> None:
         health = api.request("GET", "/health")
         assert (health.status_code, json.loads(health.content)["status"]) == (503, "stopping")
         asked = {"actor": "0x" + "00" * 20, "handler": "any"}
-        api.node._producer.stop()
+        api.node._chain_thread.stop()
         assert api.error("POST", "/view", 503, json=asked)["code"] == 4503

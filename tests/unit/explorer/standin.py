@@ -11,9 +11,9 @@ from trailboss.explorer.query import Query
 from trailboss.index import Index
 from trailboss.mempool import Mempool
 from trailboss.model.timers import Timer
+from trailboss.node.block_builder import Published
 from trailboss.node.feed import Feed
 from trailboss.node.options import NodeOptions
-from trailboss.node.step import Published
 from trailboss.primitives.errors import ErrorObject
 from trailboss.views.read_only_calls import try_timer
 

@@ -13,9 +13,9 @@ from trailboss.explorer.pages.block import block
 from trailboss.explorer.pages.timer import timer
 from trailboss.explorer.pages.transaction import transaction
 from trailboss.model.transactions import transaction_hash
+from trailboss.node.block_builder import Published
 from trailboss.node.logs import configure_logs, log_step
 from trailboss.node.options import LogForm
-from trailboss.node.step import Published
 from trailboss.testing import LocalChain
 
 __all__ = ["restore_logging"]

@@ -12,7 +12,7 @@ from trailboss.api.routes.submission import INCLUDED, REFUSED, TIMEOUT_DEFAULT, 
 from trailboss.api.transaction_shape import INSTRUCTION_SCHEMA
 from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms
 from trailboss.codec.layout import INSTRUCTION
-from trailboss.index.answers.transactions import find_transaction, receipt_of
+from trailboss.index.answers.transactions import receipt_of
 from trailboss.node.block_builder import ADVANCE_MAX
 from trailboss.node.dev_controls import FAUCET_AMOUNT
 from trailboss.node.options import BLOCK_TIME_MAX_MS, BLOCK_TIME_MS, Pace, Rhythm
@@ -223,8 +223,9 @@ async def _sent(call: Call, tx_hash: Hash32) -> SubmissionOutcome:
     call.look_again()
     if outcome is not None and outcome.rejection is not None:
         return SubmissionOutcome(tx_hash=tx_hash, status=REFUSED, error=outcome.rejection.error(), receipt=None)
-    found = None if outcome is None else find_transaction(call.view, call.node.index, tx_hash)
-    receipt = None if found is None else receipt_of(*found)
+    receipt = None
+    if outcome is not None and outcome.block is not None and outcome.place is not None:
+        receipt = receipt_of(outcome.block, outcome.place)
     return SubmissionOutcome(
         tx_hash=tx_hash, status=WAITING if receipt is None else INCLUDED, error=None, receipt=receipt
     )

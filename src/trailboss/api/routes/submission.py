@@ -179,9 +179,11 @@ async def submit_wait(call: Call) -> SubmissionOutcomes | Response:
     if isinstance(verdicts, Response):
         return verdicts
     timeout = call[TIMEOUT]
-    waits = [call.node.outcome(each.hash, timeout) for each in verdicts if each.is_waiting]
-    outcomes = {each.hash: each for each in await asyncio.gather(*waits) if each is not None}
-    results = await asyncio.to_thread(_outcomes, call, verdicts, outcomes)
+    outcomes = await call.node.outcomes([each.hash for each in verdicts if each.is_waiting], timeout)
+    if all(each.hash in outcomes for each in verdicts):
+        results = [_outcome(call, verdict, outcomes[verdict.hash]) for verdict in verdicts]
+    else:
+        results = await asyncio.to_thread(_outcomes, call, verdicts, outcomes)
     pending = sum(each.status == WAITING for each in results)
     if pending:
         what = f"{pending} of {len(results)} transactions still wait after {timeout:,} ms"
@@ -276,7 +278,9 @@ def _outcomes(call: Call, verdicts: Sequence[Verdict], outcomes: "dict[Hash32, O
 
 
 def _outcome(call: Call, verdict: Verdict, outcome: "Outcome | None") -> SubmissionOutcome:
-    # The chain may have gone back meanwhile; then the transaction waits again.
+    if outcome is not None and outcome.block is not None and outcome.place is not None:
+        receipt = receipt_of(outcome.block, outcome.place)
+        return SubmissionOutcome(tx_hash=verdict.hash, status=INCLUDED, error=None, receipt=receipt)
     found = find_transaction(call.view, call.node.index, verdict.hash)
     if found is not None:
         return SubmissionOutcome(tx_hash=verdict.hash, status=INCLUDED, error=None, receipt=receipt_of(*found))

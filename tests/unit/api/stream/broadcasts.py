@@ -8,9 +8,9 @@ from typing import Any, Self
 from trailboss.chain import Chain
 from trailboss.index import Index
 from trailboss.model.blocks import Block
+from trailboss.node.block_builder import Published
 from trailboss.node.feed import Feed
 from trailboss.node.metrics import Metrics
-from trailboss.node.step import Published
 from trailboss.testing import LocalChain
 
 CBY = 10**9

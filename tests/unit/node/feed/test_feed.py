@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.unit.api.stream.broadcasts import SPEAKER, Broadcasts
 from trailboss.api.sse import ToldBlock
+from trailboss.node.block_builder import Published
 from trailboss.node.feed import FELL_BEHIND, REMEMBERED, STEP_OCTETS, Branches, Feed, Subscription, size_of, tag_of
-from trailboss.node.step import Published
 
 ROOM = 10**9
 

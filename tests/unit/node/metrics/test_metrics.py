@@ -11,8 +11,8 @@ from tools.metrics_page import metrics_page
 from trailboss.api import connections, stream
 from trailboss.mempool.records import Statistics
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
+from trailboss.node.block_builder import Published
 from trailboss.node.metrics import COUNTERS, GAUGES, HISTOGRAMS, Metrics
-from trailboss.node.step import Published
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 from trailboss.testing import LocalChain

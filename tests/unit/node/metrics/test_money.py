@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from tests.unit.node.metrics.test_metrics import WAITING
 from tests.unit.views.test_runway import CBY, PULSE
 from trailboss.model.blocks import Block, Origin, Status
+from trailboss.node.block_builder import Published
 from trailboss.node.metrics import ACTORS_MAX, COUNTERS, GAUGES, HISTOGRAMS, OTHERS, Metrics
-from trailboss.node.step import Published
 from trailboss.primitives.octets import Address
 from trailboss.testing import LocalChain
 from trailboss.views.forecast.watchtower import PAYERS_SHOWN, look

@@ -10,7 +10,7 @@ from tests.unit.node.service.world import PATIENCE, Notes
 from trailboss.chain import Chain
 from trailboss.chain.opening import GenesisOptions, new_genesis
 from trailboss.mempool import Mempool
-from trailboss.node.chain_thread import Clocks
+from trailboss.node.block_builder import Clocks
 from trailboss.node.options import MANUAL, NodeOptions
 from trailboss.node.service import Node
 

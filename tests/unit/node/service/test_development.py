@@ -14,8 +14,7 @@ from trailboss.chain.opening import GenesisOptions, new_genesis
 from trailboss.mempool import Mempool
 from trailboss.model.blocks import Origin
 from trailboss.model.transactions import ExecuteActor, FundActor, Transfer
-from trailboss.node.block_builder import ADVANCE_MAX
-from trailboss.node.chain_thread import Clocks
+from trailboss.node.block_builder import ADVANCE_MAX, Clocks
 from trailboss.node.dev_controls import FAUCET, FAUCET_AMOUNT, FAUCET_FILLED, SNAPSHOTS_MAX
 from trailboss.node.options import NodeOptions
 from trailboss.node.service import Node
@@ -40,8 +39,8 @@ async def receipt_of(node: Node, tx_hash: Hash32):
     """Return the receipt of a transaction that is in a block, or will soon be."""
     outcome = await node.outcome(tx_hash, PATIENCE * 1_000)
     assert outcome.rejection is None, outcome.rejection
-    records = [each for each in node.view.blocks[outcome.height].receipts if each.origin is Origin.TRANSACTION]
-    return receipt_view(records[outcome.position], outcome.height)
+    records = [each for each in node.view.blocks[outcome.place.height].receipts if each.origin is Origin.TRANSACTION]
+    return receipt_view(records[outcome.place.position], outcome.place.height)
 
 
 async def start_clock(node: Node) -> tuple[Address, Hash32]:

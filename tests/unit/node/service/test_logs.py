@@ -5,12 +5,11 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-import structlog
 
 from tests.unit.node.service.world import World, gift, make_world
+from trailboss.node.block_builder import Published
 from trailboss.node.logs import configure_logs, log, log_failure, log_step
 from trailboss.node.options import LogForm
-from trailboss.node.step import Published
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import Hash32
 
@@ -22,7 +21,6 @@ def restore_logging() -> Iterator[None]:
     handlers, level = root.handlers[:], root.level
     yield
     root.handlers, root.level = handlers, level
-    structlog.reset_defaults()
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:

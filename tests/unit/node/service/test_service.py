@@ -101,9 +101,9 @@ def test_outcome_comes_when_the_block_does(play: Play) -> None:
         assert not waiting.done()
         await node.development.mine()
         found = await waiting
-        assert (found.hash, found.height, found.position, found.rejection) == (verdicts[1].hash, 1, 1, None)
+        assert (found.hash, found.place.height, found.place.position, found.rejection) == (verdicts[1].hash, 1, 1, None)
         assert await node.outcome(verdicts[1].hash, 1) == found
-        assert (await node.outcome(verdicts[0].hash, 1)).position == 0
+        assert (await node.outcome(verdicts[0].hash, 1)).place.position == 0
 
     play(story)
 
@@ -114,7 +114,7 @@ def test_outcome_is_none_when_the_time_is_over(play: Play) -> None:
     async def story(node: Node) -> None:
         [verdict] = await node.submit([drafted(node)])
         assert await node.outcome(verdict.hash, 0) is None
-        assert node._waiting == {}
+        assert node._waits == {}
 
     play(story)
 
@@ -130,7 +130,7 @@ def test_outcome_is_the_refusal_when_a_transaction_is_replaced(play: Play) -> No
         [verdict] = await node.submit([drafted(node, terms=better)])
         assert verdict.status is Status.REPLACED
         outcome = await waiting
-        assert outcome.height is None
+        assert outcome.place is None
         assert outcome.rejection is not None
         assert await node.outcome(cheap.hash, 1) == outcome
 
@@ -142,7 +142,7 @@ def test_block_comes_at_once_when_a_transaction_is_admitted_under_auto(play: Pla
 
     async def story(node: Node) -> None:
         [verdict] = await node.submit([drafted(node)])
-        assert (await node.outcome(verdict.hash, PATIENCE * 1_000)).height == 1
+        assert (await node.outcome(verdict.hash, PATIENCE * 1_000)).place.height == 1
         assert node.view.height == 1
 
     play(story, NodeOptions(pace=AT_ONCE))
@@ -212,7 +212,7 @@ def test_pace_changes_when_it_is_told(play: Play) -> None:
         assert node.pace == MANUAL
         await node.development.set_pace(AUTO)
         assert node.pace == AUTO
-        assert (await node.outcome(verdict.hash, PATIENCE * 1_000)).height == 1
+        assert (await node.outcome(verdict.hash, PATIENCE * 1_000)).place.height == 1
 
     play(story)
 

@@ -13,10 +13,9 @@ from trailboss.index.records import IndexedTransaction
 from trailboss.mempool import Mempool, Verdict
 from trailboss.model.blocks import Block
 from trailboss.model.transactions import Instruction, Transaction, Transfer
-from trailboss.node.block_builder import Builder, Surroundings
+from trailboss.node.block_builder import Builder, Clocks, Published
 from trailboss.node.options import BLOCK_TIME_MAX_MS, MANUAL, NodeOptions, Pace, Rhythm
-from trailboss.node.service import transaction_hashes
-from trailboss.node.step import Published
+from trailboss.node.service import transaction_places
 from trailboss.primitives.octets import Address, Hash32
 
 PATIENCE = 30
@@ -51,10 +50,7 @@ class Notes:
         for block in blocks:
             assert block.height == self.height + 1
             self.height = block.height
-            for position, name in enumerate(transaction_hashes(block)):
-                self.places[name] = IndexedTransaction(
-                    hash=name, height=block.height, position=position, receipt=position
-                )
+            self.places |= {place.hash: place for place in transaction_places(block)}
         self.told.append(("apply", [block.height for block in blocks]))
 
     def revert(self, height: int) -> None:
@@ -130,10 +126,10 @@ def make_world(
         if announce is not None:
             announce(published)
 
-    surroundings = Surroundings(lambda: world.now, lambda: world.wall, take_note, lambda: world.is_stopping)
-    world = World(
-        chain, mempool, index, Builder(chain, mempool, index, options or NodeOptions(pace=MANUAL), surroundings)
-    )
+    clocks = Clocks(lambda: world.now, lambda: world.wall)
+    options = options or NodeOptions(pace=MANUAL)
+    builder = Builder(chain, mempool, index, options, clocks, announce=take_note, is_stopping=lambda: world.is_stopping)
+    world = World(chain, mempool, index, builder)
     return world
 
 

@@ -9,7 +9,7 @@ from tests.integration.node.apis import lively_chain, serve
 from tests.unit.views.test_runway import CBY, PULSE
 from trailboss.index import Index
 from trailboss.node import watchtower
-from trailboss.node.step import Published
+from trailboss.node.block_builder import Published
 from trailboss.node.watchtower import Watchtower
 from trailboss.testing import LocalChain
 from trailboss.views.forecast import watchtower as forecast

@@ -15,10 +15,9 @@ from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.mempool import Mempool
 from trailboss.model.transactions import FundActor
-from trailboss.node.block_builder import BATCH_BLOCKS, Builder, StoppingError
-from trailboss.node.chain_thread import UNHEARD_MAX, Clocks, Producer
+from trailboss.node.block_builder import BATCH_BLOCKS, SMALL_TRANSFERS_MAX, Builder, Clocks, Published, StoppingError
+from trailboss.node.chain_thread import STEPS_BEHIND_MAX, ChainThread
 from trailboss.node.options import AUTO, MANUAL, NodeOptions, Pace
-from trailboss.node.step import Published
 from trailboss.primitives.errors import InvariantError, Rejection
 from trailboss.primitives.octets import Hash32
 
@@ -26,7 +25,7 @@ SECOND = 10**9
 
 
 class Stage:
-    """A producer on a chain in memory, a clock held in the hand, and what it says."""
+    """A chain_thread on a chain in memory, a clock held in the hand, and what it says."""
 
     def __init__(self, pace: Pace, *, hears: bool = True) -> None:
         self.now = 0
@@ -35,7 +34,7 @@ class Stage:
         self.announced: SimpleQueue[Published] = SimpleQueue()
         self.failures: SimpleQueue[BaseException] = SimpleQueue()
         self.hears = hears
-        self.producer = Producer(
+        self.thread = ChainThread(
             self.chain,
             self.mempool,
             self.index,
@@ -44,21 +43,21 @@ class Stage:
             announce=self._announce,
             failed=self.failures.put,
         )
-        self.producer.start()
+        self.thread.start()
 
     def _announce(self, published: Published) -> None:
         self.announced.put(published)
         if self.hears:
-            self.producer.heard()
+            self.thread.step_done()
 
     def turn(self) -> int:
         """Let the thread go round once or more, and return the height after."""
-        self.producer.do(lambda _: None).result(PATIENCE)
-        return self.producer.do(lambda builder: builder.chain.height).result(PATIENCE)
+        self.thread.do(lambda _: None).result(PATIENCE)
+        return self.thread.do(lambda builder: builder.chain.height).result(PATIENCE)
 
     def send(self, sender: int = 0) -> None:
         """Have a transaction wait."""
-        account, view = development_account(account_name(sender)), self.producer.builder.view
+        account, view = development_account(account_name(sender)), self.thread.builder.view
         waiting = self.mempool.next_nonce(view, account.address) - (view.account(account.address).nonce)
         transaction = draft_transaction(view, gift(), account.private_key, waiting=waiting)
         raw = encode_transaction(transaction)
@@ -66,8 +65,8 @@ class Stage:
 
     def close(self) -> None:
         """End the thread."""
-        self.producer.stop()
-        self.producer.join()
+        self.thread.stop()
+        self.thread.join()
 
 
 @pytest.fixture
@@ -99,14 +98,54 @@ def test_block_comes_when_the_interval_has_passed(stages: list[Stage]) -> None:
 def test_block_comes_at_once_when_a_transaction_waits_under_auto(stages: list[Stage]) -> None:
     """Without one there is none, however often somebody wakes the thread."""
     stage = on_stage(stages, AUTO)
-    stage.producer.wake()
+    stage.thread.wake()
     assert stage.turn() == 0
     stage.send()
-    stage.producer.wake()
+    stage.thread.wake()
     published = stage.announced.get(timeout=PATIENCE)
     assert len(published.blocks[0].transactions) == 1
     assert published.late is None
     assert stage.turn() == 1
+
+
+def test_small_block_is_built_by_the_caller_when_the_thread_is_idle(stages: list[Stage]) -> None:
+    """At once; the thread goes on from there."""
+    stage = on_stage(stages, AUTO)
+    stage.turn()
+    stage.send()
+    stage.thread.build_here()
+    assert (stage.chain.height, len(stage.mempool)) == (1, 0)
+    assert stage.announced.get_nowait().blocks[0].transactions
+    assert stage.turn() == 1
+
+
+@pytest.mark.parametrize("transfers", [1, SMALL_TRANSFERS_MAX + 1])
+def test_block_is_left_to_the_thread_when_it_is_not_small_or_a_step_is_not_dealt_with(
+    stages: list[Stage], transfers: int
+) -> None:
+    """So all steps are announced in order, and long blocks do not hold up the event loop."""
+    stage = on_stage(stages, AUTO, hears=transfers > 1)
+    stage.thread.do(lambda builder: builder.build()).result(PATIENCE)
+    assert stage.announced.get(timeout=PATIENCE).view.height == 1
+    stage.thread.do(lambda _: [stage.send() for _ in range(transfers)] and None).result(PATIENCE)
+    stage.thread.build_here()
+    while len(stage.mempool):
+        assert stage.announced.get(timeout=PATIENCE).view.height > 1
+
+
+def test_chain_stops_when_a_block_of_the_caller_fails(stages: list[Stage]) -> None:
+    """As when the thread builds it."""
+    stage = on_stage(stages, AUTO)
+    stage.turn()
+    error = InvariantError("sums differ")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    stage.send()
+    stage.chain.build = refuse
+    stage.thread.build_here()
+    assert stage.failures.get(timeout=PATIENCE) is error
 
 
 CLOCK = b"""
@@ -128,8 +167,8 @@ def test_timer_fires_under_auto_when_nobody_sends_anything(stages: list[Stage]) 
     for waiting, instruction in enumerate((deployment, FundActor(actor, 10**10))):
         transaction = draft_transaction(stage.chain, instruction, account.private_key, waiting=waiting)
         raw = encode_transaction(transaction)
-        assert stage.mempool.add(stage.producer.builder.view, transaction, raw, Hash32(sha256(raw))).rejection is None
-    stage.producer.wake()
+        assert stage.mempool.add(stage.thread.builder.view, transaction, raw, Hash32(sha256(raw))).rejection is None
+    stage.thread.wake()
     assert stage.announced.get(timeout=PATIENCE).view.height == 1
     for height in range(2, 7):
         stage.now += SECOND - 1
@@ -146,8 +185,8 @@ def test_timer_fires_under_auto_when_nobody_sends_anything(stages: list[Stage]) 
 def test_blocks_follow_one_another_under_auto_until_nothing_fits_any_more(stages: list[Stage]) -> None:
     """What does not fit one block has not to be woken for again."""
     stage = on_stage(stages, AUTO)
-    stage.producer.do(lambda _: [stage.send() for _ in range(12)]).result(PATIENCE)
-    stage.producer.wake()
+    stage.thread.do(lambda _: [stage.send() for _ in range(12)]).result(PATIENCE)
+    stage.thread.wake()
     while len(stage.mempool):
         stage.announced.get(timeout=PATIENCE)
     assert stage.turn() == stage.chain.height
@@ -158,13 +197,13 @@ def test_no_block_comes_when_the_pace_is_manual(stages: list[Stage]) -> None:
     """Until somebody asks for one, or for another pace."""
     stage = on_stage(stages, MANUAL)
     stage.send()
-    stage.producer.wake()
+    stage.thread.wake()
     stage.now = 10**6 * SECOND
     assert stage.turn() == 0
-    stage.producer.do(lambda builder: builder.advance(2)).result(PATIENCE)
+    stage.thread.do(lambda builder: builder.advance(2)).result(PATIENCE)
     assert stage.turn() == 2
     stage.send()
-    stage.producer.set_pace(AUTO).result(PATIENCE)
+    stage.thread.set_pace(AUTO).result(PATIENCE)
     assert stage.turn() == 3
 
 
@@ -172,8 +211,8 @@ def test_command_runs_on_the_chain_thread_and_its_result_comes_back(stages: list
     """In the order in which they came."""
     stage = on_stage(stages, MANUAL)
     order: list[int] = []
-    futures = [stage.producer.do(lambda _, number=number: order.append(number)) for number in range(5)]
-    assert stage.producer.do(lambda _: current_thread().name).result(PATIENCE) == "chain"
+    futures = [stage.thread.do(lambda _, number=number: order.append(number)) for number in range(5)]
+    assert stage.thread.do(lambda _: current_thread().name).result(PATIENCE) == "chain"
     assert [future.result(PATIENCE) for future in futures] == [None] * 5
     assert order == [0, 1, 2, 3, 4]
 
@@ -182,7 +221,7 @@ def test_thread_goes_on_when_a_command_is_refused(stages: list[Stage]) -> None:
     """Its caller hears why."""
     stage = on_stage(stages, MANUAL)
     with pytest.raises(Rejection, match="cannot drop 1 blocks"):
-        stage.producer.do(lambda builder: builder.reorg(1)).result(PATIENCE)
+        stage.thread.do(lambda builder: builder.reorg(1)).result(PATIENCE)
     assert stage.turn() == 0
     assert stage.failures.empty()
 
@@ -191,8 +230,8 @@ def test_command_is_left_out_when_nobody_waits_for_it_any_more(stages: list[Stag
     """It is cancelled before its turn comes."""
     stage = on_stage(stages, MANUAL)
     release, done = Event(), []
-    blocking = stage.producer.do(lambda _: release.wait(PATIENCE))
-    cancelled = stage.producer.do(lambda _: done.append(1))
+    blocking = stage.thread.do(lambda _: release.wait(PATIENCE))
+    cancelled = stage.thread.do(lambda _: done.append(1))
     assert cancelled.cancel()
     release.set()
     assert blocking.result(PATIENCE)
@@ -210,17 +249,17 @@ def test_thread_ends_when_a_command_fails(stages: list[Stage], error: BaseExcept
         release.wait(PATIENCE)
         raise error
 
-    failing = stage.producer.do(fail)
-    behind = stage.producer.do(lambda _: 1)
+    failing = stage.thread.do(fail)
+    behind = stage.thread.do(lambda _: 1)
     release.set()
     with pytest.raises(type(error)):
         failing.result(PATIENCE)
     assert stage.failures.get(timeout=PATIENCE) is error
     with pytest.raises(StoppingError, match="the node is stopping"):
         behind.result(PATIENCE)
-    stage.producer.join()
+    stage.thread.join()
     with pytest.raises(StoppingError, match="the node is stopping"):
-        stage.producer.do(lambda _: 1).result(PATIENCE)
+        stage.thread.do(lambda _: 1).result(PATIENCE)
 
 
 def test_thread_ends_when_building_a_block_fails(stages: list[Stage]) -> None:
@@ -233,7 +272,7 @@ def test_thread_ends_when_building_a_block_fails(stages: list[Stage]) -> None:
 
     stage.chain.build = refuse
     stage.send()
-    stage.producer.wake()
+    stage.thread.wake()
     assert stage.failures.get(timeout=PATIENCE) is error
 
 
@@ -247,9 +286,9 @@ def test_commands_that_wait_are_refused_when_the_thread_is_stopped(stages: list[
         release.wait(PATIENCE)
         return "done"
 
-    running, waiting = stage.producer.do(work), stage.producer.do(lambda _: "never")
+    running, waiting = stage.thread.do(work), stage.thread.do(lambda _: "never")
     begun.wait(PATIENCE)
-    stage.producer.stop()
+    stage.thread.stop()
     release.set()
     assert running.result(PATIENCE) == "done"
     with pytest.raises(StoppingError):
@@ -260,13 +299,13 @@ def test_long_advance_waits_when_nobody_listens_and_ends_when_stopped(stages: li
     """It is a bounded number of steps ahead, goes on as they are heard of, and a stop ends the wait."""
     stage = on_stage(stages, MANUAL, hears=False)
     end = 40 * BATCH_BLOCKS
-    advancing = stage.producer.do(lambda builder: builder.advance(end))
-    heights = [stage.announced.get(timeout=PATIENCE).view.height for _ in range(UNHEARD_MAX)]
-    assert heights == [BATCH_BLOCKS * count for count in range(1, UNHEARD_MAX + 1)]
+    advancing = stage.thread.do(lambda builder: builder.advance(end))
+    heights = [stage.announced.get(timeout=PATIENCE).view.height for _ in range(STEPS_BEHIND_MAX)]
+    assert heights == [BATCH_BLOCKS * count for count in range(1, STEPS_BEHIND_MAX + 1)]
     assert stage.announced.empty()
-    stage.producer.heard()
+    stage.thread.step_done()
     assert stage.announced.get(timeout=PATIENCE).view.height == heights[-1] + BATCH_BLOCKS
-    stage.producer.stop()
+    stage.thread.stop()
     with pytest.raises(StoppingError, match=rf"stops at height {heights[-1] + BATCH_BLOCKS}, before {end}"):
         advancing.result(PATIENCE)
 
@@ -274,7 +313,7 @@ def test_long_advance_waits_when_nobody_listens_and_ends_when_stopped(stages: li
 def test_interval_waits_for_nobody_when_nobody_listens(stages: list[Stage]) -> None:
     """Blocks come, heard of or not."""
     stage = on_stage(stages, Pace.every(1_000), hears=False)
-    for second in range(1, UNHEARD_MAX + 10):
+    for second in range(1, STEPS_BEHIND_MAX + 10):
         stage.now = second * SECOND
         assert stage.turn() == second
 
@@ -282,7 +321,7 @@ def test_interval_waits_for_nobody_when_nobody_listens(stages: list[Stage]) -> N
 def test_stop_before_start_ends_nothing() -> None:
     """A node that never began is closed like any other."""
     world = make_world()
-    producer = Producer(
+    chain_thread = ChainThread(
         world.chain,
         world.mempool,
         world.index,
@@ -291,6 +330,6 @@ def test_stop_before_start_ends_nothing() -> None:
         announce=lambda _: None,
         failed=lambda _: None,
     )
-    producer.stop()
-    producer.join()
+    chain_thread.stop()
+    chain_thread.join()
     assert world.chain.height == 0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.node.block_timer import NANOSECONDS_PER_MS, Timetable
+from trailboss.node.block_timer import NANOSECONDS_PER_MS, BlockTimer
 from trailboss.node.options import AUTO, MANUAL, Pace
 from trailboss.primitives.errors import ConfigurationError
 
@@ -13,7 +13,7 @@ SECOND = 1_000 * NANOSECONDS_PER_MS
 
 def test_block_is_due_on_a_grid_when_the_pace_is_an_interval() -> None:
     """The first one interval after the start, and then every interval, however late each one is taken."""
-    table = Timetable(Pace.every(1_000), now=5 * SECOND)
+    table = BlockTimer(Pace.every(1_000), now=5 * SECOND)
     lateness = []
     for now in (6 * SECOND, 7 * SECOND + 400, 8 * SECOND + 1):
         assert not table.is_due(table.deadline - 1)
@@ -26,7 +26,7 @@ def test_block_is_due_on_a_grid_when_the_pace_is_an_interval() -> None:
 
 def test_one_block_is_due_when_several_places_of_the_grid_have_passed() -> None:
     """A slow block is followed by one at once, and then by the next place: never two for having been slow."""
-    table = Timetable(Pace.every(1_000), now=0)
+    table = BlockTimer(Pace.every(1_000), now=0)
     assert table.take(SECOND) == 0
     assert table.is_due(5 * SECOND + 300)
     assert table.take(5 * SECOND + 300) == 3 * SECOND + 300
@@ -43,7 +43,7 @@ def test_no_place_of_the_grid_gives_two_blocks_when_time_passes_anyhow(
     interval: int, start: int, steps: list[int]
 ) -> None:
     """Every block stands for at least one place that has passed, no place for two, and the next lies ahead."""
-    table = Timetable(Pace.every(interval), now=start)
+    table = BlockTimer(Pace.every(interval), now=start)
     nanoseconds = interval * NANOSECONDS_PER_MS
     now, blocks = start, 0
     for step in steps:
@@ -63,7 +63,7 @@ def test_no_place_of_the_grid_gives_two_blocks_when_time_passes_anyhow(
 
 def test_block_is_due_when_somebody_has_called_under_auto() -> None:
     """The clock has no part in it; one call, or several, give one block. The first look is free."""
-    table = Timetable(AUTO, now=0)
+    table = BlockTimer(AUTO, now=0)
     assert table.deadline is None
     assert table.is_due(0)
     assert table.take(0) is None
@@ -77,7 +77,7 @@ def test_block_is_due_when_somebody_has_called_under_auto() -> None:
 
 def test_block_is_never_due_when_the_pace_is_manual() -> None:
     """Calls change nothing."""
-    table = Timetable(MANUAL, now=0)
+    table = BlockTimer(MANUAL, now=0)
     table.call()
     assert table.deadline is None
     assert not table.is_due(10**18)
@@ -85,7 +85,7 @@ def test_block_is_never_due_when_the_pace_is_manual() -> None:
 
 def test_new_grid_begins_when_the_pace_changes() -> None:
     """From manual to an interval, to a shorter one, to auto: what waits then is looked at."""
-    table = Timetable(MANUAL, now=0)
+    table = BlockTimer(MANUAL, now=0)
     table.change(Pace.every(1_000), now=10 * SECOND + 7)
     assert table.deadline == 11 * SECOND + 7
     table.change(Pace.every(250), now=10 * SECOND + 9)
@@ -110,7 +110,7 @@ def test_pace_is_refused_when_it_has_a_block_time_and_no_interval() -> None:
 
 def test_block_is_due_under_auto_when_the_last_is_an_interval_old_and_a_timer_waits() -> None:
     """Time counts from the moment at which something is awaited, and from each block, whatever that came for."""
-    table = Timetable(AUTO, now=0)
+    table = BlockTimer(AUTO, now=0)
     table.take(0)
     table.wait_for(True, now=50 * SECOND)
     assert table.deadline == 51 * SECOND

@@ -111,7 +111,7 @@ def test_view_keeps_its_state_and_names_the_blocks_it_lost_when_the_chain_goes_b
         lambda: list(view.blocks.eventful(kept)),
         lambda: list(events_since(view)),
     ):
-        with pytest.raises(ViewGoneError, match=f"gone back to block {kept}: the view of block {height}"):
+        with pytest.raises(ViewGoneError, match=f"back to block {kept}; the view of block {height}"):
             lost()
 
 

@@ -1,6 +1,6 @@
 """The public JSON shape of a transaction, for OpenAPI. `trailboss.codec.textual` reads and writes it.
 
-Source: spec/cowboy-facts.md §8
+Source: docs/spec/sources.md §8
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,7 @@ The form is the public SDK's: shortest heads, definite lengths, integers beyond 
 finite 64-bit numbers without a negative zero, map keys in order of (length, bytes) of their encoding, no tags but the
 two of bignums. Decoding accepts exactly what encoding can produce.
 
-Source: spec/cowboy-facts.md §3 and the public SDK's codec, version 0.1.6.
+Source: docs/spec/sources.md §3 and the public SDK's codec, version 0.1.6.
 """
 
 from collections.abc import Callable, Iterable

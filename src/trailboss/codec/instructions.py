@@ -4,7 +4,7 @@ Twelve are the public protocol's, and two are for development chains alone. They
 everyone above imports them from `trailboss.model.transactions`. Field order is wire order for instructions. Widths are
 those of the public codec and are checked when a record is encoded.
 
-Source: spec/cowboy-facts.md §7, §8; bytes pinned against the public codec, version 0.6.0.
+Source: docs/spec/sources.md §7, §8; bytes pinned against the public codec, version 0.6.0.
 """
 
 from enum import Enum

@@ -3,7 +3,7 @@
 Every kind has exactly one encoding of each value, and reading refuses all others; so whatever is accepted encodes
 to the same bytes again. Lengths and counts are compared with the bytes that are left before anything is allocated.
 
-Source: spec/cowboy-facts.md §8; bytes pinned against the public codec, version 0.6.0.
+Source: docs/spec/sources.md §8; bytes pinned against the public codec, version 0.6.0.
 """
 
 from collections.abc import Callable

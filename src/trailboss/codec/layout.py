@@ -1,6 +1,6 @@
 """Which fields a transaction and its instructions have, of what kind, in wire order: one table for both codecs.
 
-Source: spec/cowboy-facts.md §7, §8; bytes pinned against the public codec, version 0.6.0.
+Source: docs/spec/sources.md §7, §8; bytes pinned against the public codec, version 0.6.0.
 """
 
 from typing import Any, Final

@@ -3,7 +3,7 @@
 Stricter than the public codec in one point: it ignores fields that it does not know, this refuses them, because a
 misspelt optional field would otherwise silently take its default.
 
-Source: spec/cowboy-facts.md §8; shapes pinned against the public codec, version 0.6.0. Decision: D-33
+Source: docs/spec/sources.md §8; shapes pinned against the public codec, version 0.6.0. Decision: D-33
 """
 
 import json

@@ -3,7 +3,7 @@
 A transaction is a version byte, then the fields of `trailboss.codec.layout.ENVELOPE`. What is accepted encodes to the
 same bytes again; everything else is refused with the offset and the rule.
 
-Source: spec/cowboy-facts.md §8; bytes pinned against the public codec, version 0.6.0. Decision: D-33
+Source: docs/spec/sources.md §8; bytes pinned against the public codec, version 0.6.0. Decision: D-33
 """
 
 from collections.abc import Sequence

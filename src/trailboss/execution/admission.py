@@ -1,6 +1,6 @@
 """The rules by which a block admits a transaction, one function each: a mempool asks them too, ahead of the block.
 
-Source: spec/cowboy-facts.md §8
+Source: docs/spec/sources.md §8
 """
 
 from typing import Final

@@ -2,7 +2,7 @@
 
 Everyone above imports the records from here. They are defined beside the codec that builds them.
 
-Source: spec/cowboy-facts.md §3, §8. Decision: D-33, D-36
+Source: docs/spec/sources.md §3, §8. Decision: D-33, D-36
 """
 
 from typing import Final
@@ -149,7 +149,7 @@ def derive_actor_address(deployer: Address, salt: bytes, code_hash: bytes, shard
         Rejection: ``INVALID_DATA`` for a longer salt, another width of hash or a shard that is no integer;
             ``OVERFLOW`` for a shard outside 16 bits.
 
-    Source: spec/cowboy-facts.md §3 (the public SDK's derivation). Decision: D-36
+    Source: docs/spec/sources.md §3 (the public SDK's derivation). Decision: D-36
     """
     if len(salt) > SALT_MAX:
         raise Rejection(RejectionReason.INVALID_DATA, f"salt has {len(salt)} bytes, above {SALT_MAX}", field="salt")

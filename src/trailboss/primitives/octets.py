@@ -96,6 +96,6 @@ ZERO_HASH: Final = Hash32(bytes(Hash32.WIDTH))
 def system_address(number: int) -> Address:
     """Return the address of a system actor: 18 zero bytes, then ``number`` in two bytes.
 
-    Source: spec/cowboy-facts.md §6 (19 zero bytes and the number, for numbers below 256).
+    Source: docs/spec/sources.md §6 (19 zero bytes and the number, for numbers below 256).
     """
     return Address(number.to_bytes(Address.WIDTH, "big"))

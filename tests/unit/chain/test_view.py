@@ -90,7 +90,7 @@ def test_view_says_that_blocks_are_gone_when_the_chain_went_back_below_them(loca
     view, blocks, accounts = local.chain.publish(), list(local.chain.blocks), list(local.chain.accounts())
     other_branch(local.chain, 5)
     for look in LOOKS:
-        with pytest.raises(ViewGoneError, match="gone back to block 5: the view of block 8 lacks those above") as gone:
+        with pytest.raises(ViewGoneError, match="back to block 5") as gone:
             look(view)
         assert (gone.value.height, gone.value.lowest, isinstance(gone.value, TrailbossError)) == (8, 5, True)
     assert (view.blocks[:6], view.blocks[5], view.blocks[8]) == (blocks[:6], blocks[5], blocks[8])
@@ -126,7 +126,7 @@ def test_view_says_that_a_block_is_gone_when_the_list_gets_shorter_amid_a_search
                 return records[index]
 
         shelf._records = Shrinking(records)
-        with pytest.raises(ViewGoneError, match="gone back to block 1"):
+        with pytest.raises(ViewGoneError, match="back to block 1"):
             view.blocks[5]
         assert len(heights) == len(records) == 2
 

@@ -31,7 +31,7 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views import Event, Receipt
 from trailboss.views.explain.decision_view import decision_view
-from trailboss.views.explain.event_summary import data_words
+from trailboss.views.explain.sentences import data_words
 from trailboss.views.json_values import plain
 from trailboss.views.records import DecisionRow, DecisionView, event_view, receipt_view
 

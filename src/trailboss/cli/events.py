@@ -15,7 +15,7 @@ from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
 from trailboss.cli.output import Cell, Column, console, note, print_json, print_table
 from trailboss.model.events import PROTOCOL_TOPICS
 from trailboss.views import Event
-from trailboss.views.explain.event_summary import data_words
+from trailboss.views.explain.sentences import data_words
 from trailboss.views.json_values import plain
 
 COLUMNS = (

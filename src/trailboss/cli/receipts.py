@@ -16,7 +16,7 @@ from trailboss.model.transactions import Instruction
 from trailboss.primitives.units import format_cby
 from trailboss.views import Receipt
 from trailboss.views.accounts import known_names
-from trailboss.views.explain.event_summary import event_words
+from trailboss.views.explain.sentences import event_words
 from trailboss.views.json_values import plain
 from trailboss.views.records import Printed
 from trailboss.views.text import clipped, words

@@ -24,7 +24,7 @@ from trailboss.model.transactions import (
 )
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address
-from trailboss.views.explain.event_summary import WIDE, value_words
+from trailboss.views.text import WIDE, value_words
 
 CODE_FIELDS: Final = ("code", "manifest")
 """Fields that may be long; their length says enough."""

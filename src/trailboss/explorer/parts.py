@@ -15,8 +15,9 @@ from trailboss.explorer.text import share_words, visible
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
 from trailboss.primitives.units import U64_MAX
-from trailboss.views.explain.event_summary import WIDE, data_words
+from trailboss.views.explain.sentences import data_words
 from trailboss.views.records import Event, Printed, Receipt, TimerEntry, block_events, receipt_view
+from trailboss.views.text import WIDE
 from trailboss.views.timer_list import REVERTED
 
 BLOCK_COLUMNS: Final = (

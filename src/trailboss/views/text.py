@@ -1,8 +1,11 @@
 """Bytes, numbers and what actors say, as people read them."""
 
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, Final
 
 from trailboss.primitives.errors import ErrorObject
+from trailboss.primitives.octets import Address, Hash32
 
 SHORT_DIGITS: Final = 8
 """Digits that a shortened id has at least: what of it is shown can be typed back in."""
@@ -10,6 +13,10 @@ WEIGHT_DECIMALS: Final = 9
 """Weights, and what they are multiplied with, are in parts of 10⁻⁹. Decision: D-11."""
 TEXT_MAX: Final = 100
 """Characters of free text that is shown."""
+WIDE: Final = 180
+"""Columns from which on ids within a text are shown in full."""
+RUNS_MAX: Final = 4
+"""Runs of blocks that are named one by one; of more only the first and the last."""
 COMMON_TEXT: Final = frozenset(map(chr, range(0x20, 0x7F)))
 
 
@@ -60,3 +67,53 @@ def decimal_text(parts: int, least: int = 0) -> str:
     whole, part = divmod(parts, 10**WEIGHT_DECIMALS)
     decimals = f"{part:0{WEIGHT_DECIMALS}}".rstrip("0").ljust(least, "0")
     return f"{whole}.{decimals}" if decimals else str(whole)
+
+
+def span_words(values: Iterable[int | None]) -> str:
+    """Return the least and the greatest of some numbers, or the one that all are."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return ""
+    least, most = min(known), max(known)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def heights_words(heights: Sequence[int]) -> str:
+    """Return ascending heights in words.
+
+    >>> heights_words([101, 102]), heights_words([101, 103, 104, 105])
+    ('101 and 102', '101 and 103 to 105')
+    """
+    runs = [_run_words(run) for run in _runs(heights)]
+    if len(runs) > RUNS_MAX:
+        return f"{runs[0]}, … {runs[-1]} ({len(heights):,} blocks)"
+    return " and ".join(", ".join(runs).rsplit(", ", 1))
+
+
+def _runs(heights: Sequence[int]) -> Iterator[tuple[int, int]]:
+    for _, group in groupby(enumerate(heights), key=lambda pair: pair[1] - pair[0]):
+        members = [height for _, height in group]
+        if len(members) == 2:
+            yield from ((height, height) for height in members)
+        else:
+            yield members[0], members[-1]
+
+
+def _run_words(run: tuple[int, int]) -> str:
+    return str(run[0]) if run[0] == run[1] else f"{run[0]} to {run[1]}"
+
+
+def value_words(value: Any, width: int = WIDE) -> str:
+    """Return a value of an event: ids, shortened in a narrow table, other bytes as text if they are text."""
+    if isinstance(value, bytes):
+        kinds: dict[int, type[Address | Hash32]] = {Address.WIDTH: Address, Hash32.WIDTH: Hash32}
+        kind = kinds.get(len(value))
+        if kind is None:
+            return words(value)
+        text = str(kind(value))
+        return text if width >= WIDE else f"{text[: 2 + SHORT_DIGITS]}…"
+    if isinstance(value, dict):
+        return ", ".join(f"{value_words(name, width)} {value_words(item, width)}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(value_words(item, width) for item in value)
+    return str(value)

@@ -16,7 +16,7 @@ from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.calendar import CalendarCounts, calendar_counts, tier_ends
 from trailboss.views.explain.bids import AskedBid
-from trailboss.views.explain.fires import FireWay
+from trailboss.views.explain.fires import FirePath
 from trailboss.views.explain.waits import Wait
 from trailboss.views.timer_list import LIVE, STATES, TimerFilter
 
@@ -96,7 +96,7 @@ class LifeAnswer(Struct, frozen=True, kw_only=True):
     waited: str | None
     waits: tuple[Wait, ...]
     bids: tuple[AskedBid, ...]
-    fires: tuple[FireWay, ...]
+    fires: tuple[FirePath, ...]
     outlook: str | None
     reverted: bool
     failure: ErrorObject | None

@@ -34,7 +34,7 @@ from trailboss.model.globalbox import format_bid
 from trailboss.model.terms import Trigger
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
-from trailboss.views.explain.fires import FireWay
+from trailboss.views.explain.fires import FirePath
 from trailboss.views.explain.life import TimerLife
 from trailboss.views.mechanism.globalbox_records import key_words
 from trailboss.views.records import AGENT_FEES, TimerView, printed_views
@@ -246,24 +246,24 @@ def _tone(words: str, event: str) -> str:
 
 def _fires(life: TimerLife) -> Iterator[Table]:
     if life.fires:
-        rows = tuple(_fire_row(way) for way in reversed(life.fires))
+        rows = tuple(_fire_row(path) for path in reversed(life.fires))
         yield Table("fires", "Its fires through Globalbox", FIRE_COLUMNS, rows[:STEPS_MAX], "")
 
 
-def _fire_row(way: FireWay) -> Row:
+def _fire_row(path: FirePath) -> Row:
     def block(height: int | None) -> Content:
         return cells.NOTHING if height is None else cells.block(height)
 
     drawn = (
-        cells.number(way.fire_seq),
-        cells.text(way.hit_height, kind="number"),
-        block(way.queued_at),
-        block(way.materialized_at),
-        cells.number(way.deliver_seq),
-        block(way.ended_at),
-        cells.text(way.outcome),
+        cells.number(path.fire_seq),
+        cells.text(path.hit_height, kind="number"),
+        block(path.queued_at),
+        block(path.materialized_at),
+        cells.number(path.deliver_seq),
+        block(path.ended_at),
+        cells.text(path.outcome),
     )
-    return Row(drawn, str(way.fire_seq))
+    return Row(drawn, str(path.fire_seq))
 
 
 def _bids(query: Query, life: TimerLife) -> Iterator[Table]:

@@ -14,8 +14,8 @@ from trailboss.execution.agents import BUDGET_SPENT
 from trailboss.model.blocks import Block
 from trailboss.model.decisions import AgentBid, DecisionRecord
 from trailboss.model.events import AGENT_FALLBACK
-from trailboss.views.explain.ranges import heights_words
 from trailboss.views.records import event_view
+from trailboss.views.text import heights_words
 
 BIDS_MAX: Final = 4
 """Different bids in a row that are told one by one; of more only the last ones."""

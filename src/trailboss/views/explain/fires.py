@@ -1,4 +1,4 @@
-"""The ways of a timer's fires through Globalbox and its mailbox, from the events that tell of them.
+"""The paths of a timer's fires through Globalbox and its mailbox, from the events that tell of them.
 
 Spec: CIP-5old §8, CIP-5old §9, CIP-5old §10
 """
@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from trailboss.model import events as names
 from trailboss.views.records import Event
+from trailboss.views.text import counted
 
 
-class FireWay(Struct, frozen=True, kw_only=True):
-    """One fire's way. Heights are those of blocks; None for what has not happened, or not yet.
+class FirePath(Struct, frozen=True, kw_only=True):
+    """One fire's path. Heights are those of blocks; None for what has not happened, or not yet.
 
     Attributes:
         fire_seq: Which fire of the timer, from 0.
@@ -36,53 +37,49 @@ class FireWay(Struct, frozen=True, kw_only=True):
     matched_keys: tuple[bytes, ...] = ()
 
 
-def fire_ways(events: Iterable[Event]) -> tuple[FireWay, ...]:
-    """Return the way of each fire, in the order in which they were queued.
+def fire_paths(events: Iterable[Event]) -> tuple[FirePath, ...]:
+    """Return the path of each fire, in the order in which they were queued.
 
     Args:
         events: All of one timer, in order.
     """
-    ways: list[FireWay] = []
+    paths: list[FirePath] = []
     for event in events:
         if event.name == names.TIMER_QUEUED:
             facts = event.data
-            ways.append(
-                FireWay(fire_seq=facts["fire_seq"], hit_height=facts["hit_height"], queued_at=event.block_height)
+            paths.append(
+                FirePath(fire_seq=facts["fire_seq"], hit_height=facts["hit_height"], queued_at=event.block_height)
             )
         else:
-            ways = [_after(way, event) for way in ways]
-    return tuple(ways)
+            paths = [_after(path, event) for path in paths]
+    return tuple(paths)
 
 
-def waits_words(ways: Sequence[FireWay], height: int) -> str:
+def waits_words(paths: Sequence[FirePath], height: int) -> str:
     """Return how long fires have waited by a block, in words; empty if none did."""
-    told = []
-    for way in ways:
-        last = height if way.ended_at is None else way.ended_at
-        queued = (last + (way.ended_at is None) if way.materialized_at is None else way.materialized_at) - way.queued_at
-        mailed = 0 if way.materialized_at is None else last + (way.ended_at is None) - way.materialized_at
-        parts = [f"{_blocks(count)} in {where}" for count, where in ((queued, "Globalbox"), (mailed, "the mailbox"))]
-        shown = [part for part, count in zip(parts, (queued, mailed), strict=True) if count]
-        if shown:
-            told.append(f"fire {way.fire_seq}: {' and '.join(shown)}")
-    return "; ".join(told)
+    waits = []
+    for path in paths:
+        # A fire that has not ended waits in the last block too.
+        end = height + 1 if path.ended_at is None else path.ended_at
+        moved = end if path.materialized_at is None else path.materialized_at
+        counts = ((moved - path.queued_at, "Globalbox"), (end - moved, "the mailbox"))
+        parts = [f"{counted(count, 'block')} in {where}" for count, where in counts if count]
+        if parts:
+            waits.append(f"fire {path.fire_seq}: {' and '.join(parts)}")
+    return "; ".join(waits)
 
 
-def _after(way: FireWay, event: Event) -> FireWay:
-    """Return a way after an event of its timer."""
+def _after(path: FirePath, event: Event) -> FirePath:
+    """Return a path after an event of its timer."""
     facts, height = event.data, event.block_height
     if event.name in names.TIMER_ENDINGS:
         # What is in the mailbox runs without its timer.
-        return replace(way, outcome="gone", ended_at=height) if way.outcome == "queued" else way
-    if event.name == names.TIMER_MATERIALIZED and way.outcome == "queued" and way.fire_seq == facts["fire_seq"]:
-        return replace(way, materialized_at=height, deliver_seq=facts["deliver_seq"], outcome="in mailbox")
-    if way.deliver_seq is None or way.deliver_seq != facts.get("deliver_seq") or way.ended_at is not None:
-        return way
+        return replace(path, outcome="gone", ended_at=height) if path.outcome == "queued" else path
+    if event.name == names.TIMER_MATERIALIZED and path.outcome == "queued" and path.fire_seq == facts["fire_seq"]:
+        return replace(path, materialized_at=height, deliver_seq=facts["deliver_seq"], outcome="in mailbox")
+    if path.deliver_seq is None or path.deliver_seq != facts.get("deliver_seq") or path.ended_at is not None:
+        return path
     if event.name == names.TIMER_FIRE_RECEIPT:
         outcome = "ran" if facts["status"] == "ok" else facts["status"]
-        return replace(way, ended_at=height, outcome=outcome, matched_keys=tuple(facts["matched_keys"]))
-    return way
-
-
-def _blocks(count: int) -> str:
-    return f"{count:,} block{'' if count == 1 else 's'}"
+        return replace(path, ended_at=height, outcome=outcome, matched_keys=tuple(facts["matched_keys"]))
+    return path

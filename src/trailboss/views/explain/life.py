@@ -18,10 +18,11 @@ from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.bids import AskedBid, bids_words
-from trailboss.views.explain.fires import FireWay, fire_ways, waits_words
+from trailboss.views.explain.fires import FirePath, fire_paths, waits_words
 from trailboss.views.explain.outlook import Trial, outlook
-from trailboss.views.explain.sentences import story
-from trailboss.views.explain.waits import Wait, Waiter, find_bids, find_waiting, waiting_heights, waiting_words
+from trailboss.views.explain.sentences import sentence, step_kind
+from trailboss.views.explain.waits import Wait, WaitingTimer, find_bids, find_waiting, waiting_heights, waiting_words
+from trailboss.views.mechanism.base import Occurrence, StepKind
 from trailboss.views.records import Event, block_events, event_view, events_of
 
 LIVE: Final = "live"
@@ -37,13 +38,15 @@ class LifeStep(Struct, frozen=True):
 
     Attributes:
         block_height: When.
-        event: The event that tells of it.
+        event: The event.
         story: What happened and why, in words.
+        kind: What that means for the timer.
     """
 
     block_height: int
     event: Event
     story: str
+    kind: StepKind = StepKind.PLAIN
 
 
 class TimerLife(Struct, frozen=True):
@@ -71,7 +74,7 @@ class TimerLife(Struct, frozen=True):
     waited: str
     waits: tuple[Wait, ...]
     bids: tuple[AskedBid, ...]
-    fires: tuple[FireWay, ...]
+    fires: tuple[FirePath, ...]
     outlook: str
     has_reverted: bool = False
     failure: ErrorObject | None = None
@@ -142,37 +145,37 @@ def explain_timer(
         Rejection: ``NOT_FOUND`` if no block of this chain ever scheduled it.
     """
     timer = chain.timer(timer_id)
-    course = _Course(timer_id)
+    history = _TimerHistory(timer_id)
     first = 0 if timer is None else timer.schedule_block
     for block in chain.blocks.eventful(first) if blocks is None else _blocks_of(chain, timer_id, blocks, first):
-        course.follow(block)
-    if not course.steps:
+        history.follow(block)
+    if not history.steps:
         raise Rejection(
             RejectionReason.NOT_FOUND,
             f"no block of this chain scheduled timer 0x{timer_id.hex()}",
             timer_id=timer_id.hex(),
         )
-    last = chain.height if course.state == LIVE else course.ended_at - 1
+    last = chain.height if history.state == LIVE else history.ended_at - 1
     if blocks is None or timer is not None:
         # All blocks that count have been followed.
         earlier = EarlierEvents()
     elif earlier is None:
-        waited = waiting_heights(chain.rules(), course.height, last)
-        earlier = _find_earlier(chain, course) if waited else EarlierEvents()
-    waiter = course.waiter(timer, earlier)
-    waiting = find_waiting(chain, waiter, last)
+        waited = waiting_heights(chain.rules(), history.height, last)
+        earlier = _find_earlier(chain, history) if waited else EarlierEvents()
+    waiting_timer = history.waiting_timer(timer, earlier)
+    waiting = find_waiting(chain, waiting_timer, last)
     trial = None if timer is None or attempt is None else Trial(attempt(timer))
-    fires = fire_ways(step.event for step in course.steps)
+    fires = fire_paths(step.event for step in history.steps)
     return TimerLife(
         timer_id=Hash32(timer_id),
-        state=course.state,
-        steps=tuple(course.steps),
+        state=history.state,
+        steps=tuple(history.steps),
         waited=waiting_words(waiting) or waits_words(fires, chain.height),
         waits=waiting.waits,
-        bids=find_bids(chain, waiter, chain.height if course.state == LIVE else course.ended_at),
+        bids=find_bids(chain, waiting_timer, chain.height if history.state == LIVE else history.ended_at),
         fires=fires,
         outlook="" if timer is None else outlook(chain, timer, trial),
-        has_reverted=course.has_reverted,
+        has_reverted=history.has_reverted,
         failure=None if trial is None else trial.failure,
     )
 
@@ -193,10 +196,10 @@ def _blocks_of(chain: ChainReader, timer_id: bytes, heights: Iterable[int], firs
     return dropwhile(lambda block: all(record.timer_id != timer_id for record in block_events(block)), blocks)
 
 
-def _find_earlier(chain: ChainReader, course: "_Course") -> EarlierEvents:
+def _find_earlier(chain: ChainReader, history: "_TimerHistory") -> EarlierEvents:
     """Search the blocks before the one that scheduled a timer."""
-    scheduled, agent, owner = 0, b"", course.owner
-    before = takewhile(lambda block: block.height < course.steps[0].block_height, chain.blocks.eventful())
+    scheduled, agent, owner = 0, b"", history.owner
+    before = takewhile(lambda block: block.height < history.steps[0].block_height, chain.blocks.eventful())
     for record in chained.from_iterable(map(block_events, before)):
         if record.name == names.TIMER_SCHEDULED:
             scheduled += 1
@@ -205,7 +208,7 @@ def _find_earlier(chain: ChainReader, course: "_Course") -> EarlierEvents:
     return EarlierEvents(scheduled=scheduled, agent=agent)
 
 
-class _Course:
+class _TimerHistory:
     """A timer's events as they are come upon, and what its waiting follows from.
 
     Attributes:
@@ -237,21 +240,21 @@ class _Course:
                 self._add(record, block, None)
         # What comes before the fires, whose events stand in their receipts, is told before them.
         begin = _first_fire(block)
-        self._hear_receipts(block, block.receipts[:begin])
+        self._read_receipts(block, block.receipts[:begin])
         for record in block.events:
             if record.name in BEFORE_FIRES:
-                self._hear(record, block, None)
-        self._hear_receipts(block, block.receipts[begin:])
+                self._read(record, block, None)
+        self._read_receipts(block, block.receipts[begin:])
         for record in block.events:
             if record.name not in BEFORE_FIRES:
-                self._hear(record, block, None)
+                self._read(record, block, None)
 
-    def _hear_receipts(self, block: Block, receipts: Iterable[ReceiptRecord]) -> None:
+    def _read_receipts(self, block: Block, receipts: Iterable[ReceiptRecord]) -> None:
         for receipt in receipts:
             for record in receipt.events:
-                self._hear(record, block, receipt)
+                self._read(record, block, receipt)
 
-    def waiter(self, timer: Timer | None, earlier: EarlierEvents) -> Waiter:
+    def waiting_timer(self, timer: Timer | None, earlier: EarlierEvents) -> WaitingTimer:
         """Return what its waiting follows from; a live timer's own record knows it best.
 
         Args:
@@ -268,7 +271,7 @@ class _Course:
             asked_until = U64_MAX
         if timer is not None and asks_agent(timer.fees):
             asked_until = U64_MAX
-        return Waiter(
+        return WaitingTimer(
             timer_id=self._timer_id,
             height=self.height,
             sequence=earlier.scheduled + self._scheduled if timer is None else timer.sequence,
@@ -279,7 +282,7 @@ class _Course:
             expiries=tuple(self._expiries),
         )
 
-    def _hear(self, record: EventRecord, block: Block, receipt: ReceiptRecord | None) -> None:
+    def _read(self, record: EventRecord, block: Block, receipt: ReceiptRecord | None) -> None:
         if record.timer_id == self._timer_id:
             self._add(record, block, receipt)
         elif record.name == names.TIMER_SCHEDULED and not self.steps:
@@ -288,9 +291,9 @@ class _Course:
             self._agents[record.emitter] = _agent_of(record)
 
     def _add(self, record: EventRecord, block: Block, receipt: ReceiptRecord | None) -> None:
-        event = event_view(record, block.height)
-        facts = event.data
-        self.steps.append(LifeStep(block.height, event, story(event.name, facts, block, receipt)))
+        it = Occurrence(event_view(record, block.height), block, receipt)
+        facts = it.facts
+        self.steps.append(LifeStep(block.height, it.event, sentence(it), step_kind(it)))
         if record.name in names.TIMER_ENDINGS:
             self.state, self.ended_at = names.TIMER_ENDINGS[record.name], block.height
         match record.name:

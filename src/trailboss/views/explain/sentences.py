@@ -1,17 +1,28 @@
-"""What an event about a timer tells, in sentences."""
+"""The catalogue of what events say: long in the life of a timer, short in a table of events.
 
+What only one mechanism emits stands in that mechanism's room.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 from trailboss.execution.agents import BUDGET_SPENT
+from trailboss.governance.rules import EPOCHAL, GOVERNED
 from trailboss.model import events as names
-from trailboss.model.blocks import Block, ReceiptRecord
+from trailboss.model.blocks import ReceiptRecord
 from trailboss.model.decisions import ENTRIES_MAX, DecisionRecord, Order
+from trailboss.model.globalbox import bid_of, format_bid
 from trailboss.model.terms import Trigger
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
-from trailboss.views.explain.mechanism_sentences import bid_words, mechanism_story
-from trailboss.views.text import decimal_text, failure_words
+from trailboss.views.mechanism.base import Occurrence, Sentence, Shown, StepKind
+from trailboss.views.mechanism.globalbox_records import bid_words
+from trailboss.views.mechanism.registry import MECHANISM_SENTENCES
+from trailboss.views.records import Event
+from trailboss.views.text import clipped, counted, decimal_text, failure_words, value_words, words
 
 FALLBACKS: Final = {
     "no_agent": "has no gas bidding agent any more",
@@ -21,55 +32,67 @@ FALLBACKS: Final = {
     "out_of_cells": "used up the cells of a question",
 }
 """What an agent did that is not asked again, by the reason that the event gives. Decision: D-17."""
+DEFERRALS: Final[Mapping[str, str]] = {
+    DeferralReason.LANE_FULL: (
+        "its {gas_limit:,} cycles did not fit what was left of the block's timer lane; it stays due"
+    ),
+    DeferralReason.CELLS_FULL: (
+        "what was left of the block's cells for fires was less than one fire may use; it stays due"
+    ),
+    DeferralReason.UNFUNDED: "its payer could not pay; it stays due",
+    DeferralReason.OVER_CAP: (
+        "its {gas_limit:,} cycles are more than one fire may use in the timer lane; it stays due and is not ranked"
+    ),
+}
+"""Why a due timer stays due, by the reason that the event gives."""
+TO_BE_REMOVED: Final = "it is to be removed and the block's clean-up budget was spent; it stays due"
 
 
-def story(name: str, facts: dict[str, Any], block: Block, receipt: ReceiptRecord | None) -> str:
-    """Return what happened and why, in words.
-
-    Args:
-        name: The event's name.
-        facts: Its fields.
-        block: In which it happened.
-        receipt: Of the execution that it is part of; None for the block's own events.
-    """
-    match name:
-        case names.TIMER_SCHEDULED:
-            return _scheduling(facts, receipt)
-        case names.TIMER_PRIORITY_CLAMPED:
-            return (
-                f"its priority fee of {facts['stated']:,} a cycle is held at {facts['clamped']:,}: its max_fee leaves "
-                "no more above the lane basefee"
-            )
-        case names.TIMER_ARGUMENT_DEPRECATED:
-            return (
-                f"{facts['argument']} is ignored, it has no effect; once the timer lane is active, scheduling with it "
-                "is refused"
-            )
-        case names.TIMER_DEFERRED:
-            return f"due at {facts['height']}, deferred ({facts['reason']}): {_deferral(facts)}"
-        case names.TIMER_EXTENDED | names.TIMER_EXTENDED_BY_GOVERNANCE | names.TIMER_MOVED:
-            return _shift(name, facts)
-        case names.TIMER_CANCELLED | names.TIMER_CANCELLED_BY_GOVERNANCE:
-            return _cancellation(name, facts)
-        case names.TIMER_EXPIRED:
-            return f"expired: it could fire up to height {facts['expires_at']}, this is {facts['current_height']}"
-        case names.TIMER_UNFUNDED:
-            return (
-                f"removed without running: a fire costs up to {format_cby(facts['required'])} CBY and its payer "
-                f"{Address(facts['fee_payer'])} held {format_cby(facts['available'])} CBY"
-            )
-        case names.TIMER_FIRED:
-            return _fire(facts, block, receipt)
-        case names.AGENT_FALLBACK:
-            return _fallback(facts, block)
-        case names.LANE_ACTIVATED:
-            return f"the timer lane begins: from {facts['height']} on it competes there once it is due"
-        case _:
-            return mechanism_story(name, facts, block, receipt)
+def sentence(it: Occurrence) -> str:
+    """Return what happened to a timer and why, in words."""
+    found = SENTENCES.get(it.event.name)
+    if found is None or found.long is None:
+        return f"{it.event.name} in block {it.block.height}"
+    return found.long(it)
 
 
-def _scheduling(facts: dict[str, Any], receipt: ReceiptRecord | None) -> str:
-    when, last = f"for height {facts['height']}", f"expires after {facts['expires_at']}{_offer_words(facts)}"
+def step_kind(it: Occurrence) -> StepKind:
+    """Return what an event means for its timer."""
+    found = SENTENCES.get(it.event.name)
+    kind = StepKind.PLAIN if found is None else found.kind
+    has_failed = it.receipt is not None and it.receipt.error is not None
+    return StepKind.REVERTED if kind is StepKind.RAN and has_failed else kind
+
+
+def event_words(event: Event, width: int) -> str:
+    """Return a whole event in words, for a terminal of so many columns."""
+    timer = f" {value_words(event.timer_id, width)}" if event.timer_id else ""
+    return f"{event.name}{timer}: {data_words(event, width)}".removesuffix(": ")
+
+
+def data_words(event: Event, width: int) -> str:
+    """Return what an event says beside its name and its timer, in words."""
+    if not isinstance(event.data, dict) or event.name not in names.PROTOCOL_TOPICS:
+        return clipped(value_words(event.data, width))
+    found = SENTENCES.get(event.name)
+    if found is not None:
+        return found.short(event, partial(value_words, width=width))
+    return _fields(event, partial(value_words, width=width))
+
+
+def _fields(event: Event, shown: Shown) -> str:
+    return ", ".join(f"{name} {shown(value)}" for name, value in event.data.items() if name != "timer_id")
+
+
+# A timer is scheduled
+
+
+def _scheduled(it: Occurrence) -> str:
+    facts = it.facts
+    when, last = f"for height {facts['height']}", f"expires after {facts['expires_at']}"
+    if "max_fee_per_cycle" in facts:
+        tip = facts["max_priority_fee_per_cycle"]
+        last += f", offers up to {facts['max_fee_per_cycle']:,} a cycle in the timer lane, {tip:,} of it as a tip"
     calls = f"calls {facts['handler']}"
     if "gba" in facts:
         until = "never expires" if facts["expires_at"] == U64_MAX else last
@@ -79,28 +102,55 @@ def _scheduling(facts: dict[str, Any], receipt: ReceiptRecord | None) -> str:
         calls += f" of {Address(facts['target'])}"
         last += f", {bid_words(facts['bid'])}"
     return (
-        f"scheduled by {_who(receipt)} {when}: {calls} with at most {facts['gas_limit']:,} cycles, paid by "
+        f"scheduled by {_who(it.receipt)} {when}: {calls} with at most {facts['gas_limit']:,} cycles, paid by "
         f"{Address(facts['fee_payer'])}, {last}"
     )
 
 
-def _shift(name: str, facts: dict[str, Any]) -> str:
-    """Return how a timer's height, or its last one, has moved."""
-    if name == names.TIMER_MOVED:
-        return f"moved from height {facts['from_height']} to {facts['height']}, as only a development chain does"
-    by = "governance" if name == names.TIMER_EXTENDED_BY_GOVERNANCE else "its actor"
-    return f"extended by {by}: may now fire up to height {facts['expires_at']}"
+def _who(receipt: ReceiptRecord | None) -> str:
+    if receipt is None:
+        return "the chain"
+    if receipt.timer_id:
+        return f"the fire of timer {Hash32(receipt.timer_id)}"
+    return f"a {receipt.origin.value} of {Address(receipt.sender)}"
 
 
-def _fire(facts: dict[str, Any], block: Block, receipt: ReceiptRecord | None) -> str:
+def _scheduled_short(event: Event, shown: Shown) -> str:
+    facts, whose = event.data, ""
+    when = f"for height {facts['height']}"
+    if "target" in facts:
+        when = when if facts["kind"] == Trigger.HEIGHT else f"watches up to {facts['expires_at']}"
+        whose = "" if facts["target"] == event.emitter else f" of {shown(facts['target'])}"
+    offer = ""
+    if "max_fee_per_cycle" in facts:
+        offer = f", max fee {facts['max_fee_per_cycle']:,}, tip {facts['max_priority_fee_per_cycle']:,}"
+    if "bid" in facts:
+        offer = f", bid {format_bid(bid_of(facts['bid']))}"
+    if "gba" in facts:
+        offer = f", bids through {shown(facts['gba'])}"
+    return (
+        f"{when}, calls {facts['handler']}{whose}, at most {facts['gas_limit']:,} cycles{offer}{_payer(event, shown)}"
+    )
+
+
+def _payer(event: Event, shown: Shown) -> str:
+    """Return who pays, if that is not the actor."""
+    payer = event.data["fee_payer"]
+    return "" if payer == event.emitter else f", paid by {shown(payer)}"
+
+
+# A timer fires
+
+
+def _fired(it: Occurrence) -> str:
     """Return how a timer fired, at which place and price, and what that cost whom."""
-    how = "fired"
-    if receipt is not None and receipt.error is not None:
-        how = f"fired and reverted ({failure_words(receipt.error)})"
-    order = Order.DUE if block.decisions is None else block.decisions.order
-    place = "" if block.decisions is None else _place(block.decisions, facts["timer_id"])
+    facts, record, how = it.facts, it.block.decisions, "fired"
+    if it.receipt is not None and it.receipt.error is not None:
+        how = f"fired and reverted ({failure_words(it.receipt.error)})"
+    order = Order.DUE if record is None else record.order
+    place = "" if record is None else _place(record, facts["timer_id"])
     blocks = facts["blocks_deferred"]
-    waited = f", after {blocks:,} deferred block{'' if blocks == 1 else 's'}" if blocks else ""
+    waited = f", after {counted(blocks, 'deferred block')}" if blocks else ""
     burned, tip = format_cby(facts["lane_burned"]), format_cby(facts["tip"])
     parts = {
         Order.DUE: "",
@@ -121,58 +171,144 @@ def _place(record: DecisionRecord, timer_id: bytes) -> str:
         return ""
     ranked = max(item.rank for item in record.decided) + record.outranked
     among = f" of {ranked:,}" if record.examined_count <= ENTRIES_MAX else ""
-    return (
-        f" at rank {found.rank}{among} with a tip of {found.tip:,} a cycle and {called} {decimal_text(found.weight, 1)}"
-    )
+    weight = decimal_text(found.weight, 1)
+    return f" at rank {found.rank}{among} with a tip of {found.tip:,} a cycle and {called} {weight}"
 
 
-def _offer_words(facts: dict[str, Any]) -> str:
-    if "max_fee_per_cycle" not in facts:
-        return ""
-    tip = facts["max_priority_fee_per_cycle"]
-    return f", offers up to {facts['max_fee_per_cycle']:,} a cycle in the timer lane, {tip:,} of it as a tip"
+def _fired_short(event: Event, shown: Shown) -> str:
+    facts = event.data
+    how = "reverted, " if facts["reverted"] else ""
+    tip = f", {format_cby(facts['tip'])} as tip" if facts["tip"] else ""
+    used = f"{facts['cycles_used']:,} cycles, {facts['cells_used']:,} cells"
+    return f"{how}{used}, {format_cby(facts['fee_paid'])} CBY{tip}{_payer(event, shown)}"
 
 
-def _cancellation(name: str, facts: dict[str, Any]) -> str:
-    by = "governance" if name == names.TIMER_CANCELLED_BY_GOVERNANCE else "its actor"
-    back = f"; its pre-charge of {format_cby(facts['refund'])} CBY returned to the payer" if facts["refund"] else ""
+# A timer waits or ends
+
+
+def _deferred(it: Occurrence) -> str:
+    facts = it.facts
+    why = DEFERRALS.get(facts["reason"], TO_BE_REMOVED).format_map(facts)
+    return f"due at {facts['height']}, deferred ({facts['reason']}): {why}"
+
+
+def _cancelled(by: str, it: Occurrence) -> str:
+    refund = it.facts["refund"]
+    back = f"; its pre-charge of {format_cby(refund)} CBY returned to the payer" if refund else ""
     return f"cancelled by {by}{back}"
 
 
-def _fallback(facts: dict[str, Any], block: Block) -> str:
+def _unfunded(it: Occurrence) -> str:
+    facts = it.facts
+    return (
+        f"removed without running: a fire costs up to {format_cby(facts['required'])} CBY and its payer "
+        f"{Address(facts['fee_payer'])} held {format_cby(facts['available'])} CBY"
+    )
+
+
+def _unfunded_short(event: Event, _: Shown) -> str:
+    needed, held = format_cby(event.data["required"]), format_cby(event.data["available"])
+    return f"a fire costs up to {needed} CBY, its payer held {held}"
+
+
+def _extended(by: str, it: Occurrence) -> str:
+    return f"extended by {by}: may now fire up to height {it.facts['expires_at']}"
+
+
+# Agents, parameters, money
+
+
+def _fallback(it: Occurrence) -> str:
+    facts, record = it.facts, it.block.decisions
     if facts["reason"] == BUDGET_SPENT:
         return "the default agent's fees in this block: the block's budget for questions was spent before its own agent"
-    is_asked_again = block.decisions is not None and block.decisions.order is Order.TIP
+    is_asked_again = record is not None and record.order is Order.TIP
     since = "until it is asked again" if is_asked_again else "from now on"
     who = f"its agent {Address(facts['agent'])}" if facts["agent"] else "its actor"
     what = FALLBACKS.get(facts["reason"], f"ended with {facts['reason']}")
-    failures = () if block.decisions is None else block.decisions.agent_failures
+    failures = () if record is None else record.agent_failures
     why = next((f" ({failure.what})" for failure in failures if failure.timer_id == facts["timer_id"]), "")
     return f"the default agent's fees {since}: {who} {what}{why}"
 
 
-def _who(receipt: ReceiptRecord | None) -> str:
-    if receipt is None:
-        return "the chain"
-    if receipt.timer_id:
-        return f"the fire of timer {Hash32(receipt.timer_id)}"
-    return f"a {receipt.origin.value} of {Address(receipt.sender)}"
+def _fallback_short(event: Event, shown: Shown) -> str:
+    agent = f", agent {shown(event.data['agent'])}" if event.data["agent"] else ""
+    return f"bids as the default agent: {event.data['reason']}{agent}"
 
 
-def _deferral(facts: dict[str, Any]) -> str:
-    match facts["reason"]:
-        case DeferralReason.LANE_FULL:
-            return (
-                f"its {facts['gas_limit']:,} cycles did not fit what was left of the block's timer lane; it stays due"
+def _clamped(it: Occurrence) -> str:
+    stated, clamped = it.facts["stated"], it.facts["clamped"]
+    held = f"its priority fee of {stated:,} a cycle is held at {clamped:,}"
+    return f"{held}: its max_fee leaves no more above the lane basefee"
+
+
+def _parameter(event: Event, _: Shown) -> str:
+    facts: Mapping[str, Any] = event.data
+    path = ".".join((GOVERNED | EPOCHAL).get(facts["key"], (words(facts["key"]),)))
+    since = f" from height {facts['height']} on" if "height" in facts else ""
+    return f"{path} is {facts['value']:,}{since}"
+
+
+def _balance(event: Event, shown: Shown) -> str:
+    facts = event.data
+    before, after = format_cby(facts["before"]), format_cby(facts["after"])
+    return f"{shown(facts['account'])} holds {after} CBY, {before} before"
+
+
+SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
+    {
+        names.TIMER_SCHEDULED: Sentence(_scheduled_short, _scheduled),
+        names.TIMER_FIRED: Sentence(_fired_short, _fired, StepKind.RAN),
+        names.TIMER_DEFERRED: Sentence(
+            lambda event, _: f"due at {event.data['height']}, waits: {event.data['reason']}", _deferred, StepKind.WAITS
+        ),
+        names.TIMER_UNFUNDED: Sentence(_unfunded_short, _unfunded, StepKind.UNFUNDED),
+        names.TIMER_EXPIRED: Sentence(
+            lambda event, _: f"could fire up to {event.data['expires_at']}",
+            lambda it: (
+                f"expired: it could fire up to height {it.facts['expires_at']}, this is {it.facts['current_height']}"
+            ),
+            StepKind.EXPIRED,
+        ),
+        names.TIMER_EXTENDED: Sentence(_fields, partial(_extended, "its actor")),
+        names.TIMER_EXTENDED_BY_GOVERNANCE: Sentence(_fields, partial(_extended, "governance")),
+        names.TIMER_CANCELLED: Sentence(_fields, partial(_cancelled, "its actor")),
+        names.TIMER_CANCELLED_BY_GOVERNANCE: Sentence(_fields, partial(_cancelled, "governance")),
+        names.TIMER_MOVED: Sentence(
+            lambda event, _: f"from height {event.data['from_height']} to {event.data['height']}",
+            lambda it: (
+                f"moved from height {it.facts['from_height']} to {it.facts['height']}, as only a development chain does"
+            ),
+        ),
+        names.TIMER_PRIORITY_CLAMPED: Sentence(
+            lambda event, _: (
+                f"priority {event.data['stated']:,} a cycle held at {event.data['clamped']:,}, all that its max_fee "
+                "leaves"
+            ),
+            _clamped,
+        ),
+        names.TIMER_ARGUMENT_DEPRECATED: Sentence(
+            lambda event, _: f"{event.data['argument']} has no effect",
+            lambda it: (
+                f"{it.facts['argument']} is ignored, it has no effect; once the timer lane is active, scheduling with "
+                "it is refused"
+            ),
+        ),
+        names.LANE_ACTIVATED: Sentence(
+            lambda event, _: (
+                f"the timer lane begins at height {event.data['height']}, lane basefee {event.data['basefee']:,}"
+            ),
+            lambda it: f"the timer lane begins: from {it.facts['height']} on it competes there once it is due",
+        ),
+        names.AGENT_SET: Sentence(
+            lambda event, shown: (
+                f"bids through {shown(event.data['agent'])}" if event.data["agent"] else "has no agent any more"
             )
-        case DeferralReason.CELLS_FULL:
-            return "what was left of the block's cells for fires was less than one fire may use; it stays due"
-        case DeferralReason.UNFUNDED:
-            return "its payer could not pay; it stays due"
-        case DeferralReason.OVER_CAP:
-            return (
-                f"its {facts['gas_limit']:,} cycles are more than one fire may use in the timer lane; it stays due and "
-                "is not ranked"
-            )
-        case _:
-            return "it is to be removed and the block's clean-up budget was spent; it stays due"
+        ),
+        names.AGENT_FALLBACK: Sentence(_fallback_short, _fallback),
+        names.PARAMETER_SET: Sentence(_parameter),
+        names.BALANCE_SET: Sentence(_balance),
+    }
+    | dict(MECHANISM_SENTENCES)
+)
+"""What each event says, by its name; of others the fields are shown."""

@@ -25,10 +25,9 @@ from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.bids import AskedBid, bid_in, recorded_bid
-from trailboss.views.explain.ranges import heights_words, span_words
 from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.records import event_view
-from trailboss.views.text import decimal_text
+from trailboss.views.text import decimal_text, heights_words, span_words
 
 BLOCKS_MAX: Final = 1_000
 """Blocks that are gone through, the latest of those in which a timer waited."""
@@ -42,7 +41,7 @@ CUT_SHORT: Final = (Stop.PASSED_OVER_MAX, Stop.EXAMINED_MAX)
 """Reasons besides, in the auction: its walk ended before it came to the timer, and there was room."""
 
 
-class Waiter(Struct, frozen=True, kw_only=True):
+class WaitingTimer(Struct, frozen=True, kw_only=True):
     """What the reasons of a timer's waiting follow from.
 
     Attributes:
@@ -127,7 +126,7 @@ class Waiting(Struct, frozen=True):
     waits: tuple[Wait, ...]
 
 
-def find_waiting(chain: ChainReader, waiter: Waiter, last: int) -> Waiting:
+def find_waiting(chain: ChainReader, waiter: WaitingTimer, last: int) -> Waiting:
     """Return the blocks of the lane or of the auction in which a due timer waited, up to a height.
 
     Complexity: O(blocks gone through), at most ``BLOCKS_MAX``.
@@ -137,7 +136,7 @@ def find_waiting(chain: ChainReader, waiter: Waiter, last: int) -> Waiting:
     if not heights:
         return Waiting(0, ())
     first = max(heights.start, last - BLOCKS_MAX + 1)
-    gas_limit, bidder = lane_gas_limit(rules, waiter.gas_limit, waiter.schedule_block), _Bidder(waiter)
+    gas_limit, bidder = lane_gas_limit(rules, waiter.gas_limit, waiter.schedule_block), _BidHistory(waiter)
     waits = []
     for block in islice(chain.blocks.since(first), last - first + 1):
         record = block.decisions
@@ -157,7 +156,7 @@ def waiting_heights(rules: Rules, due: int, last: int) -> range:
     return range(max(due, rules.params.lane.activation_height), last + 1)
 
 
-def find_bids(chain: ChainReader, waiter: Waiter, last: int) -> tuple[AskedBid, ...]:
+def find_bids(chain: ChainReader, waiter: WaitingTimer, last: int) -> tuple[AskedBid, ...]:
     """Return what a timer of the auction bid up to a height, each time that its agent was asked.
 
     Complexity: O(blocks gone through), at most ``BLOCKS_MAX``, and none where there is no auction.
@@ -188,12 +187,12 @@ def waiting_words(waiting: Waiting) -> str:
     return f"{lead}: {', '.join(clauses)}"
 
 
-class _Bidder:
+class _BidHistory:
     """A timer of the auction, followed from block to block. Spec: CIP-1v1 §3. Decision: D-57, D-60."""
 
     __slots__ = ("_aside", "_bid", "_cell_cap", "_waiter")
 
-    def __init__(self, waiter: Waiter) -> None:
+    def __init__(self, waiter: WaitingTimer) -> None:
         self._waiter = waiter
         self._bid: tuple[int, int] | None = None
         self._cell_cap: int | None = None
@@ -261,7 +260,7 @@ def _named(record: DecisionRecord, timer_id: bytes) -> ExaminedTimer | None:
     return next((item for item in found if item.outcome != Verdict.DELAY), None)
 
 
-def _wait(waiter: Waiter, gas_limit: int, height: int, record: DecisionRecord) -> Wait:
+def _wait(waiter: WaitingTimer, gas_limit: int, height: int, record: DecisionRecord) -> Wait:
     named = _named(record, waiter.timer_id)
     offer = waiter.offer(height, record)
     bid = recorded_bid(record, waiter.timer_id)
@@ -334,7 +333,7 @@ def _quiet_wait(rules: Rules, height: int) -> Wait:
     )
 
 
-def _derived(waiter: Waiter, gas_limit: int, height: int, record: DecisionRecord, max_fee: int | None) -> str:
+def _derived(waiter: WaitingTimer, gas_limit: int, height: int, record: DecisionRecord, max_fee: int | None) -> str:
     """Return why a timer waited in a block whose record does not name it, in the order in which the lane sorts."""
     if not record.has_joined(waiter.height, waiter.sequence):
         return DeferralReason.NOT_JOINED

@@ -5,6 +5,8 @@ from typing import Final
 
 from trailboss.chain.reader import ChainReader
 from trailboss.mechanisms import auction
+from trailboss.model import events as names
+from trailboss.primitives.units import format_cby
 from trailboss.views.mechanism.auction_records import AuctionStatus, auction_of
 from trailboss.views.mechanism.base import (
     ACTOR,
@@ -18,6 +20,9 @@ from trailboss.views.mechanism.base import (
     Fact,
     Kind,
     MechanismViews,
+    Occurrence,
+    Sentence,
+    StepKind,
     Table,
     TimerState,
     Value,
@@ -110,6 +115,32 @@ def _tables(chain: ChainReader) -> tuple[Table, ...]:
     return (Table("weights", "Weights", WEIGHT_COLUMNS, rows, empty),)
 
 
+DELAYS: Final = {
+    "event": "nothing else follows from it",
+    "front": "from now on it goes before all that are not late, by due order",
+    "cancel": "it is to be cancelled",
+}
+"""What follows from a timer's being late, by the action that the event gives. Decision: D-19."""
+
+
+def _delayed(it: Occurrence) -> str:
+    action = it.facts["action"]
+    return f"late, it has waited for {counted(it.facts['delay_count'], 'block')}: {DELAYS.get(action, action)}"
+
+
+SENTENCES: Final = {
+    names.TIMER_DELAYED: Sentence(
+        lambda event, _: f"late by {event.data['delay_count']:,} blocks: {event.data['action']}",
+        _delayed,
+        StepKind.WAITS,
+    ),
+    names.TIMER_CANCELLED_BY_DELAY: Sentence(
+        lambda event, _: f"too late, {format_cby(event.data['penalty'])} CBY burned",
+        lambda it: (
+            f"cancelled without running, as it was late: {format_cby(it.facts['penalty'])} CBY of its owner burned"
+        ),
+    ),
+}
 VIEWS: Final = MechanismViews(
     name=auction.NAME,
     title="Auction",
@@ -125,4 +156,5 @@ VIEWS: Final = MechanismViews(
     status_field="auction",
     status_facts=_status_facts,
     tables=_tables,
+    sentences=SENTENCES,
 )

@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.governance.rules import Rules
+from trailboss.model.blocks import Block, ReceiptRecord
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
-from trailboss.views.records import DecisionRow, DecisionView, TimerEntry, TimerView
+from trailboss.views.records import DecisionRow, DecisionView, Event, TimerEntry, TimerView
 
 Value = str | int | Hash32 | Address | None
 """What a cell holds; None for nothing."""
@@ -104,6 +105,55 @@ class TimerState(Struct, frozen=True):
     holds: Callable[[TimerEntry], bool]
 
 
+class StepKind(StrEnum):
+    """What an event means for its timer; a page colours by it."""
+
+    PLAIN = "plain"
+    RAN = "ran"
+    REVERTED = "reverted"
+    UNFUNDED = "unfunded"
+    EXPIRED = "expired"
+    WAITS = "waits"
+
+
+class Occurrence(Struct, frozen=True):
+    """An event, and where it happened.
+
+    Attributes:
+        event: The event.
+        block: Its block.
+        receipt: Of the execution that it is part of; None for the block's own events.
+    """
+
+    event: Event
+    block: Block
+    receipt: ReceiptRecord | None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The event's fields."""
+        found: dict[str, Any] = self.event.data
+        return found
+
+
+Shown = Callable[[Any], str]
+"""Draws a value in a short sentence: ids are cut where a terminal is narrow."""
+
+
+class Sentence(Struct, frozen=True):
+    """What an event of the protocol says.
+
+    Attributes:
+        short: In a table of events, beside its name and its timer.
+        long: In the life of its timer; None for an event that is about no timer.
+        kind: What it means for its timer; `StepKind.RAN` stands for a fire that reverted too.
+    """
+
+    short: Callable[[Event, Shown], str]
+    long: Callable[[Occurrence], str] | None = None
+    kind: StepKind = StepKind.PLAIN
+
+
 def drawn(kind: Kind, value: Value) -> Value:
     """Return a value as text, ids and addresses as they are.
 
@@ -164,6 +214,7 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
         status_facts: What that status says.
         cycles_per_fire: Most cycles that one fire may use.
         tables: Tables of its page.
+        sentences: What the events say that only it has, by name.
     """
 
     name: str
@@ -181,3 +232,4 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
     status_facts: Callable[[Any], Iterable[Fact]]
     cycles_per_fire: Callable[[Rules], int] = lambda rules: rules.timer.max_cycles_per_fire
     tables: Callable[[ChainReader], tuple[Table, ...]] = lambda _: ()
+    sentences: Mapping[str, Sentence] = {}

@@ -5,7 +5,12 @@ from typing import Final
 
 from trailboss.chain.reader import ChainReader
 from trailboss.mechanisms import globalbox
-from trailboss.model.globalbox import format_bid
+from trailboss.mechanisms.base import Verdict
+from trailboss.model import events as names
+from trailboss.model.globalbox import bid_of, format_bid
+from trailboss.model.terms import Trigger
+from trailboss.primitives.octets import Address
+from trailboss.primitives.units import format_cby
 from trailboss.views.mechanism.base import (
     LIMITS,
     RANK,
@@ -16,6 +21,10 @@ from trailboss.views.mechanism.base import (
     Fact,
     Kind,
     MechanismViews,
+    Occurrence,
+    Sentence,
+    Shown,
+    StepKind,
     Table,
     TimerState,
     Value,
@@ -25,11 +34,12 @@ from trailboss.views.mechanism.globalbox_records import (
     FireView,
     GlobalboxStatus,
     MailboxView,
+    bid_words,
     globalbox_of,
     key_words,
     mailbox_of,
 )
-from trailboss.views.records import DecisionRow, DecisionView, TimerEntry, TimerView
+from trailboss.views.records import DecisionRow, DecisionView, Event, TimerEntry, TimerView
 from trailboss.views.text import counted
 
 FIRE: Final = Column("fire_seq", "fire", Kind.NUMBER)
@@ -178,6 +188,73 @@ def _status_facts(found: GlobalboxStatus) -> Iterator[Fact]:
     yield Fact("governance_epoch", "governance epoch", epoch)
 
 
+# Sentences
+
+
+def _queued(it: Occurrence) -> str:
+    facts, record = it.facts, it.block.decisions
+    items = () if record is None else record.decided
+    same = (item for item in items if item.timer_id == facts["timer_id"] and item.fire_seq == facts["fire_seq"])
+    found = next((item for item in same if item.outcome == Verdict.ENQUEUE), None)
+    place = ""
+    if found is not None and record is not None:
+        place = f" as number {found.rank:,} of the block's, {record.queued:,} stand there after it"
+    return f"fire {facts['fire_seq']} enters Globalbox{place}: its age counts from height {facts['hit_height']}"
+
+
+def _delivered(it: Occurrence) -> str:
+    facts, receipt, how = it.facts, it.receipt, "runs"
+    if receipt is not None and receipt.error is not None:
+        how = f"runs and reverts (E{receipt.error.code} {receipt.error.slug}: {receipt.error.what})"
+    is_watch, paid = facts["kind"] == Trigger.STATE_WATCH, ""
+    why = f"height {facts['due_height']}"
+    if is_watch:
+        why = "a change of " + ", ".join(map(key_words, facts["matched_keys"]))
+    if is_watch and receipt is not None:
+        paid = f", {format_cby(receipt.fee_burned + receipt.tip)} CBY of {Address(receipt.payer)}"
+    return (
+        f"fire {facts['fire_seq']} {how} as delivery {facts['deliver_seq']}, at {Address(facts['target'])}, because of "
+        f"{why}: {facts['cycles_used']:,} cycles{paid}"
+    )
+
+
+def _delivered_short(event: Event, shown: Shown) -> str:
+    facts = event.data
+    keys = len(facts["matched_keys"])
+    how = "" if facts["status"] == "ok" else f"{facts['status']}, "
+    return (
+        f"{how}fire {facts['fire_seq']} as {facts['deliver_seq']} at {shown(facts['target'])}, "
+        f"{_because(None if keys else facts['due_height'], keys)}, {facts['cycles_used']:,} cycles"
+    )
+
+
+SENTENCES: Final = {
+    names.TIMER_QUEUED: Sentence(
+        lambda event, _: f"fire {event.data['fire_seq']} in Globalbox, its age counts from {event.data['hit_height']}",
+        _queued,
+    ),
+    names.TIMER_MATERIALIZED: Sentence(
+        lambda event, shown: (
+            f"fire {event.data['fire_seq']} in the mailbox as {event.data['deliver_seq']}, for "
+            f"{shown(event.data['target'])}"
+        ),
+        lambda it: (
+            f"fire {it.facts['fire_seq']} leaves Globalbox for the mailbox, as delivery {it.facts['deliver_seq']}, and "
+            f"{format_cby(it.facts['reserved'])} CBY are taken for it"
+        ),
+    ),
+    names.TIMER_UPDATED: Sentence(
+        lambda event, _: (
+            f"payload {event.data['payload_size']:,} bytes, at most {event.data['gas_limit']:,} cycles, bid "
+            f"{format_bid(bid_of(event.data['bid']))}"
+        ),
+        lambda it: (
+            f"updated: later fires have a payload of {it.facts['payload_size']:,} bytes, at most "
+            f"{it.facts['gas_limit']:,} cycles and {bid_words(it.facts['bid'])}"
+        ),
+    ),
+    names.TIMER_FIRE_RECEIPT: Sentence(_delivered_short, _delivered, StepKind.RAN),
+}
 VIEWS: Final = MechanismViews(
     name=globalbox.NAME,
     title="Globalbox",
@@ -195,4 +272,5 @@ VIEWS: Final = MechanismViews(
     status_field="globalbox",
     status_facts=_status_facts,
     tables=_tables,
+    sentences=SENTENCES,
 )

@@ -406,6 +406,12 @@ def key_words(key: bytes) -> str:
     return f"slot {slot.decode()!r} of {address}" if slot.isascii() else f"slot 0x{slot.hex()} of {address}"
 
 
+def bid_words(bid: bytes) -> str:
+    """Return a bid of Globalbox in words; its whole part is the tip. Decision: D-63."""
+    whole, fraction = divmod(bid_of(bid), 1 << FRACTION_BITS)
+    return f"a bid of {whole:,} a cycle{' and a fraction' if fraction else ''}"
+
+
 def _state_of(chain: ChainReader) -> GlobalboxState:
     state = chain.rules().globalbox
     if state is None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from cowboy_sdk import codec
 from msgspec import Struct, field
 
+from trailboss.model.markets import MarketKind
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import BASE_UNITS_PER_CBY as CBY
 from trailboss.testing import ActorHandle, LocalChain
@@ -220,7 +221,7 @@ def _timer_actions(scene: Scene, turn: int) -> Iterator[Callable[[], object]]:
         side = b"left" if turn % 3 else b"right"
         yield lambda: actors["game"].call("pull", side, sender=accounts[4])
     if turn % 30 == 8:
-        has_lane = chain.chain.rules().lane is not None
+        has_lane = chain.chain.rules().market.kind is MarketKind.LANE
         order = {"height": chain.height + 7, "count": 30, "fee": 10_000_000, "tip": 50 + turn % 60 if has_lane else 0}
         payload = json.dumps(order).encode()
         yield lambda: actors["crowd"].call("gather", payload, sender=accounts[2], cycles_limit=4_000_000)

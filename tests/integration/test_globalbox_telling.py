@@ -7,7 +7,7 @@ from tests.integration.boxes import BID, GAS, deploy_box, key, open_box, put, se
 from tests.integration.helpers import answers, perform, step
 from trailboss.chain.differences import state_difference
 from trailboss.chain.replay import verify_chain
-from trailboss.governance.rules import GLOBALBOX_KEY
+from trailboss.governance.markets import GLOBALBOX_KEY
 from trailboss.model.configs import decode_record, encode_record
 from trailboss.model.decisions import APART_MAX, ENTRIES_MAX, Order
 from trailboss.model.globalbox import GlobalboxState

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from trailboss.chain import Chain
+from trailboss.model.markets import MarketKind
 from trailboss.model.transactions import SetGovParam
 from trailboss.testing import ActorHandle, LocalChain
 
@@ -180,9 +181,9 @@ def test_chain_comes_to_rest_when_nothing_is_left_to_happen(
     with scene() as chain:
         chain.advance_to(chain.height + 200)
         root, rules = chain.state_root, chain.chain.rules()
-        assert rules.lane is not None
-        assert rules.lane.basefee == rules.params.lane.basefee_min
-        assert rules.lane.previous_tip == 0
+        assert rules.market.kind is MarketKind.LANE
+        assert rules.market.basefee == rules.params.lane.basefee_min
+        assert rules.market.previous_tip == 0
         assert {account.recent_fires for _, account in chain.chain.accounts()} == {0}
         with built_blocks(monkeypatch) as built:
             chain.advance_to(chain.height + 1_000)

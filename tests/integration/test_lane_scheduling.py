@@ -228,7 +228,7 @@ def test_fifo_goes_on_past_the_height_when_the_vote_is_withdrawn(chain: LocalCha
     chain.mine(5)
     [fire] = chain.events("timer.fired")
     assert (fire.block_height > height, fire.data["lane_burned"]) == (True, 0)
-    assert {record.mechanism for record in map(chain.lane, range(1, chain.height + 1)) if record} == {"fifo"}
+    assert {record.mechanism for record in map(chain.decisions, range(1, chain.height + 1)) if record} == {"fifo"}
     assert chain.events("lane.activated") == []
 
     later = activate(chain)

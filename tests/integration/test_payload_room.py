@@ -3,7 +3,7 @@
 import pytest
 
 from tests.integration.helpers import INDEX_CELLS
-from trailboss.fees.market import Market, next_basefee
+from trailboss.fees.market import BasefeeRule, next_basefee
 from trailboss.params import load_params
 from trailboss.primitives.units import Price
 from trailboss.testing import LocalChain
@@ -46,6 +46,6 @@ def test_basefee_of_cells_rises_by_an_eighth_when_a_block_uses_more_than_twice_t
     """A full block of 2,200,000 cells moves the fee as one of 1,000,000 does, and by no more."""
     params = load_params("mainnet")
     fees, most = params.fees, params.limits.block_cells_max
-    market = Market(fees.cells_target, fees.alpha, fees.max_change_denominator, fees.min_basefee, fees.max_basefee)
+    market = BasefeeRule(fees.cells_target, fees.alpha, fees.max_change_denominator, fees.min_basefee, fees.max_basefee)
     assert most > 2 * fees.cells_target
     assert next_basefee(Price(80_000), most, market) == next_basefee(Price(80_000), 1_000_000, market) == 90_000

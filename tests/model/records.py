@@ -20,6 +20,7 @@ from trailboss.model import auction, globalbox, terms
 from trailboss.model.blocks import Block, ReceiptRecord
 from trailboss.model.configs import BlockFires, FairnessTotals, JoiningGap, LaneState, amount_of, decode_record
 from trailboss.model.events import EventRecord
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import ASK_AGENT, NO_FEES
 from trailboss.state.keys import config_key, ended_key, fire_key
 
@@ -114,10 +115,10 @@ def ranked_of(block: Block) -> list[Examined]:
 
 def compare_lane(chain: Chain, model: Model) -> None:
     """Compare what the lane keeps."""
-    lane_terms, found = model.next_terms(), chain.rules().lane
+    lane_terms, found = model.next_terms(), chain.rules().market
     if chain.height == model.height:  # A run of idle blocks is built at once, and may end before the activation.
-        check("activity of the lane", found is not None, lane_terms.active)
-    if found is not None and lane_terms.active:
+        check("activity of the lane", found.kind is MarketKind.LANE, lane_terms.active)
+    if found.kind is MarketKind.LANE and lane_terms.active:
         lane = (found.basefee, found.previous_tip, found.max_cycles_per_fire)
         check("lane", lane, (lane_terms.basefee, lane_terms.previous_tip, lane_terms.cap))
     octets = chain.store.read(config_key(b"system:lane"))
@@ -182,7 +183,7 @@ def compare_auction(chain: Chain, model: AuctionBlocks) -> None:
         found = None if octets is None else decode_record(octets, auction.AuctionActor)
         expected = model.actors.get(address)
         check("actors with a weight", found is not None, expected is not None)
-        if found is not None and expected is not None:
+        if found.kind is MarketKind.LANE and expected is not None:
             check("waiting timers", found.waiting, model.waiting(address))
             check(f"weight of {address.hex()}", _actor(found, model), expected)
     members = Counter(state.epoch for state in model.actors.values())

@@ -196,7 +196,7 @@ class Chain(ChainReader):
                 store=self.store,
                 queue=self.queue,
                 engine=self.engine,
-                mechanism=self._mechanisms.at(lane_is_active=context.rules.lane is not None),
+                mechanism=self._mechanisms.at(context.rules.market.kind),
                 signatures_checked=signatures_checked,
             )
         except BaseException:
@@ -272,7 +272,7 @@ class Chain(ChainReader):
                 f"timestamp {timestamp_ms} ms of block {parent.height + 1} lies above {U64_MAX} ms",
             )
         rules = self.rules()
-        mechanism = self._mechanisms.at(lane_is_active=rules.lane is not None)
+        mechanism = self._mechanisms.at(rules.market.kind)
         return BlockContext(
             chain_id=self.genesis.chain_id,
             chain_instance_id=self._instance_id,

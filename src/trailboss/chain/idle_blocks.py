@@ -5,8 +5,8 @@ from trailboss.execution.fairness import first_to_leave
 from trailboss.execution.globalbox.market import globalbox_rests
 from trailboss.execution.globalbox.records import first_to_collect
 from trailboss.execution.mailbox import nothing_waits
-from trailboss.governance.rules import next_change
 from trailboss.mechanisms.base import Mechanism
+from trailboss.model.markets import MarketKind
 from trailboss.timer_queue.queue import TimerQueue
 
 
@@ -29,9 +29,9 @@ def idle_until(chain: StateReader, queue: TimerQueue, mechanism: Mechanism, limi
     rules, height = chain.rules(), chain.store.height
     if not (rules.basefees_rest() and nothing_waits(chain.store.read)):
         return height
-    if rules.globalbox is not None and not globalbox_rests(rules, chain.store.read):
+    if rules.market.kind is MarketKind.GLOBALBOX and not globalbox_rests(rules, chain.store.read):
         return height
-    happens = [limit + 1]
+    happens = [limit + 1, rules.changes_at]
     if queue.due_count:
         # Timers that no block can run any more, such as those above the lane's cap, wait for their expiry.
         expires_after = queue.next_expiry()
@@ -39,16 +39,14 @@ def idle_until(chain: StateReader, queue: TimerQueue, mechanism: Mechanism, limi
             return height
         happens.append(expires_after + 1)
     happens += [each for each in (queue.next_height_to_come(), mechanism.next_end()) if each is not None]
-    if rules.lane is not None:
+    if rules.market.kind is MarketKind.LANE:
         leaves = first_to_leave(chain.store.read, rules.params.lane.fairness_window_blocks)
         if leaves is not None:
             happens.append(leaves)
-    elif rules.params.lane.activation_height:
-        happens.append(rules.params.lane.activation_height)
-    if rules.globalbox is not None:
+    if rules.market.kind is MarketKind.GLOBALBOX:
         collected = first_to_collect(chain.store.read, rules.params.globalbox.ended_kept_blocks)
-        changes = next_change(chain.params, chain.store.read, height)
-        happens += [each for each in (collected, changes) if each is not None]
+        if collected is not None:
+            happens.append(collected)
     return min(happens) - 1
 
 

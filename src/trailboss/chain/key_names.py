@@ -7,24 +7,20 @@ from typing import Final
 import msgspec
 
 from trailboss.crypto.digest import keccak256
+from trailboss.governance.markets import AUCTION_KEY, CARRIED_HITS_KEY, GLOBALBOX_KEY
+from trailboss.governance.parameters import EPOCHAL, GOVERNED, decode_change
 from trailboss.governance.rules import (
-    AUCTION_KEY,
     BARRED_KEY,
     BASEFEE_CONFIG,
     BASEFEES_KEY,
-    CARRIED_HITS_KEY,
     DEFERRED_KEY,
     DEPLOYERS_KEY,
     ECONOMY_KEY,
-    EPOCHAL,
-    GLOBALBOX_KEY,
-    GOVERNED,
     JOINING_KEY,
     LANE_MULTIPLIERS,
     MAILBOX_KEY,
     SCHEDULER_KEY,
     TIMER_CONFIG,
-    decode_change,
 )
 from trailboss.model.actors import Account
 from trailboss.model.auction import AuctionState

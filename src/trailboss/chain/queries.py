@@ -11,10 +11,12 @@ from trailboss.execution.auction.invariants import check_standings
 from trailboss.execution.auction.standings import find_actor, read_epoch
 from trailboss.execution.fairness import check_window, read_fires, read_totals
 from trailboss.execution.globalbox.invariants import check_globalbox
-from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, is_active, next_change, read_rules
+from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, read_rules
 from trailboss.model.actors import Account, decode_account
 from trailboss.model.auction import AuctionActor
 from trailboss.model.configs import Economy, SchedulerTotals, amount_of, decode_record, is_outside
+from trailboss.model.globalbox import GlobalboxState
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import Timer, decode_timer
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
@@ -37,19 +39,19 @@ class StateReader:
 
     params: ChainParams
     store: ReadableStore
-    _rules: tuple[Hash32, Rules, int] | None = None
-    """The state root that they were read from, the rules, and the first height at which they are others."""
+    _rules: tuple[Hash32, Rules] | None = None
+    """The state root that they were read from, and the rules."""
 
     def rules(self) -> Rules:
         """Return the rules of the next block."""
         height = self.store.height + 1
         if self._rules is not None and self._rules[0] == self.store.state_root:
-            _, known, changes = self._rules
+            known = self._rules[1]
             # Equal states give equal rules, but for the height and for what begins at one.
-            if known.height <= height < changes and is_active(known.params, height) == (known.lane is not None):
+            if known.height <= height < known.changes_at:
                 return known if known.height == height else replace(known, height=Height(height))
         rules = read_rules(self.params, self.store.read, height)
-        self._rules = (self.store.state_root, rules, next_change(self.params, self.store.read, height) or U64_MAX)
+        self._rules = (self.store.state_root, rules)
         return rules
 
     def account(self, address: bytes) -> Account | None:
@@ -151,8 +153,9 @@ class StateReader:
 
     def fire_count(self) -> int:
         """Return how many fires have run, those of state watches included, which end no timer. Complexity: O(1)."""
-        box = self.rules().globalbox
-        return self.totals().fired if box is None else box.first
+        market = self.rules().market
+        is_box = market.kind is MarketKind.GLOBALBOX
+        return market.kept(GlobalboxState).first if is_box else self.totals().fired
 
     def check_invariants(self) -> None:
         """Check money, timers and what the state keeps for the mechanism against one another, the slow way.
@@ -192,12 +195,12 @@ class StateReader:
     def _check_mechanism(self) -> None:
         """Check what the state keeps for the chain's mechanism."""
         rules = self.rules()
-        if rules.auction is not None:
+        if rules.market.kind is MarketKind.AUCTION:
             due, outside = self.timers(last=self.store.height), partial(is_outside, rules.gaps or (), rules.barred)
             joined = (timer for timer in due if not outside(timer.fee_payer, (timer.height, timer.sequence)))
             waiting = Counter(timer.actor for timer in joined)
             check_standings(dict(auction_actors(self)), waiting, partial(read_epoch, self.store.read))
-        if rules.globalbox is not None:
+        if rules.market.kind is MarketKind.GLOBALBOX:
             escrow = self.balance(system_address(self.params.governance.escrow_actor))
             check_globalbox(self.store, self.timers(), (address for address, _ in self.accounts()), escrow)
 

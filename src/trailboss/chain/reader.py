@@ -47,7 +47,7 @@ class ChainReader(StateReader):
     @property
     def mechanism(self) -> Mechanism:
         """What selects the due timers of the next block."""
-        return self._mechanisms.at(lane_is_active=self.rules().lane is not None)
+        return self._mechanisms.at(self.rules().market.kind)
 
     def decisions(self, height: int) -> DecisionRecord | None:
         """Return how the block of a height chose among its due timers; None if it had no choice.

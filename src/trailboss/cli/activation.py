@@ -22,8 +22,10 @@ from trailboss.cli.output import (
     progress,
 )
 from trailboss.cli.receipts import send, show_receipts
-from trailboss.governance.rules import ACTIVATION, Rules
-from trailboss.model.configs import amount_of
+from trailboss.governance.parameters import ACTIVATION
+from trailboss.governance.rules import Rules
+from trailboss.model.configs import LaneState, amount_of
+from trailboss.model.markets import MarketKind
 from trailboss.model.transactions import SetGovParam
 from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views.json_values import plain
@@ -143,7 +145,7 @@ def status(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
     """Tell whether the timer lane is active, or when it will be, and where it stands."""
     with open_chain(place) as chain:
         rules = chain.rules()
-        if rules.auction is not None or rules.globalbox is not None:
+        if rules.market.kind is MarketKind.AUCTION or rules.market.kind is MarketKind.GLOBALBOX:
             raise Missing(
                 f"this chain has no timer lane and will have none: its mechanism is {chain.mechanism.name}",
                 "the lane succeeds FIFO: begin a chain with `trailboss init --mechanism fifo`",
@@ -270,15 +272,16 @@ def _reason(reason: str, fate: Fate) -> str:
 
 
 def _status(chain: ChainReader, rules: Rules) -> dict[str, Any]:
-    lane, params, cap = rules.lane, rules.params.lane, lane_cap(rules)
+    market, params, cap = rules.market, rules.params.lane, lane_cap(rules)
+    active = market.kind is MarketKind.LANE
     gas_limits = (lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) for timer in chain.timers())
     return {
         "height": chain.height,
-        "active": lane is not None and not lane.is_new,
+        "active": active and not market.is_new,
         "activation_height": params.activation_height or None,
-        "lane_basefee": rules.lane_basefee(),
-        "median_tip": 0 if lane is None else lane.previous_tip,
-        "lane_burned": 0 if lane is None else amount_of(lane.state.burned),
+        "lane_basefee": rules.market.basefee,
+        "median_tip": market.previous_tip,
+        "lane_burned": amount_of(market.kept(LaneState).burned) if active else 0,
         "lane_cycles_per_block": rules.params.timers.lane_cycles_per_block,
         "max_cycles_per_fire": cap,
         "clamps_gas_limit": bool(params.clamps_gas_limit),

@@ -13,7 +13,7 @@ from trailboss.cli.opening import OpenChain, Signer, find_actor, find_timer, ope
 from trailboss.cli.options import DIRECTORY, AsJson, Key, Place, complete_account
 from trailboss.cli.parsing import SHOWN_MAX, parse_number, read_file
 from trailboss.cli.receipts import send, show_receipts
-from trailboss.governance.rules import EPOCHAL, GOVERNED, RESCALE_WEIGHTS
+from trailboss.governance.parameters import EPOCHAL, GOVERNED, RESCALE_WEIGHTS
 from trailboss.model.configs import amount_of
 from trailboss.model.transactions import (
     CancelTimer,

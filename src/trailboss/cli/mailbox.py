@@ -10,6 +10,7 @@ from trailboss.cli.opening import open_chain, resolve_actor
 from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
 from trailboss.cli.output import Cell, Column, note, print_json, print_table
 from trailboss.model.globalbox import format_bid
+from trailboss.model.markets import MarketKind
 from trailboss.primitives.units import format_cby
 from trailboss.views.mechanism.globalbox_records import FireView, MailboxView, globalbox_of, mailbox_of
 
@@ -54,7 +55,7 @@ def mailbox(
 ) -> None:
     """List the mailbox of Globalbox in the order of delivery, or the fires that are queued behind it."""
     with open_chain(place) as chain:
-        if chain.rules().globalbox is None:
+        if chain.rules().market.kind is not MarketKind.GLOBALBOX:
             raise Missing(
                 f"this chain has no mailbox: its mechanism is {chain.mechanism.name}",
                 "list its timers with `trailboss timers`; a chain begun with `trailboss init --mechanism globalbox` "

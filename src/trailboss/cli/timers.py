@@ -13,6 +13,7 @@ from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
 from trailboss.cli.output import Cell, Column, console, note, print_json, print_pairs, print_table
 from trailboss.governance.rules import Rules
 from trailboss.model.globalbox import format_bid
+from trailboss.model.markets import MarketKind
 from trailboss.primitives.units import U64_MAX
 from trailboss.views import TimerLife
 from trailboss.views.records import TimerEntry
@@ -125,11 +126,11 @@ def _row(entry: TimerEntry) -> tuple[Cell, ...]:
 
 def _besides(rules: Rules) -> tuple[tuple[Column, ...], Callable[[TimerEntry], tuple[Cell, ...]]]:
     """Return the columns that timers of a chain have besides, and what fills them."""
-    if rules.globalbox is not None:
+    if rules.market.kind is MarketKind.GLOBALBOX:
         return GLOBALBOX_COLUMNS, _globalbox_cells
-    if rules.auction is not None:
+    if rules.market.kind is MarketKind.AUCTION:
         return AUCTION_COLUMNS, _auction_cells
-    return ((), _nothing) if rules.lane is None else (FEE_COLUMNS, _fees)
+    return ((), _nothing) if rules.market.kind is not MarketKind.LANE else (FEE_COLUMNS, _fees)
 
 
 def _nothing(_: TimerEntry) -> tuple[Cell, ...]:

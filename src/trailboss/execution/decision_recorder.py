@@ -7,7 +7,7 @@ from typing import Final
 
 from trailboss.execution.agents import AgentDesk
 from trailboss.execution.session import BlockSession
-from trailboss.governance.rules import GLOBALBOX_KEY
+from trailboss.governance.markets import GLOBALBOX_KEY
 from trailboss.mechanisms.base import Decision, Mechanism, Rest, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.model.configs import decode_record
@@ -15,7 +15,7 @@ from trailboss.model.decisions import APART_MAX, ENTRIES_MAX, DecisionRecord, Ex
 from trailboss.model.globalbox import GlobalboxState, standing_of
 from trailboss.model.terms import GlobalboxTerms
 from trailboss.model.timers import DeferralReason
-from trailboss.primitives.units import Amount, Price
+from trailboss.primitives.units import Amount
 
 CANCELLED: Final = "cancelled"
 """Outcome of a timer that was to fire, and that an earlier fire of the block has cancelled. Decision: D-07."""
@@ -80,8 +80,8 @@ class Recorder:
             order=mechanism.policy.order,
             cycle_basefee=context.cycle_basefee,
             cell_basefee=context.cell_basefee,
-            lane_basefee=rules.lane_basefee(),
-            next_lane_basefee=_next_basefee(session),
+            lane_basefee=rules.market.basefee,
+            next_lane_basefee=rules.market.next_basefee(session.timer_cycles_used),
             previous_tip=market.previous_tip,
             median_fires=market.median_fires,
             lane_cycles_max=context.lane_cycles_max,
@@ -113,8 +113,9 @@ class Recorder:
             return True
         if session.queue.due_count > rest.over_cap:
             return True
-        lane = session.context.rules.lane
-        return lane is not None and (lane.is_new or lane.previous_tip > 0 or _next_basefee(session) != lane.basefee)
+        market = session.context.rules.market
+        is_moved = market.next_basefee(session.timer_cycles_used) != market.basefee
+        return market.is_new or market.previous_tip > 0 or is_moved
 
     def _still_deferred(self, session: BlockSession) -> int:
         """Return how many of those deferred still wait; a fire may have cancelled one."""
@@ -162,9 +163,3 @@ def _box_counts(session: BlockSession) -> tuple[int, int]:
         return 0, 0
     state = decode_record(octets, GlobalboxState)
     return state.queued, state.next - state.first
-
-
-def _next_basefee(session: BlockSession) -> Price:
-    """Return the lane basefee of the next block; before the activation it is the cycle basefee."""
-    rules = session.context.rules
-    return rules.cycle_basefee if rules.lane is None else rules.next_lane_basefee(session.timer_cycles_used)

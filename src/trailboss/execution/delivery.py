@@ -39,6 +39,7 @@ from trailboss.model.events import (
     TIMER_UNFUNDED,
     EventRecord,
 )
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import Timer, TimerEnd, asks_agent
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import Price
@@ -110,10 +111,10 @@ def _least_cost(session: BlockSession, timer: Timer) -> int:
     rules = session.context.rules
     cycle_basefee, cell_basefee = rules.timer_basefees()
     gas_limit: int = timer.gas_limit
-    if rules.lane is not None:
+    if rules.market.kind is MarketKind.LANE:
         cycle_basefee, gas_limit = (
-            Price(cycle_basefee + rules.lane.basefee),
-            min(gas_limit, rules.lane.max_cycles_per_fire),
+            Price(cycle_basefee + rules.market.basefee),
+            min(gas_limit, rules.market.max_cycles_per_fire),
         )
     return gas_limit * cycle_basefee + rules.timer.max_cells_per_fire * cell_basefee
 

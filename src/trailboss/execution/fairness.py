@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from trailboss.execution.session import BlockSession
-from trailboss.governance.rules import FAIRNESS_KEY, Read
+from trailboss.governance.markets import FAIRNESS_KEY
+from trailboss.governance.parameters import Read
 from trailboss.model.configs import BlockFires, FairnessTotals, decode_record, encode_record
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address

@@ -23,15 +23,13 @@ from msgspec import Struct, field
 
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.crypto.digest import domain_digest
-from trailboss.governance.rules import AUCTION_KEY, DEPLOYERS_KEY, ECONOMY_KEY, GLOBALBOX_KEY
-from trailboss.mechanisms.base import Keeps
+from trailboss.governance.markets import GENESIS_RECORDS
+from trailboss.governance.rules import DEPLOYERS_KEY, ECONOMY_KEY
 from trailboss.mechanisms.fee_lane import NAME as LANE
 from trailboss.mechanisms.registry import build_mechanism
 from trailboss.model.actors import Account, encode_account
-from trailboss.model.auction import AuctionState
 from trailboss.model.blocks import HEADER_VERSION, Block, Header, header_hash
 from trailboss.model.configs import Economy, amount_octets, encode_record
-from trailboss.model.globalbox import GlobalboxState
 from trailboss.params import ChainParams, load_params
 from trailboss.primitives.errors import ConfigurationError, Rejection
 from trailboss.primitives.octets import ZERO_HASH, Address
@@ -177,7 +175,7 @@ def check_genesis(genesis: Genesis) -> ChainParams:
     """
     params = genesis.params()
     keeps = build_mechanism(genesis.mechanism, params).policy.keeps
-    if keeps and params.lane.activation_height:
+    if keeps in GENESIS_RECORDS and params.lane.activation_height:
         raise ConfigurationError(
             f"{ACTIVATION} = {params.lane.activation_height} contradicts mechanism {genesis.mechanism!r}: the lane "
             "succeeds fifo alone"
@@ -203,7 +201,9 @@ def apply_genesis(genesis: Genesis, store: Store) -> Block:
     }
     supply = sum(genesis.accounts.values())
     changes[ECONOMY_KEY] = encode_record(Economy(amount_octets(supply), amount_octets(0)))
-    changes |= _kept(genesis, params)
+    kept = GENESIS_RECORDS.get(build_mechanism(genesis.mechanism, params).policy.keeps)
+    if kept is not None:
+        changes[kept[0]] = encode_record(kept[1])
     if genesis.system_deployers:
         changes[DEPLOYERS_KEY] = b"".join(genesis.system_deployers)
     state_root = store.commit(0, changes)
@@ -224,17 +224,6 @@ def apply_genesis(genesis: Genesis, store: Store) -> Block:
         timer_cycles_used=0,
     )
     return Block(header=header, hash=header_hash(header))
-
-
-def _kept(genesis: Genesis, params: ChainParams) -> dict[bytes, bytes | None]:
-    """Return what the chain's state holds for its mechanism from the beginning."""
-    keeps = build_mechanism(genesis.mechanism, params).policy.keeps
-    changes: dict[bytes, bytes | None] = {}
-    if Keeps.AUCTION in keeps:
-        changes[AUCTION_KEY] = encode_record(AuctionState())
-    if Keeps.GLOBALBOX in keeps:
-        changes[GLOBALBOX_KEY] = encode_record(GlobalboxState())
-    return changes
 
 
 def _balances(table: Mapping[str, Any]) -> dict[Address, int]:

@@ -16,6 +16,7 @@ from trailboss.model import calls
 from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.effects import AgentSet, EventEmitted
 from trailboss.model.events import PROTOCOL_TOPICS, EventRecord
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import TimerRequest
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
@@ -167,11 +168,11 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         rules, lane = block.rules, block.rules.params.lane
         cycle_basefee, cell_basefee = rules.timer_basefees()
         return {
-            "active": rules.lane is not None,
-            "basefee_lane_timer": rules.lane_basefee(),
+            "active": rules.market.kind is MarketKind.LANE,
+            "basefee_lane_timer": rules.market.basefee,
             "basefee_cycle": cycle_basefee,
             "basefee_cell": cell_basefee,
-            "previous_block_p50_priority_tip_per_cycle": 0 if rules.lane is None else rules.lane.previous_tip,
+            "previous_block_p50_priority_tip_per_cycle": rules.market.previous_tip,
             "last_block_cycle_usage": block.parent_cycles_used,
             "max_cycles_per_fire": gas_limit_bounds(rules)[1],
             "priority_tier_multipliers": {

@@ -13,6 +13,7 @@ from trailboss.governance import apply as governance
 from trailboss.model.actors import Account
 from trailboss.model.calls import EXTEND
 from trailboss.model.events import ACTOR_DEPLOYED, ACTOR_UPGRADED, EventRecord
+from trailboss.model.markets import MarketKind
 from trailboss.model.transactions import (
     CancelTimer,
     CreateAccount,
@@ -134,7 +135,7 @@ def _govern(scope: Scope, instruction: Instruction) -> Run:
 def _check_extends(context: BlockContext) -> None:
     """Refuse to extend timers under a mechanism whose timers have no last height that could be moved."""
     if EXTEND not in context.calls:
-        why = "never expire" if context.rules.auction is not None else "keep the expiry they are set with"
+        why = "never expire" if context.rules.market.kind is MarketKind.AUCTION else "keep the expiry they are set with"
         raise Rejection(
             RejectionReason.UNSUPPORTED_INSTRUCTION,
             f"{ExtendTimer.name} is not executed under mechanism {context.mechanism}, whose timers {why}",

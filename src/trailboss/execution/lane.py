@@ -14,7 +14,7 @@ from trailboss.execution.agents import AgentDesk, Questions
 from trailboss.execution.fairness import count_fires, leave_window
 from trailboss.execution.session import BlockSession
 from trailboss.execution.timers import load_timer
-from trailboss.governance.rules import LANE_KEY, LaneTerms
+from trailboss.governance.markets import LANE_KEY, MarketTerms
 from trailboss.mechanisms.context import Bid, LaneMarket
 from trailboss.mechanisms.fee_lane.weight import lower_median
 from trailboss.model.configs import LaneState, amount_octets, amount_of, encode_record
@@ -29,7 +29,7 @@ TIP: Final = "max_priority_fee"
 """What an agent's answer calls the tip. Spec: CIP-1v3 §7.1."""
 
 
-def open_market(session: BlockSession, terms: LaneTerms) -> tuple[LaneMarket, AgentDesk]:
+def open_market(session: BlockSession, terms: MarketTerms) -> tuple[LaneMarket, AgentDesk]:
     """Open the lane's market: blocks leave the window, the median is read.
 
     Spec: CIP-1v3 §3 steps 5, 6 and 10
@@ -56,7 +56,7 @@ def open_market(session: BlockSession, terms: LaneTerms) -> tuple[LaneMarket, Ag
     return market, desk
 
 
-def _questions(lane: LaneParams, terms: LaneTerms) -> Questions:
+def _questions(lane: LaneParams, terms: MarketTerms) -> Questions:
     """Return what agents are asked in the lane; one that fails is not asked about its timer again.
 
     Spec: CIP-1v3 §7.2
@@ -79,7 +79,7 @@ def _answered(timer: Timer, bid: Bid) -> Timer:
     return timer if bid.source is FeeSource.AGENT else msgspec.structs.replace(timer, fees=NO_FEES)
 
 
-def close_market(session: BlockSession, terms: LaneTerms) -> None:
+def close_market(session: BlockSession, terms: MarketTerms) -> None:
     """Count the block's fires and write what the next block finds: lane basefee, median tip, lane burn.
 
     A fire that used a frame at least counts for its actor, and as a vote for the median tip.
@@ -90,9 +90,9 @@ def close_market(session: BlockSession, terms: LaneTerms) -> None:
     rules = session.context.rules
     fires = [fire for fire in session.fired if fire.cycles_used >= rules.params.costs.frame_base]
     count_fires(session, Counter(fire.actor for fire in fires))
-    before = terms.state
+    before = terms.kept(LaneState)
     state = LaneState(
-        basefee=amount_octets(rules.next_lane_basefee(session.timer_cycles_used)),
+        basefee=amount_octets(rules.market.next_basefee(session.timer_cycles_used)),
         previous_tip=amount_octets(median_tip([fire.tip for fire in fires])),
         burned=amount_octets(amount_of(before.burned) + session.lane_burned),
     )

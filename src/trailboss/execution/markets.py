@@ -11,6 +11,8 @@ from trailboss.execution.globalbox.market import close_globalbox, open_globalbox
 from trailboss.execution.lane import close_market, open_market
 from trailboss.execution.session import BlockSession
 from trailboss.mechanisms.context import Market
+from trailboss.model.auction import AuctionState
+from trailboss.model.markets import MarketKind
 
 
 class OpenMarket(NamedTuple):
@@ -28,11 +30,11 @@ class OpenMarket(NamedTuple):
 def open_markets(session: BlockSession) -> OpenMarket:
     """Open what the chain has, before the deliveries."""
     rules = session.context.rules
-    if rules.lane is not None:
-        return OpenMarket(*open_market(session, rules.lane))
-    if rules.auction is not None:
-        return OpenMarket(*open_auction(session, rules.auction))
-    if rules.globalbox is not None:
+    if rules.market.kind is MarketKind.LANE:
+        return OpenMarket(*open_market(session, rules.market))
+    if rules.market.kind is MarketKind.AUCTION:
+        return OpenMarket(*open_auction(session, rules.market.kept(AuctionState)))
+    if rules.market.kind is MarketKind.GLOBALBOX:
         return OpenMarket(open_globalbox(session))
     return OpenMarket(Market(max_cycles_per_fire=rules.timer.max_cycles_per_fire))
 
@@ -40,9 +42,9 @@ def open_markets(session: BlockSession) -> OpenMarket:
 def close_markets(session: BlockSession) -> None:
     """Write what the next block finds, after everything else."""
     rules = session.context.rules
-    if rules.lane is not None:
-        close_market(session, rules.lane)
-    if rules.auction is not None:
-        close_auction(session, rules.auction)
-    if rules.globalbox is not None:
+    if rules.market.kind is MarketKind.LANE:
+        close_market(session, rules.market)
+    if rules.market.kind is MarketKind.AUCTION:
+        close_auction(session, rules.market.kept(AuctionState))
+    if rules.market.kind is MarketKind.GLOBALBOX:
         close_globalbox(session)

@@ -115,12 +115,8 @@ def gas_limit_bounds(rules: Rules) -> tuple[Cycles, Cycles]:
     Spec: CIP-5 §6.4, CIP-1v3 §10
     Decision: D-13, D-29
     """
-    most = rules.timer.max_cycles_per_fire
-    if rules.lane is None and rules.auction is None:
-        return Cycles(1), most
-    if rules.lane is not None:
-        most = Cycles(min(most, rules.lane.max_cycles_per_fire))
-    return Cycles(max(1, rules.params.costs.frame_base)), most
+    most = min(rules.timer.max_cycles_per_fire, rules.market.max_cycles_per_fire)
+    return rules.market.gas_limit_min, most
 
 
 def check_timer_count(rules: Rules, actor: bytes, timer_count: int) -> None:

@@ -24,7 +24,8 @@ from trailboss.execution.timer_checks import (
     check_timer_id,
     outside,
 )
-from trailboss.governance.rules import LaneTerms, Rules
+from trailboss.governance.markets import MarketTerms
+from trailboss.governance.rules import Rules
 from trailboss.model.effects import (
     ReservedTimerCancelled,
     TimerArgumentDeprecated,
@@ -34,6 +35,7 @@ from trailboss.model.effects import (
     TimerScheduled,
 )
 from trailboss.model.envelopes import route_payload
+from trailboss.model.markets import MarketKind
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms
 from trailboss.model.timers import (
     ASK_AGENT,
@@ -302,7 +304,7 @@ def remove_timer(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
 
 def _check_bid(rules: Rules, request: TimerRequest) -> None:
     """Refuse the withdrawn argument, once the time in which it was ignored is over. Spec: CIP-1v3 §13.2."""
-    if request.has_bid and rules.lane is not None:
+    if request.has_bid and rules.market.kind is MarketKind.LANE:
         what = f"{BID} is given, which is withdrawn since height {rules.params.lane.activation_height}"
         raise Rejection(RejectionReason.TIMER_ARGUMENT_DEPRECATED, what, argument=BID)
 
@@ -322,16 +324,16 @@ def _offer(rules: Rules, request: TimerRequest, *, has_agent: bool) -> tuple[byt
         if is_priced:
             raise _priced_twice(request)
         return ASK_AGENT + request.gas_bidding_agent, None
-    if rules.lane is None:
+    if rules.market.kind is not MarketKind.LANE:
         if is_priced:
             raise _lane_inactive(rules, request)
         return ASK_AGENT if has_agent else NO_FEES, None
     if has_agent and not is_priced:
         return ASK_AGENT, None
-    return _freeze(rules.lane, request.max_fee_per_cycle, request.max_priority_fee_per_cycle)
+    return _freeze(rules.market, request.max_fee_per_cycle, request.max_priority_fee_per_cycle)
 
 
-def _freeze(lane: LaneTerms, cap: int | None, priority: int | None) -> tuple[bytes, tuple[int, int] | None]:
+def _freeze(lane: MarketTerms, cap: int | None, priority: int | None) -> tuple[bytes, tuple[int, int] | None]:
     basefee = lane.basefee
     max_fee = 2 * basefee if cap is None else cap
     if max_fee < basefee:

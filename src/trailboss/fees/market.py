@@ -5,7 +5,7 @@ from msgspec import Struct
 from trailboss.primitives.units import Price, clamp
 
 
-class Market(Struct, frozen=True):
+class BasefeeRule(Struct, frozen=True):
     """The rule of one metered resource.
 
     Attributes:
@@ -25,7 +25,7 @@ class Market(Struct, frozen=True):
     least_rise: int = 0
 
 
-def next_basefee(basefee: Price, used: int, market: Market) -> Price:
+def next_basefee(basefee: Price, used: int, rule: BasefeeRule) -> Price:
     """Return the basefee of the next block.
 
     The fee rises when a block used more than the target and falls when it used less, in proportion to the
@@ -37,14 +37,14 @@ def next_basefee(basefee: Price, used: int, market: Market) -> Price:
     Args:
         basefee: Basefee of this block, base units per unit.
         used: Units that this block used.
-        market: The rule.
+        rule: How it moves.
 
     Examples:
-        >>> market = Market(target=1_000, alpha=8, max_change_denominator=8, minimum=1, maximum=10**24)
-        >>> next_basefee(800, 1_500, market), next_basefee(800, 9_000, market), next_basefee(800, 0, market)
+        >>> rule = BasefeeRule(target=1_000, alpha=8, max_change_denominator=8, minimum=1, maximum=10**24)
+        >>> next_basefee(800, 1_500, rule), next_basefee(800, 9_000, rule), next_basefee(800, 0, rule)
         (850, 900, 700)
     """
-    step = basefee * abs(used - market.target) // market.target // market.alpha
-    step = min(step, basefee // market.max_change_denominator)
-    moved = basefee + max(step, market.least_rise) if used > market.target else basefee - step
-    return Price(clamp(moved, market.minimum, market.maximum))
+    step = basefee * abs(used - rule.target) // rule.target // rule.alpha
+    step = min(step, basefee // rule.max_change_denominator)
+    moved = basefee + max(step, rule.least_rise) if used > rule.target else basefee - step
+    return Price(clamp(moved, rule.minimum, rule.maximum))

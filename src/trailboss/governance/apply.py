@@ -7,36 +7,28 @@ Decision: D-34
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from msgspec.structs import replace
 
 from trailboss.codec.canonical import encode_canonical
-from trailboss.governance.rules import (
-    ACTIVATION,
-    AUCTION_KEY,
-    BASEFEE_CONFIG,
+from trailboss.governance.parameters import (
     EPOCHAL,
     GOVERNED,
-    LANE_MULTIPLIERS,
-    RESCALE_WEIGHTS,
-    TIMER_CONFIG,
     Change,
-    Rules,
     encode_change,
     governed_params,
+    next_epoch,
     system_slot_key,
-    timer_config,
     with_param,
 )
-from trailboss.model.auction import SCORE_UNIT, AuctionState
+from trailboss.governance.rules import BASEFEE_CONFIG, LANE_MULTIPLIERS, TIMER_CONFIG, Rules, timer_config
+from trailboss.governance.votes import ACTS, check_subject, check_vote, refused
 from trailboss.model.configs import (
     BasefeeConfig,
     LaneMultipliers,
     TimerConfig,
     amount_octets,
-    decode_record,
     encode_record,
 )
 from trailboss.model.events import (
@@ -61,11 +53,6 @@ from trailboss.state.overlay import Overlay
 from trailboss.state.slots import encode_slot
 
 VALUE_WIDTH: Final = 8
-_OF_MECHANISM: Final = MappingProxyType({"auction": "auction", "globalbox": "Globalbox"})
-"""Groups of parameters that mean nothing on a chain of another mechanism, and its name."""
-RESCALE_MAX: Final = 10 * SCORE_UNIT
-ACTIVATION_NOTICE: Final = 2
-"""Blocks between the vote and the activation at least. Decision: D-34."""
 
 
 def check_deployer(rules: Rules, sender: bytes, instruction: str, otherwise: str = "") -> None:
@@ -131,9 +118,9 @@ def update_basefee_config(overlay: Overlay, rules: Rules, instruction: UpdateBas
     _check_positive(values)
     ceiling = rules.params.fees.max_basefee
     if instruction.max_basefee > ceiling:
-        raise _refused("max_basefee", instruction.max_basefee, f"at most {ceiling}, so that no cost overflows")
+        raise refused("max_basefee", instruction.max_basefee, f"at most {ceiling}, so that no cost overflows")
     if instruction.min_basefee > instruction.max_basefee:
-        raise _refused("min_basefee", instruction.min_basefee, f"at most max_basefee = {instruction.max_basefee}")
+        raise refused("min_basefee", instruction.min_basefee, f"at most max_basefee = {instruction.max_basefee}")
     values["block_access_target"] = instruction.block_access_target
     values["access_weight_scalar_ppm"] = instruction.access_weight_scalar_ppm
     # RUN
@@ -178,25 +165,22 @@ def set_parameter(overlay: Overlay, rules: Rules, instruction: SetGovParam) -> E
     """
     # CHECK
     key = instruction.key
-    if key not in GOVERNED and key not in EPOCHAL and key != RESCALE_WEIGHTS:
-        known = ", ".join(name.decode() for name in (*GOVERNED, *EPOCHAL, RESCALE_WEIGHTS))
+    if key not in GOVERNED and key not in EPOCHAL and key not in ACTS:
+        known = ", ".join(name.decode() for name in (*GOVERNED, *EPOCHAL, *ACTS))
         raise Rejection(
             RejectionReason.INVALID_PARAMETER, f"unknown governed parameter {key!r:.80}; there are: {known}"
         )
     if len(instruction.value) != VALUE_WIDTH:
-        raise _refused(key.decode(), len(instruction.value), f"a value of exactly {VALUE_WIDTH} bytes, big-endian")
+        raise refused(key.decode(), len(instruction.value), f"a value of exactly {VALUE_WIDTH} bytes, big-endian")
     value = int.from_bytes(instruction.value, "big")
-    if key == RESCALE_WEIGHTS:
-        return _rescale_weights(overlay, rules, value)
+    if key in ACTS:
+        return ACTS[key](overlay, rules, value)
     subject, field = (GOVERNED | EPOCHAL)[key]
-    if subject in _OF_MECHANISM and getattr(rules, subject) is None:
-        raise _refused(key.decode(), value, f"left alone: this chain has no {_OF_MECHANISM[subject]}")
+    check_subject(rules, key, value, subject)
     least, most = parameter_bounds(subject, field)
     if not least <= value <= most:
-        raise _refused(key.decode(), value, f"within {least}..={most}")
-    # 0 withdraws a vote that is still ahead.
-    if key == ACTIVATION and (value or rules.lane is not None):
-        check_activation(rules, value)
+        raise refused(key.decode(), value, f"within {least}..={most}")
+    check_vote(rules, key, value)
     params = with_param(governed_params(rules.params, overlay.read, U64_MAX), subject, field, value)
     _check_relations(params, timer_config(rules.params, overlay.read))
     # RUN
@@ -205,66 +189,9 @@ def set_parameter(overlay: Overlay, rules: Rules, instruction: SetGovParam) -> E
     if key in EPOCHAL:
         # What is in force now stays so to the end of the epoch, however often the vote changes before.
         now = getattr(getattr(rules.params, subject), field)
-        change = Change(now, value, next_epoch(rules))
+        change = Change(now, value, next_epoch(rules.params, rules.height))
         octets, facts["height"] = encode_change(change), change.height
     return _store(overlay, rules, key, octets, event=PARAMETER_SET, facts=facts)
-
-
-def next_epoch(rules: Rules) -> int:
-    """Return the first block of the next governance epoch. Spec: CIP-5old §12. Decision: D-31."""
-    length = rules.params.globalbox.epoch_blocks
-    return (rules.height // length + 1) * length
-
-
-def _rescale_weights(overlay: Overlay, rules: Rules, factor: int) -> EventRecord:
-    """Multiply the weights of all actors of the auction, or reset them. Spec: CIP-1v1 §3. Decision: D-59.
-
-    Raises:
-        Rejection: ``INVALID_PARAMETER`` on a chain without an auction, or for a factor above 10.
-    """
-    # CHECK
-    name = RESCALE_WEIGHTS.decode()
-    if rules.auction is None:
-        raise _refused(name, factor, "left out: this chain has no auction and so no weights")
-    if factor > RESCALE_MAX:
-        raise _refused(name, factor, f"within 0..={RESCALE_MAX}, in parts of {SCORE_UNIT}")
-    octets = overlay.read(AUCTION_KEY)
-    before = rules.auction if octets is None else decode_record(octets, AuctionState)
-    # RUN
-    overlay.write(AUCTION_KEY, encode_record(AuctionState((*before.rescales, factor))))
-    emitter = system_address(rules.params.governance.basefee_actor)
-    return EventRecord(PARAMETER_SET, emitter, encode_canonical({"key": RESCALE_WEIGHTS, "value": factor}))
-
-
-def check_activation(rules: Rules, height: int) -> None:
-    """Refuse a height that leaves no block to look at it, and any once the lane is active.
-
-    Spec: CIP-1v3 §13.2
-    Decision: D-34
-
-    Args:
-        rules: Of the block that holds the vote.
-        height: First block under the lane's rules.
-
-    Raises:
-        Rejection: ``INVALID_PARAMETER``.
-    """
-    if rules.auction is not None or rules.globalbox is not None:
-        mechanism = "the auction" if rules.auction is not None else "globalbox"
-        raise _refused(
-            ACTIVATION.decode(), height, f"left alone: the lane succeeds fifo, and this chain has {mechanism}"
-        )
-    if rules.lane is not None:
-        begun = rules.params.lane.activation_height
-        rule = f"left alone: the lane is active from height {begun} on, and this is block {rules.height}"
-        raise _refused(ACTIVATION.decode(), height, rule)
-    least = rules.height + ACTIVATION_NOTICE
-    if height < least:
-        raise _refused(
-            ACTIVATION.decode(),
-            height,
-            f"at least {least}, {ACTIVATION_NOTICE} blocks ahead of height {rules.height}",
-        )
 
 
 def _store(
@@ -287,10 +214,4 @@ def _check_relations(params: ChainParams, config: TimerConfig) -> None:
 def _check_positive(values: dict[str, int]) -> None:
     for name, value in values.items():
         if value < 1:
-            raise _refused(name, value, "at least 1")
-
-
-def _refused(name: str, value: int, rule: str) -> Rejection:
-    return Rejection(
-        RejectionReason.INVALID_PARAMETER, f"{name} = {value} must be {rule}", parameter=name, value=str(value)
-    )
+            raise refused(name, value, "at least 1")

@@ -17,6 +17,7 @@ from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.context import SelectionContext
 from trailboss.model.decisions import FeeSource, Order, Stop
 from trailboss.model.globalbox import CarriedHit, MailboxEntry
+from trailboss.model.markets import MarketKind
 from trailboss.model.terms import QueuedFire
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.units import Amount, Cycles, Price
@@ -40,15 +41,6 @@ class Charging(Enum):
     """Each is decided, charged, run and settled before the next is; the lane is filled by use. Spec: CIP-1v3 §3."""
 
 
-class Keeps(Enum):
-    """What a chain's state holds for its mechanism, from genesis on. Rules and deliveries go by what is there."""
-
-    AUCTION = "auction"
-    """Weights of actors. Spec: CIP-1v1 §3."""
-    GLOBALBOX = "globalbox"
-    """The queue of fires and its mailbox. Spec: CIP-5old §5.3."""
-
-
 class DeliveryPolicy(Struct, frozen=True, kw_only=True):
     """What differs between mechanisms beyond order.
 
@@ -65,7 +57,7 @@ class DeliveryPolicy(Struct, frozen=True, kw_only=True):
             mechanism that goes on to the end. Decision: D-54.
         order: What it ranks due timers by.
         calls: Host calls about timers that its actors have, by `trailboss.model.calls`; others are refused by name.
-        keeps: What a chain that starts with it keeps in its state besides.
+        keeps: What the state of a chain under it keeps for it.
     """
 
     phase: Phase
@@ -76,7 +68,7 @@ class DeliveryPolicy(Struct, frozen=True, kw_only=True):
     passed_over_max: int = 0
     order: Order = Order.DUE
     calls: frozenset[str] = frozenset()
-    keeps: frozenset[Keeps] = frozenset()
+    keeps: MarketKind = MarketKind.NONE
 
 
 class Verdict(StrEnum):

@@ -7,6 +7,7 @@ from typing import Final
 from trailboss.mechanisms import auction, fifo, globalbox
 from trailboss.mechanisms import fee_lane as lane
 from trailboss.mechanisms.base import Mechanism
+from trailboss.model.markets import MarketKind
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError
 
@@ -46,9 +47,9 @@ class Succession:
         self.first = build_mechanism(name, params)
         self._lane = self.first if name == lane.NAME else build_mechanism(lane.NAME, params)
 
-    def at(self, *, lane_is_active: bool) -> Mechanism:
-        """Return the mechanism in force."""
-        return self._lane if lane_is_active else self.first
+    def at(self, market: MarketKind) -> Mechanism:
+        """Return the mechanism in force while the chain has that market."""
+        return self._lane if market is MarketKind.LANE else self.first
 
     def rewind(self) -> None:
         """Let all of them forget what they remember: the chain has gone back."""

@@ -28,6 +28,7 @@ from prometheus_client import (
 from trailboss.chain import ChainReader
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
+from trailboss.model.markets import MarketKind
 from trailboss.node.block_builder import Published
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address
@@ -304,8 +305,8 @@ class Metrics:
         header, rules = chain.head.header, chain.rules()
         basefees = dict(zip(("cycle", "cell"), rules.user_basefees(), strict=True))
         basefees |= zip(("timer_cycle", "timer_cell"), rules.timer_basefees(), strict=True)
-        if rules.lane is not None:
-            basefees["lane"] = rules.lane.basefee
+        if rules.market.kind is MarketKind.LANE:
+            basefees["lane"] = rules.market.basefee
         for of, price in basefees.items():
             self._gauges["basefee"].labels(of).set(price)
         for tier, count in asdict(tier_counts(chain)).items():

@@ -16,8 +16,8 @@ from trailboss.chain.development import (
 )
 from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms, draft_deployment, draft_transaction, draft_unsigned
 from trailboss.crypto.digest import keccak256
-from trailboss.governance.apply import ACTIVATION_NOTICE
-from trailboss.governance.rules import ACTIVATION
+from trailboss.governance.parameters import ACTIVATION
+from trailboss.governance.votes import ACTIVATION_NOTICE
 from trailboss.model.transactions import FundActor, Instruction, SetGovParam, Transaction, Transfer
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, TrailbossError
 from trailboss.primitives.octets import Address

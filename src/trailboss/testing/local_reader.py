@@ -74,7 +74,7 @@ class LocalReader:
     @property
     def lane_basefee(self) -> int:
         """Lane basefee of the next block, base units per cycle; before the activation the cycle basefee."""
-        return self.chain.rules().lane_basefee()
+        return self.chain.rules().market.basefee
 
     def receipts(self, since: int = 0, *, origin: str | None = None, actor: Party | None = None) -> list[Receipt]:
         """Return receipts from block ``since`` on, inclusive, in the order in which they ran.

@@ -9,6 +9,7 @@ from trailboss.chain.development import DEPLOYER, PROPOSER, account_name, develo
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.genesis import Genesis
 from trailboss.model.configs import amount_of
+from trailboss.model.markets import MarketKind
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.state.keys import ACCOUNTS, STORAGE, code_key, storage_range
 from trailboss.state.slots import decode_slot
@@ -126,7 +127,7 @@ def actor_view(chain: ChainReader, address: Address) -> ActorView | None:
         schedules=account.timer_nonce,
         agent=Address(account.agent) if account.agent else None,
         recent_fires=account.recent_fires,
-        mailbox_count=0 if chain.rules().globalbox is None else len(mailbox_of(chain, address)),
+        mailbox_count=0 if chain.rules().market.kind is not MarketKind.GLOBALBOX else len(mailbox_of(chain, address)),
     )
 
 

@@ -5,6 +5,7 @@ from msgspec.structs import replace as changed
 
 from trailboss.chain.chain import Chain
 from trailboss.execution.read_only_call import ask, try_fire
+from trailboss.model.markets import MarketKind
 from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject
@@ -77,7 +78,7 @@ def try_timer(chain: Chain, timer: Timer) -> ErrorObject | None:
     if isinstance(terms, GlobalboxTerms) and terms.fire is not None:
         fire = terms.fire
         timer = changed(timer, handler=fire.handler, payload=fire.payload, gas_limit=fire.gas_limit)
-    elif rules.lane is not None:
+    elif rules.market.kind is MarketKind.LANE:
         timer = changed(timer, gas_limit=Cycles(lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)))
     is_watch = isinstance(terms, GlobalboxTerms) and terms.kind is Trigger.STATE_WATCH
     later = 0 if is_watch else max(0, timer.height - context.height)

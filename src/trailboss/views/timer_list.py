@@ -11,6 +11,7 @@ from trailboss.codec.canonical import decode_canonical
 from trailboss.governance.rules import Rules
 from trailboss.model import events as names
 from trailboss.model.events import EventRecord
+from trailboss.model.markets import MarketKind
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.octets import Address, Hash32
@@ -140,7 +141,7 @@ def timer_view(timer: Timer, tier: str, rules: Rules) -> TimerView:
         tier: That its height calls for.
         rules: Those of the next block.
     """
-    now, lane, terms = rules.height - 1, rules.lane, timer.terms
+    now, lane, terms = rules.height - 1, rules.market, timer.terms
     max_fee, max_priority_fee = timer.frozen_fees() or (None, None)
     is_watch = isinstance(terms, GlobalboxTerms) and terms.kind is Trigger.STATE_WATCH
     return TimerView(
@@ -164,7 +165,7 @@ def timer_view(timer: Timer, tier: str, rules: Rules) -> TimerView:
         max_fee_per_cycle=max_fee,
         max_priority_fee_per_cycle=max_priority_fee,
         gas_bidding_agent=Address(timer.own_agent) if timer.own_agent else None,
-        over_cap=lane is not None
+        over_cap=lane.kind is MarketKind.LANE
         and lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) > lane.max_cycles_per_fire,
         priced_out=_is_priced_out(timer, rules),
         auction=auction_timer(timer, terms, now) if isinstance(terms, AuctionTerms) else None,
@@ -191,9 +192,9 @@ def floor_of(rules: Rules) -> int:
 
     Spec: CIP-1v3 §3, CIP-1v1 §3
     """
-    if rules.lane is not None:
-        return rules.lane.basefee
-    return 0 if rules.auction is None else rules.timer_basefees()[0]
+    if rules.market.kind is MarketKind.LANE:
+        return rules.market.basefee
+    return 0 if rules.market.kind is not MarketKind.AUCTION else rules.timer_basefees()[0]
 
 
 def live_entry(view: TimerView) -> TimerEntry:

@@ -5,15 +5,9 @@ import pytest
 
 from trailboss.chain.key_names import key_words, octet_words, value_words
 from trailboss.crypto.digest import keccak256
-from trailboss.governance.rules import (
-    BASEFEES_KEY,
-    DEPLOYERS_KEY,
-    ECONOMY_KEY,
-    GLOBALBOX_KEY,
-    SCHEDULER_KEY,
-    Change,
-    encode_change,
-)
+from trailboss.governance.markets import GLOBALBOX_KEY
+from trailboss.governance.parameters import Change, encode_change
+from trailboss.governance.rules import BASEFEES_KEY, DEPLOYERS_KEY, ECONOMY_KEY, SCHEDULER_KEY
 from trailboss.model.actors import Account, encode_account
 from trailboss.model.configs import (
     Basefees,

@@ -239,7 +239,7 @@ def test_agent_is_told_the_prices_of_its_block(scene: Scene) -> None:
             "current_block_height": chain.height,
             "basefee_cycle": rules.timer_basefees()[0],
             "basefee_cell": rules.timer_basefees()[1],
-            "basefee_lane_timer": rules.lane_basefee(),
+            "basefee_lane_timer": rules.market.basefee,
             "last_block_cycle_usage": parent.cycles_used,
             "previous_block_p50_priority_tip_per_cycle": 0,
             "owner_actor_balance": balance,

@@ -12,6 +12,7 @@ from trailboss.execution.genesis import (
     parse_genesis,
 )
 from trailboss.governance.rules import read_rules
+from trailboss.model.markets import MarketKind
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.octets import ZERO_HASH, Address
 from trailboss.state.store import MemoryStore
@@ -153,7 +154,7 @@ def test_lane_is_active_from_block_1_when_the_chain_starts_with_it(overrides: di
     assert decode_genesis(encode_genesis(genesis)) == genesis
     store = MemoryStore()
     apply_genesis(genesis, store)
-    assert read_rules(genesis.params(), store.read, 1).lane is not None
+    assert read_rules(genesis.params(), store.read, 1).market.kind is MarketKind.LANE
 
 
 @pytest.mark.spec("L-30")

@@ -31,7 +31,7 @@ from trailboss.execution.globalbox.records import (
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.timers import find_record, write_timer
 from trailboss.fees.settlement import Prices
-from trailboss.governance.rules import GLOBALBOX_KEY
+from trailboss.governance.markets import GLOBALBOX_KEY
 from trailboss.mechanisms.base import Memoryless
 from trailboss.model.configs import amount_octets, amount_of, encode_record
 from trailboss.model.globalbox import (

@@ -12,7 +12,8 @@ from trailboss.execution.ledger import Ledger
 from trailboss.execution.paid_execution import commit_effects
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
 from trailboss.fees.settlement import Prices
-from trailboss.governance.rules import LANE_KEY, read_rules
+from trailboss.governance.markets import LANE_KEY
+from trailboss.governance.rules import read_rules
 from trailboss.mechanisms.base import Memoryless
 from trailboss.mechanisms.fee_lane.mechanism import build_lane
 from trailboss.model.actors import Account

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.fees.market import Market, next_basefee
+from trailboss.fees.market import BasefeeRule, next_basefee
 
 LANE = 2_000_000
 CLIP, SCALE = 1, 8
@@ -15,14 +15,14 @@ FLOOR = 1_000
 CEILING = 10**24
 
 
-def market(alpha: int, *, minimum: int = FLOOR) -> Market:
+def market(alpha: int, *, minimum: int = FLOOR) -> BasefeeRule:
     """Return the lane's market under one of the two rules."""
-    return Market(
+    return BasefeeRule(
         target=LANE // 2, alpha=alpha, max_change_denominator=8, minimum=minimum, maximum=CEILING, least_rise=1
     )
 
 
-def after(basefee: int, uses: Iterable[int], rule: Market) -> int:
+def after(basefee: int, uses: Iterable[int], rule: BasefeeRule) -> int:
     """Return the basefee after blocks whose fires used so many cycles."""
     for used in uses:
         basefee = next_basefee(basefee, used, rule)

@@ -10,21 +10,13 @@ from trailboss.governance.apply import (
     update_lane_multipliers,
     update_timer_config,
 )
-from trailboss.governance.rules import (
-    ACTIVATION,
-    AUCTION_KEY,
-    DEPLOYERS_KEY,
-    EPOCHAL,
-    GLOBALBOX_KEY,
-    GOVERNED,
-    RESCALE_WEIGHTS,
-    Rules,
-    read_rules,
-    with_param,
-)
+from trailboss.governance.markets import AUCTION_KEY, GLOBALBOX_KEY
+from trailboss.governance.parameters import ACTIVATION, EPOCHAL, GOVERNED, RESCALE_WEIGHTS, with_param
+from trailboss.governance.rules import DEPLOYERS_KEY, Rules, read_rules
 from trailboss.model.auction import SCORE_UNIT, AuctionState
 from trailboss.model.configs import BasefeeConfig, LaneMultipliers, TimerConfig, amount_octets, encode_record
 from trailboss.model.globalbox import GlobalboxState
+from trailboss.model.markets import MarketKind
 from trailboss.model.transactions import (
     SetGovParam,
     UpdateBasefeeConfig,
@@ -347,8 +339,8 @@ def test_activation_is_voted_at_least_two_blocks_ahead(overlay: Overlay, height:
         )
     govern(overlay, ACTIVATION, height + 2, height)
     assert in_force(overlay, height + 1).params.lane.activation_height == height + 2
-    assert in_force(overlay, height + 1).lane is None
-    assert in_force(overlay, height + 2).lane is not None
+    assert in_force(overlay, height + 1).market.kind is not MarketKind.LANE
+    assert in_force(overlay, height + 2).market.kind is MarketKind.LANE
 
 
 @pytest.mark.spec("L-30", "L-33")
@@ -359,8 +351,8 @@ def test_activation_can_be_moved_while_it_lies_ahead(overlay: Overlay) -> None:
         assert in_force(overlay).params.lane.activation_height == height
     # In the last block before it, it can still be put off.
     govern(overlay, ACTIVATION, 104, 102)
-    assert in_force(overlay, 103).lane is None
-    assert in_force(overlay, 104).lane is not None
+    assert in_force(overlay, 103).market.kind is not MarketKind.LANE
+    assert in_force(overlay, 104).market.kind is MarketKind.LANE
 
 
 @pytest.mark.spec("L-30", "L-33")
@@ -372,11 +364,11 @@ def test_activation_is_withdrawn_by_zero_while_it_lies_ahead(overlay: Overlay, h
     assert decode_canonical(event.data) == {"key": ACTIVATION, "value": 0}
     for later in (height + 1, 110, 111, 10**6):
         rules = in_force(overlay, later)
-        assert (rules.params.lane.activation_height, rules.lane) == (0, None)
+        assert (rules.params.lane.activation_height, rules.market.kind) == (0, MarketKind.NONE)
     govern(overlay, ACTIVATION, 0, height)
     govern(overlay, ACTIVATION, 120, 118)
-    assert in_force(overlay, 119).lane is None
-    assert in_force(overlay, 120).lane is not None
+    assert in_force(overlay, 119).market.kind is not MarketKind.LANE
+    assert in_force(overlay, 120).market.kind is MarketKind.LANE
 
 
 @pytest.mark.spec("L-30", "L-33")
@@ -396,7 +388,7 @@ def test_lane_that_is_active_from_genesis_cannot_be_voted_away(overlay: Overlay)
     """A chain that starts with it has it from block 1."""
     params = load_params(overrides={"lane.activation_height": 1})
     rules = read_rules(params, overlay.read, 1)
-    assert rules.lane is not None
+    assert rules.market.kind is MarketKind.LANE
     with pytest.raises(Rejection, match="the lane is active from height 1 on, and this is block 1 "):
         set_parameter(overlay, rules, SetGovParam(ACTIVATION, number(0)))
 
@@ -481,6 +473,6 @@ def test_weights_are_rescaled_in_order_only_where_there_are_weights(overlay: Ove
     govern(overlay, RESCALE_WEIGHTS, 0)
     beyond = SetGovParam(RESCALE_WEIGHTS, number(10 * SCORE_UNIT + 1))
     assert f"within 0..={10 * SCORE_UNIT}" in refusal(overlay, set_parameter, beyond).what
-    auction = in_force(overlay).auction
-    assert auction is not None
+    auction = in_force(overlay).market.record
+    assert isinstance(auction, AuctionState)
     assert auction.rescales == (10 * SCORE_UNIT, 0)

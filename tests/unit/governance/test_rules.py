@@ -3,21 +3,17 @@
 import pytest
 from msgspec.structs import replace
 
+from trailboss.governance.markets import LANE_KEY, is_active
+from trailboss.governance.parameters import ACTIVATION, GOVERNED, governed_params, system_slot_key
 from trailboss.governance.rules import (
-    ACTIVATION,
     BASEFEE_CONFIG,
     BASEFEES_KEY,
     DEPLOYERS_KEY,
-    GOVERNED,
     JOINING_KEY,
-    LANE_KEY,
     LANE_MULTIPLIERS,
     TIMER_CONFIG,
     Rules,
-    governed_params,
-    is_active,
     read_rules,
-    system_slot_key,
 )
 from trailboss.model.configs import (
     BasefeeConfig,
@@ -30,6 +26,7 @@ from trailboss.model.configs import (
     amount_octets,
     encode_record,
 )
+from trailboss.model.markets import MarketKind
 from trailboss.params import load_params
 from trailboss.primitives.octets import Address
 from trailboss.state.keys import STORAGE
@@ -57,7 +54,7 @@ def test_rules_are_the_defaults_when_state_holds_nothing() -> None:
     assert (in_force.cycle_basefee, in_force.cell_basefee) == (10_000, 10_000)
     assert in_force.deployers == frozenset()
     assert in_force.params == PARAMS
-    assert (in_force.height, in_force.lane) == (HEIGHT, None)
+    assert (in_force.height, in_force.market.kind) == (HEIGHT, MarketKind.NONE)
 
 
 @pytest.mark.spec("F-71")
@@ -141,14 +138,14 @@ def test_lane_starts_at_the_cycle_basefee_when_it_is_activated(cycle_basefee: in
         )
     }
     state = voted(HEIGHT) | basefees(cycle_basefee) | multipliers
-    lane = rules(state).lane
-    assert lane is not None
+    lane = rules(state).market
+    assert lane.kind is MarketKind.LANE
     assert (lane.basefee, lane.previous_tip, lane.is_new) == (start, 0, True)
-    assert lane.state == LaneState(amount_octets(start))
-    assert rules(state).lane_basefee() == start
+    assert lane.record == LaneState(amount_octets(start))
+    assert rules(state).market.basefee == start
     before = read_rules(PARAMS, state.get, HEIGHT - 1)
-    assert before.lane is None
-    assert before.lane_basefee() == cycle_basefee
+    assert before.market.kind is MarketKind.NONE
+    assert before.market.basefee == cycle_basefee
 
 
 @pytest.mark.spec("L-11", "L-19")
@@ -156,10 +153,10 @@ def test_lane_has_what_the_block_before_left_when_it_is_active() -> None:
     """Basefee and median tip of its record, whatever the cycle basefee is meanwhile."""
     left = LaneState(amount_octets(4_321), amount_octets(2**127 - 1), amount_octets(55))
     state = voted(HEIGHT - 1) | basefees(77_777) | {LANE_KEY: encode_record(left)}
-    lane = rules(state).lane
-    assert lane is not None
-    assert (lane.basefee, lane.previous_tip, lane.is_new, lane.state) == (4_321, 2**127 - 1, False, left)
-    assert rules(state).lane_basefee() == 4_321
+    lane = rules(state).market
+    assert lane.kind is MarketKind.LANE
+    assert (lane.basefee, lane.previous_tip, lane.is_new, lane.record) == (4_321, 2**127 - 1, False, left)
+    assert rules(state).market.basefee == 4_321
 
 
 @pytest.mark.spec("L-05")
@@ -171,8 +168,8 @@ def test_cap_of_a_fire_is_within_what_the_lane_offers() -> None:
         ({"lane.max_cycles_per_fire": 600_000, "timers.lane_cycles_per_block": 600_000}, 600_000),
         ({"lane.max_cycles_per_fire": 600_001, "timers.lane_cycles_per_block": 600_000}, 600_000),
     ):
-        lane = read_rules(load_params(overrides={"lane.activation_height": 1} | overrides), {}.get, 1).lane
-        assert lane is not None
+        lane = read_rules(load_params(overrides={"lane.activation_height": 1} | overrides), {}.get, 1).market
+        assert lane.kind is MarketKind.LANE
         assert lane.max_cycles_per_fire == cap
 
 
@@ -200,7 +197,7 @@ def test_lane_basefee_follows_the_use_of_the_lane_under_either_rule(alpha: int, 
     """The target is half of the lane. Clipped, an eighth is reached 12.5 % off; scaled, at an empty or full lane."""
     params = load_params(overrides={"lane.activation_height": 1, "lane.alpha": alpha})
     state = {LANE_KEY: encode_record(LaneState(amount_octets(80_000)))}
-    assert read_rules(params, state.get, 5).next_lane_basefee(used) == following
+    assert read_rules(params, state.get, 5).market.next_basefee(used) == following
 
 
 @pytest.mark.spec("L-11")
@@ -212,7 +209,7 @@ def test_lane_basefee_keeps_its_own_bounds_and_always_rises_when_busy() -> None:
     def following(basefee: int, used: int) -> int:
         return read_rules(
             params, {LANE_KEY: encode_record(LaneState(amount_octets(basefee)))}.get, 5
-        ).next_lane_basefee(used)
+        ).market.next_basefee(used)
 
     assert (following(2, 0), following(2, 2_000_000), following(2, 1_000_001)) == (2, 3, 3)
     assert (following(99, 2_000_000), following(100, 2_000_000)) == (100, 100)

@@ -6,10 +6,11 @@ import pytest
 from tests.unit.mechanisms.auction_blocks import ALICE, BOB, CAROL, Block
 from tests.unit.mechanisms.auction_worlds import HALF, World, make_timers
 from trailboss.mechanisms.auction import Auction, build_auction
-from trailboss.mechanisms.base import Charging, DueTimers, Keeps, Phase
+from trailboss.mechanisms.base import Charging, DueTimers, Phase
 from trailboss.model import calls
 from trailboss.model.auction import DelayAction
 from trailboss.model.decisions import FeeSource, Stop
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import Timer
 from trailboss.params import load_params
 from trailboss.primitives.errors import InvariantError
@@ -34,7 +35,7 @@ def test_policy_is_that_of_the_parameters() -> None:
     assert (policy.examined_max, policy.joined_max, policy.passed_over_max) == (25_000, 10_000, 256)
     assert policy.dead_examined_max == 256
     assert policy.calls == {calls.SET_TIMEOUT_AUCTION, calls.CANCEL}
-    assert policy.keeps == {Keeps.AUCTION}
+    assert policy.keeps is MarketKind.AUCTION
 
 
 def test_timer_is_refused_when_it_is_another_mechanisms() -> None:

@@ -15,11 +15,12 @@ from tests.unit.mechanisms.globalbox_worlds import (
     terms_of,
     watch_timer,
 )
-from trailboss.mechanisms.base import Decision, DueTimers, Keeps, Rest, Verdict
+from trailboss.mechanisms.base import Decision, DueTimers, Rest, Verdict
 from trailboss.mechanisms.globalbox import build_globalbox
 from trailboss.model import calls
 from trailboss.model.decisions import FeeSource, Stop
 from trailboss.model.globalbox import CarriedHit, bid_octets
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.params import load_params
 from trailboss.primitives.errors import InvariantError
@@ -62,7 +63,7 @@ def queued(decisions: list[Decision]) -> list[int]:
 def test_policy_names_the_calls_and_bounds_of_globalbox() -> None:
     """What differs from other mechanisms is data."""
     policy = build_globalbox(load_params(overrides={"globalbox.joined_max": 9})).policy
-    assert (policy.joined_max, policy.keeps) == (9, {Keeps.GLOBALBOX})
+    assert (policy.joined_max, policy.keeps) == (9, MarketKind.GLOBALBOX)
     assert {calls.SET_STATE_WATCH, calls.UPDATE, calls.CANCEL} < policy.calls
     assert calls.SCHEDULE not in policy.calls
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trailboss.chain import Chain
-from trailboss.governance.rules import ACTIVATION
+from trailboss.governance.parameters import ACTIVATION
 from trailboss.primitives.errors import InvariantError
 from trailboss.testing import LocalChain
 from trailboss.views import explain_timer

@@ -4,6 +4,7 @@ import pytest
 
 from tests.unit.views.test_runway import CBY, PULSE
 from trailboss.model.events import TIMER_UNFUNDED
+from trailboss.model.markets import MarketKind
 from trailboss.testing import ActorHandle, LocalChain
 from trailboss.views.forecast.runway import runway_of
 from trailboss.views.forecast.watchtower import WatchedPayer, burned_by_fires, look
@@ -70,8 +71,8 @@ def test_prices_and_burn_are_those_of_the_chain() -> None:
     chain.mine(30)
     watch, rules = look(chain.chain), chain.chain.rules()
     assert (watch.cycle_basefee, watch.cell_basefee) == rules.timer_basefees()
-    assert rules.lane is not None
-    assert watch.lane_basefee == rules.lane.basefee
+    assert rules.market.kind is MarketKind.LANE
+    assert watch.lane_basefee == rules.market.basefee
     receipts = chain.receipts(origin="timer")
     assert watch.burned == sum(each.fee_burned for each in receipts if each.block_height == chain.height) > 0
     assert watch.burned_recently == sum(each.fee_burned for each in receipts)

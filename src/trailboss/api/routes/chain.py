@@ -10,6 +10,7 @@ from trailboss.api.kinds import words
 from trailboss.api.operations import Call, Routes
 from trailboss.api.parsing import query
 from trailboss.index.answers.blocks import BlockSummary, BlockView, block_view, recent_summaries
+from trailboss.model.markets import MarketKind
 from trailboss.views.settings import Setting, lies_under, settings_of
 from trailboss.views.status import ChainStatus, status_of
 
@@ -92,7 +93,7 @@ async def basefee(call: Call) -> BasefeeAnswer:
         cell_basefee=cell,
         timer_cycle_basefee=timer_cycle,
         timer_cell_basefee=timer_cell,
-        lane_basefee=None if rules.lane is None else rules.lane.basefee,
+        lane_basefee=None if rules.market.kind is not MarketKind.LANE else rules.market.basefee,
     )
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from trailboss.execution.auction.weights import relaxed, rescaled, weight_after
 from trailboss.execution.session import BlockSession, Fired
-from trailboss.governance.rules import Read
+from trailboss.governance.parameters import Read
 from trailboss.model.auction import AuctionActor, AuctionEpoch, AuctionState
 from trailboss.model.configs import amount_octets, amount_of, decode_record, encode_record
 from trailboss.primitives.errors import InvariantError

@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from trailboss.execution.globalbox.records import collect_ended, mailbox_entries, read_globalbox, write_globalbox
 from trailboss.execution.session import BlockSession
 from trailboss.execution.timers import load_timer
-from trailboss.governance.rules import CARRIED_HITS_KEY, Read, Rules
+from trailboss.governance.markets import CARRIED_HITS_KEY
+from trailboss.governance.parameters import Read
+from trailboss.governance.rules import Rules
 from trailboss.mechanisms.context import GlobalboxMarket
 from trailboss.model.configs import decode_record, encode_record
 from trailboss.model.globalbox import (

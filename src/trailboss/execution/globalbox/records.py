@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 
 from trailboss.execution.session import BlockSession
-from trailboss.governance.rules import GLOBALBOX_KEY, Read
+from trailboss.governance.markets import GLOBALBOX_KEY
+from trailboss.governance.parameters import Read
 from trailboss.model.configs import decode_record, encode_record
 from trailboss.model.globalbox import EndedTimer, GlobalboxState, MailboxEntry, TimerStatus, decode_entry
 from trailboss.model.terms import GlobalboxTerms, Trigger

@@ -29,6 +29,7 @@ from trailboss.explorer.query import Query, parse_id
 from trailboss.explorer.receipts import receipts_table
 from trailboss.explorer.spend_chart import spend_chart
 from trailboss.index.answers.timers import timer_page
+from trailboss.model.markets import MarketKind
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.accounts import ActorView, actor_view, source_of, storage_page
 from trailboss.views.timer_list import TimerFilter
@@ -74,7 +75,7 @@ def _facts(reading: Reading, found: ActorView) -> Facts:
     ]
     if found.agent is not None:
         rows.append(Fact("Gas bidding agent", cells.address(found.agent, reading.names)))
-    if reading.view.rules().lane is not None:
+    if reading.view.rules().market.kind is MarketKind.LANE:
         rows.append(Fact("Fires in the window", cells.number(found.recent_fires)))
     if found.mailbox_count:
         rows.append(Fact("In the mailbox for it", cells.number(found.mailbox_count)))

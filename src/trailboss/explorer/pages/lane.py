@@ -24,6 +24,7 @@ from trailboss.explorer.query import PAGE_ROWS, Query
 from trailboss.explorer.shell import LANE_NAMES
 from trailboss.explorer.text import share_words
 from trailboss.model.blocks import Block
+from trailboss.model.markets import MarketKind
 from trailboss.primitives.units import format_cby
 from trailboss.views.mechanism.auction_records import AuctionView, auction_of
 from trailboss.views.mechanism.globalbox_records import FireView, MailboxView, globalbox_of, mailbox_of
@@ -124,7 +125,7 @@ def _rules(reading: Reading, found: MechanismView) -> Facts:
 
 def _fire_cap(reading: Reading) -> int:
     rules = reading.view.rules()
-    return rules.timer.max_cycles_per_fire if rules.lane is None else lane_cap(rules)
+    return rules.timer.max_cycles_per_fire if rules.market.kind is not MarketKind.LANE else lane_cap(rules)
 
 
 def _state(reading: Reading, found: MechanismView) -> Facts:

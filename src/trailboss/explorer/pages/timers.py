@@ -11,6 +11,7 @@ from trailboss.explorer.parts import TIMER_COLUMNS, offset_of, pager_of, timer_r
 from trailboss.explorer.query import PAGE_ROWS, Query
 from trailboss.index.answers.timers import SCANNED_MAX, timer_page
 from trailboss.model.globalbox import format_bid
+from trailboss.model.markets import MarketKind
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.records import TimerEntry
 from trailboss.views.text import counted
@@ -73,27 +74,27 @@ def timers(reading: Reading, query: Query, _subject: str) -> Document:
 
 
 def _is_globalbox(reading: Reading) -> bool:
-    return reading.view.rules().globalbox is not None
+    return reading.view.rules().market.kind is MarketKind.GLOBALBOX
 
 
 def _states(reading: Reading) -> dict[str, str]:
     rules, found = reading.view.rules(), dict(STATES)
-    if rules.globalbox is not None:
+    if rules.market.kind is MarketKind.GLOBALBOX:
         found |= GLOBALBOX_STATES
-    elif rules.auction is not None:
+    elif rules.market.kind is MarketKind.AUCTION:
         found |= AUCTION_STATES
-    elif rules.lane is not None:
+    elif rules.market.kind is MarketKind.LANE:
         found |= LANE_STATES
     return found
 
 
 def _columns(reading: Reading) -> tuple[Column, ...]:
     rules = reading.view.rules()
-    if rules.globalbox is not None:
+    if rules.market.kind is MarketKind.GLOBALBOX:
         return GLOBALBOX_COLUMNS
-    if rules.auction is not None:
+    if rules.market.kind is MarketKind.AUCTION:
         return AUCTION_COLUMNS
-    return () if rules.lane is None else FEE_COLUMNS
+    return () if rules.market.kind is not MarketKind.LANE else FEE_COLUMNS
 
 
 def _row(entry: TimerEntry, reading: Reading, *, is_globalbox: bool) -> Row:
@@ -101,11 +102,11 @@ def _row(entry: TimerEntry, reading: Reading, *, is_globalbox: bool) -> Row:
     rules = reading.view.rules()
     if is_globalbox:
         return Row((*row.cells, *_globalbox(entry, reading)), row.key)
-    if rules.auction is not None:
+    if rules.market.kind is MarketKind.AUCTION:
         found = entry.auction
         asked, late = (None, None) if found is None else (found.asked_at, found.delay_count or None)
         return Row((*row.cells, *_fees(entry), cells.number(asked), cells.number(late)), row.key)
-    return row if rules.lane is None else Row((*row.cells, *_fees(entry)), row.key)
+    return row if rules.market.kind is not MarketKind.LANE else Row((*row.cells, *_fees(entry)), row.key)
 
 
 def _fees(entry: TimerEntry) -> tuple[Content, Content]:

@@ -5,10 +5,11 @@ from typing import Final
 
 from trailboss.mechanisms.auction.index import AuctionIndex
 from trailboss.mechanisms.auction.selection import AuctionSelection
-from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, Keeps, Phase
+from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, Phase
 from trailboss.mechanisms.context import AuctionMarket, SelectionContext
 from trailboss.model import calls
 from trailboss.model.decisions import Order
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import Timer
 from trailboss.params import ChainParams
 
@@ -131,6 +132,6 @@ def build_auction(params: ChainParams) -> Auction:
             passed_over_max=params.auction.passed_over_max,
             order=Order.TIP,
             calls=frozenset({calls.SET_TIMEOUT_AUCTION, calls.CANCEL}),
-            keeps=frozenset({Keeps.AUCTION}),
+            keeps=MarketKind.AUCTION,
         )
     )

@@ -9,6 +9,7 @@ from trailboss.mechanisms.fee_lane.index import LaneIndex
 from trailboss.mechanisms.fee_lane.selection import LaneSelection
 from trailboss.model import calls
 from trailboss.model.decisions import Order
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import Timer
 from trailboss.params import ChainParams
 
@@ -114,6 +115,7 @@ def build_lane(params: ChainParams) -> Lane:
             joined_max=params.lane.joined_max,
             passed_over_max=params.lane.passed_over_max,
             order=Order.PRIORITY,
+            keeps=MarketKind.LANE,
             calls=frozenset({calls.SCHEDULE, calls.EXTEND, calls.CANCEL, calls.SET_AGENT}),
         )
     )

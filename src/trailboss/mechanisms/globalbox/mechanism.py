@@ -3,12 +3,13 @@
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, Keeps, Phase
+from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, Phase
 from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox.index import GlobalboxIndex
 from trailboss.mechanisms.globalbox.selection import GlobalboxSelection
 from trailboss.model import calls
 from trailboss.model.decisions import Order
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import Timer
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import InvariantError
@@ -126,6 +127,6 @@ def build_globalbox(params: ChainParams) -> Globalbox:
         calls=frozenset(
             {calls.SET_TIMEOUT_GLOBALBOX, calls.SET_STATE_WATCH, calls.UPDATE, calls.CANCEL_GLOBALBOX, calls.CANCEL}
         ),
-        keeps=frozenset({Keeps.GLOBALBOX}),
+        keeps=MarketKind.GLOBALBOX,
     )
     return Globalbox(policy, params.globalbox.shards)

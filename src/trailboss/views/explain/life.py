@@ -13,6 +13,7 @@ from trailboss.model import events as names
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.decisions import Order
 from trailboss.model.events import EventRecord
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
@@ -190,7 +191,7 @@ def _blocks_of(chain: ChainReader, timer_id: bytes, heights: Iterable[int], firs
         first: Lowest height to look at.
     """
     rules = chain.rules()
-    activation = () if rules.lane is None else (rules.params.lane.activation_height,)
+    activation = () if rules.market.kind is not MarketKind.LANE else (rules.params.lane.activation_height,)
     wanted = sorted({*heights, *activation})
     blocks = (chain.blocks[height] for height in wanted if first <= height <= chain.height)
     return dropwhile(lambda block: all(record.timer_id != timer_id for record in block_events(block)), blocks)

@@ -8,7 +8,9 @@ from msgspec import Struct
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.globalbox.records import is_executing
 from trailboss.fees.settlement import Prices, max_cost, offered_cell_tip, offered_tip
-from trailboss.governance.rules import Rules, is_active
+from trailboss.governance.markets import is_active
+from trailboss.governance.rules import Rules
+from trailboss.model.markets import MarketKind
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms
 from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.errors import ErrorObject
@@ -79,9 +81,9 @@ def reserve_of(rules: Rules, timer: Timer) -> int:
     terms = timer.terms
     fire = terms.fire if isinstance(terms, GlobalboxTerms) else None
     gas_limit = timer.gas_limit if fire is None else fire.gas_limit
-    if rules.lane is not None:
+    if rules.market.kind is MarketKind.LANE:
         gas_limit = Cycles(lane_gas_limit(rules, gas_limit, timer.schedule_block))
-    lane_basefee = Price(0) if rules.lane is None else rules.lane.basefee
+    lane_basefee = rules.market.surcharge
     prices = Prices(*rules.timer_basefees(), lane_basefee=lane_basefee)
     return max_cost(gas_limit, rules.timer.max_cells_per_fire, prices)
 
@@ -100,7 +102,7 @@ def unpaid_words(chain: ChainReader, timer: Timer) -> str:
 def _in_lane(chain: ChainReader, rules: Rules, timer: Timer, when: int) -> str:
     """Return what comes next under the lane, which may begin only later. Spec: CIP-1v3 §3."""
     cap, gas_limit = lane_cap(rules), lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)
-    basefee, previous_tip = rules.lane_basefee(), 0 if rules.lane is None else rules.lane.previous_tip
+    basefee, previous_tip = rules.market.basefee, rules.market.previous_tip
     if gas_limit > cap:
         return (
             f"waits until it expires after height {timer.expires_at}: its gas limit of {gas_limit:,} is above the "

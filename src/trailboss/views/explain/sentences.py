@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from trailboss.execution.agents import BUDGET_SPENT
-from trailboss.governance.rules import EPOCHAL, GOVERNED
+from trailboss.governance.parameters import EPOCHAL, GOVERNED
 from trailboss.model import events as names
 from trailboss.model.blocks import ReceiptRecord
 from trailboss.model.decisions import ENTRIES_MAX, DecisionRecord, Order

@@ -21,6 +21,7 @@ from trailboss.mechanisms.base import Verdict
 from trailboss.model.blocks import Block
 from trailboss.model.decisions import DecisionRecord, ExaminedTimer, Order, Stop
 from trailboss.model.events import TIMER_DEFERRED
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
@@ -151,8 +152,8 @@ def find_waiting(chain: ChainReader, waiter: WaitingTimer, last: int) -> Waiting
 
 def waiting_heights(rules: Rules, due: int, last: int) -> range:
     """Return the heights at which a timer due at one waits in the lane or in the auction, up to the last of them."""
-    if rules.lane is None:
-        return range(due, last + 1) if rules.auction is not None else range(0)
+    if rules.market.kind is not MarketKind.LANE:
+        return range(due, last + 1) if rules.market.kind is MarketKind.AUCTION else range(0)
     return range(max(due, rules.params.lane.activation_height), last + 1)
 
 
@@ -162,7 +163,7 @@ def find_bids(chain: ChainReader, waiter: WaitingTimer, last: int) -> tuple[Aske
     Complexity: O(blocks gone through), at most ``BLOCKS_MAX``, and none where there is no auction.
     """
     first = max(waiter.height, last - BLOCKS_MAX + 1)
-    if chain.rules().auction is None or first > last:
+    if chain.rules().market.kind is not MarketKind.AUCTION or first > last:
         return ()
     blocks = islice(chain.blocks.since(first), last - first + 1)
     return tuple(filter(None, (bid_in(block, waiter.timer_id) for block in blocks)))
@@ -319,7 +320,7 @@ def _quiet_wait(rules: Rules, height: int) -> Wait:
         height=height,
         reason=DeferralReason.OVER_CAP,
         cycle_basefee=rules.timer_basefees()[0],
-        lane_basefee=rules.lane_basefee(),
+        lane_basefee=rules.market.basefee,
         max_fee=None,
         tip=None,
         rank=None,

@@ -11,8 +11,10 @@ from trailboss.chain.reader import ChainReader
 from trailboss.execution.fairness import read_totals
 from trailboss.execution.timer_checks import gas_limit_bounds
 from trailboss.fees.settlement import Prices, max_cost, offered_tip
-from trailboss.governance.rules import LaneTerms, Rules, is_active
+from trailboss.governance.markets import MarketTerms, is_active
+from trailboss.governance.rules import Rules
 from trailboss.mechanisms.fee_lane.weight import lower_median, weight_of
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import DeferralReason, decode_timer
 from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -159,7 +161,7 @@ def quote_timer(
             this holds; ``ACTOR_NOT_FOUND`` for an actor that is not there.
     """
     rules = chain.rules()
-    if rules.auction is not None or rules.globalbox is not None:
+    if rules.market.kind is MarketKind.AUCTION or rules.market.kind is MarketKind.GLOBALBOX:
         raise _no_quote(chain.mechanism.name)
     _check_height(rules, height)
     in_lane = is_active(rules.params, height)
@@ -169,13 +171,17 @@ def quote_timer(
         raise _refused("within", min(within), "at least 1 block")
     weight, notes = _weight(chain, rules, actor), list(_notes(chain, rules, in_lane, tip, actor))
     lane_basefee = _lane_basefee(rules) if in_lane else Price(0)
-    max_fee = 2 * lane_basefee if rules.lane is not None else None
-    priority = 0 if rules.lane is None else _priority(rules.lane, tip)
+    max_fee = 2 * lane_basefee if rules.market.kind is MarketKind.LANE else None
+    priority = 0 if rules.market.kind is not MarketKind.LANE else _priority(rules.market, tip)
     cycle_basefee, cell_basefee = rules.timer_basefees()
     effective = lane_gas_limit(rules, gas_limit, rules.height) if in_lane else gas_limit
     prices = Prices(cycle_basefee, cell_basefee, Price(priority), lane_basefee=lane_basefee)
     cycles, cells = Cycles(effective), Cells(rules.timer.max_cells_per_fire)
-    recent = [each for each in recent_blocks(chain, blocks) if (each.lane_basefee is None) == (rules.lane is None)]
+    recent = [
+        each
+        for each in recent_blocks(chain, blocks)
+        if (each.lane_basefee is None) == (rules.market.kind is not MarketKind.LANE)
+    ]
     offer = Offer(gas_limit, max_fee or 0, priority, weight)
     verdicts = [why_not(each, offer) for each in recent]
     waiting, ahead = _backlogs(chain, rules, height, in_lane=in_lane)
@@ -233,7 +239,7 @@ def _check_tip(rules: Rules, tip: int | None) -> None:
         return
     if not 0 <= tip <= PRICE_MAX:
         raise _refused("tip", tip, "within 0..=2**127 - 1")
-    if rules.lane is None:
+    if rules.market.kind is not MarketKind.LANE:
         raise _refused("tip", tip, "none while the timer lane is not active: scheduling refuses one")
 
 
@@ -258,12 +264,12 @@ def _refused(name: str, value: int, rule: str) -> Rejection:
 def _lane_basefee(rules: Rules) -> Price:
     """Return the lane basefee; before the activation what the lane would begin with now. Decision: D-15."""
     lane = rules.params.lane
-    if rules.lane is not None:
-        return rules.lane.basefee
+    if rules.market.kind is MarketKind.LANE:
+        return rules.market.basefee
     return Price(clamp(rules.cycle_basefee, lane.basefee_min, lane.basefee_max))
 
 
-def _priority(lane: LaneTerms, tip: int | None) -> int:
+def _priority(lane: MarketTerms, tip: int | None) -> int:
     """Return the priority that scheduling stores; the default cap leaves room for as much as the basefee."""
     return offered_tip(2 * lane.basefee, lane.previous_tip if tip is None else tip, lane.basefee)
 
@@ -275,10 +281,10 @@ def _cost_at_cap(cycles: Cycles, cells: Cells, prices: Prices, max_fee: int) -> 
 
 def _full_blocks(rules: Rules, max_fee: int) -> int:
     """Return after how many full lanes in a row the lane basefee is still within a cap. Spec: CIP-1v3 §5."""
-    terms = rules.lane
+    terms = rules.market
     blocks = 0
-    while terms is not None and blocks < FULL_BLOCKS_MAX:
-        following = replace(rules, lane=terms).next_lane_basefee(rules.params.timers.lane_cycles_per_block)
+    while terms.kind is MarketKind.LANE and blocks < FULL_BLOCKS_MAX:
+        following = terms.next_basefee(rules.params.timers.lane_cycles_per_block)
         if following > max_fee:
             break
         terms = replace(terms, basefee=following)
@@ -294,7 +300,7 @@ def _weight(chain: ChainReader, rules: Rules, actor: bytes | None) -> int:
     account = None if actor is None else chain.account(Address(actor))
     if actor is not None and (account is None or not account.code_hash):
         raise Rejection(RejectionReason.ACTOR_NOT_FOUND, f"there is no actor at {Address(actor)}")
-    if rules.lane is None:
+    if rules.market.kind is not MarketKind.LANE:
         return 0
     lane = rules.params.lane
     median = lower_median(read_totals(chain.store.read).counts)
@@ -337,19 +343,19 @@ class _Sum:
 def _notes(chain: ChainReader, rules: Rules, in_lane: bool, tip: int | None, actor: bytes | None) -> Iterator[str]:
     """Yield what the numbers do not say."""
     begins = rules.params.lane.activation_height
-    if rules.lane is None and in_lane:
+    if rules.market.kind is not MarketKind.LANE and in_lane:
         yield (
             f"the timer lane begins at height {begins}: the price is what it would begin with now, the chances are "
             "those of blocks under FIFO, and whoever offers more goes first from then on"
         )
-    elif rules.lane is None and begins:
+    elif rules.market.kind is not MarketKind.LANE and begins:
         yield f"the timer lane begins at height {begins}: a timer that still waits then competes in it"
-    if rules.lane is None:
+    if rules.market.kind is not MarketKind.LANE:
         return
-    if tip is not None and tip > rules.lane.basefee:
+    if tip is not None and tip > rules.market.basefee:
         yield (
-            f"the default cap of {2 * rules.lane.basefee:,} leaves room for a tip of {rules.lane.basefee:,}: "
-            f"{tip:,} is stored as that, unless max_fee_per_cycle is at least {rules.lane.basefee + tip:,}"
+            f"the default cap of {2 * rules.market.basefee:,} leaves room for a tip of {rules.market.basefee:,}: "
+            f"{tip:,} is stored as that, unless max_fee_per_cycle is at least {rules.market.basefee + tip:,}"
         )
     account = None if actor is None else chain.account(actor)
     if tip is None and account is not None and account.agent:

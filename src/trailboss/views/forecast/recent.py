@@ -8,6 +8,7 @@ from msgspec import Struct
 from trailboss.chain.reader import ChainReader
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
+from trailboss.model.markets import MarketKind
 from trailboss.primitives.errors import Rejection, RejectionReason
 
 BLOCKS: Final = 100
@@ -48,9 +49,9 @@ def recent_blocks(chain: ChainReader, count: int) -> list[RecentBlock]:
     if not 1 <= count <= BLOCKS_MAX:
         raise Rejection(RejectionReason.INVALID_INPUT, f"blocks is {count}, outside 1..={BLOCKS_MAX}", field="blocks")
     rules = chain.rules()
-    begins = None if rules.lane is None else rules.params.lane.activation_height
+    begins = None if rules.market.kind is not MarketKind.LANE else rules.params.lane.activation_height
     multiplier, unit = rules.multipliers.timer, rules.params.fees.lane_multiplier_unit
-    lane_basefee = rules.lane_basefee()
+    lane_basefee = rules.market.basefee
     found = []
     for block in reversed(chain.blocks[max(chain.height + 1 - count, 1) :]):
         record = block.decisions

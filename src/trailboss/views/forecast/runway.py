@@ -10,9 +10,11 @@ from msgspec import Struct
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.globalbox.records import is_executing
 from trailboss.fees.settlement import offered_tip
-from trailboss.governance.rules import Rules, is_active
+from trailboss.governance.markets import is_active
+from trailboss.governance.rules import Rules
 from trailboss.mechanisms.base import Charging
 from trailboss.model.globalbox import FRACTION_BITS, bid_of
+from trailboss.model.markets import MarketKind
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer, asks_agent, decode_timer
 from trailboss.primitives.octets import Address
@@ -319,13 +321,13 @@ class _Case(Struct, frozen=True):
 
 def _cases(rules: Rules, recent: Sequence[RecentBlock]) -> Iterator[_Case]:
     cycle, cell = rules.timer_basefees()
-    lane = 0 if rules.lane is None else rules.lane.basefee
+    lane = rules.market.surcharge
     yield _Case(PRESENT, cycle, lane, cell)
     yield _Case(TWICE, 2 * cycle, 2 * lane, 2 * cell)
     blocks = [
         _Case(HIGH, each.cycle_basefee, each.lane_basefee or 0, each.cell_basefee)
         for each in recent
-        if (each.lane_basefee is None) == (rules.lane is None)
+        if (each.lane_basefee is None) == (rules.market.kind is not MarketKind.LANE)
     ]
     blocks.sort(key=lambda case: (case.cycle_basefee + case.lane_basefee, case.cell_basefee))
     yield blocks[-(-PERCENTILE * len(blocks) // HUNDRED) - 1] if blocks else _Case(HIGH, cycle, lane, cell)
@@ -370,8 +372,8 @@ def _tip(rules: Rules, timer: Timer, case: _Case) -> int | None:
         return bid_of(terms.bid if terms.fire is None else terms.fire.bid) >> FRACTION_BITS
     if isinstance(timer.terms, AuctionTerms):
         floor, default = case.cycle_basefee, (2 * case.cycle_basefee, 0)
-    elif rules.lane is not None:
-        floor, default = case.lane_basefee, (2 * case.lane_basefee, rules.lane.previous_tip)
+    elif rules.market.kind is MarketKind.LANE:
+        floor, default = case.lane_basefee, (2 * case.lane_basefee, rules.market.previous_tip)
     else:
         return 0
     max_fee, priority = timer.frozen_fees() or default
@@ -381,17 +383,17 @@ def _tip(rules: Rules, timer: Timer, case: _Case) -> int | None:
 def _notes(rules: Rules, timers: Sequence[Timer], actors: Sequence[PaidActor], *, has_more: bool) -> Iterator[str]:
     """Yield what the numbers do not say."""
     begins = rules.params.lane.activation_height
-    if rules.lane is None and begins:
+    if rules.market.kind is not MarketKind.LANE and begins:
         yield f"the timer lane begins at height {begins}: its prices are not in these numbers"
     if has_more:
         yield f"it pays for more than {len(timers)} timers: those of the lowest heights are counted"
     unseen = sum(actor.is_worst_case for actor in actors)
     if unseen:
         yield f"no fire of {unseen} of its actors was seen: their timers are counted once, at all that they may use"
-    if rules.auction is not None and timers:
+    if rules.market.kind is MarketKind.AUCTION and timers:
         yield "its timers are counted at their standing bids, or at the default bid: their agents may bid otherwise"
     watches = sum(_is_watch(timer) and not _can_fire(rules, timer) for timer in timers)
     if watches:
         yield f"{watches} of its timers watch the state: when a change hits them is not foreseen, so they are left out"
-    if rules.lane is not None and any(asks_agent(timer.fees) for timer in timers):
+    if rules.market.kind is MarketKind.LANE and any(asks_agent(timer.fees) for timer in timers):
         yield "gas bidding agents decide on some of its timers: they are counted at the default's fees"

@@ -10,6 +10,7 @@ from trailboss.execution.auction.standings import counted, read_epoch
 from trailboss.governance.rules import Rules
 from trailboss.model.auction import AuctionActor, AuctionEpoch, AuctionState
 from trailboss.model.configs import amount_of
+from trailboss.model.markets import MarketKind
 from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -172,15 +173,15 @@ def auction_of(chain: ChainReader) -> AuctionView:
         Rejection: ``NOT_FOUND`` if the chain has no auction.
     """
     rules = chain.rules()
-    if rules.auction is None:
+    if rules.market.kind is not MarketKind.AUCTION:
         raise Rejection(RejectionReason.NOT_FOUND, "this chain has no auction: another mechanism was chosen for it")
     sums = read_epoch(chain.store.read, rules.height // rules.params.calendar.epoch_length)
-    return auction_view(rules, rules.auction, sums, auction_actors(chain))
+    return auction_view(rules, rules.market.kept(AuctionState), sums, auction_actors(chain))
 
 
 def auction_status(chain: ChainReader) -> AuctionStatus | None:
     """Return the status of the auction, or None. Complexity: O(accounts)."""
-    if chain.rules().auction is None:
+    if chain.rules().market.kind is not MarketKind.AUCTION:
         return None
     found = auction_of(chain)
     return AuctionStatus(

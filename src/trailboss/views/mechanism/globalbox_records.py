@@ -20,6 +20,7 @@ from trailboss.model.globalbox import (
     bid_of,
     standing_of,
 )
+from trailboss.model.markets import MarketKind
 from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
@@ -344,9 +345,9 @@ class GlobalboxStatus(Struct, frozen=True, kw_only=True):
 
 def globalbox_status(rules: Rules) -> GlobalboxStatus | None:
     """Return the status of Globalbox by the rules of the next block, or None."""
-    state = rules.globalbox
-    if state is None:
+    if rules.market.kind is not MarketKind.GLOBALBOX:
         return None
+    state = rules.market.kept(GlobalboxState)
     length = rules.params.globalbox.epoch_blocks
     return GlobalboxStatus(
         queued=state.queued,
@@ -413,7 +414,7 @@ def bid_words(bid: bytes) -> str:
 
 
 def _state_of(chain: ChainReader) -> GlobalboxState:
-    state = chain.rules().globalbox
-    if state is None:
+    market = chain.rules().market
+    if market.kind is not MarketKind.GLOBALBOX:
         raise Rejection(RejectionReason.NOT_FOUND, "this chain has no Globalbox: another mechanism was chosen for it")
-    return state
+    return market.kept(GlobalboxState)

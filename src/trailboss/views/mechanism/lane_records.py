@@ -3,7 +3,8 @@
 from msgspec import Struct
 
 from trailboss.governance.rules import Rules
-from trailboss.model.configs import amount_of
+from trailboss.model.configs import LaneState, amount_of
+from trailboss.model.markets import MarketKind
 
 
 class LaneStatus(Struct, frozen=True, kw_only=True):
@@ -26,13 +27,13 @@ class LaneStatus(Struct, frozen=True, kw_only=True):
 
 def lane_status(rules: Rules) -> LaneStatus:
     """Return the status of the timer lane by the rules of the next block."""
-    lane = rules.lane
+    market, active = rules.market, rules.market.kind is MarketKind.LANE
     return LaneStatus(
-        active=lane is not None,
+        active=active,
         activation_height=rules.params.lane.activation_height or None,
-        basefee=None if lane is None else lane.basefee,
-        previous_tip=None if lane is None else lane.previous_tip,
-        burned=0 if lane is None else amount_of(lane.state.burned),
+        basefee=market.basefee if active else None,
+        previous_tip=market.previous_tip if active else None,
+        burned=amount_of(market.kept(LaneState).burned) if active else 0,
     )
 
 

@@ -8,7 +8,7 @@ from trailboss.chain.chain import Chain
 from trailboss.chain.history import BlockSequence, History
 from trailboss.chain.reader import ChainReader
 from trailboss.governance.apply import VALUE_WIDTH
-from trailboss.governance.rules import system_slot_key
+from trailboss.governance.parameters import system_slot_key
 from trailboss.model.blocks import Block
 from trailboss.state.slots import encode_slot
 from trailboss.state.store import MemoryStore

@@ -12,8 +12,9 @@ from typing import Final, TypeGuard
 from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
-from trailboss.governance.apply import check_activation
-from trailboss.governance.rules import ACTIVATION, Rules
+from trailboss.governance.parameters import ACTIVATION
+from trailboss.governance.rules import Rules
+from trailboss.governance.votes import check_activation
 from trailboss.mechanisms.fee_lane import NAME as LANE
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.errors import Rejection, RejectionReason

@@ -103,8 +103,7 @@ def test_lane_has_a_basefee_when_it_is_active() -> None:
     """Then there is one more."""
     with LocalChain(mechanism="lane") as local:
         found = read(Metrics(), local)
-        lane = local.chain.rules().lane
-        assert lane is not None
+        lane = local.chain.rules().market
         assert found["trailboss_basefee", (("of", "lane"),)] == lane.basefee
 
 

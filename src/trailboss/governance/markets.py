@@ -1,0 +1,178 @@
+"""The terms of a chain's market in a block: what its state holds for its mechanism, and what follows for every fire.
+
+A market has one row in `_READERS`, and one in `GENESIS_RECORDS` if its record is there from genesis on.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from msgspec import Struct
+
+from trailboss.fees.market import BasefeeRule, next_basefee
+from trailboss.governance.parameters import Read
+from trailboss.model.auction import AuctionState
+from trailboss.model.configs import LaneState, Record, amount_octets, amount_of, decode_record
+from trailboss.model.globalbox import GlobalboxState
+from trailboss.model.markets import MarketKind
+from trailboss.params import ChainParams
+from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.units import U64_MAX, Cycles, Price, clamp
+from trailboss.state.keys import config_key
+
+LANE_KEY: Final = config_key(b"system:lane")
+FAIRNESS_KEY: Final = config_key(b"system:lane:fairness")
+AUCTION_KEY: Final = config_key(b"system:auction")
+GLOBALBOX_KEY: Final = config_key(b"system:globalbox")
+CARRIED_HITS_KEY: Final = config_key(b"system:globalbox:carried_hits")
+
+Kept = TypeVar("Kept", LaneState, AuctionState, GlobalboxState)
+
+
+class MarketTerms(Struct, frozen=True, kw_only=True):
+    """What a chain's market sets for the fires of a block; the defaults are those of a chain without a market.
+
+    Attributes:
+        kind: Which market it is.
+        record: What the block before left in the state.
+        timer_cycles_max: Cycles that fires may use in the block. Spec: CIP-5 §6.5, CIP-1v1 §5, CIP-1v3 §9.
+        basefee: The market's own basefee, base units per cycle; without one the cycle basefee. Spec: CIP-1v3 §13.2.
+        surcharge: What a fire pays per cycle on top of the cycle basefee, base units.
+        rule: How the basefee moves; None if it does not.
+        previous_tip: Median tip per cycle of the fires of the block before, base units.
+        gas_limit_min: Least gas limit of a timer scheduled in this block. Decision: D-29.
+        max_cycles_per_fire: Cap of one fire beside that of TimerConfig.
+        is_new: Whether the market begins with this block.
+    """
+
+    kind: MarketKind = MarketKind.NONE
+    record: LaneState | AuctionState | GlobalboxState | None = None
+    timer_cycles_max: Cycles
+    basefee: Price
+    surcharge: Price = Price(0)
+    rule: BasefeeRule | None = None
+    previous_tip: Price = Price(0)
+    gas_limit_min: Cycles = Cycles(1)
+    max_cycles_per_fire: Cycles = Cycles(U64_MAX)
+    is_new: bool = False
+
+    def kept(self, kind: type[Kept]) -> Kept:
+        """Return the record, which is of that type.
+
+        Raises:
+            InvariantError: If the chain has another market.
+        """
+        if not isinstance(self.record, kind):
+            raise InvariantError(f"the market {self.kind.value} keeps no {kind.__name__}")
+        return self.record
+
+    def next_basefee(self, cycles_used: int) -> Price:
+        """Return the market's basefee in the block after one whose fires used so much. Decision: D-15."""
+        return self.basefee if self.rule is None else next_basefee(self.basefee, cycles_used, self.rule)
+
+    def rests(self) -> bool:
+        """Return whether a block without fires leaves the terms as they are."""
+        return not (self.is_new or self.previous_tip or self.next_basefee(0) != self.basefee)
+
+
+def read_market(params: ChainParams, read: Read, height: int, cycle_basefee: Price) -> MarketTerms:
+    """Return the terms of the one market that a chain has in the block of a height.
+
+    Args:
+        params: With governed values in place.
+        read: Value of a full state key, or None.
+        height: Of the block.
+        cycle_basefee: Base units per cycle.
+    """
+    found = (reader(params, read, height, cycle_basefee) for reader in _READERS)
+    none = MarketTerms(timer_cycles_max=params.timers.lane_cycles_per_block, basefee=cycle_basefee)
+    return next((terms for terms in found if terms is not None), none)
+
+
+def stored(read: Read, key: bytes, kind: type[Record]) -> Record | None:
+    """Return the record under a key, or None."""
+    octets = read(key)
+    return None if octets is None else decode_record(octets, kind)
+
+
+def is_active(params: ChainParams, height: int) -> bool:
+    """Return whether the timer lane is active in the block of a height. Spec: CIP-1v3 §13.2."""
+    return 1 <= params.lane.activation_height <= height
+
+
+def _lane(params: ChainParams, read: Read, height: int, cycle_basefee: Price) -> MarketTerms | None:
+    """Return the lane's terms; in the block of the activation it starts at the cycle basefee.
+
+    Spec: CIP-1v3 §5
+    Decision: D-13, D-15
+    """
+    if not is_active(params, height):
+        return None
+    lane, cycles_max = params.lane, params.timers.lane_cycles_per_block
+    left = stored(read, LANE_KEY, LaneState)
+    state = left or LaneState(amount_octets(clamp(cycle_basefee, lane.basefee_min, lane.basefee_max)))
+    basefee = Price(amount_of(state.basefee))
+    rule = BasefeeRule(
+        target=cycles_max // lane.elasticity,
+        alpha=lane.alpha,
+        max_change_denominator=lane.max_change_denominator,
+        minimum=lane.basefee_min,
+        maximum=lane.basefee_max,
+        least_rise=1,
+    )
+    return MarketTerms(
+        kind=MarketKind.LANE,
+        record=state,
+        timer_cycles_max=cycles_max,
+        basefee=basefee,
+        surcharge=basefee,
+        rule=rule,
+        previous_tip=Price(amount_of(state.previous_tip)),
+        gas_limit_min=Cycles(max(1, params.costs.frame_base)),
+        max_cycles_per_fire=Cycles(min(lane.max_cycles_per_fire, cycles_max)),
+        is_new=left is None,
+    )
+
+
+def _auction(params: ChainParams, read: Read, height: int, cycle_basefee: Price) -> MarketTerms | None:
+    """Return the auction's terms. Spec: CIP-1v1 §3."""
+    del height
+    state = stored(read, AUCTION_KEY, AuctionState)
+    if state is None:
+        return None
+    return MarketTerms(
+        kind=MarketKind.AUCTION,
+        record=state,
+        timer_cycles_max=params.auction.budget_cycles,
+        basefee=cycle_basefee,
+        gas_limit_min=Cycles(max(1, params.costs.frame_base)),
+    )
+
+
+def _globalbox(params: ChainParams, read: Read, height: int, cycle_basefee: Price) -> MarketTerms | None:
+    """Return the terms of Globalbox. Spec: CIP-5old §5.3."""
+    del height
+    state = stored(read, GLOBALBOX_KEY, GlobalboxState)
+    if state is None:
+        return None
+    return MarketTerms(
+        kind=MarketKind.GLOBALBOX,
+        record=state,
+        timer_cycles_max=params.timers.lane_cycles_per_block,
+        basefee=cycle_basefee,
+    )
+
+
+_READERS: Final[tuple[Callable[[ChainParams, Read, int, Price], MarketTerms | None], ...]] = (
+    _lane,
+    _auction,
+    _globalbox,
+)
+GENESIS_RECORDS: Final[Mapping[MarketKind, tuple[bytes, AuctionState | GlobalboxState]]] = MappingProxyType(
+    {MarketKind.AUCTION: (AUCTION_KEY, AuctionState()), MarketKind.GLOBALBOX: (GLOBALBOX_KEY, GlobalboxState())}
+)
+"""State key and first record of what a chain keeps from genesis on."""
+SUBJECTS: Final = MappingProxyType(
+    {"auction": (MarketKind.AUCTION, "auction"), "globalbox": (MarketKind.GLOBALBOX, "Globalbox")}
+)
+"""Subjects of parameters that only one market has, and that market's name in messages."""

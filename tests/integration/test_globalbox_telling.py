@@ -143,7 +143,7 @@ def test_record_tells_who_was_queued_moved_and_delivered(told: tuple[LocalChain,
     assert [item.deliver_seq for item in record.decided][-1] == 0
     view = decision_view(record, DUE)
     assert view.sentences == (
-        "3 in Globalbox, as one block moves only so many of its fires to the mailbox",
+        "3 in Globalbox, as one block moves only a limited number of its fires to the mailbox",
         "1 entry waits in the mailbox: the block had 89,299 cycles left, and the first of them may use 100,000",
     )
     record = chain.decisions(DUE + 1)

@@ -340,18 +340,18 @@ class DecisionView(Struct, frozen=True, kw_only=True):
     order: str
     cycle_basefee: int
     cell_basefee: int
-    lane_basefee: int | None
-    next_lane_basefee: int | None
-    previous_tip: int | None
-    median_fires: int | None
+    lane_basefee: int | None = None
+    next_lane_basefee: int | None = None
+    previous_tip: int | None = None
+    median_fires: int | None = None
     lane_cycles_max: int
     lane_cycles_used: int
     max_cycles_per_fire: int
     lane_burned: int
     agent_cycles: int
     bids: tuple[BidRow, ...]
-    queued: int | None
-    in_mailbox: int | None
+    queued: int | None = None
+    in_mailbox: int | None = None
     cut_off: int | None
     examined: int
     rows: tuple[DecisionRow, ...]

@@ -136,48 +136,66 @@ def test_decimal_is_exact_when_it_is_told(parts: int, text: str) -> None:
     ("changes", "sentences"),
     [
         (
-            {"order": Order.TIP, "priced_out": 2},
+            {"mechanism": "auction", "priced_out": 2},
             ("2 priced out: their max_fee is below the cycle basefee of 10,000",),
         ),
         (
-            {"order": Order.TIP, "outranked": 3, "stopped": Stop.PASSED_OVER_MAX},
+            {"mechanism": "auction", "outranked": 3, "stopped": Stop.PASSED_OVER_MAX},
             ("3 outranked: the block had passed over as many as it may that did not fit",),
         ),
         (
-            {"order": Order.TIP, "outranked": 1, "stopped": Stop.LANE_FULL, "lane_cycles_max": 1, "smallest_gas": 9},
+            {
+                "mechanism": "auction",
+                "order": Order.TIP,
+                "outranked": 1,
+                "stopped": Stop.LANE_FULL,
+                "lane_cycles_max": 1,
+                "smallest_gas": 9,
+            },
             ("1 outranked: the budget had 0 cycles left and the smallest gas limit that waited was 9",),
         ),
         (
-            {"order": Order.STANDING, "in_mailbox": 2, "stopped": Stop.LANE_FULL, "smallest_gas": 7_000},
+            {
+                "mechanism": "globalbox",
+                "order": Order.STANDING,
+                "in_mailbox": 2,
+                "stopped": Stop.LANE_FULL,
+                "smallest_gas": 7_000,
+            },
             ("2 entries wait in the mailbox: the block had 5,000 cycles left, and the first of them may use 7,000",),
         ),
         (
-            {"order": Order.STANDING, "in_mailbox": 1, "stopped": Stop.CELLS_FULL},
+            {"mechanism": "globalbox", "in_mailbox": 1, "stopped": Stop.CELLS_FULL},
             (
                 "1 entry waits in the mailbox: what was left of the block's cells for fires was less than one fire may "
                 "use",
             ),
         ),
         (
-            {"order": Order.STANDING, "in_mailbox": 1, "stopped": Stop.EXAMINED_MAX, "carried": 1},
+            {
+                "mechanism": "globalbox",
+                "order": Order.STANDING,
+                "in_mailbox": 1,
+                "stopped": Stop.EXAMINED_MAX,
+                "carried": 1,
+            },
             (
-                "1 entry waits in the mailbox: one block runs only so many",
-                "1 modified key was carried over: more watches hear of it than one block queues",
+                "1 entry waits in the mailbox: one block runs no more of them",
+                "1 modified key was carried over: they hit more watches than one block queues",
             ),
         ),
     ],
 )
-def test_sentence_goes_by_what_the_block_ranks_by(changes: dict[str, object], sentences: tuple[str, ...]) -> None:
-    """Not by the name of its mechanism."""
-    assert decision_view(replace(RECORD, mechanism="any", **changes), 7).sentences == sentences
+def test_sentences_are_those_of_the_mechanism(changes: dict[str, object], sentences: tuple[str, ...]) -> None:
+    assert decision_view(replace(RECORD, **changes), 7).sentences == sentences
 
 
 @pytest.mark.parametrize(
-    ("order", "fees", "has_priority"),
-    [(Order.PRIORITY, "frozen", True), (Order.TIP, "standing", False), (Order.STANDING, "bid", False)],
+    ("mechanism", "fees", "has_priority"),
+    [("lane", "frozen", True), ("auction", "standing", False), ("globalbox", "bid", False)],
 )
-def test_fees_are_called_what_they_are_in_each_order(order: Order, fees: str, has_priority: bool) -> None:
+def test_fees_are_called_what_they_are_under_each_mechanism(mechanism: str, fees: str, has_priority: bool) -> None:
     """Only the timer lane ranks by tip times W."""
-    (row,) = decision_view(replace(RECORD, order=order, examined=(FIRED,), examined_count=1), 7).rows
+    (row,) = decision_view(replace(RECORD, mechanism=mechanism, examined=(FIRED,), examined_count=1), 7).rows
     assert (row.fees, row.effective_priority is not None) == (fees, has_priority)
     assert row.target == row.actor

@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from typing import Final
 
-from trailboss.model.decisions import AgentBid, DecisionRecord, ExaminedTimer, FeeSource, Order, Stop
+from trailboss.mechanisms.base import Verdict
+from trailboss.model.decisions import AgentBid, DecisionRecord, ExaminedTimer, FeeSource
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.mechanism.base import Fact, MechanismViews
+from trailboss.views.mechanism.registry import views_of
 from trailboss.views.records import BidRow, DecisionRow, DecisionView
-from trailboss.views.text import decimal_text
+from trailboss.views.text import counted, decimal_text
 
 REASONS: Final = {
     DeferralReason.LANE_FULL: "did not fit the rest of the lane",
@@ -19,7 +22,6 @@ REASONS: Final = {
     DeferralReason.OUTRANKED: "outranked",
     DeferralReason.NOT_JOINED: "yet to join",
 }
-CELLS_SPENT: Final = "what was left of the block's cells for fires was less than one fire may use"
 OUTCOMES: Final = {
     "fire": "fired",
     "expire": "expired",
@@ -31,25 +33,16 @@ OUTCOMES: Final = {
     "materialize": "put into the mailbox",
 }
 """What became of a timer that a block decided about and did not defer."""
-FEES: Final = {(Order.TIP, FeeSource.FROZEN): "standing", (Order.STANDING, FeeSource.FROZEN): "bid"}
-"""Where fees come from that were not fixed when the timer was scheduled."""
-BEHIND: Final = {
-    Order.DUE: "further back in the order",
-    Order.PRIORITY: "outranked",
-    Order.TIP: "outranked",
-    Order.STANDING: "in Globalbox, as one block moves only so many of its fires to the mailbox",
-}
-"""What timers are that were ranked and not looked at, by what ranks them."""
 
 
 def decision_view(record: DecisionRecord, height: int) -> DecisionView:
     """Return a decision record as people see it.
 
     Args:
-        record: Of `Chain.lane`.
+        record: Of `ChainReader.decisions`.
         height: Of its block.
     """
-    has_market, has_box = record.order is Order.PRIORITY, record.order is Order.STANDING
+    views = views_of(record.mechanism)
     counts = {
         DeferralReason.OUTRANKED.value: record.outranked,
         DeferralReason.PRICED_OUT.value: record.priced_out,
@@ -62,25 +55,35 @@ def decision_view(record: DecisionRecord, height: int) -> DecisionView:
         order=record.order.value,
         cycle_basefee=record.cycle_basefee,
         cell_basefee=record.cell_basefee,
-        lane_basefee=record.lane_basefee if has_market else None,
-        next_lane_basefee=record.next_lane_basefee if has_market else None,
-        previous_tip=record.previous_tip if has_market else None,
-        median_fires=record.median_fires if has_market else None,
         lane_cycles_max=record.lane_cycles_max,
         lane_cycles_used=record.lane_cycles_used,
         max_cycles_per_fire=record.max_cycles_per_fire,
         lane_burned=record.lane_burned,
         agent_cycles=record.agent_cycles,
         bids=tuple(map(_bid_row, record.agent_bids)),
-        queued=record.queued if has_box else None,
-        in_mailbox=record.in_mailbox if has_box else None,
         cut_off=record.cut_off or None,
         examined=record.examined_count,
-        rows=tuple(_row(record, item, decided=True) for item in record.decided),
-        runners_up=tuple(_row(record, item, decided=False) for item in record.runners_up),
+        rows=tuple(_row(views, item, decided=True) for item in record.decided),
+        runners_up=tuple(_row(views, item, decided=False) for item in record.runners_up),
         not_examined={reason: count for reason, count in counts.items() if count},
-        sentences=tuple(_sentences(record)),
+        sentences=tuple(_sentences(views, record)),
+        **views.decision_fields(record),
     )
+
+
+def decision_facts(view: DecisionView) -> Iterator[Fact]:
+    """Yield what a decision record says beside its timers."""
+    used = f"{view.lane_cycles_used:,} of {view.lane_cycles_max:,} cycles, at most {view.max_cycles_per_fire:,} a fire"
+    yield Fact("mechanism", "mechanism", view.mechanism)
+    yield Fact("used", "used", used)
+    yield Fact("basefees", "basefees", f"{view.cycle_basefee:,} a cycle, {view.cell_basefee:,} a cell")
+    yield from views_of(view.mechanism).decision_facts(view)
+    if view.agent_cycles:
+        bids = f", {counted(len(view.bids), 'bid')}" if view.bids else ""
+        yield Fact("agents", "agents", f"{view.agent_cycles:,} cycles{bids}")
+    named = "" if len(view.rows) == view.examined else f", the first {len(view.rows):,} of them by name"
+    cut_off = "" if view.cut_off is None else f", cut-off at rank {view.cut_off:,}"
+    yield Fact("examined", "examined", f"{view.examined:,}{named}{cut_off}")
 
 
 def _bid_row(bid: AgentBid) -> BidRow:
@@ -94,7 +97,7 @@ def _bid_row(bid: AgentBid) -> BidRow:
     )
 
 
-def _row(record: DecisionRecord, item: ExaminedTimer, *, decided: bool) -> DecisionRow:
+def _row(views: MechanismViews, item: ExaminedTimer, *, decided: bool) -> DecisionRow:
     is_ranked = item.rank > 0 and item.weight > 0
     waits = not decided or item.outcome not in OUTCOMES
     reason = item.reason if decided else DeferralReason.OUTRANKED
@@ -104,13 +107,11 @@ def _row(record: DecisionRecord, item: ExaminedTimer, *, decided: bool) -> Decis
         actor=Address(item.actor),
         tip=item.tip,
         weight=decimal_text(item.weight, 1) if is_ranked else None,
-        effective_priority=decimal_text(item.effective_priority)
-        if is_ranked and record.order is Order.PRIORITY
-        else None,
+        effective_priority=decimal_text(item.effective_priority) if is_ranked and views.ranks_by_priority else None,
         max_fee=item.max_fee if is_ranked else None,
-        fees=FEES.get((record.order, item.fee_source), item.fee_source.value),
+        fees=views.frozen_fees if item.fee_source is FeeSource.FROZEN else item.fee_source.value,
         gas_limit=item.gas_limit,
-        cycles_used=item.cycles_used if decided and item.outcome == "fire" else None,
+        cycles_used=item.cycles_used if decided and item.outcome == Verdict.FIRE else None,
         outcome="waits" if waits else OUTCOMES[item.outcome],
         reason=REASONS[DeferralReason(reason)] if waits else "",
         target=Address(item.target or item.actor),
@@ -120,61 +121,15 @@ def _row(record: DecisionRecord, item: ExaminedTimer, *, decided: bool) -> Decis
     )
 
 
-def _sentences(record: DecisionRecord) -> Iterator[str]:
+def _sentences(views: MechanismViews, record: DecisionRecord) -> Iterator[str]:
     """Yield why the timers that were not examined could not have run before those that were."""
     if record.outranked:
-        yield f"{record.outranked:,} {_place_words(record)}"
+        yield f"{record.outranked:,} {views.outranked(record)}"
     if record.priced_out:
         whose = "its max_fee is" if record.priced_out == 1 else "their max_fee is"
-        yield f"{record.priced_out:,} priced out: {whose} below the {_floor_words(record)}"
+        yield f"{record.priced_out:,} priced out: {whose} below the {views.floor_words(record)}"
     if record.over_cap:
         yield f"{record.over_cap:,} over the cap of {record.max_cycles_per_fire:,} cycles a fire"
     if record.not_joined:
-        verb = "has" if record.not_joined == 1 else "have"
-        yield f"{record.not_joined:,} {verb} yet to join"
-    if record.in_mailbox:
-        waits = "entry waits" if record.in_mailbox == 1 else "entries wait"
-        yield f"{record.in_mailbox:,} {waits} in the mailbox{_mailbox_words(record)}"
-    if record.carried:
-        verb = "key was" if record.carried == 1 else "keys were"
-        yield f"{record.carried:,} modified {verb} carried over: more watches hear of it than one block queues"
-
-
-def _floor_words(record: DecisionRecord) -> str:
-    if record.order is Order.TIP:
-        return f"cycle basefee of {record.cycle_basefee:,}"
-    return f"lane basefee of {record.lane_basefee:,}"
-
-
-def _mailbox_words(record: DecisionRecord) -> str:
-    if record.stopped is Stop.LANE_FULL:
-        left = _cycles_left(record)
-        return f": the block had {left:,} cycles left, and the first of them may use {record.smallest_gas:,}"
-    if record.stopped is Stop.CELLS_FULL:
-        return f": {CELLS_SPENT}"
-    if record.stopped is Stop.EXAMINED_MAX:
-        return ": one block runs only so many"
-    return ""
-
-
-def _cycles_left(record: DecisionRecord) -> int:
-    """Return what no fire has used; one that is alone in its block may use more than there is."""
-    return max(0, record.lane_cycles_max - record.lane_cycles_used)
-
-
-def _place_words(record: DecisionRecord) -> str:
-    word = BEHIND[record.order]
-    if record.order is Order.STANDING:
-        return word
-    if record.stopped is Stop.LANE_FULL:
-        left = _cycles_left(record)
-        waited = f"and the smallest gas limit that waited was {record.smallest_gas:,}"
-        where = "budget" if record.order is Order.TIP else "lane"
-        return f"{word}: the {where} had {left:,} cycles left {waited}"
-    if record.stopped is Stop.CELLS_FULL:
-        return f"{word}: {CELLS_SPENT}"
-    if record.stopped is Stop.PASSED_OVER_MAX:
-        return f"{word}: the block had passed over as many as it may that did not fit"
-    if record.stopped is Stop.EXAMINED_MAX:
-        return f"{word}: one block examines at most {record.examined_count:,} due timers"
-    return word
+        yield f"{record.not_joined:,} {'has' if record.not_joined == 1 else 'have'} yet to join"
+    yield from views.decision_sentences(record)

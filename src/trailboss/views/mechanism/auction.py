@@ -1,6 +1,7 @@
 """What people see under the GBA auction: standing bids, lateness, and the weights of actors."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from trailboss.chain.reader import ChainReader
@@ -28,8 +29,9 @@ from trailboss.views.mechanism.base import (
     Value,
     fee_cells,
     limit_cells,
+    outranked_words,
 )
-from trailboss.views.records import DecisionRow, TimerEntry, TimerView
+from trailboss.views.records import STANDING_FEES, DecisionRow, TimerEntry, TimerView
 from trailboss.views.text import counted, decimal_text
 
 TIMER_COLUMNS: Final = (
@@ -153,6 +155,9 @@ VIEWS: Final = MechanismViews(
     timer_facts=_timer_facts,
     decision_columns=DECISION_COLUMNS,
     decision_cells=_decision_cells,
+    outranked=partial(outranked_words, budget="budget"),
+    floor_words=lambda record: f"cycle basefee of {record.cycle_basefee:,}",
+    frozen_fees=STANDING_FEES,
     status_field="auction",
     status_facts=_status_facts,
     tables=_tables,

@@ -9,9 +9,10 @@ from msgspec import Struct
 from trailboss.chain.reader import ChainReader
 from trailboss.governance.rules import Rules
 from trailboss.model.blocks import Block, ReceiptRecord
+from trailboss.model.decisions import DecisionRecord, Stop
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
-from trailboss.views.records import DecisionRow, DecisionView, Event, TimerEntry, TimerView
+from trailboss.views.records import FROZEN_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
 
 Value = str | int | Hash32 | Address | None
 """What a cell holds; None for nothing."""
@@ -195,6 +196,34 @@ def fee_cells(entry: TimerEntry) -> tuple[Value, Value]:
     return entry.max_fee_per_cycle, entry.max_priority_fee_per_cycle
 
 
+CELLS_SPENT: Final = "what was left of the block's cells for fires was less than one fire may use"
+
+
+def cycles_left(record: DecisionRecord) -> int:
+    """Return the cycles that no fire used; a fire that is alone in its block may use more than there are."""
+    return max(0, record.lane_cycles_max - record.lane_cycles_used)
+
+
+def outranked_words(record: DecisionRecord, *, place: str = "outranked", budget: str = "lane") -> str:
+    """Return why a block examined no more of the timers that it ranked.
+
+    Args:
+        record: The block's.
+        place: Where those timers stand.
+        budget: What the cycles for fires are called.
+    """
+    if record.stopped is Stop.LANE_FULL:
+        left, smallest = cycles_left(record), record.smallest_gas
+        return f"{place}: the {budget} had {left:,} cycles left and the smallest gas limit that waited was {smallest:,}"
+    if record.stopped is Stop.CELLS_FULL:
+        return f"{place}: {CELLS_SPENT}"
+    if record.stopped is Stop.PASSED_OVER_MAX:
+        return f"{place}: the block had passed over as many as it may that did not fit"
+    if record.stopped is Stop.EXAMINED_MAX:
+        return f"{place}: one block examines at most {record.examined_count:,} due timers"
+    return place
+
+
 class MechanismViews(Struct, frozen=True, kw_only=True):
     """All that people see differently under one mechanism.
 
@@ -210,6 +239,12 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
         decision_columns: Columns of a block's due timers.
         decision_cells: The cells of these columns.
         decision_facts: What a decision record says beyond cycles and basefees.
+        decision_fields: Fields of `DecisionView` that only this mechanism fills.
+        decision_sentences: Why timers were not examined, beyond the reasons of every mechanism.
+        outranked: Why ranked timers were not examined.
+        floor_words: What a max_fee must reach.
+        ranks_by_priority: Whether tip × W ranks timers.
+        frozen_fees: What fees are called that come from the timer itself.
         status_field: Field of `ChainStatus` and `MechanismView` that holds its status.
         status_facts: What that status says.
         cycles_per_fire: Most cycles that one fire may use.
@@ -228,6 +263,12 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
     decision_columns: tuple[Column, ...]
     decision_cells: Callable[[DecisionRow], tuple[Value, ...]]
     decision_facts: Callable[[DecisionView], Iterable[Fact]] = lambda _: ()
+    decision_fields: Callable[[DecisionRecord], Mapping[str, Any]] = lambda _: {}
+    decision_sentences: Callable[[DecisionRecord], Iterable[str]] = lambda _: ()
+    outranked: Callable[[DecisionRecord], str] = outranked_words
+    floor_words: Callable[[DecisionRecord], str] = lambda record: f"lane basefee of {record.lane_basefee:,}"
+    ranks_by_priority: bool = False
+    frozen_fees: str = FROZEN_FEES
     status_field: str
     status_facts: Callable[[Any], Iterable[Fact]]
     cycles_per_fire: Callable[[Rules], int] = lambda rules: rules.timer.max_cycles_per_fire

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Final
 
 from trailboss.mechanisms import fee_lane
+from trailboss.model.decisions import DecisionRecord
 from trailboss.primitives.units import format_cby
 from trailboss.views.mechanism.base import (
     ACTOR,
@@ -55,6 +56,15 @@ def _decision_cells(row: DecisionRow) -> tuple[Value, ...]:
     )
 
 
+def _decision_fields(record: DecisionRecord) -> dict[str, int]:
+    return {
+        "lane_basefee": record.lane_basefee,
+        "next_lane_basefee": record.next_lane_basefee,
+        "previous_tip": record.previous_tip,
+        "median_fires": record.median_fires,
+    }
+
+
 def _decision_facts(view: DecisionView) -> Iterator[Fact]:
     burned = f"it burned {format_cby(view.lane_burned)} CBY"
     yield Fact(
@@ -90,6 +100,8 @@ VIEWS: Final = MechanismViews(
     decision_columns=DECISION_COLUMNS,
     decision_cells=_decision_cells,
     decision_facts=_decision_facts,
+    decision_fields=_decision_fields,
+    ranks_by_priority=True,
     status_field="lane",
     status_facts=_status_facts,
     cycles_per_fire=lane_cap,

@@ -1,12 +1,23 @@
 """What people see under FIFO: timers by height and insertion, without prices of their own."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
 from trailboss.mechanisms import fifo
-from trailboss.views.mechanism.base import ACTOR, LIMITS, RANK, TIMER, Fact, MechanismViews, Value, limit_cells
+from trailboss.views.mechanism.base import (
+    ACTOR,
+    LIMITS,
+    RANK,
+    TIMER,
+    Fact,
+    MechanismViews,
+    Value,
+    limit_cells,
+    outranked_words,
+)
 from trailboss.views.mechanism.lane_records import LaneStatus
 from trailboss.views.records import DecisionRow
 
@@ -27,6 +38,7 @@ VIEWS: Final = MechanismViews(
     gives_way=True,
     decision_columns=(RANK, TIMER, replace(ACTOR, extra=False), *LIMITS),
     decision_cells=_decision_cells,
+    outranked=partial(outranked_words, place="further back in the order"),
     status_field="lane",
     status_facts=_status_facts,
 )

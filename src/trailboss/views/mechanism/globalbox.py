@@ -7,11 +7,13 @@ from trailboss.chain.reader import ChainReader
 from trailboss.mechanisms import globalbox
 from trailboss.mechanisms.base import Verdict
 from trailboss.model import events as names
+from trailboss.model.decisions import DecisionRecord, Stop
 from trailboss.model.globalbox import bid_of, format_bid
 from trailboss.model.terms import Trigger
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
 from trailboss.views.mechanism.base import (
+    CELLS_SPENT,
     LIMITS,
     RANK,
     TARGET,
@@ -28,6 +30,7 @@ from trailboss.views.mechanism.base import (
     Table,
     TimerState,
     Value,
+    cycles_left,
     limit_cells,
 )
 from trailboss.views.mechanism.globalbox_records import (
@@ -39,7 +42,7 @@ from trailboss.views.mechanism.globalbox_records import (
     key_words,
     mailbox_of,
 )
-from trailboss.views.records import DecisionRow, DecisionView, Event, TimerEntry, TimerView
+from trailboss.views.records import BID_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
 from trailboss.views.text import counted
 
 FIRE: Final = Column("fire_seq", "fire", Kind.NUMBER)
@@ -180,6 +183,22 @@ def _decision_facts(view: DecisionView) -> Iterator[Fact]:
     yield Fact("after", "after it", after)
 
 
+def _decision_sentences(record: DecisionRecord) -> Iterator[str]:
+    if record.in_mailbox:
+        waits, why = "entry waits" if record.in_mailbox == 1 else "entries wait", ""
+        if record.stopped is Stop.LANE_FULL:
+            left = cycles_left(record)
+            why = f": the block had {left:,} cycles left, and the first of them may use {record.smallest_gas:,}"
+        elif record.stopped is Stop.CELLS_FULL:
+            why = f": {CELLS_SPENT}"
+        elif record.stopped is Stop.EXAMINED_MAX:
+            why = ": one block runs no more of them"
+        yield f"{record.in_mailbox:,} {waits} in the mailbox{why}"
+    if record.carried:
+        verb = "key was" if record.carried == 1 else "keys were"
+        yield f"{record.carried:,} modified {verb} carried over: they hit more watches than one block queues"
+
+
 def _status_facts(found: GlobalboxStatus) -> Iterator[Fact]:
     epoch = f"{found.governance_epoch:,}, the next one begins at height {found.next_governance_epoch_at}"
     yield Fact("queued", "queued", counted(found.queued, "fire"))
@@ -269,6 +288,10 @@ VIEWS: Final = MechanismViews(
     decision_columns=DECISION_COLUMNS,
     decision_cells=_decision_cells,
     decision_facts=_decision_facts,
+    decision_fields=lambda record: {"queued": record.queued, "in_mailbox": record.in_mailbox},
+    decision_sentences=_decision_sentences,
+    outranked=lambda _: "in Globalbox, as one block moves only a limited number of its fires to the mailbox",
+    frozen_fees=BID_FEES,
     status_field="globalbox",
     status_facts=_status_facts,
     tables=_tables,

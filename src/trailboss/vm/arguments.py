@@ -1,24 +1,31 @@
-"""The arguments of host calls: taken apart and checked as values, with no guest code run on the way."""
+"""The arguments of host calls: bound to parameters and checked as values, without running guest code.
 
-from collections.abc import Mapping, Sequence
-from typing import Final, cast
+The types decide, and only their own methods are used, because a guest's subclass can override any of them. A check
+takes the call's name, the parameter's name and the value, and returns the checked value; the names are for messages.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, cast
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
-from trailboss.primitives.units import U128_MAX
+from trailboss.primitives.units import U64_MAX, U128_MAX
 from trailboss.vm.gauge import shown
 
+Check = Callable[[str, str, object], Any]
+
 INITIALIZED_KEY: Final = b"__INITIALIZED__"
-"""The slot in which the SDK notes that ``init`` has run."""
+"""The slot in which the SDK records that ``init`` has run."""
 RESERVED_KEYS: Final = (INITIALIZED_KEY, b"cowboy.offchain.image.v1")
-"""Slots that only the SDK may write. Source: cowboy-facts §2.2."""
+"""Slots that only the SDK can write. Source: cowboy-facts §2.2."""
 CLOCK_MIN: Final = 10**12
-"""From here on a number is taken for milliseconds since 1970, which was in 2001, not for a height: at a block a second
-that height is 30,000 years away."""
+"""From here on a number is read as milliseconds since 1970 (this one is in 2001), not as a height: at one block a
+second that height is 30,000 years away."""
 
 
 class ArgumentFault(Exception):
-    """Arguments that a host call does not take; the guest sees the Python exception that it names.
+    """Invalid arguments of a host call; the guest sees the Python exception ``kind``.
 
     Attributes:
         kind: ``TypeError`` or ``ValueError``.
@@ -38,18 +45,18 @@ def bind(
     required: int | None = None,
     named_only: tuple[str, ...] = (),
 ) -> tuple[object, ...]:
-    """Return one value for each parameter, those by name alone last; those not given are None.
+    """Return one value per parameter, keyword-only ones last; a parameter that is not given is None.
 
     Args:
-        call: Name of the host call, for the message.
+        call: Name of the host call.
         names: Its parameters, in order.
         positional: Arguments by position.
         named: Arguments by name.
-        required: How many of ``names`` must be given; None means all.
-        named_only: Further parameters, by name alone; none must be given.
+        required: The first parameters of ``names`` that must be given; None for all.
+        named_only: Further parameters, by name alone; all optional.
 
     Raises:
-        ArgumentFault: ``TypeError`` if there are too many, too few, unknown ones, or one twice.
+        ArgumentFault: ``TypeError`` for too many, too few, unknown or repeated arguments.
     """
     count = len(names)
     if len(positional) == count and not named and not named_only:
@@ -68,6 +75,11 @@ def bind(
         if name not in values:
             raise _mismatch(call, shown_names, f"needs {name}")
     return tuple(values.get(name) for name in (*names, *named_only))
+
+
+def optional(check: Check, default: object = None) -> Check:
+    """Return a check that gives ``default`` for None."""
+    return lambda call, name, value: default if value is None else check(call, name, value)
 
 
 def octets(
@@ -92,13 +104,12 @@ def octets(
     return content
 
 
-def address(call: str, name: str, value: object, *, reason: RejectionReason = RejectionReason.INVALID_INPUT) -> bytes:
-    """Return an argument as an address of 20 bytes; see `octets`."""
-    return octets(call, name, value, Address.WIDTH, reason=reason)
+address: Final = partial(octets, width=Address.WIDTH)
+"""Return an argument as an address of 20 bytes; see `octets`."""
 
 
 def sequence(call: str, name: str, value: object) -> tuple[object, ...]:
-    """Return the items of an argument that is a list or a tuple.
+    """Return the items of a list or tuple.
 
     Raises:
         ArgumentFault: ``TypeError`` if it is neither.
@@ -112,12 +123,12 @@ def sequence(call: str, name: str, value: object) -> tuple[object, ...]:
 
 
 def block_height(call: str, name: str, value: object) -> int:
-    """Return an argument as the block height of a timer of Globalbox, which has no timers by the clock.
+    """Return an argument as the block height of a Globalbox timer; there are no timers by the clock.
 
     Spec: CIP-5old §6.1
 
     Raises:
-        ArgumentFault: ``TypeError`` if it is no number.
+        ArgumentFault: ``TypeError`` if it is not a number.
         Rejection: ``ERR_UNSUPPORTED_TIMER_TYPE`` if it reads as a time; else as `wide_integer`.
     """
     kind = type(value)
@@ -133,11 +144,11 @@ def block_height(call: str, name: str, value: object) -> int:
 
 
 def wide_integer(call: str, name: str, value: object) -> int:
-    """Return an argument of Globalbox's as an integer of either sign, for the chain to say within which bounds.
+    """Return an argument of Globalbox as an integer of either sign; the chain checks its bounds.
 
     Raises:
-        ArgumentFault: ``TypeError`` if it is not one; a bool is none.
-        Rejection: ``ERR_INVALID_PARAM`` if it has more than 128 bits, which no bounds reach.
+        ArgumentFault: ``TypeError`` if it is not an integer; a bool is not one.
+        Rejection: ``ERR_INVALID_PARAM`` if it has more than 128 bits.
     """
     number = _plain_integer(call, name, value)
     if abs(number) > U128_MAX:
@@ -146,37 +157,17 @@ def wide_integer(call: str, name: str, value: object) -> int:
     return number
 
 
-def integer(
-    call: str,
-    name: str,
-    value: object,
-    maximum: int,
-    minimum: int = 0,
-    *,
-    reason: RejectionReason = RejectionReason.INVALID_INPUT,
-) -> int:
+def integer(call: str, name: str, value: object, maximum: int = U64_MAX, minimum: int = 0) -> int:
     """Return an argument as an integer.
 
     Raises:
-        ArgumentFault: ``TypeError`` if it is not one; a bool is none.
-        Rejection: With ``reason`` if it lies outside ``minimum..=maximum``.
+        ArgumentFault: ``TypeError`` if it is not an integer; a bool is not one.
+        Rejection: ``INVALID_INPUT`` if it is outside ``minimum..=maximum``.
     """
     number = _plain_integer(call, name, value)
     if not minimum <= number <= maximum:
-        raise _invalid(call, name, f"is {shown(number)}, outside {minimum}..={maximum}", reason)
+        raise _invalid(call, name, f"is {shown(number)}, outside {minimum}..={maximum}")
     return number
-
-
-def _plain_integer(call: str, name: str, value: object) -> int:
-    """Return an argument as an integer of any size.
-
-    Raises:
-        ArgumentFault: ``TypeError`` if it is not one; a bool is none.
-    """
-    kind = type(value)
-    if not issubclass(kind, int) or kind is bool:
-        raise ArgumentFault(TypeError, f"{call}(): {name} must be an integer, got {shown(value)}")
-    return int.__index__(cast(int, value))
 
 
 def text(call: str, name: str, value: object) -> str:
@@ -196,32 +187,38 @@ def text(call: str, name: str, value: object) -> str:
     return plain
 
 
-def unreserved(call: str, key: object) -> bytes:
-    """Return an argument as the name of a slot that actors may write.
+def unreserved(call: str, name: str, value: object) -> bytes:
+    """Return the name of a slot that actors can write.
 
     Raises:
         ArgumentFault: ``ValueError`` if it is reserved for the SDK, ``TypeError`` if it is not bytes.
     """
-    slot = octets(call, "key", key)
+    slot = octets(call, name, value)
     if slot in RESERVED_KEYS:
-        raise ArgumentFault(ValueError, f"{call}(): key {slot!r} is reserved for the SDK")
+        raise ArgumentFault(ValueError, f"{call}(): {name} {slot!r} is reserved for the SDK")
     return slot
 
 
-def reserved(call: str, key: object) -> bytes:
-    """Return an argument as the name of the one slot that the SDK writes itself.
+def reserved(call: str, name: str, value: object) -> bytes:
+    """Return the name of the one slot that the SDK writes itself.
 
     Raises:
         ArgumentFault: ``ValueError`` if it is another, ``TypeError`` if it is not bytes.
     """
-    slot = octets(call, "key", key)
+    slot = octets(call, name, value)
     if slot != INITIALIZED_KEY:
-        raise ArgumentFault(ValueError, f"{call}(): key must be {INITIALIZED_KEY!r}, got {shown(slot)}")
+        raise ArgumentFault(ValueError, f"{call}(): {name} must be {INITIALIZED_KEY!r}, got {shown(slot)}")
     return slot
 
 
+def _plain_integer(call: str, name: str, value: object) -> int:
+    kind = type(value)
+    if not issubclass(kind, int) or kind is bool:
+        raise ArgumentFault(TypeError, f"{call}(): {name} must be an integer, got {shown(value)}")
+    return int.__index__(cast(int, value))
+
+
 def _plain_bytes(value: object) -> bytes | None:
-    # The type decides and its own methods are used: a subclass of the guest's could have others.
     kind = type(value)
     if kind is bytes:
         return cast(bytes, value)
@@ -232,7 +229,7 @@ def _plain_bytes(value: object) -> bytes | None:
     if isinstance(value, memoryview):
         try:
             return value.tobytes()
-        # A view that has been released holds nothing.
+        # A released view holds nothing.
         except ValueError:
             return None
     return None

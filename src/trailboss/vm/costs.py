@@ -1,7 +1,7 @@
-"""What a piece of source costs: static prices of expressions and statement headers, from the cost table.
+"""What source code costs: static prices of expressions and statement headers, from the cost table.
 
-A cost depends on the program's text alone, never on values, so it is the same on every interpreter and version. What
-runs later or many times (the body of a function or lambda, the items of a comprehension) is priced where it runs.
+A cost depends on the program's text alone, so it is the same on every interpreter and version. Code that runs later or
+repeatedly (a function's or lambda's body, a comprehension's items) is priced where it runs.
 
 Decision: D-21, D-32
 """
@@ -61,11 +61,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Prices:
-    """The cost table by kind of syntax node.
-
-    Attributes:
-        params: The table itself.
-    """
+    """The cost table by kind of syntax node."""
 
     __slots__ = ("_by_kind", "params")
 
@@ -74,7 +70,7 @@ class Prices:
         self._by_kind: dict[type[ast.AST], int] = {kind: getattr(params, field) for kind, field in _FIELDS.items()}
 
     def expression(self, node: ast.AST | None) -> int:
-        """Return the cycles of one expression, up to what it defers."""
+        """Return the cycles of one expression, without its deferred parts."""
         if node is None:
             return 0
         match node:

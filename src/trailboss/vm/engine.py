@@ -1,9 +1,8 @@
-"""The `Engine` protocol: whatever turns an actor's source and a frame into an outcome."""
+"""The `Engine` protocol: how an actor's source and a frame become an outcome."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-import msgspec
 from msgspec import Struct
 
 from trailboss.model.printed import PrintedLine
@@ -13,7 +12,7 @@ from trailboss.vm.host import Host
 from trailboss.vm.meter import Meter
 
 
-class Frame(msgspec.Struct, frozen=True, gc=False):
+class Frame(Struct, frozen=True, gc=False):
     """One execution of one handler.
 
     Attributes:
@@ -37,20 +36,33 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     depth: int = 0
 
 
-class Outcome(msgspec.Struct, frozen=True, gc=False):
+class Outcome(Struct, frozen=True, gc=False):
     """How a frame ended.
 
     Attributes:
-        return_value: Bytes the handler returned (encoded as Decision D-37 says); empty on failure.
-        error: None if it ended well. Exhaustion is 1005 or 1006; an exception that left the handler is 1210 with
+        return_value: Encoded return value of the handler (Decision D-37); empty on failure.
+        error: None on success. Exhaustion is 1005 or 1006; an exception that left the handler is 1210 with
             ``exception_type``, ``exception_message`` and ``traceback`` (the actor's own lines only) in its context;
-            a refused host call that left the handler keeps the refusal's own code, plus the same context.
-        printed: What was printed, if the caller has no receipt to keep it with; engines leave it to the `Host`.
+            an uncaught refusal of a host call keeps its own code, plus the same context.
+        printed: Printed lines, if the caller has no receipt for them; engines leave it to the `Host`.
     """
 
     return_value: bytes
     error: ErrorObject | None
     printed: tuple[PrintedLine, ...] = ()
+
+
+class CallSite(Struct, frozen=True):
+    """The frame that makes a host call, with its host, its meter, and the chain's prices and limits."""
+
+    host: Host
+    meter: Meter
+    params: ChainParams
+    frame: Frame
+
+
+HostCall = Callable[[CallSite, Sequence[object], Mapping[str, object]], object]
+"""A call of ``pvm_host``, given the guest's arguments by position and by name."""
 
 
 class Engine(Protocol):
@@ -72,30 +84,11 @@ class Engine(Protocol):
     def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:
         """Run a frame to its end. Never raises for anything that guest code does.
 
-        ``HANDLER_NOT_FOUND`` is an outcome like any other. The frame's base price has been charged by the caller.
+        ``HANDLER_NOT_FOUND`` is an outcome like any other. The caller has charged the frame's base price.
         """
 
     def prepare(self) -> None:
-        """Load now what the first frames would otherwise wait for."""
+        """Load in advance what the first frames need."""
 
     def close(self) -> None:
         """Release what the engine holds."""
-
-
-class CallSite(Struct, frozen=True):
-    """Where a host call comes from.
-
-    Attributes:
-        host: Answers of the chain.
-        meter: Meter of the frame.
-        params: Prices and limits.
-        frame: The frame.
-    """
-
-    host: Host
-    meter: Meter
-    params: ChainParams
-    frame: Frame
-
-
-HostCall = Callable[[CallSite, Sequence[object], Mapping[str, object]], object]

@@ -1,4 +1,4 @@
-"""How a frame that did not end well is told: the error object of its outcome."""
+"""The error object of a frame that failed."""
 
 import re
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from typing import Final
 from trailboss.primitives.errors import ErrorObject, Fact, InvariantError, Rejection, RejectionReason
 from trailboss.vm.gauge import FATAL
 from trailboss.vm.meter import Meter, OutOfGas
+from trailboss.vm.nesting import LINE_CHARACTERS_MAX
 from trailboss.vm.program import Program
 from trailboss.vm.pvm_host import refusal_of
 
@@ -16,13 +17,11 @@ MESSAGE_CHARACTERS_MAX: Final = 1_024
 TRACEBACK_LINES_MAX: Final = 16
 """Innermost lines of a traceback that a receipt keeps."""
 NESTED_LINES_MAX: Final = 64
-"""Lines of all nested calls together: the outermost and the innermost ones."""
-LINE_CHARACTERS_MAX: Final = 200
-"""Characters of one line of a program that a receipt keeps."""
+"""Lines of all nested calls together: the outermost and the innermost."""
 TRACEBACK: Final = "traceback"
-"""Fact of an error that holds the lines of the program that ran last."""
+"""Name of the fact that holds the program's lines that ran last."""
 CALLEE: Final = "callee_traceback"
-"""Fact of a failed call's refusal that says where the callee failed."""
+"""Name of the fact, in a failed call's refusal, that locates the callee's failure."""
 _TRACEBACK: Final = vars(BaseException)["__traceback__"]
 _CAUSE: Final = vars(BaseException)["__cause__"]
 _CONTEXT: Final = vars(BaseException)["__context__"]
@@ -32,11 +31,11 @@ _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 def exhaustion(meter: Meter, where: Sequence[str] = ()) -> ErrorObject | None:
-    """Return the error of a frame that has used up its cycles or cells, or None. Source: cowboy-facts §8.
+    """Return the error of a frame that used up its cycles or cells, or None. Source: cowboy-facts §8.
 
     Args:
         meter: The frame's meter.
-        where: Lines of the program that it ran last, if they are known.
+        where: The program's lines that ran last, if known.
     """
     reason = meter.exhaustion()
     if reason is None:
@@ -48,12 +47,12 @@ def exhaustion(meter: Meter, where: Sequence[str] = ()) -> ErrorObject | None:
 
 
 def located(exhausted: ErrorObject, outcome: ErrorObject | None) -> ErrorObject:
-    """Return a frame's exhaustion as its engine tells of it, with the lines that it ran last, if the engine does."""
+    """Return a frame's exhaustion with the lines that ran last, if its engine reports them."""
     return outcome if outcome is not None and outcome.code == exhausted.code else exhausted
 
 
 def out_of_memory(error: BaseException, where: Sequence[str]) -> ErrorObject:
-    """Return the error of a frame that held or recursed too much.
+    """Return the error of a frame that used too much memory or recursion.
 
     Raises:
         InvariantError: For out of gas, which a meter within its limits contradicts.
@@ -68,13 +67,13 @@ def out_of_memory(error: BaseException, where: Sequence[str]) -> ErrorObject:
 def uncaught(error: BaseException, message: str, where: Sequence[str]) -> ErrorObject:
     """Return the error of an exception that left the handler.
 
-    A refused host call keeps its own code; an exception of the SDK's own says why and what to do, as the SDK has it.
+    A refused host call keeps its own code; an exception of the SDK keeps the SDK's own rule and advice.
 
     Decision: D-06
 
     Args:
         error: The exception.
-        message: What it says; asking it could run guest code, so the engine has done that.
+        message: Its message; reading it could run guest code, so the engine has done that.
         where: Lines of the program, see `traceback_lines`.
     """
     message = without_addresses(message)[:MESSAGE_CHARACTERS_MAX]
@@ -98,8 +97,8 @@ def uncaught(error: BaseException, message: str, where: Sequence[str]) -> ErrorO
 def traceback_lines(error: BaseException, program: Program) -> list[str]:
     """Return where an exception was raised, outermost first: ``line N, in handler: source text``.
 
-    These are the program's own lines; if the exception comes of a call of another actor that failed, its lines follow.
-    Of exhaustion, which handlers raise again, it is one line a function: where it began.
+    Only the program's own lines appear, followed by the callee's if a call of another actor failed. Exhaustion, which
+    handlers re-raise, has one line per function: where it began.
     """
     traceback: TracebackType | None = _TRACEBACK.__get__(error)
     places: list[tuple[int, str]] = []
@@ -131,7 +130,7 @@ def traceback_of(error: ErrorObject) -> list[str]:
 
 
 def _callee_lines(error: BaseException) -> list[str]:
-    """Return where the call of another actor failed, if an exception comes of one."""
+    """Return the callee's lines if an exception stems from a failed call of another actor."""
     cause: BaseException | None = error
     seen: list[BaseException] = []
     while cause is not None and not any(cause is each for each in seen):
@@ -149,7 +148,7 @@ def _located(where: Sequence[str]) -> dict[str, Fact]:
 
 
 def without_addresses(text: str) -> str:
-    """Return a text without the memory addresses that Python's default reprs show."""
+    """Return a text without the memory addresses of Python's default reprs."""
     return _ADDRESS.sub("", text)
 
 

@@ -1,7 +1,7 @@
-"""What instrumented code calls: the charges, the depth of calls, and the refusal to be caught.
+"""The functions that instrumented code calls: charges, the depth of calls, and protection from being caught.
 
-A gauge belongs to one frame. It is sticky: once the frame's cycles or cells are gone, or something fatal has happened,
-every charge raises, whatever guest code catches in between, and the frame's end is read from the gauge.
+A gauge belongs to one frame and is sticky: once the frame's cycles or cells are used up, or a fatal error has occurred,
+every charge raises, whatever guest code catches, and the frame's end is read from the gauge.
 
 Decision: D-06, D-32
 """
@@ -13,17 +13,20 @@ from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
 from typing import Any, Final
 
 from trailboss.primitives.errors import TrailbossError
-from trailboss.vm import instrument, texts
+from trailboss.vm import texts
+from trailboss.vm.instrument import HERE, PREFIX
 from trailboss.vm.meter import Meter, OutOfGas
 
 FATAL: Final = (OutOfGas, MemoryError, RecursionError, KeyboardInterrupt, TrailbossError)
-"""What guest code can never catch: exhaustion, and what is not the guest's to handle."""
+"""What guest code can never catch: exhaustion, and errors outside the guest's control."""
 identity: Final[Callable[[object], int]] = id
-"""An object's identity, which tells shared objects from others and never reaches a program."""
+"""An object's identity, for recognizing shared objects; it never reaches a program."""
 _DEAD: Final = -1
 _PRINTED_BITS: Final = 256
 _PLAIN: Final = (bool, int, float, str, bytes)
 _NAMED: Final = (type, FunctionType, BuiltinFunctionType, ModuleType)
+
+_OWN: Final = "charge turn enter leave result begin end suspend resume delegate caught own setter"
 
 
 class Gauge:
@@ -31,7 +34,7 @@ class Gauge:
 
     Attributes:
         meter: The frame's meter.
-        depth: Python calls deep, at present.
+        depth: Current depth of Python calls.
         fatal: What ended the frame beyond any handler; None so far.
     """
 
@@ -47,29 +50,7 @@ class Gauge:
 
     def instruments(self) -> dict[str, object]:
         """Return the names that instrumented code calls, bound to this frame."""
-        return {
-            instrument.CHARGE: self.charge,
-            instrument.TURN: self.turn,
-            instrument.ENTER: self.enter,
-            instrument.LEAVE: self.leave,
-            instrument.RESULT: self.result,
-            instrument.BEGIN: self.begin,
-            instrument.END: self.end,
-            instrument.SUSPEND: self.suspend,
-            instrument.RESUME: self.resume,
-            instrument.DELEGATE: self.delegate,
-            instrument.CAUGHT: self.caught,
-            instrument.OWN: self.own,
-            instrument.SETTER: self.setter,
-            instrument.ORDERED: ordered,
-            instrument.CALLEE: texts.callee,
-            instrument.METHOD: texts.method,
-            instrument.FIELD: texts.field_text,
-            instrument.REMAINDER: texts.remainder,
-            instrument.IN_PLACE: texts.remainder_in_place,
-            instrument.EVERYTHING: BaseException,
-            instrument.HERE: -1,
-        }
+        return _SHARED | {PREFIX + name: getattr(self, name) for name in _OWN.split()}
 
     def charge(self, cycles: int) -> None:
         """Use cycles for a basic block.
@@ -91,11 +72,11 @@ class Gauge:
             self._stop()
 
     def enter(self, cycles: int) -> int:
-        """Go one call deeper and return the depth it was made at.
+        """Go one call deeper; return the depth of the caller.
 
         Raises:
             OutOfGas: If the limit is passed, now or earlier.
-            RecursionError: If there are too many calls within one another.
+            RecursionError: If calls nest too deep.
         """
         self.charge(cycles)
         here = self.depth
@@ -105,7 +86,7 @@ class Gauge:
         return here
 
     def leave(self, here: int) -> None:
-        """Return to the depth that a function was called at, however it ended."""
+        """Return to the depth at which a function was called."""
         self.depth = here
 
     def result(self, here: int, value: object) -> object:
@@ -114,7 +95,7 @@ class Gauge:
         return value
 
     def begin(self, cycles: int) -> list[int]:
-        """Start the body of a generator; return its place, the depth of its caller, or nothing while it sleeps."""
+        """Start the body of a generator; return its place: the depth of its caller, or empty while suspended."""
         return [self.enter(cycles)]
 
     def end(self, place: list[int]) -> None:
@@ -139,7 +120,7 @@ class Gauge:
         return _Delegation(self, iterator) if hasattr(iterator, "send") else iterator
 
     def caught(self, cycles: int, here: int | None) -> None:
-        """Use cycles for a handler or ``finally``, unless what it handles cannot be handled.
+        """Use cycles for a handler or ``finally``; re-raise what cannot be handled.
 
         Raises:
             OutOfGas: If the limit is passed, now or earlier.
@@ -154,7 +135,7 @@ class Gauge:
         texts.clean_error(error)
 
     def own(self, target: object) -> object:
-        """Return what is about to be changed, if it is the program's own.
+        """Return an object that the program is about to change.
 
         Raises:
             AttributeError: If other frames share it.
@@ -164,7 +145,7 @@ class Gauge:
         return target
 
     def setter(self, method: Callable[..., object]) -> Callable[..., object]:
-        """Return ``__setattr__`` or ``__delattr__`` of something, for the program's own objects only."""
+        """Return ``__setattr__`` or ``__delattr__`` of an object, for the program's own objects only."""
         bound = getattr(method, "__self__", None)
         if bound is None:
             return partial(self._set, method)
@@ -172,12 +153,12 @@ class Gauge:
         return method
 
     def abort(self, error: BaseException) -> None:
-        """Let nothing of the frame run any more; the first reason stays."""
+        """Stop everything in the frame; the first reason stays."""
         self.fatal = self.fatal or error
         self._ceiling = _DEAD
 
     def close(self) -> None:
-        """Cut the frame off from its meter: what still runs, a generator being cleared away, stops at once."""
+        """Cut the frame off from its meter: whatever still runs, such as a generator's cleanup, stops at once."""
         self.meter = Meter(0, 0)
         self._ceiling = _DEAD
 
@@ -198,7 +179,7 @@ class Gauge:
 
 
 def ordered(value: object) -> object:
-    """Return what an operator gave, unless the order of its items depends on the process.
+    """Return an operator's result, unless the order of its items depends on the process.
 
     Raises:
         TypeError: If it is a set, which ``a.keys() & b.keys()`` makes without any set in the source.
@@ -208,8 +189,21 @@ def ordered(value: object) -> object:
     return value
 
 
+_SHARED: Final[dict[str, object]] = {
+    PREFIX + "ordered": ordered,
+    PREFIX + "callee": texts.callee,
+    PREFIX + "method": texts.method,
+    PREFIX + "field": texts.field_text,
+    PREFIX + "remainder": texts.remainder,
+    PREFIX + "in_place": texts.remainder_in_place,
+    PREFIX + "everything": BaseException,
+    HERE: -1,
+}
+"""The names that instrumented code of every frame calls."""
+
+
 class _Delegation:
-    """An iterator that stands for a generator of the guest in ``yield from``, and counts as one call while it runs."""
+    """An iterator in place of a guest's generator in ``yield from``; it counts as one call while it runs."""
 
     __slots__ = ("_gauge", "_inner")
 
@@ -241,7 +235,7 @@ class _Delegation:
 
 
 def shown(value: object) -> str:
-    """Return a value for a message: plain values as they are, others by their type, so that no guest code runs."""
+    """Return a value for a message: plain values as they are, others by type, so that no guest code runs."""
     if type(value) is int and value.bit_length() > _PRINTED_BITS:
         # Python refuses to print very long integers, and a message has no room for them.
         return f"an integer of {value.bit_length()} bits"

@@ -29,14 +29,14 @@ def _plain_repr(self: object) -> str:
 Plain: Final = type("Plain", (), {"__slots__": (), "__module__": "builtins", "__repr__": _plain_repr})
 """Stands between `object` and a guest's classes, because the repr of `object` shows an address.
 
-Made without a ``class`` statement, because programs can walk over it and versions of Python add to what that makes.
+Built without a ``class`` statement: programs can inspect it, and versions of Python add attributes to such classes.
 """
 
 
 def build_class(body: FunctionType, name: str, *bases: Any, **keywords: Any) -> Any:
     """Build a class as the ``class`` statement does, the same on every version of Python.
 
-    What a version adds to the namespace goes before the class is made, so that no ``__init_subclass__`` sees it.
+    Attributes that a version adds are removed first, so that no ``__init_subclass__`` sees them.
 
     Decision: D-40
     """
@@ -55,13 +55,7 @@ def build_class(body: FunctionType, name: str, *bases: Any, **keywords: Any) -> 
 
 
 def printer(output: Callable[[str], None]) -> Callable[..., None]:
-    """Return ``print`` of guests.
-
-    Decision: D-89
-
-    Args:
-        output: Takes the text. There are no files: ``file`` and ``flush`` are ignored.
-    """
+    """Return ``print`` for guests; ``output`` takes the text; ``file`` and ``flush`` are ignored. Decision: D-89."""
 
     def print(*values: object, sep: object = " ", end: object = "\n", **_options: object) -> None:  # noqa: A001
         output(printed_text(values, sep, end))
@@ -75,8 +69,8 @@ def actor_builtins(
     """Return the built-in names of actors.
 
     Args:
-        importer: What serves their import statements.
-        shared: Returns the identities of objects that they may not change.
+        importer: Serves their import statements.
+        shared: Returns the identities of objects that they cannot change.
         output: Takes what they print.
     """
 

@@ -1,14 +1,12 @@
-"""The `Host` protocol: all that a running frame may ask of the chain.
+"""The `Host` protocol: everything that a running frame can ask of the chain.
 
-A host is bound to one frame: it knows the actor that runs, whether the frame is read-only, and where the frame's
-meter is. It never sees guest objects; `trailboss.vm.guest_api` has checked every argument's type and charged the
-call's fixed price before it gets here. What depends on values only the chain knows (a payload's cells, a returned
-row's cells) the host charges itself through the frame's meter.
+A host is bound to one frame: it knows the running actor, whether the frame is read-only, and the frame's meter. It sees
+no guest objects: `trailboss.vm.guest_api` has checked every argument's type and charged the call's fixed price. The
+host itself charges what only it can know, such as the cells of a payload or of a returned row.
 
-Which calls about timers a chain has, its mechanism decides; the host refuses the others with ``UNSUPPORTED``.
-
-A host refuses by raising `Rejection`; guest code sees ``pvm_host.HostError`` and may catch it. A host call that
-would change something in a read-only frame is refused with ``FORBIDDEN``. Exhaustion (`OutOfGas`) is not catchable.
+A host refuses by raising `Rejection`, which guest code sees as ``pvm_host.HostError`` and can catch: ``UNSUPPORTED``
+for a timer call that the chain's mechanism lacks, ``FORBIDDEN`` for a change in a read-only frame. Exhaustion
+(`OutOfGas`) cannot be caught.
 """
 
 from collections.abc import Mapping
@@ -20,13 +18,13 @@ from trailboss.model.timers import TimerRequest
 
 
 class Host(Protocol):
-    """What a frame may ask. Addresses are 20 bytes, hashes 32; every refusal is a `Rejection`."""
+    """What a frame can ask. Addresses are 20 bytes, hashes 32; every refusal is a `Rejection`."""
 
     def context(self) -> Mapping[str, object]:
         """Return the facts of this execution, by the public names.
 
         Source: cowboy-facts §2.1 (chain_id, chain_instance_id, pvm_version, sender, actor_addr, tx_hash,
-        block_height, timestamp_ms, hire_id). A fire of Globalbox has ``deliver_id`` and ``trigger_ctx`` too.
+        block_height, timestamp_ms, hire_id). A Globalbox fire also has ``deliver_id`` and ``trigger_ctx``.
         Decision: D-83.
         """
 
@@ -40,40 +38,40 @@ class Host(Protocol):
         """Write a slot of the running actor; charges the cells of slot and content."""
 
     def delete_slot(self, slot: bytes) -> None:
-        """Delete a slot of the running actor; nothing happens if it is not there."""
+        """Delete a slot of the running actor, if it exists."""
 
     def scan_slots(self, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         """Return up to ``limit`` slots whose name begins with ``prefix``, ascending; charges their cells."""
 
     def has_call(self, form: str) -> bool:
-        """Return whether the chain's mechanism has a call about timers, by its form in `trailboss.model.calls`."""
+        """Return whether the chain's mechanism has a timer call, by its form in `trailboss.model.calls`."""
 
     def schedule_timer(self, request: TimerRequest, form: str = calls.SCHEDULE) -> bytes:
         """Accept a timer of the running actor and return its id, 32 bytes; charges the payload's cells.
 
-        The form is that of the call as the guest made it, for a refusal.
+        ``form`` names the call in a refusal.
         """
 
     def extend_timer(self, timer_id: bytes, expires_at: int) -> None:
-        """Move the last height of a timer of the running actor; nothing happens if it is gone."""
+        """Move the last height of a timer of the running actor, if it exists."""
 
     def cancel_timer(self, timer_id: bytes) -> None:
-        """Cancel a timer of the running actor; nothing happens if it is gone."""
+        """Cancel a timer of the running actor, if it exists."""
 
     def set_auction_timer(self, request: AuctionRequest) -> bytes:
-        """Accept a timer of the running actor in the auction and return its id, 32 bytes; charges its cells."""
+        """Accept an auction timer of the running actor and return its id, 32 bytes; charges its cells."""
 
     def set_globalbox_timer(self, request: GlobalboxRequest) -> bytes:
-        """Accept a timer or a watch of the running actor in Globalbox and return its id; charges its cells."""
+        """Accept a Globalbox timer or watch of the running actor and return its id, 32 bytes; charges its cells."""
 
     def update_timer(self, update: GlobalboxUpdate) -> bool:
-        """Change a timer of the running actor in Globalbox, and return whether a later fire will show it."""
+        """Change a Globalbox timer of the running actor; return whether a later fire will show the change."""
 
     def cancel_globalbox_timer(self, target: bytes, timer_id: bytes) -> bool:
-        """Cancel a timer of the running actor in Globalbox, and return whether it was still there to cancel."""
+        """Cancel a Globalbox timer of the running actor; return whether it still existed."""
 
     def set_agent(self, agent: bytes | None) -> None:
-        """Have another actor, or nobody, price the running actor's timers; ``NOT_FOUND`` if it has no code."""
+        """Let another actor, or none, price the running actor's timers; ``NOT_FOUND`` if it has no code."""
 
     def timer_lane(self) -> Mapping[str, object]:
         """Return the timer lane's prices and limits in this block, by the public names, as a new dict.
@@ -84,26 +82,26 @@ class Host(Protocol):
         """
 
     def emit_event(self, name: str, octets: bytes) -> int:
-        """Emit an event of the running actor and return its number in the transaction, from 1; charges cells."""
+        """Emit an event of the running actor; return its number in the transaction, from 1; charges cells."""
 
     def send_message(self, target: bytes, payload: bytes) -> None:
         """Send a message, delivered at the end of the block; charges the payload's cells."""
 
     def defer_call(self, handler: str, payload: bytes) -> None:
-        """Have a handler of the running actor called in the next block; charges the cells of name and payload."""
+        """Call a handler of the running actor in the next block; charges the cells of name and payload."""
 
     def call_actor(self, target: bytes, handler: str, payload: bytes, cycles_limit: int) -> bytes:
-        """Run a handler of another actor now, and return what it returns.
+        """Run a handler of another actor now, and return its answer.
 
-        The callee gets at most ``cycles_limit``, and at most what this frame has left. What it used is charged to
-        this frame. If it fails, its changes are rolled back and the call is refused.
+        The callee gets at most ``cycles_limit``, and at most what this frame has left; this frame pays what it uses. If
+        it fails, its changes are rolled back and the call is refused.
         """
 
     def transfer(self, to: bytes, amount: int) -> None:
-        """Move money of the running actor."""
+        """Transfer money of the running actor."""
 
     def print_text(self, text: str) -> None:
-        """Keep what the running actor prints, for people: it is free, and no rule depends on it. Decision: D-89."""
+        """Keep printed text for people; it is free, and no rule depends on it. Decision: D-89."""
 
     def randomness(self, domain: bytes) -> bytes:
         """Return 32 bytes that depend on the chain's past and the domain alone."""

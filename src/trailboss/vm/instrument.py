@@ -1,9 +1,9 @@
-"""The rewriting of a syntax tree so that the program pays for itself as it runs.
+"""Rewrites a syntax tree so that the program pays for itself as it runs.
 
-Each basic block is charged up front; each function counts the depth of calls; each handler and ``finally`` makes sure
-that exhaustion is not caught. What is inserted are calls of the `trailboss.vm.gauge.Gauge` of the running frame, by
-names that actor code may not use. Inserted calls stand at the position of what they precede, or nowhere, so that
-tracebacks, debuggers and coverage see the program as it was written.
+Each basic block is charged up front; each function counts the depth of calls; each handler and ``finally`` prevents
+exhaustion from being caught. The inserted calls go to the running frame's `trailboss.vm.gauge.Gauge`, by names that
+actor code cannot use. They have the position of the code that they precede, or none, so that tracebacks, debuggers and
+coverage see the program as written.
 
 Decision: D-32
 """
@@ -19,28 +19,8 @@ from trailboss.vm.costs import Comprehension, FunctionNode, Prices
 
 PREFIX: Final = "_vm_"
 """What every inserted name begins with."""
-CHARGE: Final = PREFIX + "charge"
-TURN: Final = PREFIX + "turn"
-ENTER: Final = PREFIX + "enter"
-LEAVE: Final = PREFIX + "leave"
-RESULT: Final = PREFIX + "result"
-BEGIN: Final = PREFIX + "begin"
-END: Final = PREFIX + "end"
-SUSPEND: Final = PREFIX + "suspend"
-RESUME: Final = PREFIX + "resume"
-DELEGATE: Final = PREFIX + "delegate"
-CAUGHT: Final = PREFIX + "caught"
-OWN: Final = PREFIX + "own"
-SETTER: Final = PREFIX + "setter"
-ORDERED: Final = PREFIX + "ordered"
-CALLEE: Final = PREFIX + "callee"
-METHOD: Final = PREFIX + "method"
-FIELD: Final = PREFIX + "field"
-REMAINDER: Final = PREFIX + "remainder"
-IN_PLACE: Final = PREFIX + "in_place"
-EVERYTHING: Final = PREFIX + "everything"
 HERE: Final = PREFIX + "here"
-"""The local that holds where a function's own calls began."""
+"""The local that holds the depth at which a function was called."""
 SETTERS: Final = ("__setattr__", "__delattr__")
 _METHODS: Final = """format format_map encode decode substitute safe_substitute __repr__ __str__ __format__ __mod__
     __rmod__ __new__ __call__"""
@@ -49,17 +29,17 @@ TEXT_METHODS: Final = frozenset(_METHODS.split())
 _TEXT_TYPES: Final = ("str", "bytes", "bytearray")
 _FUNCTIONS: Final = "map filter starmap reduce accumulate partial takewhile dropwhile filterfalse groupby iter"
 _CALLERS: Final = frozenset(_FUNCTIONS.split())
-"""What calls what it is given."""
+"""Functions that call their arguments."""
 _KEYED: Final = {
     "sorted": "key", "min": "key", "max": "key", "sort": "key", "groupby": "key", "dumps": "default",
     "JSONEncoder": "default",
 }  # fmt: skip
-"""What calls what it is given by this name."""
+"""Functions that call an argument of this name."""
 
 _NOWHERE: Final[dict[str, Any]] = {"lineno": -1, "col_offset": -1, "end_lineno": -1, "end_col_offset": -1}
 """A position that the compiler gives to code without a line of its own."""
 _MAY_MAKE_A_SET: Final = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Sub)
-"""What makes a set of two views of a dict, the one way to a set that no rule about the source can see."""
+"""Operators that make a set of two views of a dict, the one way to a set that no rule about the source can detect."""
 _BRANCHING: Final = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -71,7 +51,7 @@ def instrument(tree: ast.Module, prices: SourceCostParams, *, guarded: bool) -> 
         tree: Freshly parsed module.
         prices: The cost table.
         guarded: Whether stores into attributes and items are checked, so that the program changes its own objects
-            only, never those that it shares with other frames. The SDK itself is not guarded.
+            only, never shared ones. The SDK itself is not guarded.
     """
     return _Rewriter(Prices(prices), guarded).module(tree)
 
@@ -81,10 +61,10 @@ class _Rewriter:
 
     Attributes:
         prices: Costs by node.
-        values: Names that may stand for whatever the program has put there, ``str`` among it.
+        values: Names that the program can bind to any value, ``str`` among them.
         guarded: See `instrument`.
-        placed: Whether `HERE` tells the depth at which the code being rewritten runs. Not so in what runs at another
-            place than where it stands: generators, lambdas and generator expressions.
+        placed: Whether `HERE` is the depth at which the rewritten code runs. False for code that runs elsewhere than it
+            is written: generators, lambdas and generator expressions.
     """
 
     __slots__ = ("guarded", "placed", "prices", "values")
@@ -118,7 +98,7 @@ class _Rewriter:
         return written + self.charged(pending, cycles)
 
     def charged(self, statements: list[ast.stmt], cycles: int) -> list[ast.stmt]:
-        written: list[ast.stmt] = [_statement(CHARGE, [cycles], statements[0])] if cycles else []
+        written: list[ast.stmt] = [_statement("charge", [cycles], statements[0])] if cycles else []
         for each in statements:
             written.append(self.statement(each))
             if self.guarded and _formats_in_place(each):
@@ -153,16 +133,16 @@ class _Rewriter:
         return self.expressions(node)
 
     def turn(self, body: list[ast.stmt], cycles: int) -> list[ast.stmt]:
-        """Rewrite the body of a loop, whose every turn is charged."""
+        """Rewrite the body of a loop; every turn is charged."""
         first, rest = self.parted(body, self.prices.params.loop_turn + cycles)
         return [ast.Expr(self.turned(first, body[0]), **_at(body[0])), *rest]
 
     def turned(self, cycles: int, at: ast.AST) -> ast.Call:
-        return _call(TURN, [cycles, _here()], at) if self.placed else _call(CHARGE, [cycles], at)
+        return _call("turn", [cycles, _here()], at) if self.placed else _call("charge", [cycles], at)
 
     def caught(self, cycles: int, at: ast.AST) -> ast.Expr:
         place = _here() if self.placed else ast.Constant(None, **_at(at))
-        return _statement(CAUGHT, [cycles, place], at)
+        return _statement("caught", [cycles, place], at)
 
     def optional(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         return self.block(statements, 0) if statements else []
@@ -182,7 +162,7 @@ class _Rewriter:
     def function(self, node: FunctionNode) -> FunctionNode:
         """Rewrite a definition: its body is entered, and left however it ends."""
         outer, self.placed = self.placed, not _yields(node)
-        enter, leave = (ENTER, LEAVE) if self.placed else (BEGIN, END)
+        enter, leave = ("enter", "leave") if self.placed else ("begin", "end")
         _clean_docstring(node.body)
         start = 1 if _is_docstring(node.body[0]) else 0
         body = node.body[start:] or [ast.Pass(**_NOWHERE)]
@@ -196,7 +176,7 @@ class _Rewriter:
         return node
 
     def parted(self, body: list[ast.stmt], extra: int) -> tuple[int, list[ast.stmt]]:
-        """Return what the first basic block of a body costs, with ``extra``, and the body without that charge."""
+        """Return the price of a body's first basic block plus ``extra``, and the body without that charge."""
         charge, *rest = self.block(body, extra)
         match charge:
             case ast.Expr(value=ast.Call(args=[ast.Constant(value=int(cycles))])):
@@ -204,7 +184,7 @@ class _Rewriter:
         raise InvariantError(f"a block of {extra} cycles and more begins without its charge: {ast.dump(charge)}")
 
     def expressions(self, node: Node) -> Node:
-        """Rewrite the expressions that stand directly in a node; its blocks are done already."""
+        """Rewrite the direct expressions of a node; its blocks are done already."""
         for field, value in ast.iter_fields(node):
             if field not in ("body", "orelse", "cases") or isinstance(node, ast.expr):
                 setattr(node, field, self.rewritten(value))
@@ -229,11 +209,11 @@ class _Rewriter:
                 return self.comprehension(node)
             case ast.Yield(value=value):
                 given = self.expression(value) or ast.Constant(None, **_at(node))
-                node.value = _call(SUSPEND, [_here(), given], node)
-                return _call(RESUME, [_here(), node], node)
+                node.value = _call("suspend", [_here(), given], node)
+                return _call("resume", [_here(), node], node)
             case ast.YieldFrom(value=value):
-                node.value = _call(DELEGATE, [_here(), self.kept(value)], node)
-                return _call(RESUME, [_here(), node], node)
+                node.value = _call("delegate", [_here(), self.kept(value)], node)
+                return _call("resume", [_here(), node], node)
         self.expressions(node)
         if not self.guarded:
             return node
@@ -246,14 +226,14 @@ class _Rewriter:
 
     def function_expression(self, node: ast.Lambda) -> ast.Lambda:
         node.args = self.expressions(node.args)
-        entry = _call(ENTER, [self.prices.params.function_entry + self.prices.expression(node.body)], node.body)
+        entry = _call("enter", [self.prices.params.function_entry + self.prices.expression(node.body)], node.body)
         outer, self.placed = self.placed, False
-        node.body = _call(RESULT, [entry, self.kept(node.body)], node.body)
+        node.body = _call("result", [entry, self.kept(node.body)], node.body)
         self.placed = outer
         return node
 
     def comprehension(self, node: Comprehension) -> Comprehension:
-        """Rewrite a comprehension: each turn of each ``for`` is charged by a first condition, which always holds."""
+        """Rewrite a comprehension: a first condition, which always holds, charges each turn of each ``for``."""
         outer, self.placed = self.placed, self.placed and not isinstance(node, ast.GeneratorExp)
         for each, cycles in zip(node.generators, self.prices.items(node), strict=True):
             self.expressions(each)
@@ -267,7 +247,7 @@ class _Rewriter:
 
 
 def _watch_callee(node: ast.Call, values: frozenset[str]) -> None:
-    """Have what is called, and what is given to be called, looked at if it may be ``str``. Decision: D-90."""
+    """Check the called function, and arguments that will be called, if they can be ``str``. Decision: D-90."""
     name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
     if name in _CALLERS:
         node.args = [each if isinstance(each, ast.Starred) else _watched_value(each) for each in node.args]
@@ -279,11 +259,11 @@ def _watch_callee(node: ast.Call, values: frozenset[str]) -> None:
 
 
 def _watched_value(node: ast.expr) -> ast.expr:
-    return node if isinstance(node, ast.Lambda | ast.Constant) else _call(CALLEE, [node], node)
+    return node if isinstance(node, ast.Lambda | ast.Constant) else _call("callee", [node], node)
 
 
 def _value_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names of a program that are given a value, other than by a definition or an import."""
+    """Yield the names of a program that are bound other than by a definition or an import."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
@@ -297,10 +277,10 @@ def _formats_in_place(node: ast.stmt) -> bool:
 
 
 def _formatted_in_place(node: ast.stmt) -> ast.stmt:
-    """Return ``text %= values`` as the assignment that it is."""
+    """Return ``text %= values`` as a plain assignment."""
     match node:
         case ast.AugAssign(target=ast.Name(id=name) as target, value=value):
-            changed = _call(IN_PLACE, [ast.Name(name, ast.Load(), **_at(target)), value], node)
+            changed = _call("in_place", [ast.Name(name, ast.Load(), **_at(target)), value], node)
             return ast.Assign([target], changed, **_at(node))
     return node
 
@@ -308,19 +288,19 @@ def _formatted_in_place(node: ast.stmt) -> ast.stmt:
 def _guarded(node: ast.expr) -> ast.expr:
     match node:
         case ast.BinOp(left=left, op=ast.Mod(), right=right) if not isinstance(right, ast.Constant):
-            return _call(REMAINDER, [left, right], node)
+            return _call("remainder", [left, right], node)
         case ast.FormattedValue(value=value, conversion=conversion, format_spec=spec):
             code, given = ast.Constant(conversion, **_at(node)), spec or ast.Constant("", **_at(node))
-            return ast.FormattedValue(_call(FIELD, [value, code, given], node), -1, None, **_at(node))
+            return ast.FormattedValue(_call("field", [value, code, given], node), -1, None, **_at(node))
         case ast.Attribute(attr=name, ctx=ast.Load()) if name in TEXT_METHODS:
-            return _call(METHOD, [node], node)
+            return _call("method", [node], node)
         case ast.BinOp(op=operator) if isinstance(operator, _MAY_MAKE_A_SET) and not _has_constant(node):
-            return _call(ORDERED, [node], node)
+            return _call("ordered", [node], node)
         case ast.Attribute(attr=name, ctx=ast.Load()) if name in SETTERS:
             # The method itself is what is guarded, bound or not, so that no spelling of a store goes around.
-            return _call(SETTER, [node], node)
+            return _call("setter", [node], node)
         case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
-            node.value = _call(OWN, [node.value], node)
+            node.value = _call("own", [node.value], node)
     return node
 
 
@@ -332,14 +312,14 @@ def _checked_target(target: ast.expr) -> list[ast.stmt]:
     """Return the check of a name that an assignment such as ``names &= others`` has just changed."""
     if not isinstance(target, ast.Name):
         return []
-    return [_statement(ORDERED, [ast.Name(target.id, ast.Load(), **_at(target))], target)]
+    return [_statement("ordered", [ast.Name(target.id, ast.Load(), **_at(target))], target)]
 
 
 def _watched(body: list[ast.stmt], node: ast.With) -> ast.Try:
     # An ``__exit__`` that answers True would swallow exhaustion; the gauge has to see it first.
     nothing = ast.Constant(None, **_NOWHERE)
-    watch: list[ast.stmt] = [_statement(CAUGHT, [0, nothing], None), ast.Raise(**_NOWHERE)]
-    everything = ast.Name(EVERYTHING, ast.Load(), **_NOWHERE)
+    watch: list[ast.stmt] = [_statement("caught", [0, nothing], None), ast.Raise(**_NOWHERE)]
+    everything = ast.Name(PREFIX + "everything", ast.Load(), **_NOWHERE)
     return ast.Try(body, [ast.ExceptHandler(everything, None, watch, **_NOWHERE)], [], [], **_at(node))
 
 
@@ -387,7 +367,7 @@ def _here() -> ast.Name:
 def _call(name: str, arguments: Sequence[ast.expr | int], at: ast.AST | None) -> ast.Call:
     where = _NOWHERE if at is None else _at(at)
     given = [ast.Constant(each, **where) if isinstance(each, int) else each for each in arguments]
-    return ast.Call(ast.Name(name, ast.Load(), **where), given, [], **where)
+    return ast.Call(ast.Name(PREFIX + name, ast.Load(), **where), given, [], **where)
 
 
 def _statement(name: str, arguments: Sequence[ast.expr | int], at: ast.AST | None) -> ast.Expr:

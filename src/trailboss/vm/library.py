@@ -1,8 +1,8 @@
 """The modules that guests see: the SDKs, instrumented like actor code, and facades of the standard library.
 
-Nothing of the process's own modules is visible. All frames of an engine share one library, so it is in the same state
-before every frame: what the SDK itself rebinds is put back, and what actors try to store into it is refused. Loading
-it costs a frame nothing, so the first frame pays what every later one pays.
+The process's own modules are invisible. All frames of an engine share one library, which is in the same state before
+every frame: names that the SDK rebinds are restored, and stores by actors are refused. Loading is free, so the first
+frame costs the same as every later one.
 
 Decision: D-40
 """
@@ -22,7 +22,7 @@ from trailboss.vm.sdk_source import DOCUMENTED_NAMES, load_sdk_module, sdk_modul
 from trailboss.vm.snapshot import ABSENT, Shared, find_shared
 
 _UNMETERED: Final = 2**62
-"""Cycles and depth of what runs outside every frame: the SDK's modules as they load."""
+"""Cycles and depth of code outside every frame: the SDK's modules while they load."""
 
 
 class Library:
@@ -68,7 +68,7 @@ class Library:
         """Serve an import statement of an actor.
 
         Raises:
-            ImportError: If there is no such module, or it has no such name.
+            ImportError: If the module or the name does not exist.
         """
         if level:
             raise ImportError("an actor is one module; it has no relatives")
@@ -90,7 +90,7 @@ class Library:
         """Serve an import statement of the SDK's own code.
 
         Raises:
-            ImportError: If there is no such module, or it has no such name.
+            ImportError: If the module or the name does not exist.
         """
         if level and importer is not None:
             package = str(importer["__package__"])
@@ -110,7 +110,7 @@ class Library:
             self._load_sdk()
 
     def begin(self, instruments: Mapping[str, object]) -> Callable[[], None]:
-        """Make the SDK one frame's, in its first state; return what gives it back to the frame before.
+        """Give the SDK to one frame, in its first state; return what gives it back to the frame before.
 
         Only frames whose program imports the SDK need it.
         """
@@ -146,7 +146,7 @@ class Library:
         return self._facade(name, for_actors)
 
     def _load_sdk(self) -> None:
-        """Load every module of the SDK, whichever is asked for, so that all frames find the same ones."""
+        """Load every module of the SDK, so that all frames find the same ones."""
         modules = [self._find(name, for_actors=False) for name in sdk_module_names()]
         self._first = find_shared(modules)
         self.shared |= self._first.identities

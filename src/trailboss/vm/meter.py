@@ -1,13 +1,12 @@
-"""The two meters of a frame, cycles and cells. Exhaustion is sticky and cannot be caught by guest code."""
+"""The two meters of a frame, cycles and cells. Exhaustion is sticky, and guest code cannot catch it."""
 
 from trailboss.primitives.errors import RejectionReason
 
 
 class OutOfGas(BaseException):
-    """A meter passed its limit; a BaseException so that a guest's ``except Exception`` does not see it.
+    """A meter passed its limit. A BaseException, so that a guest's ``except Exception`` does not see it.
 
-    Guest handlers that would catch it re-raise it (the instrumentation makes them), and the frame's end is read
-    from the meter, never from the exception.
+    Handlers that would catch it re-raise it (instrumentation ensures this), and the frame's end is read from the meter.
     """
 
 
@@ -15,8 +14,8 @@ class Meter:
     """Cycles and cells of one frame.
 
     Attributes:
-        cycles_limit: Cycles the frame may use.
-        cells_limit: Cells the frame may use.
+        cycles_limit: Cycles the frame can use.
+        cells_limit: Cells the frame can use.
         cycles_used: Cycles used; above the limit once exhausted.
         cells_used: Cells used; above the limit once exhausted.
     """
@@ -51,22 +50,22 @@ class Meter:
 
     @property
     def cycles_charged(self) -> int:
-        """Cycles to be paid for: once exhausted the limit, not what the code that passed it would have used."""
+        """Cycles to pay for; once exhausted the limit, not what the code that passed it would have used."""
         return min(self.cycles_used, self.cycles_limit)
 
     @property
     def cells_charged(self) -> int:
-        """Cells to be paid for: once exhausted the limit."""
+        """Cells to pay for; once exhausted the limit."""
         return min(self.cells_used, self.cells_limit)
 
     @property
     def cycles_left(self) -> int:
-        """Cycles that may still be used; 0 once exhausted."""
+        """Cycles left; 0 once exhausted."""
         return max(self.cycles_limit - self.cycles_used, 0)
 
     @property
     def cells_left(self) -> int:
-        """Cells that may still be used; 0 once exhausted."""
+        """Cells left; 0 once exhausted."""
         return max(self.cells_limit - self.cells_used, 0)
 
     def exhaustion(self) -> RejectionReason | None:

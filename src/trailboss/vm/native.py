@@ -1,8 +1,7 @@
-"""`NativeEngine`: actor code in this process, instrumented, for one's own code: tests, simulation, debugging.
+"""`NativeEngine`: actor code in this process, instrumented, for your own code: tests, simulation, debugging.
 
 It measures what Python code does, not what C code does (a huge multiplication, a long sort): see D-32. It isolates
-frames from one another and from the process as long as nobody sets out to break in; for code that others send there is
-the sandbox.
+frames from one another and from the process against mistakes, not against attacks.
 """
 
 import _thread
@@ -76,7 +75,7 @@ class NativeEngine:
         return self._program(source, code_hash).handlers()
 
     def name_source(self, code_hash: bytes, path: str) -> None:
-        """Say from which file a program came, so that debuggers and coverage find its lines."""
+        """Set the file of a program, so that debuggers and coverage find its lines."""
         self._files[code_hash] = path
         self._programs.pop(code_hash, None)
 
@@ -98,7 +97,7 @@ class NativeEngine:
         return action()
 
     def prepare(self) -> None:
-        """Load the SDK, which takes the better part of a second."""
+        """Load the SDK, which takes almost a second."""
         self._library.prepare()
 
     def close(self) -> None:
@@ -151,7 +150,7 @@ class NativeEngine:
         return Outcome(returned if error is None else b"", error)
 
     def _answer(self, program: Program, entry: Entry, site: CallSite, gauge: Gauge) -> tuple[bytes, ErrorObject | None]:
-        """Run the module and then the handler; return its answer, or the refusal of its answer."""
+        """Run the module and then the handler; return its encoded answer, or the refusal of that answer."""
         frame = site.frame
         space: dict[str, Any] = gauge.instruments()
         space["__name__"] = ACTOR_NAME
@@ -174,7 +173,7 @@ class NativeEngine:
             return b"", refusal.error()
 
     def _encoded(self, handler: str, value: object) -> bytes:
-        """Return what a handler returned as bytes.
+        """Return the bytes of a handler's return value.
 
         Decision: D-37
 
@@ -208,7 +207,7 @@ class NativeEngine:
         return program
 
     def _compile_text(self, text: str, filename: str, _mode: str) -> CodeType:
-        """Compile what the SDK has written for a running actor, instrumented like the actor itself."""
+        """Compile what the SDK generates for a running actor, instrumented like the actor itself."""
         code = self._texts.get((text, filename))
         if code is None:
             tree = instrument(ast.parse(text, feature_version=GRAMMAR), self._params.source, guarded=True)
@@ -218,7 +217,7 @@ class NativeEngine:
         return code
 
     def _write(self, text: str) -> None:
-        """Give what is printed to the host; the SDK may print while it loads, outside any frame."""
+        """Give printed text to the host; the SDK can print while it loads, outside any frame."""
         if self._running is not None:
             self._running.site.host.print_text(text)
 
@@ -232,7 +231,7 @@ class NativeEngine:
 
 
 def _instance(kind: Any, frame: Frame) -> object:
-    """Return an instance of an actor's class; plain classes are told their address and deployer."""
+    """Return an instance of an actor's class; plain classes get their address and deployer as attributes."""
     if isinstance(kind, type) and SDK_ACTOR_MARK not in vars(kind):
         for name, value in (("address", frame.actor), ("deployer", frame.deployer)):
             if not hasattr(kind, name):
@@ -241,7 +240,7 @@ def _instance(kind: Any, frame: Frame) -> object:
 
 
 def _message(error: BaseException, gauge: Gauge) -> str:
-    """Return what an exception says; its text can come from a ``__str__`` of the guest's, which can fail in turn."""
+    """Return an exception's message; a guest's ``__str__`` can produce it, and can fail in turn."""
     if isinstance(error, FATAL):
         gauge.abort(error)
         return ""
@@ -277,6 +276,12 @@ def _forget_lines(program: Program) -> None:
 
 
 FRAMES_ON_A_STACK: Final = 1 if sys.version_info[:2] == (3, 12) else 8
+"""Nested frames on one C stack. Guest code can be 256 calls deep in each of 33 nested frames.
+
+CPython uses up to 2 KiB of the C stack for such a call (a sort whose key function sorts), so eight frames fit the usual
+8 MiB and the ninth gets a stack of its own. Python 3.12 also counts such calls and allows 499 on a stack, so there each
+frame has its own. The caller waits: nothing runs concurrently.
+"""
 STACK_BYTES: Final = 64 * 2**20
 """Address space of a fresh stack; only what is used takes memory."""
 RECURSION_LIMIT: Final = 8_000
@@ -286,10 +291,10 @@ T = TypeVar("T")
 
 @contextmanager
 def deep_calls() -> Iterator[None]:
-    """Let calls go deep, and keep the process out of what guests do.
+    """Allow deep calls, and shield the process from guests.
 
-    The collector of cycles would run guest code at moments that differ, and a filter of warnings could turn what one
-    version warns of into an exception.
+    The garbage collector would run guest code at varying moments, and a warnings filter could turn a warning of one
+    version into an exception.
     """
     collects, limit = gc.isenabled(), sys.getrecursionlimit()
     gc.disable()
@@ -305,7 +310,7 @@ def deep_calls() -> Iterator[None]:
 
 
 def on_fresh_stack(action: Callable[[], T]) -> T:
-    """Run an action on a stack of its own, wait for it, and return or raise what it does."""
+    """Run an action on its own stack, wait for it, and return or raise its result."""
     done = _thread.allocate_lock()
     done.acquire()
     answers: list[T] = []

@@ -1,8 +1,7 @@
-"""How deep a program nests, read from its tokens alone, before any parser has seen it.
+"""How deep a program nests, read from its tokens before any parser sees it.
 
-How much an interpreter's own parser and compiler can take depends on its version and build, and some of them end badly
-beyond it. What is counted here nests in every syntax tree as well, so this refuses what the limit on the tree would
-refuse, and besides only brackets in brackets that mean nothing.
+The depth that an interpreter's parser and compiler accept depends on version and build, and some crash beyond it.
+Whatever this refuses, the limit on the syntax tree would refuse too, except redundant brackets within brackets.
 """
 
 import re
@@ -15,11 +14,11 @@ from msgspec import Struct, field
 from trailboss.primitives.errors import Rejection, RejectionReason
 
 NESTING_MAX: Final = 100
-"""Levels of a program: far below what every interpreter's own parser and compiler can take."""
+"""Levels of a program: far below what every interpreter's own parser and compiler accept."""
 TAB_WIDTH: Final = 8
-"""Columns between the stops of a tabulator in an indentation, as Python has it."""
+"""Columns between tab stops in an indentation, as in Python."""
 LINE_CHARACTERS_MAX: Final = 200
-"""Characters of a line of a program that an error shows."""
+"""Characters of a program's line that an error or a receipt shows."""
 _TOKEN: Final = re.compile(
     r"""
     (?P<comment>\#[^\r\n]*) | (?P<joined>\\(?:\r\n|[\r\n])) | (?P<newline>\r\n|[\r\n]) | (?P<space>[ \t\f]+)
@@ -35,12 +34,12 @@ _BINARY: Final = {
     for place, operators in enumerate(("|", "^", "&", "<< >>", "+ -", "* / // % @", "**"))
     for operator in operators.split()
 }
-"""Operators that nest to one side when one follows the other, by how close they bind."""
+"""Left-nesting operators, by precedence."""
 _TRAILER: Final = max(_BINARY.values()) + 1
 """An attribute, a call or a subscript binds closer than any of them."""
 _UNARY: Final = ("-", "+", "~", "not", "await")
 _SAME_STATEMENT: Final = ("else", "except", "finally", "case")
-"""First words of a line that go on with the statement above it."""
+"""First words of a line that continues the statement above it."""
 
 
 class _Level(Struct):
@@ -48,11 +47,11 @@ class _Level(Struct):
 
     Attributes:
         base: Levels around it.
-        prefixes: Unary operators that stand directly before the present operand.
-        lambdas: Lambdas that the present place is in.
-        headers: Of those, the ones whose arguments are being read.
-        branches: Conditional expressions of which the present place is the last branch.
-        chains: For each way to bind, the operators of that kind that nest in one another here.
+        prefixes: Unary operators directly before the current operand.
+        lambdas: Lambdas around the current position.
+        headers: Lambdas among them whose arguments are being read.
+        branches: Conditional expressions whose last branch holds the current position.
+        chains: Nested operators here, by precedence.
     """
 
     base: int
@@ -64,12 +63,12 @@ class _Level(Struct):
 
     @property
     def inner(self) -> int:
-        """Levels around what a bracket would hold that opens here."""
+        """Levels around the content of a bracket that opens here."""
         return self.base + self.prefixes + self.lambdas + self.branches + 1
 
     @property
     def depth(self) -> int:
-        """Levels at the present place, at least."""
+        """Levels at the current position, at least."""
         return self.base + self.prefixes + self.lambdas + self.branches + max(self.chains)
 
     def end(self) -> None:
@@ -105,7 +104,7 @@ def check_nesting(source: str) -> None:
 
 
 def no_python(source: str, line: int, column: int, what: str) -> Rejection:
-    """Return the refusal of a source that is no Python of the grammar, with the line that is not."""
+    """Return the refusal of source that is not Python of the grammar, with the offending line."""
     lines = source.splitlines()
     text = lines[line - 1].strip()[:LINE_CHARACTERS_MAX] if 1 <= line <= len(lines) else ""
     return Rejection(
@@ -120,7 +119,7 @@ def no_python(source: str, line: int, column: int, what: str) -> Rejection:
 
 
 def _depths(text: str, base: int, *, is_module: bool = False) -> Iterator[tuple[int, int]]:
-    """Yield place and depth of each token of a text that stands within ``base`` levels."""
+    """Yield position and depth of each token of a text that is within ``base`` levels."""
     levels, blocks, after_operand = [_Level(base)], [_Block(0, base)], False
     for place, kind, token, column in _tokens(text):
         level = levels[-1]
@@ -150,7 +149,7 @@ def _depths(text: str, base: int, *, is_module: bool = False) -> Iterator[tuple[
 
 
 def _tokens(text: str) -> Iterator[tuple[int, str, str, int | None]]:
-    """Yield each token but space and comments: its place, kind, text, and its column if it is the first of its line."""
+    """Yield position, kind and text of each token but space and comments; its column if it is the first of its line."""
     column: int | None = 0
     for match in _TOKEN.finditer(text):
         kind, token = match.lastgroup or "", match.group()
@@ -179,7 +178,7 @@ def _statement(blocks: list[_Block], column: int, token: str) -> int:
 
 
 def _operator(level: _Level, token: str, *, after_operand: bool) -> None:
-    """Read an operator, a word of the language or a mark between expressions."""
+    """Read an operator, a keyword or a separator."""
     if not after_operand and token in _UNARY:
         level.prefixes += 1
     elif token == ".":
@@ -201,7 +200,7 @@ def _operator(level: _Level, token: str, *, after_operand: bool) -> None:
 
 
 def _expressions(kind: str, token: str) -> Iterator[tuple[int, str]]:
-    """Yield the expressions of a formatted string, each with its place in it; none of anything else."""
+    """Yield position and text of each expression in a formatted string; nothing for any other token."""
     if kind != "string" or "f" not in token[:2].lower():
         return
     depth, start, place = 0, 0, 0

@@ -1,7 +1,7 @@
-"""The text of what a program prints, made without running any code of the program.
+"""The text of what a program prints, built without running any of its code.
 
-What is printed must neither cost nor change anything, so no ``__str__`` of a guest's is asked: its objects are shown by
-their class and attributes.
+Printing must neither cost nor change anything, so no ``__str__`` of a guest runs: its objects are shown by class and
+attributes.
 
 Decision: D-89
 """
@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 from trailboss.model.printed import CHARACTERS_MAX
 
 DEPTH_MAX: Final = 8
-"""Containers within one another that are shown."""
+"""Nested containers that are shown."""
 ITEMS_MAX: Final = 1_000
 """Items of one container that are shown."""
 _MORE: Final = "…"
@@ -30,12 +30,12 @@ _type_mro: Final = vars(type)["__mro__"].__get__
 
 
 def printed_text(values: Iterable[object], sep: object, end: object) -> str:
-    """Return what ``print`` gives, control characters and lone surrogates escaped, all but the ends of lines.
+    """Return the text of a ``print``; control characters and lone surrogates are escaped, line ends are not.
 
     Args:
         values: What is printed.
-        sep: Between two of them; anything but text means one space.
-        end: After the last; anything but text means the end of the line.
+        sep: Between two values; anything but text means one space.
+        end: After the last; anything but text means a line end.
     """
     between, after = (given if type(given) is str else usual for given, usual in ((sep, " "), (end, "\n")))
     pieces: list[str] = []
@@ -49,7 +49,7 @@ def printed_text(values: Iterable[object], sep: object, end: object) -> str:
 
 
 def _shown(value: object, room: int) -> str:
-    """Return a value as ``str`` shows it, or not much more of it than there is room for."""
+    """Return a value as ``str`` shows it, cut not far beyond the room."""
     kind = type(value)
     if issubclass(kind, str):
         return str(_beginning(str, value, room))
@@ -62,7 +62,7 @@ def _shown(value: object, room: int) -> str:
 
 
 def _beginning(plain: Any, value: object, room: int) -> Any:
-    """Return as much of text or bytes as there is room for, of the plain type and by its own method."""
+    """Return the beginning of text or bytes that fits the room, of the plain type and by its own method."""
     return plain(plain.__getitem__(value, slice(room + 1)))
 
 
@@ -71,7 +71,7 @@ def _each(values: Iterable[object], room: int) -> Iterator[str]:
 
 
 def _represented(value: object, room: int, depth: int) -> str:
-    """Return a value as ``repr`` shows it, likewise."""
+    """Return a value as ``repr`` shows it, cut not far beyond the room."""
     kind: Any = type(value)
     if kind in _AS_THEY_ARE:
         return repr(value)

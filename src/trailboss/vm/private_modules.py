@@ -1,4 +1,4 @@
-"""Modules made for guests: facades of the standard library, and what the SDK needs of Python's own machinery."""
+"""Modules built for guests: facades of the standard library, and the parts of Python's machinery that the SDK needs."""
 
 import builtins
 import inspect
@@ -43,11 +43,11 @@ class DataclassParams(SimpleNamespace):
 
 
 def new_facade(name: str, names: tuple[str, ...], *, for_actors: bool) -> ModuleType:
-    """Return a module with some names of a standard one.
+    """Return a module that shows some names of a standard one.
 
     Args:
         name: Full name of the standard module.
-        names: What it shows.
+        names: The names that it shows.
         for_actors: Whether attributes read by text are checked; the SDK's own code needs no check.
     """
     original = import_module(name)
@@ -73,7 +73,7 @@ def sdk_builtins(
     """Return the built-in names of the SDK's own code.
 
     Args:
-        importer: What serves its import statements.
+        importer: Serves its import statements.
         compile_text: Compiles a text, instrumented like an actor.
         write: Takes what it prints.
     """
@@ -95,12 +95,12 @@ def sdk_modules(
     new_local: Callable[[], FrameLocal],
     source_of: Callable[[FunctionType], str],
 ) -> dict[str, ModuleType]:
-    """Return the modules that stand for Python's own machinery in the SDK.
+    """Return the SDK's stand-ins for Python's own machinery.
 
     Args:
         importer: Imports a module by its full name.
         loaded: The modules that guests share, for ``sys.modules``.
-        new_local: Makes a ``threading.local``.
+        new_local: Creates a ``threading.local``.
         source_of: Returns the text of a function of the running actor.
     """
 

@@ -1,4 +1,4 @@
-"""A compiled actor: its instrumented code, and the plan of what can be called."""
+"""A compiled actor: its instrumented code, and its handlers."""
 
 import ast
 from collections.abc import Iterator
@@ -14,15 +14,15 @@ from trailboss.vm.instrument import instrument
 from trailboss.vm.rules import is_continuation, is_sdk, parse
 
 RESUME_SUFFIX: Final = "__resume"
-"""What the SDK appends to the name of a continuation for the handler that goes on with it."""
+"""What the SDK appends to the name of a continuation for the handler that resumes it."""
 
 
 class Entry(Struct, frozen=True):
     """Where a frame begins.
 
     Attributes:
-        class_name: Class whose method it is; None for a module-level function.
-        takes_payload: Whether it takes an argument at all.
+        class_name: Class of the method; None for a module-level function.
+        takes_payload: Whether it takes an argument.
     """
 
     class_name: str | None
@@ -30,13 +30,7 @@ class Entry(Struct, frozen=True):
 
 
 class ClassPlan(Struct, frozen=True):
-    """A class at module level.
-
-    Attributes:
-        name: Its name.
-        bases: Names of its bases.
-        methods: Its own methods that can be called, and whether each takes a payload.
-    """
+    """A class at module level, the names of its bases, and its callable methods with whether each takes a payload."""
 
     name: str
     bases: tuple[str, ...]
@@ -48,10 +42,10 @@ class Program(Struct, frozen=True):
 
     Attributes:
         code: Instrumented code of the module.
-        filename: File name in that code, the same in tracebacks.
+        filename: File name in that code and in tracebacks.
         lines: Lines of the source.
         spans: Last line of each function, by its first.
-        functions: Module-level functions that can be called, and whether each takes a payload.
+        functions: Callable module-level functions, and whether each takes a payload.
         classes: Classes at module level.
         uses_sdk: Whether it imports the SDK, the public one or our own.
     """
@@ -107,7 +101,7 @@ def compile_program(source: str, filename: str, prices: SourceCostParams) -> Pro
 
 
 def compile_tree(tree: ast.Module, filename: str) -> CodeType:
-    """Compile an instrumented tree the same way whatever switches this interpreter was started with."""
+    """Compile an instrumented tree independently of this interpreter's switches."""
     return compile(tree, filename, "exec", dont_inherit=True, optimize=0)
 
 
@@ -143,7 +137,7 @@ def _first_line(node: FunctionNode) -> int:
 
 
 def _top_functions(body: list[ast.stmt]) -> Iterator[FunctionNode]:
-    """Yield the functions that stand at module level, in branches of its statements too."""
+    """Yield the functions at module level, including those in branches of its statements."""
     for statement in body:
         if isinstance(statement, FunctionNode):
             yield statement
@@ -162,7 +156,7 @@ def _plan(node: ast.ClassDef) -> ClassPlan:
 
 
 def _callables(node: FunctionNode, *, bound: bool) -> Iterator[tuple[str, bool]]:
-    """Yield the names under which a definition can be called, and whether it takes a payload."""
+    """Yield a definition's callable names, and whether it takes a payload."""
     if node.name.startswith("_"):
         return
     places = len(node.args.posonlyargs) + len(node.args.args) - (1 if bound else 0)

@@ -1,4 +1,4 @@
-"""The module ``pvm_host`` of guests that run in this process."""
+"""The module ``pvm_host`` of guests in this process."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -13,11 +13,11 @@ from trailboss.vm.instrument import PREFIX
 from trailboss.vm.program import Program
 
 REFUSAL: Final = PREFIX + "refusal"
-"""Attribute of a host call's error that holds the refusal, under a name that guests cannot say."""
+"""Attribute of a host call's error that holds the refusal; guests cannot use such a name."""
 
 
 class HostError(RuntimeError):
-    """What a guest sees of a refused host call, and may catch. Decision: D-06.
+    """A refused host call, as a guest sees it and can catch it. Decision: D-06.
 
     Attributes:
         code: The public host's number, 1..=8, if one fits; else the public error code.
@@ -34,18 +34,12 @@ HostError.__module__ = "pvm_host"
 
 
 def refusal_of(error: BaseException) -> ErrorObject | None:
-    """Return the refusal that a host call's error tells of; None for one that the guest has made up, and any other."""
+    """Return the refusal behind a host call's error; None for any exception of the guest's own making."""
     return vars(error).get(REFUSAL) if type(error) is HostError else None
 
 
 class Running(Struct, frozen=True):
-    """The frame that is running.
-
-    Attributes:
-        site: Where its host calls come from.
-        gauge: Its instruments.
-        program: Its program.
-    """
+    """The running frame: the source of its host calls, its instruments and its program."""
 
     site: CallSite
     gauge: Gauge
@@ -53,7 +47,7 @@ class Running(Struct, frozen=True):
 
 
 def build_pvm_host(current: Callable[[], Running | None]) -> ModuleType:
-    """Return the module; its calls serve the frame that ``current`` names."""
+    """Return the module; its calls serve the frame that ``current`` returns."""
     module = ModuleType("pvm_host")
     module.__dict__["HostError"] = HostError
     for name, call in HOST_CALLS.items():

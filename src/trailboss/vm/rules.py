@@ -1,4 +1,4 @@
-"""What actor code may say. Whatever could differ between two nodes is refused when the code is deployed.
+"""The rules for actor code. Deployment refuses whatever could differ between two nodes.
 
 Decision: D-32, D-40
 """
@@ -92,21 +92,21 @@ _BUILTINS: Final = """abs all any ascii bin bool bytearray bytes callable chr cl
     UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeTranslateError ValueError ZeroDivisionError"""
 
 ACTOR_MODULES: Final = {name: tuple(names.split()) for name, names in _ACTOR.items()}
-"""Public names by module, for actors. Design: the allow-list of modules."""
+"""Public names by module, for actors."""
 SDK_MODULES: Final = ACTOR_MODULES | {name: tuple(names.split()) for name, names in _SDK.items()}
-"""The same for the SDK's own code, which needs a few more."""
+"""The same for the SDK's own code, which needs some more."""
 ACTOR_BUILTINS: Final = tuple(_BUILTINS.split())
 _SDK_BUILTINS: Final = "delattr dir frozenset getattr globals hasattr hash id set setattr vars"
 SDK_BUILTINS: Final = (*ACTOR_BUILTINS, *_SDK_BUILTINS.split())
-"""The SDK's own code is checked by its authors; what it does with these does not depend on the process."""
+"""The SDK's authors check its code; its use of these names does not depend on the process."""
 
 
 GRAMMAR: Final = (3, 11)
-"""The Python whose grammar actors are written in; later syntax is refused on every interpreter."""
+"""The Python whose grammar actors use; later syntax is refused on every interpreter."""
 SDK: Final = "cowboy_sdk"
 """The public SDK."""
 LANE_SDK: Final = "trailboss.sdk"
-"""What actors have of this package: the one module about timers."""
+"""The module of this package that actors can import, for timers."""
 LANE_PACKAGE: Final = LANE_SDK.partition(".")[0]
 HOST: Final = "pvm_host"
 _NAMES: Final = """id hash open input eval exec compile globals locals vars dir set frozenset breakpoint exit quit
@@ -121,7 +121,7 @@ _ATTRIBUTES: Final = """__globals__ __subclasses__ __code__ __builtins__ __trace
     f_locals f_trace gi_frame gi_code gi_running gi_suspended gi_yieldfrom cr_frame cr_code cr_await cr_origin
     cr_running cr_suspended ag_frame ag_code ag_await ag_running"""
 REFUSED_ATTRIBUTES: Final = frozenset(_ATTRIBUTES.split())
-"""What leads out of a program into the interpreter, or has a value that differs between processes or versions."""
+"""Attributes that lead out of a program into the interpreter, or differ between processes or versions."""
 SUBSTITUTES: Final = {
     "take what is not to be foreseen from pvm_host.randomness(domain), or ": ("random", "secrets", "uuid"),
     "take the time from pvm_host.block_height() and pvm_host.context()['timestamp_ms'], which are the block's, or ": (
@@ -135,20 +135,20 @@ SUBSTITUTES: Final = {
         "os", "io", "pathlib", "pickle", "shelve", "sqlite3", "tempfile",
     ),
 }  # fmt: skip
-"""What there is instead of modules that differ between nodes."""
+"""Alternatives to modules that differ between nodes."""
 _NESTED_FIELDS_MAX: Final = 2
-"""Braces within braces of a formatted string in that grammar."""
+"""Nested braces of a formatted string in that grammar."""
 
 
 class Finding(Struct, frozen=True):
-    """One place that breaks a rule.
+    """One violation of a rule.
 
     Attributes:
         line: From 1.
         column: From 1, in characters.
         rule: Short name of the rule.
-        what: What stands there, and why it is refused.
-        fix: What to do about it; empty for what every refusal of code says.
+        what: The violation and its reason.
+        fix: What to do; empty for the general advice.
     """
 
     line: int
@@ -159,7 +159,7 @@ class Finding(Struct, frozen=True):
 
 
 class _Fault(NamedTuple):
-    """A `Finding` without its place."""
+    """A `Finding` without its position."""
 
     rule: str
     what: str
@@ -167,15 +167,15 @@ class _Fault(NamedTuple):
 
 
 def check_program(source: str, source_bytes_max: int) -> ast.Module:
-    """Return the tree of an actor's source, if it keeps the rules.
+    """Return the tree of an actor's source, if it follows the rules.
 
     Args:
         source: Text of the program.
         source_bytes_max: Largest size, UTF-8 bytes.
 
     Raises:
-        Rejection: ``INVALID_DATA`` for source that is too large or no Python of the `GRAMMAR`;
-            ``NON_DETERMINISTIC_CODE`` with line, column and rule of the first finding, and how many follow.
+        Rejection: ``INVALID_DATA`` for source that is too large or not Python of the `GRAMMAR`;
+            ``NON_DETERMINISTIC_CODE`` with line, column and rule of the first finding, and the number of others.
     """
     size = len(source.encode(errors="surrogatepass"))
     if size > source_bytes_max:
@@ -224,7 +224,7 @@ def parse(source: str) -> ast.Module:
 
 
 def _check_shape(tree: ast.Module, source: str) -> None:
-    """Refuse what only some interpreters would take: very deep nesting, and the deeper braces of Python 3.12."""
+    """Refuse what only some interpreters accept: very deep nesting, and the deeper braces of Python 3.12."""
     level: list[ast.AST] = [tree]
     for _ in range(NESTING_MAX):
         level = [each for node in level for each in ast.iter_child_nodes(node)]
@@ -242,7 +242,7 @@ def _braces(node: ast.JoinedStr) -> int:
 
 
 def findings(tree: ast.Module, source: str) -> Iterator[Finding]:
-    """Yield every place that breaks a rule, in no particular order."""
+    """Yield every violation of a rule, in no particular order."""
     lines = source.splitlines()
     bound = frozenset(_bound_names(tree))
     for node, inside in _walk(tree):
@@ -255,7 +255,7 @@ def findings(tree: ast.Module, source: str) -> Iterator[Finding]:
 
 
 class _Inside(Struct, frozen=True):
-    """Where a node stands: in a ``finally``, in a loop within it, in a lambda, in an async function."""
+    """Where a node is: in a ``finally``, in a loop within it, in a lambda, in an async function."""
 
     final: bool = False
     loop: bool = False
@@ -330,7 +330,7 @@ def is_continuation(decorator: ast.expr) -> bool:
 
 
 def is_sdk(module: str) -> bool:
-    """Whether a module is of those that guests import and that are instrumented like them, and then shared."""
+    """Whether guests share a module and its code is instrumented like theirs."""
     return module.partition(".")[0] == SDK or module in (LANE_PACKAGE, LANE_SDK)
 
 
@@ -373,7 +373,7 @@ def _identifiers(node: ast.AST) -> Iterable[str]:
 
 
 def _bound_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that the program gives a meaning of its own."""
+    """Yield the names that the program binds."""
     for node in ast.walk(tree):
         reads = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         if not reads and not isinstance(node, ast.keyword | ast.Attribute):
@@ -381,7 +381,7 @@ def _bound_names(tree: ast.Module) -> Iterator[str]:
 
 
 def _check_formatted(source: str) -> None:
-    """Refuse what Python 3.12 and later allow between the braces of a formatted string, and 3.11 does not.
+    """Refuse formatted strings that only Python 3.12 and later allow.
 
     Raises:
         Rejection: ``INVALID_DATA`` with line and column.

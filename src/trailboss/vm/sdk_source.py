@@ -1,7 +1,7 @@
 """The source of the public SDK and of our own, found where it is installed without importing it, and instrumented.
 
-The SDK of a guest is not the SDK of this process: nothing of it runs here but for a frame. Both functions depend on
-what is installed alone and keep their answers, because instrumenting takes a second and many chains share it.
+A guest's SDK is not this process's SDK: its code runs only in frames. Both functions depend on the installation alone
+and cache their answers, because instrumenting takes a second and many chains share it.
 """
 
 import ast
@@ -23,23 +23,18 @@ from trailboss.vm.program import compile_tree
 from trailboss.vm.rules import GRAMMAR, LANE_PACKAGE, LANE_SDK, SDK
 
 DEVELOPMENT_ONLY: Final = ("_signature_mock", "delegation", "mock_host", "recipes", "testing")
-"""Modules of the SDK for a developer's machine: they read files, or stand for the host."""
+"""Modules of the SDK for a developer's machine: they read files, or replace the host."""
 DOCUMENTED_NAMES: Final = {
     "cowboy_sdk": {"current_block": "runtime.get_block_height"},
     "cowboy_sdk.runtime": {"current_block": "get_block_height"},
 }
-"""Names that the SDK's own documentation uses and its modules lack, with what they mean, by module."""
+"""Names that the SDK documents and its modules lack, with their meaning, by module."""
 MODULES_KEPT: Final = 256
 """Enough for the SDK under a handful of cost tables."""
 
 
 class SdkModule(Struct, frozen=True):
-    """One module of the SDK.
-
-    Attributes:
-        code: Its instrumented code.
-        rebound: Names that its own functions assign to, in alphabetical order.
-    """
+    """Instrumented code of one module of the SDK, and the names that its own functions rebind, in order."""
 
     code: CodeType
     rebound: tuple[str, ...]
@@ -47,7 +42,7 @@ class SdkModule(Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def sdk_module_names() -> tuple[str, ...]:
-    """Return the full names of the modules that guests may import, a package before its modules.
+    """Return the full names of the modules that guests can import, a package before its modules.
 
     Raises:
         ConfigurationError: If the public SDK is not installed.
@@ -59,14 +54,10 @@ def sdk_module_names() -> tuple[str, ...]:
 
 @lru_cache(maxsize=MODULES_KEPT)
 def load_sdk_module(name: str, prices: SourceCostParams) -> SdkModule:
-    """Return a module of the SDK, instrumented at these prices.
-
-    Args:
-        name: Full name, one of `sdk_module_names`.
-        prices: The cost table.
+    """Return a module of the SDK, one of `sdk_module_names`, instrumented at these prices.
 
     Raises:
-        ConfigurationError: If its source is not there.
+        ConfigurationError: If its source is missing.
     """
     # The package around our own module is empty to guests: the one of this process is not theirs.
     text = "" if name == LANE_PACKAGE else _source(name)

@@ -1,4 +1,4 @@
-"""What all frames share: which objects they are, and how they looked before the first frame."""
+"""The objects that all frames share, and their state before the first frame."""
 
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, ModuleType
@@ -35,7 +35,7 @@ class Shared(Struct, frozen=True):
 
     Attributes:
         identities: Of everything that has attributes or items to set.
-        puts: For each container, what puts its first content back, itself, and a copy of that content.
+        puts: For each container, the function that restores it, itself, and a copy of its first content.
         empty: The containers that were empty: most of them, above all the attributes of functions.
     """
 
@@ -44,7 +44,7 @@ class Shared(Struct, frozen=True):
     empty: tuple[Any, ...]
 
     def restore(self) -> None:
-        """Put every container's first content back."""
+        """Restore every container's first content."""
         for put_back, container, first in self.puts:
             put_back(container, first)
         if any(self.empty):
@@ -53,9 +53,9 @@ class Shared(Struct, frozen=True):
 
 
 def find_shared(modules: Iterable[ModuleType]) -> Shared:
-    """Find what can be reached from modules of the SDK.
+    """Find the objects that can be reached from modules of the SDK.
 
-    Other objects than the SDK's own count, but are not looked into: functions and classes of this process.
+    Objects other than the SDK's own count, but their contents are not searched: functions and classes of this process.
     """
     seen: dict[int, object] = {}
     puts: list[tuple[Callable[[Any, Any], None], Any, Any]] = []

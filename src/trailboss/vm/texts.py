@@ -1,8 +1,8 @@
-"""The text that Python makes of objects, without the addresses of memory that it shows.
+"""The text that Python makes of objects, without memory addresses.
 
-Python shows many objects by their place in memory: ``<function go at 0x7f3a5c1d2e80>``. A program that sees such a text
-does not run the same way twice. Wherever a program has a text made of a value, the address is left out:
-``<function go>``. A text of plain values is left as it is, whatever stands in it.
+Python shows many objects by their address: ``<function go at 0x7f3a5c1d2e80>``. A program that sees such a text does
+not run the same way twice, so the address is removed wherever a value becomes text: ``<function go>``. Text of plain
+values is never changed.
 
 Decision: D-90
 """
@@ -38,10 +38,10 @@ _NAMES: Final = """utf8 utf_8 u8 utf utf_8_sig utf8_sig utf7 utf_7 utf16 utf_16 
     utf32 utf_32 utf_32le utf_32_le utf_32be utf_32_be ascii us_ascii 646 latin_1 latin1 latin l1 iso_8859_1 iso8859_1
     8859 cp819 unicode_escape raw_unicode_escape"""
 ENCODINGS: Final = frozenset(_NAMES.split())
-"""The encodings that every build of Python has, with the same answers. Decision: D-90."""
+"""The encodings that every build of Python has, with the same results. Decision: D-90."""
 ERROR_HANDLERS: Final = ("strict", "ignore", "replace", "backslashreplace", "surrogateescape", "surrogatepass",
                          "xmlcharrefreplace")  # fmt: skip
-"""What to do about what cannot be encoded; others depend on the version of the character tables."""
+"""Error handlers of encoding and decoding; others depend on the version of the character tables."""
 
 
 def text(*arguments: Any, **named: Any) -> str:
@@ -69,12 +69,12 @@ def formatted(value: object, spec: str = "", /) -> str:
 
 
 def field_text(value: object, conversion: int, spec: str) -> str:
-    """Return what stands for a value in a formatted string.
+    """Return a value's text in a formatted string.
 
     Args:
         value: The value.
         conversion: Code of ``r``, ``s`` or ``a``; -1 for none.
-        spec: What follows the colon.
+        spec: The format after the colon.
     """
     if conversion < 0:
         return formatted(value, spec)
@@ -89,13 +89,13 @@ def remainder(left: Any, right: Any) -> Any:
 
 
 def remainder_in_place(left: Any, right: Any) -> Any:
-    """Return what ``left %= right`` makes of the left one."""
+    """Return the result of ``left %= right``."""
     made = _imod(left, right)
     return left % _all_shown(right) if _shows_address(made, left, (right,)) else made
 
 
 def callee(function: Any) -> Any:
-    """Return what a program is about to call, or to have called: for ``str`` and its like what stands for it."""
+    """Return a function to be called, or its replacement for ``str`` and its like."""
     if function is str:
         return text
     if function is bytes or function is bytearray:
@@ -104,7 +104,7 @@ def callee(function: Any) -> Any:
 
 
 def method(found: Any) -> Any:
-    """Return a method that makes text, or bytes of text, as a program has it; see `instrument.TEXT_METHODS`."""
+    """Return a program's form of a method that makes text, or bytes of text; see `instrument.TEXT_METHODS`."""
     kind = type(found)
     if kind in (FunctionType, MethodType):
         code = getattr(found.__func__ if kind is MethodType else found, "__code__", None)
@@ -127,7 +127,7 @@ def new_text(kind: type[str], /, *arguments: Any, **named: Any) -> str:
 
 
 def clean_error(error: BaseException | None) -> None:
-    """Leave the addresses out of what an exception that is being handled says, and those that it came of."""
+    """Remove addresses from the messages of a handled exception and of its causes."""
     for _ in range(_CAUSES_MAX):
         if error is None:
             return
@@ -139,14 +139,14 @@ def clean_error(error: BaseException | None) -> None:
 
 
 def without_addresses(made: str, values: Iterable[object]) -> str:
-    """Return a text that was made of values without the addresses in it, unless the values are plain."""
+    """Return a text made of values without addresses, unless the values are plain."""
     if not str.__contains__(made, " 0x") or _ADDRESS.search(made) is None or _are_plain(values):
         return made
     return _ADDRESS.sub("", made)
 
 
 class _Shown:
-    """Stands for a value in what is formatted once more because it has shown an address."""
+    """Replaces a value that showed an address when the text is formatted again."""
 
     def __init__(self, value: object) -> None:
         self._value = value
@@ -168,7 +168,7 @@ class _Shown:
 
 
 def _all_shown(values: Any) -> Any:
-    """Return values to be formatted, those of a tuple or a dict as what `_shown` makes of them."""
+    """Return values for formatting, those of a tuple or a dict each as `_shown` gives it."""
     if type(values) is tuple:
         return tuple(map(_shown, values))
     if type(values) is dict:
@@ -177,13 +177,13 @@ def _all_shown(values: Any) -> Any:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value that is plain or a number, and any other under a `_Shown`."""
+    """Return a plain value or a number as it is, and any other in a `_Shown`."""
     is_number = any(hasattr(type(value), name) for name in ("__index__", "__float__"))
     return value if is_number or _are_plain((value,)) else _Shown(value)
 
 
 def _shows_address(made: Any, left: object, values: Iterable[object]) -> bool:
-    """Whether text, or bytes of text, that was made of values holds an address that none of them brought."""
+    """Whether text, or bytes of text, made of values holds an address that none of them contained."""
     if issubclass(type(left), str) and type(made) is str:
         return _ADDRESS.search(made) is not None and not _are_plain(values)
     if issubclass(type(left), bytes | bytearray) and type(made) in (bytes, bytearray):
@@ -192,7 +192,7 @@ def _shows_address(made: Any, left: object, values: Iterable[object]) -> bool:
 
 
 def _are_plain(values: Iterable[object]) -> bool:
-    """Whether values are of Python's own plain types, in lists, tuples and dicts of them, as far as one looks."""
+    """Whether values are of Python's own plain types, in lists, tuples and dicts of them, as far as the search goes."""
     waiting, looked_into = [*values], 0
     while waiting:
         value: Any = waiting.pop()
@@ -244,7 +244,7 @@ def _codec_user(found: Callable[..., Any], place: int) -> Callable[..., Any]:
 
 
 def _check_codec(encoding: object = "utf-8", errors: object = "strict", **_others: object) -> None:
-    """Refuse an encoding that not every build has, and what depends on the tables of characters.
+    """Refuse an encoding that not every build has, and error handlers that depend on the character tables.
 
     Raises:
         LookupError: Naming it.

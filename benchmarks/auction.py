@@ -102,7 +102,7 @@ class _Block:
                 default_bid=Bid(Price(2 * basefee), Price(0), FeeSource.FALLBACK),
                 weight_of=lambda actor: WHOLE // (2 + actor[-1] % CLASSES),
                 is_behind=lambda _: False,
-                freshen=lambda actor: WHOLE // (2 + actor[-1] % CLASSES),
+                refresh_weight=lambda actor: WHOLE // (2 + actor[-1] % CLASSES),
                 ask=lambda _: None,
                 timer_of=lambda _, identity: structs.replace(RECORD, timer_id=identity),
             ),

@@ -13,7 +13,7 @@ from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees.settlement import Prices
-from trailboss.mechanisms.base import Memoryless
+from trailboss.mechanisms.base import Follower
 from trailboss.model.blocks import Origin
 from trailboss.params import load_params
 from trailboss.primitives.octets import ZERO_HASH
@@ -100,7 +100,7 @@ def _frame(source: str) -> Callable[[], float]:
 
     def sample() -> float:
         overlay = Overlay(chain.store)
-        session = BlockSession(chain.next_context(), overlay, Ledger(overlay), chain.queue, chain.engine, Memoryless())
+        session = BlockSession(chain.next_context(), overlay, Ledger(overlay), chain.queue, chain.engine, Follower())
 
         def frames() -> None:
             for _ in range(FRAMES):

@@ -14,12 +14,12 @@ from trailboss.mechanisms.base import Decision, DueTimers, Verdict
 from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox import Globalbox, build_globalbox
 from trailboss.mechanisms.globalbox.candidates import Scoring
-from trailboss.mechanisms.globalbox.entries import Entry, globalbox_terms
+from trailboss.mechanisms.globalbox.entries import Entry
 from trailboss.mechanisms.globalbox.index import GlobalboxIndex
 from trailboss.mechanisms.globalbox.watches import WatchIndex
 from trailboss.model.globalbox import CarriedHit, bid_octets, standing_octets
 from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
-from trailboss.model.timers import DEFAULT_HANDLER, RECORD_VERSION, Timer
+from trailboss.model.timers import DEFAULT_HANDLER, RECORD_VERSION, Timer, terms_of
 from trailboss.params import load_params
 from trailboss.primitives.units import Amount, Cells, Cycles, Height, Price
 
@@ -173,7 +173,7 @@ class _Block:
         for decision in selection:
             decisions.append(decision)
             timer, has_fire = decision.timer, decision.verdict is Verdict.ENQUEUE
-            terms = globalbox_terms(timer)
+            terms = terms_of(timer, GlobalboxTerms)
             terms = msgspec.structs.replace(
                 terms, fire=decision.fire if has_fire else None, fire_seq=0 if has_fire else 1
             )

@@ -11,7 +11,7 @@ from benchmarks.world import FIRE_CYCLES, World, check_applied
 from trailboss.execution.fairness import count_fires, leave_window
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.session import BlockSession
-from trailboss.mechanisms.base import Memoryless
+from trailboss.mechanisms.base import Follower
 from trailboss.primitives.units import Height
 from trailboss.state.overlay import Overlay
 
@@ -105,7 +105,7 @@ def _idle(world: World) -> float:
 def _session(world: World, overlay: Overlay, height: int) -> BlockSession:
     context = world.chain.next_context()
     context = replace(context, height=Height(height))
-    return BlockSession(context, overlay, Ledger(overlay), world.chain.queue, world.chain.engine, Memoryless())
+    return BlockSession(context, overlay, Ledger(overlay), world.chain.queue, world.chain.engine, Follower())
 
 
 def _count(world: World) -> float:

@@ -141,6 +141,6 @@ def test_selection_equals_a_full_sort_when_anything_happens(sorted_max: int, see
                 plain.carry_out(awaited)
             assert chosen.rest() == expected.found
             assert auction_world.timers == plain.timers
-            assert (auction_world.asked, auction_world.freshened) == (plain.asked, plain.freshened)
-            assert auction._index is not None
-            check_index(auction._index, auction_world)
+            assert (auction_world.asked, auction_world.refreshed) == (plain.asked, plain.refreshed)
+            assert auction.index is not None
+            check_index(auction.index, auction_world)

@@ -150,6 +150,6 @@ def test_selection_equals_a_full_sort_when_anything_happens(sorted_max: int, see
                 plain.carry_out(awaited)
             assert chosen.rest() == expected.found
             assert lane_world.timers == plain.timers
-            assert lane._index is not None
+            assert lane.index is not None
             if history.dice.randrange(2):
-                check_index(lane._index, lane_world)
+                check_index(lane.index, lane_world)

@@ -10,7 +10,7 @@ from trailboss.execution.ledger import Ledger
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
 from trailboss.execution.timers import remove_timer
 from trailboss.fees.settlement import Prices
-from trailboss.mechanisms.base import Memoryless
+from trailboss.mechanisms.base import Follower
 from trailboss.model.blocks import Origin
 from trailboss.model.terms import GlobalboxTerms
 from trailboss.model.timers import Timer, TimerEnd
@@ -118,7 +118,7 @@ def try_fire(
 def _open_scope(context: BlockContext, store: KeyValue, queue: TimerQueue, engine: Engine, envelope: Envelope) -> Scope:
     """Return a transaction over an overlay that nothing will ever be committed from."""
     overlay = Overlay(store)
-    return Scope(BlockSession(context, overlay, Ledger(overlay), queue, engine, Memoryless()), envelope)
+    return Scope(BlockSession(context, overlay, Ledger(overlay), queue, engine, Follower()), envelope)
 
 
 def _run(

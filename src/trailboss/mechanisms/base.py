@@ -6,9 +6,10 @@ What a mechanism remembers from one block to the next is an index over the waiti
 any time and never changes a decision.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum, StrEnum
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -214,47 +215,50 @@ class Selection(Protocol):
         """Return what was left, after the walk."""
 
 
-class Follower(Protocol):
-    """Hears what becomes of due timers."""
+class Follower:
+    """Follows what becomes of timers; by itself it remembers nothing."""
 
     def schedule(self, timer: Timer) -> None:
-        """Hear that a timer has been scheduled by a transaction that has committed."""
+        """Note a timer that a committed transaction has scheduled."""
 
     def leave(self, timer_id: bytes) -> None:
-        """Hear that a timer has left, for whatever reason; it need not be one that has joined."""
+        """Note that a timer has left, for whatever reason; it need not have joined."""
 
     def expire(self, timer_ids: Collection[bytes]) -> None:
-        """Hear, before a block, which due timers can fire no more; they leave when the block comes to removing them."""
+        """Note, before a block, due timers that can fire no more; they leave when the block removes them."""
 
     def replace(self, timer: Timer) -> None:
-        """Hear that a timer's record has changed: expiry, fees, what it waits for; it need not have joined."""
+        """Note a timer's new record: expiry, fees, what it waits for; it need not have joined."""
 
     def recount(self, actor: bytes, fires: int) -> None:
-        """Hear how many fires of an actor the window holds now."""
+        """Note how many fires of an actor the window holds now."""
 
     def is_watched(self, key: bytes) -> bool:
-        """Return whether a timer that is there now watches a prefix of a key. Spec: CIP-5old §5.2. Decision: D-65."""
+        """Return whether a present timer watches a prefix of a key. Spec: CIP-5old §5.2. Decision: D-65."""
+        del key
+        return False
 
 
-class Mechanism(Follower, Protocol):
-    """Decides which due timers run in a block, and in which order."""
+class Mechanism(Follower, ABC):
+    """Decides which due timers run in a block, and in which order.
 
-    @property
-    def name(self) -> str:
-        """The name by which genesis and the command line know it."""
+    Attributes:
+        name: The name by which genesis and the command line know it.
+        policy: What delivery does differently for it.
+    """
 
-    @property
-    def policy(self) -> DeliveryPolicy:
-        """What delivery must do differently for it."""
+    name: str
+    policy: DeliveryPolicy
 
     def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
         """Begin a block.
 
         Args:
-            pending: Returns all timers as the block before left them, for a mechanism that has to remember those that
-                are not due and does not; reading them takes as long as there are many.
+            pending: Returns all timers as the block before left them, for a mechanism that must remember timers that
+                are not due and does not; reading them takes O(n).
         """
 
+    @abstractmethod
     def select(self, due: DueTimers, context: SelectionContext[Any]) -> Selection:
         """Decide about due timers; depends on nothing but its arguments and the policy.
 
@@ -262,51 +266,65 @@ class Mechanism(Follower, Protocol):
         """
 
     def only_wait(self, due: int) -> bool:
-        """Return whether so many due timers are all there are, and none of them runs before one expires."""
+        """Return whether this number of due timers are all there are, and none of them runs before one expires."""
+        del due
+        return False
 
     def next_end(self) -> int | None:
         """Return the first block, at the earliest, that ends a timer which is not due, if only time passes.
 
         None if there is no such timer, 0 if it is not known.
         """
+        return None
 
     def rewind(self) -> None:
         """Forget what is remembered: the chain has gone back."""
 
 
-class Memoryless:
-    """What a mechanism hears that remembers nothing."""
+IndexT = TypeVar("IndexT", bound=Follower)
 
-    def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
-        """Nothing to remember."""
+
+class IndexedMechanism(Mechanism, Generic[IndexT]):
+    """A mechanism with an index over timers, which follows them while it exists.
+
+    Attributes:
+        index: The index; None before the first block and after the chain has gone back.
+    """
+
+    index: IndexT | None = None
+
+    def __init__(self, policy: DeliveryPolicy) -> None:
+        self.policy = policy
 
     def schedule(self, timer: Timer) -> None:
-        """Nothing to remember."""
+        """Pass on to the index."""
+        if self.index is not None:
+            self.index.schedule(timer)
 
     def leave(self, timer_id: bytes) -> None:
-        """Nothing to forget."""
+        """Pass on to the index."""
+        if self.index is not None:
+            self.index.leave(timer_id)
 
     def expire(self, timer_ids: Collection[bytes]) -> None:
-        """Nothing to forget."""
+        """Pass on to the index."""
+        if self.index is not None:
+            self.index.expire(timer_ids)
 
     def replace(self, timer: Timer) -> None:
-        """Nothing to change."""
+        """Pass on to the index."""
+        if self.index is not None:
+            self.index.replace(timer)
 
     def recount(self, actor: bytes, fires: int) -> None:
-        """Nothing to count."""
+        """Pass on to the index."""
+        if self.index is not None:
+            self.index.recount(actor, fires)
 
     def is_watched(self, key: bytes) -> bool:
-        """Nobody watches."""
-        del key
-        return False
-
-    def only_wait(self, due: int) -> bool:
-        """Nothing is remembered, so any of them may run."""
-        del due
-        return False
-
-    def next_end(self) -> None:
-        """Only due timers end."""
+        """Return whether a present timer watches a prefix of a key."""
+        return self.index is not None and self.index.is_watched(key)
 
     def rewind(self) -> None:
-        """Nothing to forget."""
+        """Forget the index; the next block builds another."""
+        self.index = None

@@ -86,14 +86,14 @@ class AuctionMarket(Market, frozen=True, kw_only=True):
     Attributes:
         epoch: Number of the present epoch.
         rescales: How often governance has rescaled all weights. Weights fall behind when this or the epoch moves on.
-        actors_weighed_max: Actors with waiting timers that one block freshens, beside those of timers that join.
+        actors_weighed_max: Actors with waiting timers that one block refreshes, beside those of timers that join.
             Decision: D-59.
         delays_max: Blocks after which a timer is late. Decision: D-19.
         delay_action: What happens then.
         default_bid: What a timer bids that has no standing bid of its own.
-        weight_of: Actor to its weight in parts of 10⁻⁹, as of now. It moves only when `freshen` is called.
+        weight_of: Actor to its weight in parts of 10⁻⁹, as of now. It moves only when `refresh_weight` is called.
         is_behind: Whether an actor's weight is one of an earlier epoch, or from before a rescale.
-        freshen: Brings an actor's weight up to date and returns it.
+        refresh_weight: Brings an actor's weight up to date and returns it.
         ask: Asks the agent of a timer, writes down its standing bid and returns it; None once the block's budget is
             spent. It is called before any decision about a ranked timer.
         timer_of: Height and id of a joined timer to its present record.
@@ -107,7 +107,7 @@ class AuctionMarket(Market, frozen=True, kw_only=True):
     default_bid: Bid
     weight_of: Callable[[bytes], int]
     is_behind: Callable[[bytes], bool]
-    freshen: Callable[[bytes], int]
+    refresh_weight: Callable[[bytes], int]
     ask: Callable[[Timer], Bid | None]
     timer_of: Callable[[int, bytes], Timer]
 

@@ -1,12 +1,11 @@
 """CIP-5: first come, first served, within two budgets."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from trailboss.fees.settlement import Prices
-from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Memoryless, Phase, Rest, Verdict
+from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Mechanism, Phase, Rest, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.model import calls
 from trailboss.model.decisions import Stop
@@ -17,8 +16,7 @@ from trailboss.primitives.units import Amount
 NAME: Final = "fifo"
 
 
-@dataclass(frozen=True, slots=True)
-class Fifo(Memoryless):
+class Fifo(Mechanism):
     """The mechanism of CIP-5. Spec: CIP-5 §5. Decision: D-09.
 
     Attributes:
@@ -26,8 +24,10 @@ class Fifo(Memoryless):
         name: Always ``fifo``.
     """
 
-    policy: DeliveryPolicy
-    name: str = NAME
+    name = NAME
+
+    def __init__(self, policy: DeliveryPolicy) -> None:
+        self.policy = policy
 
     def select(self, due: DueTimers, context: SelectionContext[Market]) -> "FifoSelection":
         """Walk due timers in order and classify each.

@@ -1,7 +1,7 @@
 """The timer record, what asks for one, and the ways in which one ends."""
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -9,7 +9,7 @@ from trailboss.codec.canonical import pack
 from trailboss.crypto.digest import keccak256
 from trailboss.model.configs import AMOUNT_WIDTH, amount_octets
 from trailboss.model.terms import AuctionTerms, GlobalboxTerms
-from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cycles, Height
 
@@ -91,6 +91,24 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def cell_fees(self) -> tuple[int, int] | None:
         """Return max_fee_per_cell and max_priority_fee_per_cell of a standing bid that states them, else None."""
         return cell_fees(self.fees)
+
+
+TermsT = TypeVar("TermsT", AuctionTerms, GlobalboxTerms)
+
+
+def terms_of(timer: Timer, kind: type[TermsT]) -> TermsT:
+    """Return what a mechanism keeps with a timer.
+
+    Args:
+        timer: A timer of that mechanism.
+        kind: The mechanism's record.
+
+    Raises:
+        InvariantError: If the timer is another mechanism's.
+    """
+    if not isinstance(timer.terms, kind):
+        raise InvariantError(f"timer {timer.timer_id.hex()} has no {kind.__name__}")
+    return timer.terms
 
 
 class TimerEnd(StrEnum):

@@ -53,7 +53,7 @@ class World:
         joined, fires, left = joined or {}, fires or {}, left or {}
         standings = self.open(height)
         for actor in (*joined, *freshen):
-            standings.freshen(actor)
+            standings.refresh_weight(actor)
         for actor in sorted(joined.keys() | fires.keys() | left.keys()):
             fired = [Fired(actor, *fire) for fire in fires.get(actor, [])]
             gone = len(fired) + left.get(actor, 0)
@@ -229,7 +229,7 @@ def test_rescale_is_applied_once_and_after_the_epochs_before() -> None:
     world.block(8, freshen=(ALICE,))
     assert world.actor(ALICE).weight == 920_000_000
     assert not world.open(9).is_behind(ALICE)
-    assert world.open(9).freshen(ALICE) == 920_000_000
+    assert world.open(9).refresh_weight(ALICE) == 920_000_000
 
 
 @pytest.mark.spec("A-12")

@@ -10,7 +10,7 @@ import pytest
 
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.mechanisms import registry
-from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Memoryless, Phase, Rest, Verdict
+from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Mechanism, Phase, Rest, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.mechanisms.fifo import build_fifo
 from trailboss.model.decisions import Stop
@@ -58,7 +58,7 @@ def handle_timer(label):
 
 
 @dataclass(kw_only=True)
-class AllFire(Memoryless):
+class AllFire(Mechanism):
     """Lets every due timer fire while lane and payer allow it, the last scheduled first.
 
     It decides about a timer when it is asked, by what it has heard until then and by what the context answers then.

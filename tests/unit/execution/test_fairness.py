@@ -19,7 +19,7 @@ from trailboss.execution.fairness import (
     read_totals,
 )
 from trailboss.execution.ledger import Ledger
-from trailboss.mechanisms.base import Memoryless
+from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.fee_lane.weight import lower_median
 from trailboss.model.configs import BlockFires, FairnessTotals
 from trailboss.model.transactions import SetGovParam
@@ -34,7 +34,7 @@ Fires = dict[bytes, int]
 
 
 @dataclass
-class Window(Memoryless):
+class Window(Follower):
     """A state that holds nothing but a fairness window, and what its mechanism would hear."""
 
     window: int = 3

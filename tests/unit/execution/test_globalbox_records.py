@@ -32,7 +32,7 @@ from trailboss.execution.ledger import Ledger
 from trailboss.execution.timers import find_record, write_timer
 from trailboss.fees.settlement import Prices
 from trailboss.governance.markets import GLOBALBOX_KEY
-from trailboss.mechanisms.base import Memoryless
+from trailboss.mechanisms.base import Follower
 from trailboss.model.configs import amount_octets, amount_of, encode_record
 from trailboss.model.globalbox import (
     EndedTimer,
@@ -80,7 +80,7 @@ FIRE = QueuedFire(standing_octets(5), 1, 0, Height(9), Height(9), (), "other", b
 
 
 @dataclass
-class Box(Memoryless):
+class Box(Follower):
     """A block's session, as far as Globalbox needs it, over a state that holds nothing else."""
 
     height: int = 9

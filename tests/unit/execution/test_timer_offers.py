@@ -14,7 +14,7 @@ from trailboss.execution.session import BlockContext, BlockSession, Envelope, Sc
 from trailboss.fees.settlement import Prices
 from trailboss.governance.markets import LANE_KEY
 from trailboss.governance.rules import read_rules
-from trailboss.mechanisms.base import Memoryless
+from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.fee_lane.mechanism import build_lane
 from trailboss.model.actors import Account
 from trailboss.model.blocks import Origin
@@ -62,7 +62,7 @@ def scope(active: int = 1, *, median: int = MEDIAN, agent: bytes = b"", **overri
         calls=build_lane(params).policy.calls,
     )
     queue = TimerQueue(params.calendar, StoredTimers(store))
-    session = BlockSession(context, overlay, Ledger(overlay), queue, None, Memoryless())
+    session = BlockSession(context, overlay, Ledger(overlay), queue, None, Follower())
     session.ledger.put(ACTOR, Account(code_hash=CODE, agent=agent))
     session.ledger.put(OTHER, Account(code_hash=CODE))
     session.ledger.credit(PERSON, 5)

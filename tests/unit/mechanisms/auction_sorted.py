@@ -44,7 +44,7 @@ class Sorted:
         self.found = Rest(stopped=Stop.NONE_LEFT)
 
     def __iter__(self) -> Iterator[Decision]:
-        self.freshen()
+        self.refresh_weight()
         yield from self.late()
         self.ask()
         cannot_pay = [each for each in self.asked() if self.balance(each) < self.cost(each)]
@@ -82,13 +82,13 @@ class Sorted:
         left = {each.timer_id for each in ranked} & self.world.timers.keys()
         self.count(len(left - self.decided), rest)
 
-    def freshen(self) -> None:
+    def refresh_weight(self) -> None:
         world = self.world
         for actor in dict.fromkeys(timer.actor for timer in self.joining):
-            world.freshen(actor)
+            world.refresh_weight(actor)
         behind = sorted({timer.actor for timer in world.waiting() if world.is_behind(timer.actor)})
         for actor in behind[: self.terms.actors_weighed_max]:
-            world.freshen(actor)
+            world.refresh_weight(actor)
 
     def late(self) -> Iterator[Decision]:
         terms, is_cancelled = self.terms, self.terms.delay_action is DelayAction.CANCEL

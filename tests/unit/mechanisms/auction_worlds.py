@@ -109,14 +109,14 @@ class World:
     follower: Follower | None = None
     budget_left: int = 0
     questions_left: int = 0
-    freshened: list[bytes] = field(default_factory=list)
+    refreshed: list[bytes] = field(default_factory=list)
     asked: list[bytes] = field(default_factory=list)
 
     def context(self) -> SelectionContext[AuctionMarket]:
         """Open a block."""
         terms = self.terms
         self.budget_left, self.questions_left = terms.budget - terms.spent, terms.questions
-        self.freshened, self.asked = [], []
+        self.refreshed, self.asked = [], []
         market = AuctionMarket(
             max_cycles_per_fire=2**64,
             epoch=terms.epoch,
@@ -127,7 +127,7 @@ class World:
             default_bid=Bid(2 * terms.basefee, 0, FeeSource.FALLBACK),
             weight_of=self.weight_of,
             is_behind=self.is_behind,
-            freshen=self.freshen,
+            refresh_weight=self.refresh_weight,
             ask=self.ask,
             timer_of=self.timer_of,
         )
@@ -162,9 +162,9 @@ class World:
         """Return whether it is one of another era."""
         return self.eras.get(actor) != (self.terms.epoch, self.terms.rescales)
 
-    def freshen(self, actor: bytes) -> int:
+    def refresh_weight(self, actor: bytes) -> int:
         """Bring a weight up to date."""
-        self.freshened.append(actor)
+        self.refreshed.append(actor)
         if self.is_behind(actor):
             self.eras[actor] = era = self.terms.epoch, self.terms.rescales
             if self.drawn:
@@ -201,7 +201,7 @@ class World:
         timer = self.timers.pop(timer_id)
         self.joined.discard(timer_id)
         if self.wild and timer_id[0] % 2:
-            self.freshen(timer.actor)
+            self.refresh_weight(timer.actor)
         if self.follower is not None:
             self.follower.leave(timer_id)
 

@@ -41,7 +41,7 @@ def test_policy_is_that_of_the_parameters() -> None:
 def test_timer_is_refused_when_it_is_another_mechanisms() -> None:
     """There is no agent to ask."""
     (timer,) = make_timers({})
-    with pytest.raises(InvariantError, match="no timer of the auction"):
+    with pytest.raises(InvariantError, match="no AuctionTerms"):
         Block([msgspec.structs.replace(timer, terms=None)])
 
 
@@ -302,11 +302,11 @@ def test_actors_are_weighed_when_their_timers_join_and_otherwise_by_address_with
     """In a new epoch: Carol, who joins, beside one that waits in each block, Alice before Bob."""
     timers = make_timers({"actor": BOB}, {"actor": ALICE}, {"actor": CAROL})
     block = Block(timers[:2], spent=1_000, actors_weighed_max=1)
-    assert (block.outcomes(), block.world.freshened) == ([], [BOB, ALICE])
-    assert (block.next(timers[2:], epoch=1), block.world.freshened) == ([], [CAROL, ALICE])
-    assert (block.next(), block.world.freshened) == ([], [BOB])
-    assert (block.next(), block.world.freshened) == ([], [])
-    assert (block.next(rescales=1, actors_weighed_max=9), block.world.freshened) == ([], [ALICE, BOB, CAROL])
+    assert (block.outcomes(), block.world.refreshed) == ([], [BOB, ALICE])
+    assert (block.next(timers[2:], epoch=1), block.world.refreshed) == ([], [CAROL, ALICE])
+    assert (block.next(), block.world.refreshed) == ([], [BOB])
+    assert (block.next(), block.world.refreshed) == ([], [])
+    assert (block.next(rescales=1, actors_weighed_max=9), block.world.refreshed) == ([], [ALICE, BOB, CAROL])
 
 
 @pytest.mark.spec("A-11")

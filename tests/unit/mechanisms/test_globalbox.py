@@ -457,7 +457,7 @@ def test_timer_is_refused_when_it_joins_twice() -> None:
 def test_timer_is_refused_when_it_is_none_of_globalbox() -> None:
     """A record without the terms has no place in it."""
     timer = msgspec.structs.replace(height_timer(0), terms=None)
-    with pytest.raises(InvariantError, match="none of Globalbox"):
+    with pytest.raises(InvariantError, match="no GlobalboxTerms"):
         build_globalbox(load_params()).begin(lambda: iter([timer]))
 
 

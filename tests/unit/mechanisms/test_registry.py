@@ -3,7 +3,7 @@
 import pytest
 
 from trailboss.mechanisms import registry
-from trailboss.mechanisms.base import Memoryless
+from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.fifo import Fifo
 from trailboss.mechanisms.registry import MECHANISMS, Succession, build_mechanism
 from trailboss.model.markets import MarketKind
@@ -60,7 +60,7 @@ def test_all_mechanisms_forget_when_the_chain_goes_back(monkeypatch: pytest.Monk
     """Going back may cross the activation in either direction."""
     forgotten: list[str] = []
 
-    class Forgetful(Memoryless):
+    class Forgetful(Follower):
         def __init__(self, name: str) -> None:
             self.name = name
 

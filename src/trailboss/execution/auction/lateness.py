@@ -3,18 +3,18 @@
 import msgspec
 
 from trailboss.codec.canonical import encode_canonical
-from trailboss.execution.auction.timers import auction_terms
 from trailboss.execution.session import BlockSession
 from trailboss.execution.timers import write_timer
 from trailboss.model.auction import DelayAction
 from trailboss.model.events import TIMER_DELAYED, EventRecord
-from trailboss.model.timers import Timer
+from trailboss.model.terms import AuctionTerms
+from trailboss.model.timers import Timer, terms_of
 from trailboss.primitives.units import Amount
 
 
 def tell_late(session: BlockSession, timer: Timer) -> None:
     """Mark a timer as late, and say so once. Its delay is the number of blocks since it fell due."""
-    late = msgspec.structs.replace(timer, terms=msgspec.structs.replace(auction_terms(timer), is_late=True))
+    late = msgspec.structs.replace(timer, terms=msgspec.structs.replace(terms_of(timer, AuctionTerms), is_late=True))
     write_timer(session, late)
     session.follower.replace(late)
     action = DelayAction(session.context.rules.params.auction.delay_action)

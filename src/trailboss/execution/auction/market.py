@@ -11,14 +11,14 @@ import msgspec
 
 from trailboss.execution.agents import AgentDesk, Questions
 from trailboss.execution.auction.standings import Standings
-from trailboss.execution.auction.timers import auction_terms
 from trailboss.execution.due_admission import has_joined
 from trailboss.execution.session import BlockSession, Fired
 from trailboss.execution.timers import load_timer
 from trailboss.mechanisms.context import AuctionMarket, Bid
 from trailboss.model.auction import AuctionState, DelayAction
 from trailboss.model.decisions import FeeSource
-from trailboss.model.timers import Timer, freeze_fees
+from trailboss.model.terms import AuctionTerms
+from trailboss.model.timers import Timer, freeze_fees, terms_of
 from trailboss.primitives.units import Price
 
 TIP: Final = "tip"
@@ -53,7 +53,7 @@ def open_auction(session: BlockSession, state: AuctionState) -> tuple[AuctionMar
         default_bid=Bid(*default_fees, FeeSource.FALLBACK),
         weight_of=standings.weight_of,
         is_behind=standings.is_behind,
-        freshen=standings.freshen,
+        refresh_weight=standings.refresh_weight,
         ask=desk.ask,
         timer_of=partial(load_timer, session),
     )
@@ -80,6 +80,6 @@ def close_auction(session: BlockSession, state: AuctionState) -> None:
 
 def _answered(height: int, timer: Timer, bid: Bid) -> Timer:
     """Return the record that a question leaves: its bid stands until the next. Decision: D-57."""
-    terms = msgspec.structs.replace(auction_terms(timer), asked_at=height)
+    terms = msgspec.structs.replace(terms_of(timer, AuctionTerms), asked_at=height)
     fees = freeze_fees(bid.max_fee, bid.max_priority_fee, bid.cell_fees)
     return msgspec.structs.replace(timer, fees=fees, terms=terms)

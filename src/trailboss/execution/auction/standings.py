@@ -87,11 +87,11 @@ class Standings:
         return self._auction.weight_start if found is None else found.weight
 
     def is_behind(self, actor: bytes) -> bool:
-        """Return whether `freshen` has anything to do for an actor."""
+        """Return whether `refresh_weight` has anything to do for an actor."""
         found = self._find(actor)
         return found is None or found.epoch < self.epoch or found.rescaled < len(self._rescales)
 
-    def freshen(self, actor: bytes) -> int:
+    def refresh_weight(self, actor: bytes) -> int:
         """Bring an actor's weight up to date and return it.
 
         First comes what follows from the epoch that its record is about, then the epochs since in which it took no

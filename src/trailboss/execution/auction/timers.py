@@ -14,9 +14,7 @@ from trailboss.execution.timer_checks import (
 from trailboss.execution.timers import accept_timer
 from trailboss.model.calls import AuctionRequest
 from trailboss.model.terms import AuctionTerms
-from trailboss.model.timers import ASK_AGENT, Timer
-from trailboss.primitives.errors import InvariantError
-from trailboss.primitives.octets import Hash32
+from trailboss.model.timers import ASK_AGENT
 from trailboss.primitives.units import U64_MAX
 from trailboss.vm.meter import Meter
 
@@ -53,14 +51,3 @@ def set_timeout(scope: Scope, actor: bytes, request: AuctionRequest, meter: Mete
         terms=AuctionTerms(request.agent),
     )
     return timer.timer_id
-
-
-def auction_terms(timer: Timer) -> AuctionTerms:
-    """Return what the auction keeps with a timer.
-
-    Raises:
-        InvariantError: If it is no timer of the auction.
-    """
-    if not isinstance(timer.terms, AuctionTerms):
-        raise InvariantError(f"timer {Hash32(timer.timer_id)} is no timer of the auction")
-    return timer.terms

@@ -21,7 +21,7 @@ from trailboss.model.events import (
 )
 from trailboss.model.globalbox import MailboxEntry, encode_entry
 from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
-from trailboss.model.timers import Timer, TimerEnd
+from trailboss.model.timers import Timer, TimerEnd, terms_of
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address, Hash32, system_address
 from trailboss.primitives.units import Height
@@ -202,20 +202,14 @@ def _take(session: BlockSession, entry: MailboxEntry) -> Timer | None:
     # A client nonce may have named a new timer since.
     if timer is None or timer.sequence != entry.timer.sequence:
         return None
-    terms = _terms(timer)
+    terms = terms_of(timer, GlobalboxTerms)
     return _rewrite(session, timer, terms, in_mailbox=terms.in_mailbox - 1)
 
 
 def _load(session: BlockSession, timer: Timer) -> tuple[Timer, GlobalboxTerms]:
     """Return a timer's present record and its terms."""
     present = load_timer(session, timer.height, timer.timer_id)
-    return present, _terms(present)
-
-
-def _terms(timer: Timer) -> GlobalboxTerms:
-    if not isinstance(timer.terms, GlobalboxTerms):
-        raise InvariantError(f"timer {Hash32(timer.timer_id)} is no timer of Globalbox")
-    return timer.terms
+    return present, terms_of(present, GlobalboxTerms)
 
 
 def _rewrite(session: BlockSession, timer: Timer, terms: GlobalboxTerms, **changes: Any) -> Timer:

@@ -14,9 +14,10 @@ import msgspec
 from sortedcontainers import SortedDict, SortedList
 
 from trailboss.mechanisms.auction.shelf import Bound, Item, Place, Shelf
+from trailboss.mechanisms.base import Follower
 from trailboss.model.configs import AMOUNT_WIDTH
 from trailboss.model.terms import AuctionTerms
-from trailboss.model.timers import DeferralReason, Timer, cell_fees, is_stated, stated_fees
+from trailboss.model.timers import DeferralReason, Timer, cell_fees, is_stated, stated_fees, terms_of
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Cycles, Price
 
@@ -124,7 +125,7 @@ class Entry(msgspec.Struct, eq=False, gc=False):
     group: Group
 
 
-class AuctionIndex:
+class AuctionIndex(Follower):
     """The joined timers.
 
     Joining and hearing: `join`, `leave`, `replace`, `weigh`, `refused`, `settle`, `forget_left`.
@@ -196,7 +197,7 @@ class AuctionIndex:
         for timer in timers:
             if timer.timer_id in self.entries:
                 raise InvariantError(f"timer {timer.timer_id.hex()} joins the auction a second time")
-            terms = terms_of(timer)
+            terms = terms_of(timer, AuctionTerms)
             owner = self.actors.get(timer.actor)
             if owner is None:
                 owner = self.actors[timer.actor] = Actor(timer.actor, weight_of(timer.actor), {}, [], [])
@@ -295,7 +296,7 @@ class AuctionIndex:
 
     def _renew(self, entry: Entry, timer: Timer) -> None:
         """Move a timer to where its new record belongs."""
-        terms, group = terms_of(timer), entry.group
+        terms, group = terms_of(timer, AuctionTerms), entry.group
         if terms.asked_at != entry.asked_at:
             self._unline(entry)
             entry.asked_at = terms.asked_at
@@ -378,17 +379,6 @@ class AuctionIndex:
         group.held -= 1
         if not group.held:
             del group.owner.groups[group.fees, group.is_late]
-
-
-def terms_of(timer: Timer) -> AuctionTerms:
-    """Return what the auction keeps with a timer.
-
-    Raises:
-        InvariantError: If it is another mechanism's.
-    """
-    if not isinstance(timer.terms, AuctionTerms):
-        raise InvariantError(f"timer {timer.timer_id.hex()} is no timer of the auction")
-    return timer.terms
 
 
 def _group(owner: Actor, fees: bytes, *, is_late: bool) -> Group:

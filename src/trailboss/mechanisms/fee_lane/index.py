@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 from sortedcontainers import SortedList
 
+from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.fee_lane.gas_limits import GasLimits
 from trailboss.mechanisms.fee_lane.shelf import Group, Shelf
 from trailboss.model.configs import AMOUNT_WIDTH
@@ -67,7 +68,7 @@ class Actor(msgspec.Struct, eq=False, gc=False):
     groups: list[Group]
 
 
-class LaneIndex:
+class LaneIndex(Follower):
     """The joined timers.
 
     Joining and hearing: `join`, `leave`, `expire`, `replace`, `recount`, `settle`, `forget_left`.

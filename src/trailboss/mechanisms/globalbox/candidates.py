@@ -5,11 +5,10 @@ from hashlib import sha256
 from heapq import merge
 from typing import Final, NamedTuple
 
-from trailboss.mechanisms.globalbox.entries import globalbox_terms
 from trailboss.mechanisms.globalbox.fires import Place
 from trailboss.model.globalbox import FRACTION_BITS, bid_of, standing_octets
-from trailboss.model.terms import QueuedFire
-from trailboss.model.timers import Timer
+from trailboss.model.terms import GlobalboxTerms, QueuedFire
+from trailboss.model.timers import Timer, terms_of
 from trailboss.primitives.units import Height
 
 SHARD_OCTETS: Final = 8
@@ -108,7 +107,7 @@ def _order_shard(candidates: list[Candidate], scoring: Scoring) -> list[Placed]:
     """Sort some targets' candidates; their cursors follow their order within each target. Decision: D-62."""
     rows = []
     for timer, hit_height, matched_keys in candidates:
-        terms = globalbox_terms(timer)
+        terms = terms_of(timer, GlobalboxTerms)
         bid = bid_of(terms.bid)
         standing, bucket = scoring.standing(hit_height, bid), (bid >> FRACTION_BITS).bit_length()
         rows.append((-standing, -bucket, hit_height, timer.timer_id, timer, terms, matched_keys))

@@ -4,8 +4,7 @@ import msgspec
 
 from trailboss.mechanisms.globalbox.fires import Place, place_of
 from trailboss.model.terms import GlobalboxTerms, Trigger
-from trailboss.model.timers import Timer
-from trailboss.primitives.errors import InvariantError
+from trailboss.model.timers import Timer, terms_of
 
 
 class Entry(msgspec.Struct, eq=False, gc=False):
@@ -50,25 +49,14 @@ class Entry(msgspec.Struct, eq=False, gc=False):
 
     def follow(self, timer: Timer) -> None:
         """Take over where the fire of the timer's present record is."""
-        terms = globalbox_terms(timer)
+        terms = terms_of(timer, GlobalboxTerms)
         self.place = None if terms.fire is None else place_of(timer, terms.fire)
         self.is_delivered = terms.kind is Trigger.HEIGHT and terms.fire_seq > 0
 
 
-def globalbox_terms(timer: Timer) -> GlobalboxTerms:
-    """Return what Globalbox keeps with a timer.
-
-    Raises:
-        InvariantError: If the timer is none of Globalbox.
-    """
-    if not isinstance(timer.terms, GlobalboxTerms):
-        raise InvariantError(f"timer {timer.timer_id.hex()} is none of Globalbox")
-    return timer.terms
-
-
 def make_entry(timer: Timer) -> Entry:
     """Return what is remembered of a timer's record."""
-    keys = globalbox_terms(timer).watch_keys
+    keys = terms_of(timer, GlobalboxTerms).watch_keys
     entry = Entry(timer.expires_at, timer.height, timer.sequence, timer.timer_id, timer.schedule_block, keys)
     entry.follow(timer)
     return entry

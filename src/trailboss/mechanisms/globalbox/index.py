@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sortedcontainers import SortedDict
 
+from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.globalbox.entries import Entry, make_entry
 from trailboss.mechanisms.globalbox.fires import Consumption, FireQueue, Place
 from trailboss.mechanisms.globalbox.line import Line
@@ -16,7 +17,7 @@ from trailboss.model.timers import Timer
 from trailboss.primitives.errors import InvariantError
 
 
-class GlobalboxIndex:
+class GlobalboxIndex(Follower):
     """Timers that wait to expire, state watches all of them, and height timers that have joined; n counts both.
 
     Hearing: `schedule`, `join`, `leave`, `replace`. Asking: `overdue`, `first_expiry`, `ready`, `match`, `consume`,

@@ -14,13 +14,12 @@ from trailboss.fees.settlement import Prices, max_cost
 from trailboss.mechanisms.base import Decision, DeliveryPolicy, DueTimers, Rest, Verdict
 from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox.candidates import Candidate, Scoring, order_candidates
-from trailboss.mechanisms.globalbox.entries import globalbox_terms
 from trailboss.mechanisms.globalbox.index import GlobalboxIndex
 from trailboss.model.configs import amount_of
 from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource, Stop
 from trailboss.model.globalbox import FRACTION_BITS, CarriedHit, MailboxEntry, bid_of
-from trailboss.model.terms import QueuedFire
-from trailboss.model.timers import DeferralReason, Timer
+from trailboss.model.terms import GlobalboxTerms, QueuedFire
+from trailboss.model.timers import DeferralReason, Timer, terms_of
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Amount, Price
 
@@ -139,7 +138,7 @@ class GlobalboxSelection:
         passed_over = 0
         for rank, place in enumerate(consumption, 1):
             timer = market.timer_of(place.height, place.timer_id)
-            decision = self._decide(timer, Verdict.MATERIALIZE, rank, globalbox_terms(timer).fire)
+            decision = self._decide(timer, Verdict.MATERIALIZE, rank, terms_of(timer, GlobalboxTerms).fire)
             cost = max_cost(decision.gas_limit, context.max_cells_per_fire, decision.prices)
             available = context.balance_of(timer.fee_payer)
             if available >= cost:
@@ -191,7 +190,7 @@ class GlobalboxSelection:
     def _fire(self, entry: MailboxEntry, rank: int) -> Decision:
         """Return the decision about the mailbox's first entry; it is settled at the prices at which it was paid."""
         timer = entry.timer
-        tip = Price(bid_of(globalbox_terms(timer).bid) >> FRACTION_BITS)
+        tip = Price(bid_of(terms_of(timer, GlobalboxTerms).bid) >> FRACTION_BITS)
         prices = Prices(Price(amount_of(entry.cycle_basefee)), Price(amount_of(entry.cell_basefee)), tip)
         return Decision(
             timer,
@@ -210,7 +209,7 @@ class GlobalboxSelection:
         """Yield the first of those that stay in the queue."""
         for place in self._index.first(RUNNERS_UP_MAX, self._context.height):
             timer = self._market.timer_of(place.height, place.timer_id)
-            yield self._decide(timer, Verdict.DEFER, 0, globalbox_terms(timer).fire, DeferralReason.OUTRANKED)
+            yield self._decide(timer, Verdict.DEFER, 0, terms_of(timer, GlobalboxTerms).fire, DeferralReason.OUTRANKED)
 
     def _decide(
         self,
@@ -220,7 +219,9 @@ class GlobalboxSelection:
         fire: QueuedFire | None = None,
         reason: DeferralReason | None = None,
     ) -> Decision:
-        bid, gas_limit = (globalbox_terms(timer).bid, timer.gas_limit) if fire is None else (fire.bid, fire.gas_limit)
+        bid, gas_limit = (
+            (terms_of(timer, GlobalboxTerms).bid, timer.gas_limit) if fire is None else (fire.bid, fire.gas_limit)
+        )
         return Decision(
             timer, verdict, Amount(0), Amount(0), reason, self._prices(bid), gas_limit, rank,
             fee_source=FeeSource.FROZEN, fire=fire,

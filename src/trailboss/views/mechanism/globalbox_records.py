@@ -22,7 +22,7 @@ from trailboss.model.globalbox import (
 )
 from trailboss.model.markets import MarketKind
 from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
-from trailboss.model.timers import Timer
+from trailboss.model.timers import Timer, terms_of
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 
@@ -241,7 +241,7 @@ def queue_views(timers: Iterable[Timer], state: GlobalboxState, rules: Rules, li
 
 def mailbox_view(entry: MailboxEntry) -> MailboxView:
     """Return one entry of the mailbox as people see it."""
-    timer, terms = entry.timer, _terms(entry.timer)
+    timer, terms = entry.timer, terms_of(entry.timer, GlobalboxTerms)
     bid = bid_of(terms.bid)
     return MailboxView(
         deliver_id=Hash32(entry.deliver_id),
@@ -299,7 +299,7 @@ def _queued_view(fire: QueuedFire) -> QueuedView:
 
 
 def _fire_view(timer: Timer, place: int, ahead: int, clock: int) -> FireView:
-    terms = _terms(timer)
+    terms = terms_of(timer, GlobalboxTerms)
     fire = terms.fire
     if fire is None:
         raise InvariantError(f"timer {timer.timer_id.hex()} has no fire in Globalbox")
@@ -315,12 +315,6 @@ def _fire_view(timer: Timer, place: int, ahead: int, clock: int) -> FireView:
         score=view.standing + clock,
         fire=view,
     )
-
-
-def _terms(timer: Timer) -> GlobalboxTerms:
-    if not isinstance(timer.terms, GlobalboxTerms):
-        raise InvariantError(f"timer {timer.timer_id.hex()} is none of Globalbox")
-    return timer.terms
 
 
 class GlobalboxStatus(Struct, frozen=True, kw_only=True):

@@ -122,13 +122,9 @@ def open_page(browser: Browser, theme: str, width: str) -> Page:
 
 
 def show(page: Page, address: str) -> None:
-    """Open a page, and wait until all of it is drawn."""
+    """Open a page."""
     page.goto(address)
     page.locator("main h1").wait_for()
-    for chart in page.locator(".nicegui-echart").all():
-        chart.and_(page.locator("[data-drawn]")).wait_for()
-    # The last strokes of the charts.
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def save_webp(page: Page, path: Path) -> None:

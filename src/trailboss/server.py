@@ -101,10 +101,10 @@ def build_application(node: Node) -> ASGIApp:
     """Return all that a node serves: the API, the explorer if it is wanted, and the guard before both."""
     app = create_app(node)
     if node.options.explorer:
-        # Only now: a node without an explorer starts in half the time.
-        from trailboss.explorer.mount import mount_explorer  # noqa: PLC0415
+        # Only now: a node without an explorer starts faster.
+        from trailboss.explorer import explorer_routes  # noqa: PLC0415
 
-        mount_explorer(app, node)
+        app.router.routes.extend(explorer_routes(node))
     return Guard(app, node.options, node.metrics)
 
 

@@ -48,7 +48,7 @@
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const node = walker.currentNode.parentElement;
-    if (!walker.currentNode.data.trim() || !node || !visible(node) || node.closest(".hidden, .skip, script, style, #popup, #too_long_message_popup")) continue;
+    if (!walker.currentNode.data.trim() || !node || !visible(node) || node.closest(".hidden, .skip, script, style")) continue;
     const style = getComputedStyle(node);
     const below = ground(node);
     const colour = channels(style.color);

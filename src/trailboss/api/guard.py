@@ -29,10 +29,8 @@ FAUCET_PER_MINUTE: Final = 5
 SECONDS_PER_MINUTE: Final = 60
 SUBMIT: Final = "/submit"
 FAUCET: Final = "/faucet"
-EXPLORER: Final = "/_nicegui"
-"""Beginning of the paths of the explorer's own traffic."""
-UNLIMITED: Final = (EXPLORER, "/health", "/metrics")
-"""Beginnings of paths that the rate limit does not count: the explorer's own, and those by which a node is watched."""
+UNLIMITED: Final = ("/explorer/assets/", "/explorer/stream", "/health", "/metrics")
+"""Beginnings of paths that the rate limit does not count: what a page loads, and those by which a node is watched."""
 CHANGING: Final = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 UNROUTED: Final = "none"
 JSON: Final = (b"content-type", b"application/json")
@@ -179,7 +177,7 @@ class Guard:
             _check_rate(self._requests)
         if is_changing:
             head.check_origin(self._origins)
-        if is_changing and head.has_body and not path.startswith(EXPLORER):
+        if is_changing and head.has_body:
             head.check_media_type()
         if is_changing and path == FAUCET:
             _check_rate(self._faucet)

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from trailboss.node.service import Node
 
 TEXT_COLUMNS: Final = 80
-EXPLORER_INSTALLED: Final = find_spec("nicegui") is not None
-"""Whether what the explorer is made with is here; it comes with the extra ``explorer``."""
+EXPLORER_INSTALLED: Final = find_spec("pygal") is not None
+"""Whether the library that draws the explorer's charts is installed; it comes with the extra ``node``."""
 SHOWN_ACCOUNTS: Final = 20
 """Accounts that are listed; a document has them all."""
 KEYS_BESIDE: Final = 130

@@ -1,5 +1,5 @@
-"""The explorer: what the chain does, what is scheduled and why something did not fire, in a browser, from this node."""
+"""The explorer: what the chain does, what is scheduled and why something did not fire, as pages from this node."""
 
-from trailboss.explorer.mount import is_explorer_path, mount_explorer
+from trailboss.explorer.routes import explorer_routes
 
-__all__ = ["is_explorer_path", "mount_explorer"]
+__all__ = ["explorer_routes"]

@@ -1,11 +1,12 @@
-"""A page as data: what a page's function returns, what the browser is sent, and what two refreshes are compared by.
+"""A page as data: what a page's function returns and the renderer draws.
 
 Every text in here is shown as text. Links lead to paths of this node alone.
 """
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-import msgspec
+from msgspec import Struct
 
 FULL: Final = "full"
 HALF: Final = "half"
@@ -13,15 +14,15 @@ THIRD: Final = "third"
 TWO_THIRDS: Final = "wide"
 
 
-class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
+class Cell(Struct, frozen=True):
     """A piece of text.
 
     Attributes:
         text: What is shown.
         href: Path that it leads to; empty for none.
         copy: What its copy button puts on the clipboard; empty for no button.
-        note: What is told on hover and to screen readers: the whole of what is shortened, or base units.
-        kind: How it looks: ``mono``, ``dim``, ``good``, ``warn``, ``bad``, ``badge`` and such, apart by spaces.
+        note: Shown on hover: the whole of what is shortened, or base units.
+        kind: Its style: ``mono``, ``dim``, ``good``, ``warn``, ``bad``, ``badge`` and such, separated by spaces.
     """
 
     text: str
@@ -32,33 +33,58 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 Content = tuple[Cell, ...]
-"""Cells that stand in one line, or in one cell of a table."""
+"""Cells in one line, or in one cell of a table."""
 
 
-class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A label and what is to be said about it."""
+class Options(Struct, frozen=True, kw_only=True):
+    """What every section may have besides its name and heading.
+
+    Attributes:
+        note: Words beside the heading.
+        more: A link beside the heading.
+        copy: What a copy button beside the heading copies.
+        span: Its share of the page's width.
+    """
+
+    note: str = ""
+    more: Cell | None = None
+    copy: str = ""
+    span: str = FULL
+
+
+class Section(Options, frozen=True):
+    """A part of a page.
+
+    Attributes:
+        key: Its name, unique on its page.
+        title: Its heading; empty for none.
+    """
+
+    key: str
+    title: str
+
+
+class Fact(Struct, frozen=True):
+    """A label and what there is to say about it."""
 
     label: str
     content: Content
 
 
-class Facts(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="facts"):
+class Facts(Section, frozen=True):
     """Facts below one another."""
 
-    key: str
-    title: str
     rows: tuple[Fact, ...]
-    span: str = FULL
 
 
-class Column(msgspec.Struct, frozen=True, omit_defaults=True):
+class Column(Struct, frozen=True):
     """A column of a table.
 
     Attributes:
         label: Its heading.
-        right: Whether it is set to the right, as numbers are.
-        wide: Whether it takes the room that is left and its text goes on in the next line.
-        bare: Whether it needs no heading where a row stands as a card of its own.
+        right: Whether it is aligned to the right, as numbers are.
+        wide: Whether it takes the room that is left and wraps its text.
+        bare: Whether it needs no heading where a row is drawn as a card.
     """
 
     label: str
@@ -67,13 +93,13 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     bare: bool = False
 
 
-class Row(msgspec.Struct, frozen=True, omit_defaults=True):
+class Row(Struct, frozen=True):
     """A row of a table.
 
     Attributes:
         cells: One content for each column.
-        key: What tells it apart from other rows from one refresh to the next.
-        tone: ``bad``, ``warn``, ``dim``, ``now`` or nothing.
+        key: Its name, which stays the same from one refresh to the next.
+        tone: ``good``, ``bad``, ``warn``, ``faded``, ``now`` or nothing.
     """
 
     cells: tuple[Content, ...]
@@ -81,16 +107,8 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     tone: str = ""
 
 
-class Pager(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where one is in a long list.
-
-    Attributes:
-        words: Which of how many are shown.
-        first: Path of the first page; empty if this is it.
-        previous: Path of the page before; empty if there is none.
-        following: Path of the page after; empty likewise.
-        last: Path of the last page; empty if this is it.
-    """
+class Pager(Struct, frozen=True):
+    """Which part of a long list is shown, and the paths of other parts; a path is empty where there is none."""
 
     words: str
     first: str = ""
@@ -99,15 +117,15 @@ class Pager(msgspec.Struct, frozen=True, omit_defaults=True):
     last: str = ""
 
 
-class Filter(msgspec.Struct, frozen=True, omit_defaults=True):
+class Filter(Struct, frozen=True):
     """A field of the form above a table.
 
     Attributes:
-        name: Of the query's parameter.
-        label: What people see.
-        value: What stands in it.
+        name: Name of the query's parameter.
+        label: Its label.
+        value: Its value.
         options: (value, label) to choose from; empty for a field to type into.
-        hint: What may be typed.
+        hint: An example of what may be typed.
         numeric: Whether that is a number.
     """
 
@@ -119,170 +137,117 @@ class Filter(msgspec.Struct, frozen=True, omit_defaults=True):
     numeric: bool = False
 
 
-class Table(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="table"):
+class Table(Section, frozen=True):
     """Rows below columns.
 
     Attributes:
-        key: Of the section.
-        title: Of the section.
         columns: In order.
         rows: Those of this page alone.
-        empty: What to say, and what to do, if there are none.
-        command: What can be typed then.
-        pager: If there may be more than these.
-        filters: A form that chooses among all.
-        note: Words below the title.
-        more: Where there is more of this, with the words of the link.
-        scrolls: Whether it scrolls sideways on a narrow screen; otherwise each row stands there as a card.
-        span: Of the grid.
+        empty: What is shown if there are none.
+        command: A command to try then.
+        pager: Shown if there may be more rows than these.
+        filters: Fields of a form that chooses among all.
+        scrolls: Whether it scrolls sideways on a narrow screen; otherwise each row becomes a card there.
     """
 
-    key: str
-    title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-    empty: str
+    empty: str = ""
     command: str = ""
     pager: Pager | None = None
     filters: tuple[Filter, ...] = ()
-    note: str = ""
-    more: Cell | None = None
     scrolls: bool = False
-    span: str = FULL
 
 
-class Chart(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="chart"):
-    """A chart.
+Series = tuple[str, Sequence[int | float | None]]
+"""A name and its values, None for a gap."""
+
+
+class Chart(Section, frozen=True):
+    """Values by height or by day.
 
     Attributes:
-        key: Of the section.
-        title: Of the section.
-        label: What it shows, in words, for those who cannot see it.
-        options: Of ECharts; colours come from the theme.
-        note: Words below the title.
-        tall: Whether it is higher than usual.
-        span: Of the grid.
+        label: What it shows, in a sentence for people who cannot see it.
+        points: Labels of the horizontal axis.
+        series: One value for each point.
+        bars: Whether values are bars, which stand on one another; otherwise they are lines.
     """
 
-    key: str
-    title: str
     label: str
-    options: dict[str, Any]
-    note: str = ""
-    tall: bool = False
-    span: str = FULL
+    points: Sequence[int | str]
+    series: Sequence[Series]
+    bars: bool = False
 
 
-class HeatCell(msgspec.Struct, frozen=True, array_like=True):
-    """Some heights of the calendar. There are many of them, so the browser makes words and links of the numbers.
+class HeatCell(Struct, frozen=True):
+    """Some heights of the calendar.
 
     Attributes:
-        first: Lowest height; as text if a browser's numbers cannot hold it.
-        last: Highest height, likewise.
+        first: Lowest height.
+        last: Highest height.
         count: Timers due there.
-        level: How hot it is, 0 for none to 6.
+        level: Its colour, from 0 for none to 6.
     """
 
-    first: int | str
-    last: int | str
+    first: int
+    last: int
     count: int
     level: int
 
 
-class HeatMap(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="heatmap"):
-    """Counts by height as a grid of cells that lead to the timers of these heights, row by row.
+class HeatMap(Section, frozen=True):
+    """Counts by height, as a grid of cells that lead to the timers of these heights.
 
     Attributes:
-        key: Of the section.
-        title: Of the section.
-        path: Of the list of timers, which takes ``from`` and ``to``.
         columns: Cells in a row.
         cells: Row by row.
         scale: Levels and what they stand for.
         now: Height that is marked.
-        note: Words below the title.
-        span: Of the grid.
     """
 
-    key: str
-    title: str
-    path: str
     columns: int
     cells: tuple[HeatCell, ...]
     scale: tuple[tuple[int, str], ...]
     now: int
-    note: str = ""
-    span: str = FULL
 
 
-class Code(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="code"):
-    """Source text with line numbers.
+class Code(Section, frozen=True):
+    """Source text with line numbers: the first line's number, and the numbers of lines that stand out."""
 
-    Attributes:
-        key: Of the section.
-        title: Of the section.
-        lines: Its lines.
-        first: Number of the first of them.
-        marked: Numbers of the lines that stand out.
-        note: Words below the title.
-        copy: What the copy button copies.
-        more: Where there is more of this.
-        span: Of the grid.
-    """
-
-    key: str
-    title: str
     lines: tuple[str, ...]
     first: int = 1
     marked: tuple[int, ...] = ()
-    note: str = ""
-    copy: str = ""
-    more: Cell | None = None
-    span: str = FULL
 
 
-class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that happened, or will.
-
-    Attributes:
-        when: When, with a link.
-        content: What.
-        tone: ``good``, ``bad``, ``warn``, ``now`` or nothing.
-    """
+class Step(Struct, frozen=True):
+    """When something happened, and what, with a tone as a row has."""
 
     when: Content
     content: Content
     tone: str = ""
 
 
-class Steps(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="steps"):
+class Steps(Section, frozen=True):
     """What happened, in order."""
 
-    key: str
-    title: str
     steps: tuple[Step, ...]
-    note: str = ""
     pager: Pager | None = None
-    span: str = FULL
 
 
-class Notice(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="notice"):
-    """Something to know: an alert, or why there is nothing to see and what to do."""
+class Notice(Section, frozen=True):
+    """An alert, or why there is nothing to see and what to do."""
 
-    key: str
-    title: str
     content: Content = ()
     tone: str = ""
-    span: str = FULL
 
 
-class Stat(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A number with its name, and a few words about it.
+class Stat(Struct, frozen=True):
+    """A number with its name.
 
     Attributes:
         label: Its name.
         content: The number.
-        hint: The words.
+        hint: A few words about it.
         share: How full something is, in percent; None for no bar.
     """
 
@@ -292,25 +257,19 @@ class Stat(msgspec.Struct, frozen=True, omit_defaults=True):
     share: int | None = None
 
 
-class Stats(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="stats"):
+class Stats(Section, frozen=True):
     """Numbers beside one another."""
 
-    key: str
-    title: str
     items: tuple[Stat, ...]
-    span: str = FULL
 
 
-Section = Facts | Table | Chart | HeatMap | Code | Steps | Notice | Stats
-
-
-class Document(msgspec.Struct, frozen=True, omit_defaults=True):
+class Document(Struct, frozen=True):
     """A page.
 
     Attributes:
-        title: Of the browser's window.
-        heading: Of the page.
-        sections: In order; the key of each is its own.
+        title: Title of the browser's window.
+        heading: Heading of the page.
+        sections: In order.
         subject: What the page is about: an id with its copy button, badges.
         status: HTTP status.
     """
@@ -320,9 +279,3 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     sections: tuple[Section, ...]
     subject: Content = ()
     status: int = 200
-
-
-def encoded(part: msgspec.Struct) -> dict[str, Any]:
-    """Return a part of a document as JSON has it."""
-    found: dict[str, Any] = msgspec.to_builtins(part)
-    return found

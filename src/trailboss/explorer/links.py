@@ -18,6 +18,11 @@ EVENTS: Final = f"{ROOT}/events"
 ACCOUNTS: Final = f"{ROOT}/accounts"
 MEMPOOL: Final = f"{ROOT}/mempool"
 SEARCH: Final = f"{ROOT}/search"
+STREAM: Final = f"{ROOT}/stream"
+ASSETS: Final = f"{ROOT}/assets"
+FAVICON: Final = "/favicon.ico"
+LANE_NAMES: Final = {"fifo": "Lane", "lane": "Lane", "auction": "Auction", "globalbox": "Globalbox"}
+"""What the mechanism's own page is called."""
 
 
 def block(which: int | bytes) -> str:

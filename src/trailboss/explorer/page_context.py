@@ -1,5 +1,6 @@
-"""One consistent look at the node: a page takes the chain's view once and tells everything from it."""
+"""What a page is made from: one consistent look at the node, which takes the chain's view once."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -7,9 +8,8 @@ from msgspec import Struct
 
 from trailboss.chain.view import ChainView
 from trailboss.explorer.address_labels import Names
-from trailboss.explorer.shell import Pulse
-from trailboss.explorer.text import time_words
-from trailboss.node.options import Rhythm
+from trailboss.explorer.documents import Document
+from trailboss.explorer.query import Query
 from trailboss.primitives.octets import Address
 from trailboss.views.forecast.recent import BLOCKS, RecentBlock, recent_blocks
 from trailboss.views.forecast.runway import Runway, runway_of
@@ -40,23 +40,6 @@ class Reading(Struct, frozen=True, dict=True):
         """Height of the last block."""
         return self.view.height
 
-    def pulse(self) -> Pulse:
-        """Return what header and footer say."""
-        view, pace = self.view, self.node.pace
-        rhythm = {
-            Rhythm.AUTO: f"a block for each transaction, and every {pace.block_time_ms:,} ms while a timer is pending",
-            Rhythm.MANUAL: "blocks when they are asked for",
-            Rhythm.INTERVAL: f"a block every {pace.block_time_ms:,} ms",
-        }[pace.rhythm]
-        genesis = view.genesis
-        return Pulse(
-            height=str(view.height),
-            time=time_words(view.head.header.timestamp_ms),
-            mechanism=view.mechanism.name,
-            state_root=str(view.state_root),
-            chain=f"Chain id {genesis.chain_id}, preset {genesis.preset}, {rhythm}",
-        )
-
     def runway(self, payer: bytes) -> Runway:
         """Return how long a payer's purse lasts, by its next timers.
 
@@ -72,3 +55,29 @@ class Reading(Struct, frozen=True, dict=True):
     def recent(self) -> list[RecentBlock]:
         """The blocks by which runways are told, read once for all of them."""
         return recent_blocks(self.view, BLOCKS)
+
+
+class Redirect(Struct, frozen=True):
+    """The path of another page, which is the right one."""
+
+    href: str
+
+
+Builder = Callable[[Reading, Query, str], Document | Redirect]
+"""Makes a page from a look at the node, the query, and the subject that the path names, if it names one."""
+
+
+class Page(Struct, frozen=True):
+    """A kind of page.
+
+    Attributes:
+        path: Its path; ``{subject}`` stands for what it is about.
+        build: Makes it, in a thread.
+        section: Path of the main page that it belongs to.
+        is_live: Whether it changes as blocks come.
+    """
+
+    path: str
+    build: Builder
+    section: str
+    is_live: bool = True

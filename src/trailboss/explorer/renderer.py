@@ -1,128 +1,331 @@
-"""Documents in the browser: one element a section, drawn once and changed in place from one refresh to the next."""
+"""Documents as HTML. Every text and every attribute is escaped here, and nowhere else is HTML made."""
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from html import escape
+from typing import Any, Final
 
-from nicegui import ui
-from nicegui.element import Element
-from nicegui.elements.echart import EChart
+from msgspec import Struct
 
-from trailboss.explorer.documents import Chart, Document, Section, encoded
-from trailboss.explorer.shell import Pulse
+from trailboss.explorer import links
+from trailboss.explorer.cells import NOTHING
+from trailboss.explorer.charts import chart_svg
+from trailboss.explorer.documents import (
+    Cell,
+    Chart,
+    Code,
+    Document,
+    Facts,
+    Filter,
+    HeatMap,
+    Notice,
+    Pager,
+    Section,
+    Stats,
+    Steps,
+    Table,
+)
+from trailboss.views.text import counted
 
-Model = dict[str, Any]
-
-
-class SectionElement(Element, component="assets/explorer_section.js"):
-    """A part of a page that is drawn from data."""
-
-    def __init__(self, model: Model) -> None:
-        super().__init__()
-        self._props["model"] = model
-
-    def show(self, model: Model) -> None:
-        """Show another state, if it is another."""
-        if model != self._props["model"]:
-            self._props["model"] = model
-            self.update()
-
-
-class ChartElement(EChart, component="assets/explorer_chart.js"):
-    """A chart in the colours of the page."""
-
-    def __init__(self, chart: Chart) -> None:
-        super().__init__(chart.options)
-        # Its own component watches the options.
-        self._update_method = None
-        self._props["label"] = chart.label
-
-    def show(self, chart: Chart) -> None:
-        """Show another state."""
-        self._props["options"] = chart.options
-        self._props["label"] = chart.label
-        self.update()
+NAME: Final = "Trailboss"
+MARK: Final = "M9 1.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15zM9 5v4.3l3 2"
+FAVICON: Final = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 18 18"><path fill="none" stroke="#b4530a" '
+    f'stroke-width="2.2" d="{MARK}"/></svg>'
+)
+COPIED_WORDS_MAX: Final = 80
+"""Characters of a copied text that the button's name repeats."""
+PAGER_LINKS: Final = (("First", "first"), ("Previous", "previous"), ("Next", "following"), ("Last", "last"))
+COLOURS: Final = (("system", "System colours"), ("light", "Light"), ("dark", "Dark"))
 
 
-class ShellElement(Element, component="assets/explorer_shell.js"):
-    """What the frame of a page does in the browser.
+class Frame(Struct, frozen=True, kw_only=True):
+    """What stands around the content of a page.
 
-    It emits ``seen`` when the page comes to the foreground or leaves it, and ``go`` with the query of another page of a
-    list.
+    Attributes:
+        height: Height of the last block.
+        time: Its timestamp.
+        mechanism: Name of the mechanism that chooses among due timers.
+        state_root: State root after the last block.
+        chain: Which chain this is, and how its blocks come.
+        pages: Name and path of each main page.
+        failure: Why the node does not work; empty if it does.
+        quiet_seconds: Seconds without a block after which the node is shown as quiet; None for any number.
+        mark: Changes whenever a live page may show something else.
+        style: Path of the style sheet.
+        script: Path of the script.
     """
 
-    def __init__(self, live: Model) -> None:
-        super().__init__()
-        self._props["live"] = live
-
-    def show(self, live: Model) -> None:
-        """Show other numbers in header and footer, if they are others."""
-        if live != self._props["live"]:
-            self._props["live"] = live
-            self.update()
-
-
-class DocumentView:
-    """A document as one client sees it."""
-
-    def __init__(self, document: Document, pulse: Pulse) -> None:
-        with ui.element("main").classes("page").props("id=main tabindex=-1"):
-            self._heading = SectionElement(_heading(document))
-            self._grid = ui.element("div").classes("grid")
-        SectionElement(_foot(pulse))
-        self._sections: dict[str, _Drawn] = {}
-        self._show_sections(document)
-
-    def show(self, document: Document) -> None:
-        """Show a document in place of the one that is shown: what is the same stays untouched."""
-        self._heading.show(_heading(document))
-        self._show_sections(document)
-
-    def _show_sections(self, document: Document) -> None:
-        wanted = {section.key: section for section in document.sections}
-        for key in [key for key in self._sections if key not in wanted]:
-            self._sections.pop(key).element.delete()
-        for at, (key, section) in enumerate(wanted.items()):
-            standing = self._sections.get(key)
-            if standing is None:
-                with self._grid:
-                    self._sections[key] = drawn = _Drawn(section)
-                if at < len(wanted) - 1 or len(self._sections) > at + 1:
-                    drawn.element.move(target_index=at)
-            else:
-                standing.show(section)
+    height: str
+    time: str
+    mechanism: str
+    state_root: str
+    chain: str
+    pages: tuple[tuple[str, str], ...]
+    failure: str
+    quiet_seconds: int | None
+    mark: str
+    style: str
+    script: str
 
 
-class _Drawn:
-    """A section in the browser, with its chart if it is one."""
+def page_html(document: Document, frame: Frame, here: str, searched: str, *, is_live: bool) -> str:
+    """Return a page.
 
-    def __init__(self, section: Section) -> None:
-        self._shown = section
-        self.element = SectionElement(_model(section)).classes(section.span)
-        self._chart: ChartElement | None = None
-        if isinstance(section, Chart):
-            with self.element:
-                self._chart = ChartElement(section)
-
-    def show(self, section: Section) -> None:
-        if section == self._shown:
-            return
-        self._shown = section
-        self.element.show(_model(section))
-        if self._chart is not None and isinstance(section, Chart):
-            self._chart.show(section)
-
-
-def _model(section: Section) -> Model:
-    model = encoded(section)
-    # A chart's options belong to the element within, so that new numbers leave the frame alone.
-    model.pop("options", None)
-    return model
+    Args:
+        document: Its content.
+        frame: What stands around it.
+        here: Path of the main page that this is, or belongs to.
+        searched: Text of the search box.
+        is_live: Whether the content changes as blocks come.
+    """
+    subject = f'<div class="subject">{_content(document.subject)}</div>' if document.subject else ""
+    return (
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{escape(document.title)} · {NAME}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex">'
+        f'<link rel="icon" href="{links.FAVICON}"><link rel="stylesheet" href="{frame.style}">'
+        f'<script src="{frame.script}"></script></head><body data-mark="{escape(frame.mark)}" '
+        f'data-stream="{links.STREAM}">{_header(frame, here, searched)}'
+        f'<main id="main" class="page" tabindex="-1"{"" if is_live else " data-still"}>'
+        f'<div class="head"><h1>{escape(document.heading)}</h1>{subject}</div>'
+        f'<div class="grid">{"".join(map(section_html, document.sections))}</div></main>{_footer(frame)}</body></html>'
+    )
 
 
-def _heading(document: Document) -> Model:
-    return {"type": "heading", "title": document.heading, "subject": [encoded(cell) for cell in document.subject]}
+def _header(frame: Frame, here: str, searched: str) -> str:
+    pages = "".join(
+        f'<a href="{escape(href)}"{" aria-current=page" if href == here else ""}>{escape(name)}</a>'
+        for name, href in frame.pages
+    )
+    state, words = ("failed", frame.failure) if frame.failure else ("live", "blocks are coming in")
+    quiet = "" if frame.quiet_seconds is None else f' data-quiet="{frame.quiet_seconds}"'
+    colours = "".join(f'<option value="{value}">{words}</option>' for value, words in COLOURS)
+    pulse = (("Block", "height", frame.height), ("at", "time", frame.time), ("Mechanism", "mechanism", frame.mechanism))
+    facts = "".join(
+        f'<div class="{name}"><dt>{label}</dt><dd data-live="{name}">{escape(value)}</dd></div>'
+        for label, name, value in pulse
+    )
+    return (
+        '<a class="skip" href="#main">Skip to the content</a><header class="bar"><div class="top">'
+        '<a class="brand" href="/"><svg viewBox="0 0 18 18" aria-hidden="true"><path fill="none" '
+        f'stroke="currentColor" stroke-width="2" d="{MARK}"/></svg> {NAME}</a><dl class="pulse"><div>'
+        f'<dt class="hidden">State</dt><dd><span class="beat" data-state="{state}" role="img" '
+        f'aria-label="{escape(words)}" title="{escape(words)}"{quiet}></span></dd></div>{facts}</dl>'
+        f'<form class="find" role="search" action="{links.SEARCH}" method="get"><input id="search" name="q" '
+        f'type="search" value="{escape(searched)}" maxlength="200" autocomplete="off" spellcheck="false" '
+        'placeholder="Height, hash, timer or address" aria-label="Search for a height, a hash, a timer or an address">'
+        '<kbd aria-hidden="true">/</kbd></form><label class="theme"><span class="hidden">Colours</span>'
+        f'<select id="theme">{colours}</select></label></div><nav class="nav" aria-label="Pages">{pages}</nav></header>'
+    )
 
 
-def _foot(pulse: Pulse) -> Model:
-    parts = (("State root", "state-root", pulse.state_root, "mono id"), ("", "chain", pulse.chain, ""))
-    names = ("label", "name", "text", "kind")
-    return {"type": "foot", "key": "foot", "parts": [dict(zip(names, part, strict=True)) for part in parts]}
+def _footer(frame: Frame) -> str:
+    return (
+        '<footer><div class="foot"><span>State root <span class="mono id" data-live="state-root">'
+        f"{escape(frame.state_root)}</span></span><span>{escape(frame.chain)}</span></div></footer>"
+    )
+
+
+def section_html(section: Section) -> str:
+    """Return a part of a page."""
+    key, title = f"section-{escape(section.key)}", escape(section.title)
+    if isinstance(section, Notice):
+        alert = ' role="alert"' if section.tone == "bad" else ""
+        heading = f"<h2>{title}</h2>" if title else ""
+        words = f'<p class="inline">{_content(section.content)}</p>' if section.content else ""
+        kind = f"section notice {section.tone} {section.span}"
+        return f'<section class="{kind}" data-key="{key}"{alert}>{heading}{words}</section>'
+    labelled, heading = "", ""
+    if title:
+        labelled = f' aria-labelledby="{key}"'
+        note = f'<span class="note">{escape(section.note)}</span>' if section.note else ""
+        more = f'<span class="more">{_cell(section.more)}</span>' if section.more else ""
+        heading = f'<div class="title"><h2 id="{key}">{title}</h2>{note}{_copy(section.copy)}{more}</div>'
+    body = BODIES[type(section)](section)
+    return f'<section class="section {section.span}" data-key="{key}"{labelled}>{heading}{body}</section>'
+
+
+def _content(content: Iterable[Cell]) -> str:
+    return "".join(map(_cell, content))
+
+
+def _cell(cell: Cell) -> str:
+    title = f' title="{escape(cell.note)}"' if cell.note else ""
+    kind = " ".join(filter(None, ("cell", cell.copy and "pair", escape(cell.kind))))
+    if not cell.href and not cell.copy:
+        return f'<span class="{kind}"{title}>{escape(cell.text)}</span>'
+    tag, href = ("a", f' href="{escape(cell.href)}"') if cell.href else ("span", "")
+    return f'<span class="{kind}"><{tag}{href}{title}>{escape(cell.text)}</{tag}>{_copy(cell.copy)}</span>'
+
+
+def _copy(text: str) -> str:
+    if not text:
+        return ""
+    name = "it" if len(text) > COPIED_WORDS_MAX else escape(text)
+    return (
+        f'<button type="button" class="copy" title="Copy" aria-label="Copy {name}" data-copy="{escape(text)}"></button>'
+    )
+
+
+def _facts(section: Facts) -> str:
+    rows = "".join(f"<div><dt>{escape(row.label)}</dt><dd>{_content(row.content)}</dd></div>" for row in section.rows)
+    return f'<dl class="facts">{rows}</dl>'
+
+
+def _stats(section: Stats) -> str:
+    drawn = []
+    for item in section.items:
+        share = "" if item.share is None else f"<i style='width:{min(item.share, 100)}%'></i>"
+        meter = f'<dd class="meter" aria-hidden="true">{share}</dd>' if share else ""
+        hint = f'<dd class="hint inline">{_content(item.hint)}</dd>' if item.hint else ""
+        value = f'<dd class="value">{_content(item.content)}</dd>'
+        drawn.append(f"<div><dt>{escape(item.label)}</dt>{value}{meter}{hint}</div>")
+    return f'<dl class="stats">{"".join(drawn)}</dl>'
+
+
+def _steps(section: Steps) -> str:
+    drawn = "".join(
+        f'<li class="{step.tone}"><span class="when">{_content(step.when)}</span>'
+        f'<span class="what inline">{_content(step.content)}</span></li>'
+        for step in section.steps
+    )
+    return f'<ol class="steps">{drawn}</ol>{_pager(section.pager, section.title)}'
+
+
+def _code(section: Code) -> str:
+    marked = set(section.marked)
+    drawn = "".join(
+        f'<li{" class=marked" if number in marked else ""}><span class="line">{number}</span>'
+        f'<span class="text">{escape(line)}</span></li>'
+        for number, line in enumerate(section.lines, section.first)
+    )
+    return f'<div class="code" tabindex="0" role="region" aria-label="{escape(section.title)}"><ol>{drawn}</ol></div>'
+
+
+def _table(section: Table) -> str:
+    found = _form(section.filters, section.title)
+    if section.rows:
+        columns = "".join(
+            f'<th scope="col"{" class=right" if column.right else ""}>{escape(column.label)}</th>'
+            for column in section.columns
+        )
+        kinds = [
+            (
+                "" if column.bare else f' data-label="{escape(column.label)}"',
+                "right" * column.right,
+                "wide" * column.wide,
+            )
+            for column in section.columns
+        ]
+        rows = "".join(
+            f'<tr class="{row.tone}" data-key="{escape(row.key)}">'
+            + "".join(
+                f'<td{label} class="{right} {wide}{" void" if content == NOTHING else ""}">{_content(content)}</td>'
+                for (label, right, wide), content in zip(kinds, row.cells, strict=True)
+            )
+            + "</tr>"
+            for row in section.rows
+        )
+        kind = "" if section.scrolls else ' class="stack"'
+        found += (
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(section.title)}"><table{kind}>'
+            f"<thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+    elif section.empty:
+        command = f'<span class="command"><code>{escape(section.command)}</code>{_copy(section.command)}</span>'
+        found += f'<p class="empty">{escape(section.empty)}{command if section.command else ""}</p>'
+    return found + _pager(section.pager, section.title)
+
+
+def _form(filters: tuple[Filter, ...], title: str) -> str:
+    if not filters:
+        return ""
+    fields = "".join(f"<label>{escape(each.label)} {_field(each)}</label>" for each in filters)
+    label = escape(f"Choose among {title}")
+    button = '<button class="button" type="submit">Show</button>'
+    return f'<form class="filters" method="get" data-here aria-label="{label}">{fields}{button}</form>'
+
+
+def _field(each: Filter) -> str:
+    if each.options:
+        options = "".join(
+            f'<option value="{escape(value)}"{" selected" if value == each.value else ""}>{escape(words)}</option>'
+            for value, words in each.options
+        )
+        return f'<select name="{escape(each.name)}" data-submits>{options}</select>'
+    numeric = ' inputmode="numeric" class="numeric"' if each.numeric else ""
+    return (
+        f'<input name="{escape(each.name)}" value="{escape(each.value)}" placeholder="{escape(each.hint)}" '
+        f'autocomplete="off" spellcheck="false"{numeric}>'
+    )
+
+
+def _pager(pager: Pager | None, title: str) -> str:
+    if pager is None:
+        return ""
+    targets = [(words, getattr(pager, name)) for words, name in PAGER_LINKS]
+    shown = "".join(
+        f'<a href="{escape(href)}" data-here>{words}</a>'
+        if href
+        else f'<span class="off" aria-disabled="true">{words}</span>'
+        for words, href in targets
+    )
+    label, words = escape(f"Pages of {title}"), f'<span class="words" aria-live="polite">{escape(pager.words)}</span>'
+    return f'<nav class="pager" aria-label="{label}">{words}{shown if any(href for _, href in targets) else ""}</nav>'
+
+
+def _chart(section: Chart) -> str:
+    """Return a drawing, and its values as a table: for screen readers, and for what the script shows on hover."""
+    names = "".join(
+        f'<span><i class="series-{at}"></i>{escape(name)}</span>' for at, (name, _) in enumerate(section.series)
+    )
+    legend = f'<div class="names" aria-hidden="true">{names}</div>' if len(section.series) > 1 else ""
+    heads = "".join(f"<th scope=col>{escape(name)}</th>" for name, _ in section.series)
+    rows = "".join(
+        f"<tr><th scope=row>{escape(str(point))}</th>"
+        + "".join(f"<td>{'·' if values[at] is None else f'{values[at]:,}'}</td>" for _, values in section.series)
+        + "</tr>"
+        for at, point in enumerate(section.points)
+    )
+    return (
+        f'{legend}<div class="chart" data-bars="{int(section.bars)}" tabindex="0" role="img" '
+        f'aria-label="{escape(section.label)}">{chart_svg(section)}</div><div class="hidden"><table><caption>'
+        f"{escape(section.label)}</caption><thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _heat_map(section: HeatMap) -> str:
+    marked = next((at for at, cell in enumerate(section.cells) if cell.first <= section.now <= cell.last), None)
+    tiles = [
+        f'<a class="tile level-{cell.level}{" now" if at == marked else ""}" href="{links.TIMERS}?from={cell.first}'
+        f'&amp;to={cell.last}" aria-label="{_heights(cell.first, cell.last)}: {counted(cell.count, "timer")}" '
+        f'tabindex="{0 if at == (marked or 0) else -1}"></a>'
+        for at, cell in enumerate(section.cells)
+    ]
+    rows = "".join(
+        f'<div class="row"><span class="label">{section.cells[start].first}</span>'
+        f"{''.join(tiles[start : start + section.columns])}</div>"
+        for start in range(0, len(tiles), section.columns)
+    )
+    scale = "".join(f'<span><i class="level-{level}"></i>{escape(words)}</span>' for level, words in section.scale)
+    label = escape(f"{section.title}. Arrow keys move, Enter opens the timers of the heights.")
+    return (
+        f'<div class="heat" style="--columns:{section.columns}"><div class="rows" role="group" aria-label="{label}">'
+        f'{rows}</div></div><div class="tip" aria-hidden="true"></div>'
+        f'<div class="legend" aria-hidden="true">{scale}</div>'
+    )
+
+
+def _heights(first: int, last: int) -> str:
+    return f"height {first}" if first == last else f"heights {first} to {last}"
+
+
+BODIES: Final[dict[type[Section], Callable[[Any], str]]] = {
+    Chart: _chart,
+    Code: _code,
+    Facts: _facts,
+    HeatMap: _heat_map,
+    Stats: _stats,
+    Steps: _steps,
+    Table: _table,
+}
+"""What draws a section, by its type."""

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Final
 
-from trailboss.explorer.charts import line_chart
 from trailboss.explorer.documents import HALF, Chart
 from trailboss.explorer.page_context import Reading
 from trailboss.index.records import DaySpend
@@ -36,7 +35,7 @@ def spend_chart(reading: Reading, payer: Address, span: str = HALF) -> Iterator[
     label = f"{format_cby(total)} CBY spent in {len(axis)} days of chain time."
     note = f"CBY by day of chain time, {format_cby(total)} in all"
     words = [day_words(day) for day in axis]
-    yield line_chart("spend", "Spend per day", words, series, label=label, note=note, kind="bar", stack=True, span=span)
+    yield Chart("spend", "Spend per day", label, words, series, bars=True, note=note, span=span)
 
 
 def day_words(day: int) -> str:

@@ -332,31 +332,6 @@ def test_request_is_refused_when_a_page_would_misuse_the_browser() -> None:
     run(test)
 
 
-def test_socket_of_the_explorer_is_refused_when_a_foreign_page_opens_it() -> None:
-    """It obeys the same rules as requests; the node's own page gets it."""
-    upgrade = {
-        "connection": "Upgrade",
-        "upgrade": "websocket",
-        "sec_websocket_version": "13",
-        "sec_websocket_key": "dGhlIHNhbXBsZSBub25jZQ==",
-    }
-
-    async def test() -> None:
-        async with running_node(explorer=True) as (_, port):
-            path = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
-            for headers, status in (({"origin": "https://example.org"}, 403), ({"host": "example.org"}, 421)):
-                reply = await ask(port, "GET", path, **upgrade | headers)
-                assert (reply.status, reply.code // 1000) == (status, 4)
-            own = {"host": f"127.0.0.1:{port}", "origin": f"http://127.0.0.1:{port}"}
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(request("GET", path, **upgrade | own).replace(b"content-length: 0\r\n", b""))
-            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
-            writer.close()
-            assert await lives(port)
-
-    run(test)
-
-
 def test_node_lives_when_it_is_flooded_with_garbage() -> None:
     """Random bytes, broken requests and honest ones, many at a time: nothing but 4xx, and the honest are served."""
     dice = random.Random(6)

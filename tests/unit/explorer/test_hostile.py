@@ -1,14 +1,33 @@
 """What an actor chooses is shown as text, whatever it is."""
 
+import re
 from collections.abc import Iterator
 
-import msgspec
 import pytest
 
 from tests.unit.explorer.standin import StandIn, ask, look, section, words
 from tests.unit.explorer.test_pages import built
 from tools.explorer_scene import deploy_hostile, open_scene
-from trailboss.explorer.documents import encoded
+from trailboss.explorer.documents import (
+    Cell,
+    Chart,
+    Code,
+    Column,
+    Document,
+    Fact,
+    Facts,
+    Filter,
+    HeatCell,
+    HeatMap,
+    Notice,
+    Pager,
+    Row,
+    Stat,
+    Stats,
+    Step,
+    Steps,
+    Table,
+)
 from trailboss.explorer.pages.actor import actor
 from trailboss.explorer.pages.block import block
 from trailboss.explorer.pages.events import events
@@ -16,7 +35,8 @@ from trailboss.explorer.pages.overview import overview
 from trailboss.explorer.pages.timer import timer
 from trailboss.explorer.pages.timers import timers
 from trailboss.explorer.pages.transaction import transaction
-from trailboss.explorer.shell import Pulse, header_html
+from trailboss.explorer.renderer import page_html, section_html
+from trailboss.explorer.routes import Explorer
 from trailboss.index.answers.timers import timer_page
 from trailboss.model.transactions import transaction_hash
 from trailboss.views.timer_list import TimerFilter
@@ -47,10 +67,9 @@ def test_pages_show_text_alone_when_an_actor_is_hostile(hostile: StandIn) -> Non
     for document in documents:
         shown = built(document)
         assert shown.title.isprintable()
-        texts = msgspec.json.encode([encoded(part) for part in shown.sections]).decode()
-        told += "<img src=x" in texts
-        assert "\u202e" not in texts
-        assert "\\u001b" not in texts
+        html = "".join(map(section_html, shown.sections))
+        told += "&lt;img src=x" in html
+        assert not re.search("<(img|script|iframe)|[\u202e\x1b]", html)
     assert told > len(documents) // 3
 
 
@@ -72,8 +91,7 @@ def test_timer_page_tells_why_when_its_fire_reverted(hostile: StandIn) -> None:
 def test_actor_page_stays_small_when_a_slot_is_huge(hostile: StandIn) -> None:
     """A value of 200,000 bytes is told by its beginning and its length."""
     document = built(actor(look(hostile), ask(), str(hostile.scene.actors["hostile"].address)))
-    size = sum(len(msgspec.json.encode(encoded(part))) for part in document.sections)
-    assert size < PAGE_BYTES_MAX
+    assert sum(len(section_html(part)) for part in document.sections) < PAGE_BYTES_MAX
     values = {words(row.cells[0]): words(row.cells[1]) for row in section(document, "storage").rows}
     assert values["huge"] == f"{'A' * 64}… (200,000 bytes)"
     code = section(document, "code")
@@ -81,9 +99,28 @@ def test_actor_page_stays_small_when_a_slot_is_huge(hostile: StandIn) -> None:
     assert document.subject[-1].text == "Script_alert_1_"
 
 
-def test_header_escapes_what_was_searched() -> None:
-    """The one place where a visitor's words stand in HTML of the house."""
-    pulse = Pulse(height="1", time="now", mechanism="fifo", state_root="0x", chain="chain")
-    html = header_html(pulse, "/", '"><script>alert(1)</script>$height ${time}')
-    assert "<script>alert" not in html
-    assert "&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;$height ${time}" in html
+def test_page_escapes_every_text_and_every_attribute(hostile: StandIn) -> None:
+    """Whatever a cell, a filter, a pager, a chart or the search box holds, it is text."""
+    bad = "\"><script>alert('1')</script>"
+    cell = (Cell(bad, href=bad, copy=bad, note=bad, kind=bad), Cell(bad, copy=bad), Cell(bad))
+    pager = Pager(bad, first=bad, last=bad)
+    filters = (Filter(bad, bad, bad, hint=bad), Filter(bad, bad, bad, options=((bad, bad),)))
+    columns = (Column(bad), Column(bad, bare=True))
+    sections = (
+        Facts(bad, bad, (Fact(bad, cell),), note=bad, more=cell[0], copy=bad),
+        Table(bad, bad, columns, (Row((cell, cell), bad),), pager=pager, filters=filters),
+        Table(bad, bad, (), (), bad, command=bad),
+        Chart(bad, bad, bad, [bad], [(bad, [1]), (bad, [2])]),
+        HeatMap(bad, bad, 1, (HeatCell(1, 1, 1, 1),), ((1, bad),), 1),
+        Code(bad, bad, (bad,), marked=(1,)),
+        Steps(bad, bad, (Step(cell, cell),), pager=pager),
+        Notice(bad, bad, cell),
+        Stats(bad, bad, (Stat(bad, cell, cell, 5),)),
+    )
+    document = Document(bad, bad, sections, subject=cell)
+    frame = Explorer(hostile)._frame(bad)  # type: ignore[arg-type]
+    html = page_html(document, frame, "/", bad, is_live=True)
+    assert html.count("<script") == 1
+    assert html.count("</script>") == 1
+    assert bad not in html
+    assert "alert(&#x27;1&#x27;)" in html

@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.explorer.standin import StandIn, ask, cells_of, look, section, words
 from trailboss.explorer import links
-from trailboss.explorer.documents import Chart, Document, HeatMap, Table, encoded
-from trailboss.explorer.page_builder import Redirect, build_document
+from trailboss.explorer.documents import Chart, Document, HeatMap, Table
+from trailboss.explorer.page_context import Redirect
 from trailboss.explorer.pages import NOWHERE, PAGES
 from trailboss.explorer.pages.account import account
 from trailboss.explorer.pages.actor import actor
@@ -23,6 +23,8 @@ from trailboss.explorer.pages.search import search
 from trailboss.explorer.pages.timer import timer
 from trailboss.explorer.pages.timers import timers
 from trailboss.explorer.pages.transaction import transaction
+from trailboss.explorer.renderer import section_html
+from trailboss.explorer.routes import build_document
 from trailboss.index.answers.timers import timer_page
 from trailboss.model.blocks import Origin
 from trailboss.model.transactions import transaction_hash
@@ -57,7 +59,7 @@ def built(document: Document | Redirect) -> Document:
     assert isinstance(document, Document)
     assert len({part.key for part in document.sections}) == len(document.sections)
     for part in document.sections:
-        encoded(part)
+        assert section_html(part)
     check_links(document)
     return document
 
@@ -209,7 +211,7 @@ def test_fees_page_draws_as_many_points_as_fit_when_all_blocks_are_asked_for(lan
     charts = [part for part in document.sections if isinstance(part, Chart)]
     assert len(charts) == 5
     for chart in charts:
-        assert len(chart.options["xAxis"]["data"]) == len(chart.options["series"][0]["data"])
+        assert len(chart.points) == len(chart.series[0][1])
         assert chart.label
 
 

@@ -1,17 +1,19 @@
-"""Documents are read once for all, clients hear of blocks, and what goes wrong is a page."""
+"""Pages are made once for all, the stream reports changes, and what goes wrong is a page."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from httpx import ASGITransport, AsyncClient, Response
+from starlette.applications import Starlette
 
 from tests.unit.explorer.standin import StandIn, ask, look, section, stand_in, words
+from trailboss.explorer import explorer_routes, links, routes
 from trailboss.explorer.documents import Document
-from trailboss.explorer.page_builder import Page, Redirect, build_document
-from trailboss.explorer.page_context import Reading
-from trailboss.explorer.page_service import Explorer
+from trailboss.explorer.page_context import Page, Reading, Redirect
 from trailboss.explorer.query import Query
-from trailboss.explorer.refresh_signals import Wakes
+from trailboss.explorer.routes import PAGES_KEPT, Explorer, asset_path, build_document
 from trailboss.primitives.errors import Rejection, RejectionReason, ViewGoneError
 
 
@@ -23,82 +25,97 @@ def node() -> Any:
     made.close()
 
 
-class Counted:
-    """A page that counts how often it is built."""
+def answers(node: StandIn, *paths: str) -> list[Response]:
+    """Return what the routes answer to each path, without following where an answer leads."""
 
-    def __init__(self) -> None:
-        self.times = 0
-        self.page = Page("/", self.build, "/")
+    async def ask_all() -> list[Response]:
+        transport = ASGITransport(Starlette(routes=explorer_routes(node)))  # type: ignore[arg-type]
+        async with AsyncClient(transport=transport, base_url="http://node") as client:
+            return [await client.get(path) for path in paths]
 
-    def build(self, reading: Reading, _query: Query, subject: str) -> Document:
-        """Return a page of the height."""
-        self.times += 1
-        return Document("t", f"{subject} {reading.height}", ())
+    return asyncio.run(ask_all())
 
 
-def test_document_is_read_once_when_several_ask_for_the_same(node: StandIn) -> None:
-    """Of one block, one query and one subject there is one document, until the chain goes on."""
+def test_routes_answer_with_pages_and_their_assets(node: StandIn) -> None:
+    """Whole pages with their status, files that may be kept for ever, and nothing from anywhere else."""
+    actor = next(iter(node.scene.actors.values())).address
+    paths = ("/", links.BLOCKS, links.block(1), f"{links.ROOT}/nowhere", links.block(9_999), links.account(actor))
+    overview, blocks, block, nowhere, missing, account = answers(node, *paths)
+    assert [each.status_code for each in (overview, blocks, block, nowhere, missing)] == [200, 200, 200, 404, 404]
+    assert "<h1>Blocks</h1>" in blocks.text
+    assert "<title>Block 1 · Trailboss</title>" in block.text
+    assert (account.status_code, account.headers["location"]) == (307, links.actor(actor))
+    for each in (overview, nowhere):
+        assert "default-src 'self'" in each.headers["content-security-policy"]
+        assert "script-src" not in each.headers["content-security-policy"]
+        assert each.headers["cache-control"] == "no-store"
+    style, script, icon = answers(node, asset_path("explorer.css"), asset_path("explorer.js"), links.FAVICON)
+    for each, kind in ((style, "text/css"), (script, "text/javascript"), (icon, "image/svg+xml")):
+        assert each.status_code == 200
+        assert each.headers["content-type"].startswith(kind)
+        assert "immutable" in each.headers["cache-control"]
+    assert [each.status_code for each in answers(node, f"{links.ASSETS}/old-explorer.js", links.ROOT)] == [404, 404]
 
-    async def ask_around() -> list[str]:
-        explorer, counted = Explorer(node), Counted()
-        same = await asyncio.gather(*(explorer.document(counted.page, ask(), "a") for _ in range(20)))
-        other = await explorer.document(counted.page, ask(page=2), "a")
-        assert counted.times == 2
+
+def test_page_is_made_once_when_several_ask_for_the_same(node: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one block, one query and one subject there is one page, until the chain goes on; few are kept."""
+    made: list[tuple[str, int]] = []
+
+    def build(page: Page, query: Query, subject: str, look: Any) -> Document:
+        made.append((query.path, look().height))
+        return Document("t", subject, ())
+
+    async def ask_around() -> int:
+        explorer = Explorer(node)  # type: ignore[arg-type]
+        await asyncio.gather(*(explorer.page("/", {}) for _ in range(20)))
+        await explorer.page("/", {"page": "2"})
         node.step()
-        later = await explorer.document(counted.page, ask(), "a")
-        assert counted.times == 3
-        return [found.heading for found in (*same, other, later) if isinstance(found, Document)]
+        await explorer.page("/", {})
+        for number in range(2 * PAGES_KEPT):
+            await explorer.page("/", {"page": str(number)})
+        return len(explorer._pages)
 
-    headings = asyncio.run(ask_around())
-    assert headings[:21] == [f"a {node.view.height - 1}"] * 21
-    assert headings[21] == f"a {node.view.height}"
-
-
-def test_documents_are_forgotten_when_there_are_too_many(node: StandIn) -> None:
-    """What nobody asks for again does not stay."""
-
-    async def fill() -> int:
-        explorer, counted = Explorer(node), Counted()
-        for number in range(200):
-            await explorer.document(counted.page, ask(page=number), "a")
-        return len(explorer._documents)
-
-    assert asyncio.run(fill()) <= 64
+    monkeypatch.setattr(routes, "build_document", build)
+    assert asyncio.run(ask_around()) == PAGES_KEPT
+    assert made[:3] == [("/", node.view.height - 1)] * 2 + [("/", node.view.height)]
 
 
-def test_flags_are_set_with_every_block_while_somebody_looks(node: StandIn) -> None:
-    """One subscription serves all; nobody looking, there is none."""
+def test_stream_reports_a_mark_when_pages_change_until_the_node_stops(
+    node: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is sent twice, a comment keeps a quiet connection, and the mark is the one of the page."""
+    monkeypatch.setattr(routes, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(routes, "SILENT_LOOKS", 3)
 
-    async def watch() -> None:
-        wakes, flags = Wakes(node.feed), [asyncio.Event() for _ in range(50)]
-        assert len(node.feed) == 0
-        for flag in flags:
-            wakes.add(flag)
-        await asyncio.sleep(0)
-        assert (len(node.feed), len(wakes)) == (1, 50)
+    async def listen() -> list[str]:
+        explorer = Explorer(node)  # type: ignore[arg-type]
+        stream: AsyncIterator[str] = explorer.changes()
+        heard = [await anext(stream), await anext(stream)]
+        page = await explorer.page("/", {})
+        assert not isinstance(page, Redirect)
+        assert f'data-mark="{explorer.mark()}"' in page.html
         node.step()
-        await asyncio.gather(*(flag.wait() for flag in flags))
-        for flag in flags[1:]:
-            flag.clear()
-            wakes.remove(flag)
-        assert (len(node.feed), len(wakes)) == (1, 1)
-        wakes.remove(flags[0])
-        wakes.remove(flags[0])
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert (len(node.feed), len(wakes)) == (0, 0)
-        wakes.add(flags[0])
-        await asyncio.sleep(0)
-        assert len(node.feed) == 1
+        heard += [await anext(stream), explorer.mark()]
         node.feed.close("stopping")
-        flags[0].clear()
-        await flags[0].wait()
+        assert [each async for each in stream] == []
+        return heard
 
-    asyncio.run(watch())
+    first, silence, second, mark = asyncio.run(listen())
+    assert silence == ":\n\n"
+    assert first != second
+    assert second == f"data: {mark}\n\n"
+
+
+def test_page_shows_why_the_node_failed(node: StandIn) -> None:
+    """The header has the reason, whatever the page is."""
+    node.health.status, node.health.reason = "failed", 'the "disk" is full'
+    (page,) = answers(node, links.BLOCKS)
+    assert 'data-state="failed"' in page.text
+    assert "the &quot;disk&quot; is full" in page.text
 
 
 def test_page_is_read_again_when_the_chain_went_back(node: StandIn) -> None:
-    """Once; a chain that goes back faster than it can be read is told."""
+    """Once; a chain that goes back faster than it can be read has a page that says so."""
     looks = []
 
     def build(reading: Reading, _query: Query, _subject: str) -> Document:
@@ -134,7 +151,7 @@ def test_defect_is_a_page_and_a_line_of_the_log(node: StandIn, caplog: pytest.Lo
 
 
 def test_refusal_is_a_page_with_its_rule(node: StandIn) -> None:
-    """What the chain refuses is told in its words."""
+    """The page of a refusal has the chain's own words."""
 
     def refuse(_reading: Reading, _query: Query, _subject: str) -> Document:
         raise Rejection(RejectionReason.NOT_FOUND, "this chain has no auction")

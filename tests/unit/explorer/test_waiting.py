@@ -9,7 +9,7 @@ from tests.unit.explorer.test_pages import built
 from trailboss.chain.drafts import draft_transaction
 from trailboss.codec.wire import encode_transaction
 from trailboss.explorer.links import transaction as transaction_path
-from trailboss.explorer.page_builder import Redirect
+from trailboss.explorer.page_context import Redirect
 from trailboss.explorer.pages.account import account
 from trailboss.explorer.pages.mempool import mempool
 from trailboss.explorer.pages.search import search

@@ -3,7 +3,7 @@
 from typing import Final
 
 from trailboss.explorer import links
-from trailboss.explorer.page_builder import Page
+from trailboss.explorer.page_context import Page
 from trailboss.explorer.pages.account import account
 from trailboss.explorer.pages.accounts import accounts
 from trailboss.explorer.pages.actor import actor
@@ -43,3 +43,17 @@ PAGES: Final = (
 )
 NOWHERE: Final = Page(f"{links.ROOT}/{{rest:path}}", nowhere, "", is_live=False)
 """For every path below the explorer's that is none of its pages; it is asked last."""
+
+
+def navigation(mechanism: str) -> tuple[tuple[str, str], ...]:
+    """Return names and paths of the main pages."""
+    return (
+        ("Overview", links.OVERVIEW),
+        ("Blocks", links.BLOCKS),
+        ("Timers", links.TIMERS),
+        ("Calendar", links.CALENDAR),
+        ("Accounts", links.ACCOUNTS),
+        ("Payers", links.PAYERS),
+        ("Fees", links.FEES),
+        (links.LANE_NAMES.get(mechanism, "Lane"), links.LANE),
+    )

@@ -5,8 +5,7 @@ from typing import Final
 from trailboss.explorer import cells, links
 from trailboss.explorer.documents import FULL, HALF, Cell, Document, Fact, Facts, Notice, Section, Table
 from trailboss.explorer.empty_hints import faucet_command
-from trailboss.explorer.page_builder import Redirect
-from trailboss.explorer.page_context import Reading
+from trailboss.explorer.page_context import Reading, Redirect
 from trailboss.explorer.parts import TIMER_COLUMNS, timer_row
 from trailboss.explorer.payer_runway import purse_facts, purse_sections
 from trailboss.explorer.query import Query, parse_id

@@ -21,8 +21,7 @@ from trailboss.explorer.documents import (
 from trailboss.explorer.error_trace import source_lines
 from trailboss.explorer.failures import missing_document
 from trailboss.explorer.instructions import payload
-from trailboss.explorer.page_builder import Redirect
-from trailboss.explorer.page_context import Reading
+from trailboss.explorer.page_context import Reading, Redirect
 from trailboss.explorer.parts import TIMER_COLUMNS, timer_row
 from trailboss.explorer.payer_runway import purse_facts, purse_sections
 from trailboss.explorer.query import Query, parse_id

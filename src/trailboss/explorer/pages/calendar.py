@@ -7,7 +7,6 @@ from typing import Final
 from msgspec import Struct
 
 from trailboss.explorer import cells, links
-from trailboss.explorer.charts import EXACT_MAX
 from trailboss.explorer.documents import (
     THIRD,
     TWO_THIRDS,
@@ -112,24 +111,19 @@ def _last_height(reading: Reading) -> int:
 def _heat_map(stretch: Stretch, counts: Sequence[int], now: int) -> HeatMap:
     steps = thresholds(max(counts, default=0))
     drawn = tuple(
-        HeatCell(_exact(first), _exact(last), count, spread(level_of(count, steps), len(steps)))
+        HeatCell(first, last, count, spread(level_of(count, steps), len(steps)))
         for first, last, count in _cells(stretch, counts)
     )
     is_next = stretch.bounds[0] <= now + 1 < stretch.bounds[1]
     return HeatMap(
         stretch.key,
         f"{stretch.title}, {counted(sum(counts), 'timer')}",
-        links.TIMERS,
         min(COLUMNS, len(drawn)),
         drawn,
         scale_words(steps),
         now + 1,
         note=f"{stretch.note} The framed one holds the next block." if is_next else stretch.note,
     )
-
-
-def _exact(height: int) -> int | str:
-    return height if height <= EXACT_MAX else str(height)
 
 
 def _cells(stretch: Stretch, counts: Sequence[int]) -> Iterator[tuple[int, int, int]]:

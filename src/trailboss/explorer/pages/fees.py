@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from trailboss.explorer import cells
-from trailboss.explorer.charts import Series, line_chart
-from trailboss.explorer.documents import FULL, HALF, Chart, Content, Document, Filter, Section, Stat, Stats, Table
+from trailboss.explorer.documents import HALF, Chart, Content, Document, Filter, Section, Series, Stat, Stats, Table
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.query import Query
 from trailboss.index.records import BlockSpan
@@ -91,25 +90,25 @@ def _charts(reading: Reading, spans: Sequence[BlockSpan]) -> tuple[Chart, ...]:
     tips = [_cby(span.tally.tips, count) for span, count in zip(spans, blocks, strict=True)]
     cell = [("Cell basefee", [span.cell_basefee_max for span in spans])]
     return (
-        line_chart(
-            "basefees", "Basefees a cycle", heights, basefees, step=True, span=FULL, note="base units",
-            label=f"Cycle basefee and lane basefee by height; the cycle basefee was {highest:,} at most.",
+        Chart(
+            "basefees", "Basefees a cycle",
+            f"Cycle basefee and lane basefee by height; the cycle basefee was {highest:,} at most.",
+            heights, basefees, note="base units",
         ),
-        line_chart(
-            "use", "Use of the lane", heights, [("Use", use)], note="percent", span=HALF, kind="bar",
-            label=f"Use of the lane in percent by height, {max(use):g} percent at most.",
+        Chart(
+            "use", "Use of the lane", f"Use of the lane in percent by height, {max(use):g} percent at most.",
+            heights, [("Use", use)], bars=True, note="percent", span=HALF,
         ),
-        line_chart(
-            "cycles", "Cycles a block", heights, [("Fires", fires), ("Transactions", others)], span=HALF, kind="bar",
-            stack=True, label="Cycles that fires and transactions used, by height.",
+        Chart(
+            "cycles", "Cycles a block", "Cycles that fires and transactions used, by height.",
+            heights, [("Fires", fires), ("Transactions", others)], bars=True, span=HALF,
         ),
-        line_chart(
-            "burned", "Burned and tips a block", heights, [("Burned", burned), ("Tips", tips)], span=HALF, kind="bar",
-            stack=True, note="CBY", label="CBY burned and CBY of tips, by height.",
+        Chart(
+            "burned", "Burned and tips a block", "CBY burned and CBY of tips, by height.",
+            heights, [("Burned", burned), ("Tips", tips)], bars=True, note="CBY", span=HALF,
         ),
-        line_chart(
-            "cell-basefee", "Basefee a cell", heights, cell, step=True, span=HALF, note="base units",
-            label="Cell basefee by height.",
+        Chart(
+            "cell-basefee", "Basefee a cell", "Cell basefee by height.", heights, cell, note="base units", span=HALF,
         ),
     )  # fmt: skip
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from trailboss.explorer import cells
+from trailboss.explorer import cells, links
 from trailboss.explorer.cells import NOTHING
-from trailboss.explorer.charts import line_chart
 from trailboss.explorer.documents import (
     HALF,
     Chart,
@@ -21,7 +20,6 @@ from trailboss.explorer.documents import (
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.parts import offset_of, pager_of
 from trailboss.explorer.query import PAGE_ROWS, Query
-from trailboss.explorer.shell import LANE_NAMES
 from trailboss.explorer.text import share_words
 from trailboss.model.blocks import Block
 from trailboss.model.markets import MarketKind
@@ -95,7 +93,7 @@ def lane(reading: Reading, query: Query, _subject: str) -> Document:
         sections += [_queue(reading, query), _mailbox(reading, query)]
     blocks = reading.view.blocks[max(1, reading.height + 1 - RECENT) :]
     sections += [_use(reading, blocks), _blocks(blocks)]
-    name = LANE_NAMES.get(found.mechanism, "Lane")
+    name = links.LANE_NAMES.get(found.mechanism, "Lane")
     return Document(name, name, tuple(sections), subject=cells.badge(found.mechanism))
 
 
@@ -171,9 +169,8 @@ def _use(reading: Reading, blocks: list[Block]) -> Chart:
     label = f"Use of the lane in the last {counted(len(blocks), 'block')}, {mean} in the mean."
     heights = [block.height for block in blocks]
     series = [("Use", [round(each, 2) for each in used])]
-    return line_chart(
-        "use", "Use of the lane", heights, series, label=label, note=f"percent, {mean} in the mean", kind="bar"
-    )
+    note = f"percent, {mean} in the mean"
+    return Chart("use", "Use of the lane", label, heights, series, bars=True, note=note)
 
 
 def _blocks(blocks: list[Block]) -> Table:

@@ -5,7 +5,6 @@ from itertools import islice
 from typing import Final
 
 from trailboss.explorer import cells, links
-from trailboss.explorer.charts import Series, line_chart
 from trailboss.explorer.documents import (
     HALF,
     THIRD,
@@ -17,6 +16,7 @@ from trailboss.explorer.documents import (
     Document,
     Row,
     Section,
+    Series,
     Stat,
     Stats,
     Table,
@@ -171,9 +171,9 @@ def _charts(reading: Reading) -> Iterator[Chart]:
     count = counted(len(blocks), "block")
     label = f"Basefees in the last {count}; the last one is {blocks[-1].cycle_basefee:,} a cycle."
     note = "base units a cycle"
-    yield line_chart("basefees", "Basefees", heights, series, label=label, step=True, note=note, span=HALF)
+    yield Chart("basefees", "Basefees", label, heights, series, note=note, span=HALF)
     fires = [block.tally.timer_cycles for block in blocks]
     others = [block.tally.cycles - block.tally.timer_cycles for block in blocks]
     label = f"Cycles of fires and of transactions in the last {count}."
     used: list[Series] = [("Fires", fires), ("Transactions", others)]
-    yield line_chart("use", "Cycles used", heights, used, label=label, kind="bar", stack=True, span=HALF)
+    yield Chart("use", "Cycles used", label, heights, used, bars=True, span=HALF)

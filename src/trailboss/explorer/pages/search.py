@@ -5,8 +5,7 @@ from typing import Final
 
 from trailboss.explorer import cells
 from trailboss.explorer.documents import Column, Content, Document, Notice, Row, Table
-from trailboss.explorer.page_builder import Redirect
-from trailboss.explorer.page_context import Reading
+from trailboss.explorer.page_context import Reading, Redirect
 from trailboss.explorer.query import Query
 from trailboss.explorer.text import visible
 from trailboss.primitives.octets import Address, Hash32

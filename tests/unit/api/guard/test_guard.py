@@ -219,11 +219,9 @@ def test_body_is_read_when_its_type_is_one_of_ours(media_type: str) -> None:
     assert Gate().ask("POST", "/submit", (b"{}",), content_type=media_type).status == 200
 
 
-def test_media_type_does_not_matter_when_there_is_no_body_or_it_is_the_explorers() -> None:
-    """A call without members has nothing to say; the explorer's long polling sends text."""
-    gate = Gate()
-    assert gate.ask("POST", "/dev/snapshot").status == 200
-    assert gate.ask("POST", "/_nicegui_ws/socket.io/", (b"40",), content_type="text/plain").status == 200
+def test_media_type_does_not_matter_when_there_is_no_body() -> None:
+    """A call without members has nothing to say."""
+    assert Gate().ask("POST", "/dev/snapshot").status == 200
 
 
 # Hosts and origins
@@ -340,7 +338,7 @@ def test_all_pages_may_read_when_every_origin_is_allowed() -> None:
 )
 def test_socket_is_refused_when_a_foreign_page_opens_it(headers: dict[str, str | None], code: int) -> None:
     """Browsers let every page open a socket to everybody; the answer to it is theirs to give."""
-    refused = Gate().ask(path="/_nicegui_ws/socket.io/", kind="websocket", **headers)
+    refused = Gate().ask(path="/socket", kind="websocket", **headers)
     assert (refused.messages, refused.bodies) == ([{"type": "websocket.close", "code": 1008}], [])
     gate = Gate()
     lines = [(b"host", b"example.org")]
@@ -355,9 +353,9 @@ def test_socket_is_refused_when_a_foreign_page_opens_it(headers: dict[str, str |
 
 def test_socket_is_let_through_when_the_nodes_own_page_opens_it() -> None:
     """With an origin of its own host, or from a program."""
-    own = Gate().ask(path="/_nicegui_ws/socket.io/", kind="websocket", origin="http://localhost:4000")
+    own = Gate().ask(path="/socket", kind="websocket", origin="http://localhost:4000")
     assert (own.messages, own.bodies) == ([], [b""])
-    assert Gate().ask(path="/_nicegui_ws/socket.io/", kind="websocket").bodies == [b""]
+    assert Gate().ask(path="/socket", kind="websocket").bodies == [b""]
 
 
 def test_lifespan_is_passed_on() -> None:
@@ -380,9 +378,9 @@ def test_requests_are_refused_when_there_are_too_many() -> None:
     assert [gate.ask().status for _ in range(4)] == [200, 200, 200, 429]
 
 
-@pytest.mark.parametrize("path", ["/_nicegui/3/static/a.js", "/_nicegui_ws/socket.io/", "/health", "/metrics"])
+@pytest.mark.parametrize("path", ["/explorer/assets/a.js", "/explorer/stream", "/health", "/metrics"])
 def test_request_is_not_counted_when_it_belongs_to_the_explorer_or_watches_the_node(path: str) -> None:
-    """A page of the explorer is a hundred files, and whoever watches must not be shut out by a flood."""
+    """A page loads its files, and a flood must not shut out those who watch."""
     gate = Gate(rate_limit=1)
     assert [gate.ask(path=path).status for _ in range(4)] == [200] * 4
     assert gate.ask().status == 200

@@ -1,6 +1,6 @@
 """Until when nothing can happen on a chain, so that its blocks need not be opened."""
 
-from trailboss.chain.queries import StateReader
+from trailboss.chain.reader import ChainReader
 from trailboss.execution.fairness import first_to_leave
 from trailboss.execution.globalbox.market import globalbox_rests
 from trailboss.execution.globalbox.records import first_to_collect
@@ -10,7 +10,7 @@ from trailboss.model.markets import MarketKind
 from trailboss.timer_queue.queue import TimerQueue
 
 
-def idle_until(chain: StateReader, queue: TimerQueue, mechanism: Mechanism, limit: int) -> int:
+def idle_until(chain: ChainReader, queue: TimerQueue, mechanism: Mechanism, limit: int) -> int:
     """Return the last height, up to a limit, until which nothing can happen without transactions.
 
     Nothing happens while no timer is due that could run and none ends, no message waits, the basefees rest, the lane is
@@ -50,7 +50,7 @@ def idle_until(chain: StateReader, queue: TimerQueue, mechanism: Mechanism, limi
     return min(happens) - 1
 
 
-def awaits_blocks(chain: StateReader) -> bool:
+def awaits_blocks(chain: ChainReader) -> bool:
     """Return whether blocks are awaited that no transaction asks for: a timer lives, or a message waits.
 
     Decision: D-95

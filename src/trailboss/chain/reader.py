@@ -1,29 +1,177 @@
-"""What can be read of a chain at one height: its state, its blocks, and what follows from them."""
+"""What can be read of a chain at one height: its blocks, its state, and whether all of it adds up."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+
+from msgspec.structs import replace
 
 from trailboss.chain.history import BlockSequence
 from trailboss.chain.proofs import prove
-from trailboss.chain.queries import StateReader
+from trailboss.execution.auction.invariants import check_standings
+from trailboss.execution.auction.standings import find_actor, read_epoch
+from trailboss.execution.fairness import check_window, read_fires, read_totals
 from trailboss.execution.genesis import Genesis, encode_genesis
+from trailboss.execution.globalbox.invariants import check_globalbox
+from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, read_rules
 from trailboss.mechanisms.base import Mechanism
 from trailboss.mechanisms.registry import Succession
+from trailboss.model.actors import Account, decode_account
+from trailboss.model.auction import AuctionActor
 from trailboss.model.blocks import Block
+from trailboss.model.configs import Economy, SchedulerTotals, amount_of, decode_record, is_outside
 from trailboss.model.decisions import DecisionRecord
-from trailboss.primitives.octets import Hash32
+from trailboss.model.globalbox import GlobalboxState
+from trailboss.model.markets import MarketKind
+from trailboss.model.timers import Timer, decode_timer
+from trailboss.params import ChainParams
+from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
+from trailboss.primitives.octets import Hash32, system_address
+from trailboss.primitives.units import U64_MAX, Height
+from trailboss.state.keys import ACCOUNTS, STORAGE, TIMERS, account_key, storage_range, timer_key, timer_range
 from trailboss.state.proofs.proof import Proof
 from trailboss.state.proofs.subjects import Subject
+from trailboss.state.slots import decode_slot
+from trailboss.state.store import ReadableStore
+from trailboss.timer_queue.placement import tier_of
+from trailboss.timer_queue.source import StoredTimers
 
 
-class ChainReader(StateReader):
-    """A chain for reading: a `Chain`, as it stands now, or a `ChainView`, as it stood after one block.
+class ChainReader:
+    """A chain for reading: a `Chain` at its head, or a `ChainView` after one block.
+
+    A subclass sets the attributes; what is only shown to people is in `trailboss.views`.
 
     Attributes:
         genesis: What it started from.
+        params: Its parameters before governance.
+        store: The committed state.
         blocks: Its blocks by height, a sequence for reading.
     """
 
     genesis: Genesis
+    store: ReadableStore
     blocks: BlockSequence
+    params: ChainParams
     _mechanisms: Succession
+    _rules: tuple[Hash32, Rules] | None = None
+    """The state root that they were read from, and the rules."""
+
+    def rules(self) -> Rules:
+        """Return the rules of the next block."""
+        height = self.store.height + 1
+        if self._rules is not None and self._rules[0] == self.store.state_root:
+            known = self._rules[1]
+            # Equal states give equal rules, but for the height and for what begins at one.
+            if known.height <= height < known.changes_at:
+                return known if known.height == height else replace(known, height=Height(height))
+        rules = read_rules(self.params, self.store.read, height)
+        self._rules = (self.store.state_root, rules)
+        return rules
+
+    def account(self, address: bytes) -> Account | None:
+        """Return an account, or None."""
+        octets = self.store.read(account_key(address))
+        return None if octets is None else decode_account(octets)
+
+    def balance(self, address: bytes) -> int:
+        """Return a balance in base units; 0 for an account that is not there."""
+        account = self.account(address)
+        return 0 if account is None else amount_of(account.balance)
+
+    def accounts(self) -> Iterator[tuple[bytes, Account]]:
+        """Yield every address and account, in order of address."""
+        for key, octets in self.store.iterate(ACCOUNTS):
+            yield key[1:], decode_account(octets)
+
+    def storage(self, address: bytes) -> dict[bytes, bytes]:
+        """Return all slots of an actor."""
+        return dict(decode_slot(octets) for _, octets in self.store.iterate(STORAGE, *storage_range(address)))
+
+    def timer(self, timer_id: bytes) -> Timer | None:
+        """Return a live timer by id, or None."""
+        height = self.store.timer_height(timer_id)
+        if height is None:
+            return None
+        octets = self.store.read(timer_key(height, timer_id))
+        return None if octets is None else decode_timer(octets)
+
+    def timers(self, first: int = 0, last: int = U64_MAX) -> Iterator[Timer]:
+        """Yield the live timers due in ``first..=last`` in order of height and, within a height, of insertion.
+
+        Complexity: O(1) a timer of the range, whatever lies outside it; what is held at once is one height's timers.
+        """
+        waiting: list[Timer] = []
+        for _, octets in self.store.iterate(TIMERS, *timer_range(Height(first), Height(last))):
+            timer = decode_timer(octets)
+            if waiting and waiting[0].height != timer.height:
+                yield from sorted(waiting, key=lambda item: item.sequence)
+                waiting.clear()
+            waiting.append(timer)
+        yield from sorted(waiting, key=lambda item: item.sequence)
+
+    def timers_at(self, height: int) -> list[Timer]:
+        """Return the live timers of one height in order of insertion. Spec: CIP-5 §3.2."""
+        return list(self.timers(height, height))
+
+    def timer_count(self) -> int:
+        """Return how many timers are live. Complexity: O(1)."""
+        return self.store.count(TIMERS)
+
+    def due_count(self) -> int:
+        """Return how many timers are due and have been carried. Complexity: O(log n)."""
+        return StoredTimers(self.store).count_below(self.store.height + 1)
+
+    def timer_counts(self, bounds: Sequence[int]) -> list[int]:
+        """Return how many live timers are due between each of some heights and the next one.
+
+        Args:
+            bounds: Heights, ascending; the timers of the last one are not counted. 2**64 for the end of all heights.
+
+        Returns:
+            One count less than there are bounds.
+
+        Raises:
+            Rejection: ``INVALID_DATA`` if they do not ascend or lie outside of 0..=2**64.
+
+        Complexity: O(log n) a bound, however many timers there are.
+        """
+        if any(not 0 <= bound <= U64_MAX + 1 for bound in bounds) or list(bounds) != sorted(bounds):
+            what = f"heights {', '.join(map(str, bounds))} must ascend within 0..={U64_MAX + 1}"
+            raise Rejection(RejectionReason.INVALID_DATA, what)
+        source = StoredTimers(self.store)
+        return [last - first for first, last in pairwise(map(source.count_below, bounds))]
+
+    def tier(self, timer: Timer) -> str:
+        """Return the tier that a live timer's height calls for now."""
+        return tier_of(timer.height, self.store.height, self.params.calendar).value
+
+    def economy(self) -> tuple[int, int]:
+        """Return the supply at genesis and what has been burned since, in base units."""
+        octets = self.store.read(ECONOMY_KEY)
+        if octets is None:
+            raise InvariantError("the state holds no economy record")
+        economy = decode_record(octets, Economy)
+        return amount_of(economy.supply), amount_of(economy.burned)
+
+    def circulating(self) -> int:
+        """Return the sum of all balances, in base units.
+
+        Complexity: O(accounts).
+        """
+        return sum(amount_of(account.balance) for _, account in self.accounts())
+
+    def totals(self) -> SchedulerTotals:
+        """Return the running totals over all timers."""
+        octets = self.store.read(SCHEDULER_KEY)
+        return SchedulerTotals() if octets is None else decode_record(octets, SchedulerTotals)
+
+    def fire_count(self) -> int:
+        """Return how many fires have run, those of state watches included, which end no timer. Complexity: O(1)."""
+        market = self.rules().market
+        is_box = market.kind is MarketKind.GLOBALBOX
+        return market.kept(GlobalboxState).first if is_box else self.totals().fired
 
     @property
     def height(self) -> int:
@@ -63,3 +211,64 @@ class ChainReader(StateReader):
         Decision: D-49
         """
         return prove(self.store, subject)
+
+    def check_invariants(self) -> None:
+        """Check money, timers and what the state keeps for the mechanism against one another, the slow way.
+
+        Spec: CIP-5 §5.4
+        Decision: D-35
+
+        Raises:
+            InvariantError: Naming what does not add up.
+        """
+        supply, burned = self.economy()
+        balances = self.circulating()
+        if balances + burned != supply:
+            raise InvariantError(f"balances {balances} + burned {burned} is not the supply {supply}")
+        totals = self.totals()
+        live = self.timer_count()
+        ended = totals.fired + totals.unfunded + totals.expired + totals.cancelled
+        if ended + live != totals.scheduled:
+            raise InvariantError(f"{totals.scheduled} timers scheduled, {ended} ended and {live} live")
+        self._check_timers()
+        self._check_fairness()
+        self._check_mechanism()
+
+    def _check_timers(self) -> None:
+        counts: dict[bytes, int] = {}
+        for timer in self.timers():
+            counts[timer.actor] = counts.get(timer.actor, 0) + 1
+            found = self.store.timer_height(timer.timer_id)
+            if found != timer.height:
+                raise InvariantError(f"timer {timer.timer_id.hex()} is due at {timer.height} and found at {found}")
+        for address, account in self.accounts():
+            if account.timer_count != counts.get(address, 0):
+                raise InvariantError(
+                    f"actor {address.hex()} counts {account.timer_count} timers and has {counts.get(address, 0)}"
+                )
+
+    def _check_mechanism(self) -> None:
+        """Check what the state keeps for the chain's mechanism."""
+        rules = self.rules()
+        if rules.market.kind is MarketKind.AUCTION:
+            due, outside = self.timers(last=self.store.height), partial(is_outside, rules.gaps or (), rules.barred)
+            joined = (timer for timer in due if not outside(timer.fee_payer, (timer.height, timer.sequence)))
+            waiting = Counter(timer.actor for timer in joined)
+            check_standings(dict(auction_actors(self)), waiting, partial(read_epoch, self.store.read))
+        if rules.market.kind is MarketKind.GLOBALBOX:
+            escrow = self.balance(system_address(self.params.governance.escrow_actor))
+            check_globalbox(self.store, self.timers(), (address for address, _ in self.accounts()), escrow)
+
+    def _check_fairness(self) -> None:
+        totals = read_totals(self.store.read)
+        records = [read_fires(self.store.read, number) for number in range(totals.first, totals.next)]
+        counts = {address: account.recent_fires for address, account in self.accounts() if account.recent_fires}
+        check_window(totals, counts, records)
+
+
+def auction_actors(chain: ChainReader) -> Iterator[tuple[bytes, AuctionActor]]:
+    """Yield the address and the record of every actor that has taken part in the auction. Complexity: O(accounts)."""
+    for address, _ in chain.accounts():
+        found = find_actor(chain.store.read, address)
+        if found is not None:
+            yield address, found

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from trailboss.chain.queries import auction_actors
-from trailboss.chain.reader import ChainReader
+from trailboss.chain.reader import ChainReader, auction_actors
 from trailboss.execution.auction.standings import counted, read_epoch
 from trailboss.governance.rules import Rules
 from trailboss.model.auction import AuctionActor, AuctionEpoch, AuctionState

@@ -345,7 +345,7 @@ def _read_events(past: Past, place: Place, selection: Selection) -> tuple[bytes,
         since=place.height,
         since_index=max(place.index - 1, 0),
     )
-    found = past.index.events(wanted, past.chain.height, limit=PAGE_EVENTS).items
+    found = past.index.events(wanted, past.chain.height, limit=PAGE_EVENTS, is_counted=False).items
     telling: ToldBlock | None = None
     pieces, octets = [], 0
     for each in found:

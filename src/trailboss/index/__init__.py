@@ -3,8 +3,8 @@
 Decision: D-75
 """
 
-from trailboss.index.events import read_events
 from trailboss.index.index import Index
+from trailboss.index.queries import read_events
 from trailboss.index.records import EventFilter, EventPlace, Page
 from trailboss.index.row_builder import mentions
 

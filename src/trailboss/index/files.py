@@ -43,6 +43,7 @@ class IndexFile:
     Attributes:
         path: Where it is.
         writer: The connection that writes.
+        is_closed: Whether it has been closed.
         is_damaged: Whether a read or a write has found it damaged; it is deleted when it is closed then.
     """
 
@@ -60,7 +61,7 @@ class IndexFile:
         self.path = path or Path(self._directory.name if self._directory else "") / FILE_NAME
         self.is_damaged = False
         self._idle: deque[Connection] = deque()
-        self._is_closed = False
+        self.is_closed = False
         try:
             self.writer = self._reopen(genesis) or self._make(genesis)
         except (sqlite3.Error, OSError) as error:
@@ -154,7 +155,7 @@ class IndexFile:
         Raises:
             StorageError: If the index is closed, or the file is damaged.
         """
-        if self._is_closed:
+        if self.is_closed:
             raise StorageError(self.path, "the index is closed", "ask a node that runs")
         try:
             connection = self._idle.pop()
@@ -169,7 +170,7 @@ class IndexFile:
         finally:
             connection.rollback()
             self._idle.append(connection)
-            if self._is_closed:
+            if self.is_closed:
                 self._close_idle()
 
     def _failure(self, error: sqlite3.Error) -> StorageError:
@@ -179,9 +180,9 @@ class IndexFile:
 
     def close(self) -> None:
         """Close all connections, and delete a temporary or damaged file. Closing it again does nothing."""
-        if self._is_closed:
+        if self.is_closed:
             return
-        self._is_closed = True
+        self.is_closed = True
         self._close_idle()
         with closing(self.writer):
             if not self.is_damaged:

@@ -1,105 +1,198 @@
-"""Where blocks, transactions, receipts and addresses are."""
+"""Where blocks, transactions, receipts, events and addresses are."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from sqlite3 import Connection
 from typing import Any, Final
 
-from trailboss.index.idle_blocks import quiet_heights
-from trailboss.index.lists import Window, page, sources, total
-from trailboss.index.records import Found, IndexedReceipt, IndexedTransaction, Page
+from trailboss.index.pages import Conditions, Source, Window, count, name_number, number_of, page, size_of, sum_upto
+from trailboss.index.records import EventFilter, EventPlace, Found, IndexedReceipt, IndexedTransaction, Page
 from trailboss.index.schema import (
+    HEIGHT_MAX,
     ORIGINS,
-    PART_BITS,
+    PARTS,
+    PLACE_MAX,
     PREFIX_WIDTH,
-    Part,
     after,
-    block_of,
-    coordinate,
-    loaded,
+    before,
+    height_of,
+    place_at,
     place_of,
-    receipts_list,
 )
+from trailboss.index.timers import places_of
 from trailboss.model.blocks import Block, Origin
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.records import Event, block_events, event_view
 
 HEXADECIMAL: Final = frozenset("0123456789abcdef")
-_HASH_WITHIN: Final = "substr(hash, 1, 8) BETWEEN ? AND ? AND hash BETWEEN ? AND ?"
-_BLOCKS: Final = f"SELECT height FROM blocks WHERE {_HASH_WITHIN} AND height < ?"
-_TRANSACTIONS: Final = f"SELECT coordinate, hash, receipt FROM transactions WHERE {_HASH_WITHIN} AND coordinate < ?"
-_TIMERS: Final = f"SELECT id FROM timers WHERE {_HASH_WITHIN.replace('hash', 'id')} AND coordinate < ?"
+NEWEST_FIRST: Final = "at DESC"
+OLDEST_FIRST: Final = "at"
+_IDLE: Final = "SELECT height FROM idle_blocks WHERE prefix = ? AND height <= ? ORDER BY height"
+_MENTIONS: Final = (
+    "SELECT mentions.at AS at FROM mentions INDEXED BY mentions_by_address "
+    "CROSS JOIN events ON events.at = mentions.at WHERE mentions.address = ? AND mentions.at >= ? AND mentions.at < ?"
+)
+_CONCERNS: Final = (
+    "(+events.emitter = ? OR EXISTS (SELECT true FROM mentions AS other WHERE other.at = events.at "
+    "AND other.address = ?))"
+)
 
-
-def address_number(connection: Connection, address: bytes) -> int | None:
-    """Return the number of an address; None if no block has named it."""
-    row = connection.execute("SELECT number FROM addresses WHERE address = ?", (bytes(address),)).fetchone()
-    return None if row is None else row[0]
+# Blocks and transactions
 
 
 def find_block(connection: Connection, block_hash: bytes, blocks: Sequence[Block]) -> int | None:
     """Return the height of the block with a hash; see `Index.block_height`."""
     upto = len(blocks) - 1
-    query = "SELECT height FROM blocks WHERE substr(hash, 1, 8) = ? AND hash = ? AND height <= ?"
-    prefix = block_hash[:PREFIX_WIDTH]
-    for (height,) in connection.execute(query, (prefix, bytes(block_hash), upto)):
-        return int(height)
-    heights = quiet_heights(connection, prefix, upto)
-    return next((height for height in heights if blocks[height].hash == block_hash), None)
+    query = "SELECT height FROM blocks WHERE hash = ? AND height <= ?"
+    row = connection.execute(query, (bytes(block_hash), upto)).fetchone()
+    if row is not None:
+        return int(row[0])
+    heights = connection.execute(_IDLE, (bytes(block_hash[:PREFIX_WIDTH]), upto))
+    return next((height for (height,) in heights if blocks[height].hash == block_hash), None)
 
 
 def find_transaction(connection: Connection, tx_hash: bytes, upto: int) -> IndexedTransaction | None:
     """Return where a transaction is."""
-    query = "SELECT coordinate, receipt FROM transactions WHERE substr(hash, 1, 8) = ? AND hash = ? AND coordinate < ?"
-    row = connection.execute(query, (tx_hash[:PREFIX_WIDTH], bytes(tx_hash), after(upto))).fetchone()
-    return None if row is None else _transaction(row[0], tx_hash, row[1])
+    query = "SELECT at, hash, receipt FROM transactions WHERE hash = ? AND at < ?"
+    row = connection.execute(query, (bytes(tx_hash), after(upto))).fetchone()
+    return None if row is None else _transaction(*row)
 
 
 def list_transactions(connection: Connection, window: Window) -> Page[IndexedTransaction]:
     """Return transactions, the newest first."""
-    query = "SELECT transactions FROM blocks WHERE height <= ? ORDER BY height DESC LIMIT 1"
-    row = connection.execute(query, (window.upto,)).fetchone()
-    query = (
-        "SELECT coordinate, hash, receipt FROM transactions WHERE coordinate < ? "
-        "ORDER BY coordinate DESC LIMIT ? OFFSET ?"
-    )
-    found = connection.execute(query, (window.bounds.high, *window.part))
-    return Page(tuple(_transaction(*each) for each in found), 0 if row is None else loaded(row[0]))
+    query = "SELECT at, hash, receipt FROM transactions WHERE at < ? ORDER BY at DESC LIMIT ? OFFSET ?"
+    rows = connection.execute(query, (window.bound, *window.part))
+    return Page(tuple(_transaction(*row) for row in rows), sum_upto(connection, "transactions", window.upto))
 
 
-def _transaction(found: int, tx_hash: bytes, receipt: int) -> IndexedTransaction:
-    return IndexedTransaction(hash=Hash32(tx_hash), height=block_of(found), position=place_of(found), receipt=receipt)
+def _transaction(at: int, tx_hash: bytes, receipt: int) -> IndexedTransaction:
+    return IndexedTransaction(hash=Hash32(tx_hash), height=height_of(at), position=place_of(at), receipt=receipt)
+
+
+# Receipts
 
 
 def list_receipts(
     connection: Connection, address: bytes, origins: Iterable[Origin], window: Window
 ) -> Page[IndexedReceipt]:
     """Return the receipts of an address that came from some origins, the newest first."""
-    number = address_number(connection, address)
+    number = number_of(connection, address)
     if number is None:
         return Page((), 0)
-    lists = [receipts_list(number, ORIGINS.index(origin)) for origin in origins]
-    found = sources(connection, lists, window.bounds)
-    rows = page(connection, found, window)
-    return Page(tuple(_receipt(connection, item, about) for item, about in rows), total(connection, found))
+    rows = "SELECT at, origin, parts FROM receipts INDEXED BY receipts_by_address WHERE address = ? AND origin = ?"
+    sources = []
+    for origin in map(ORIGINS.index, origins):
+        since = Source(f"{rows} AND at >= ?", (number, origin, window.bound))
+        size = count(connection, f"receipt {origin}", number, since)
+        sources.append(Source(f"{rows} AND at < ?", since.values, size))
+    found = page(connection, sources, window, NEWEST_FIRST)
+    return Page(tuple(_receipt(connection, *row) for row in found), size_of(connection, sources))
 
 
-def _receipt(connection: Connection, item: int, about: int) -> IndexedReceipt:
-    height, place = block_of(item), place_of(item)
-    origin, position = ORIGINS[about >> PART_BITS], None
-    if origin is Origin.TRANSACTION:
+def _receipt(connection: Connection, at: int, origin: int, parts: int) -> IndexedReceipt:
+    height, place, position = height_of(at), place_of(at), None
+    if ORIGINS[origin] is Origin.TRANSACTION:
         # The receipts of a block's transactions stand next to one another.
-        query = "SELECT receipt FROM transactions WHERE coordinate = ?"
-        position = place - connection.execute(query, (coordinate(height),)).fetchone()[0]
-    return IndexedReceipt(
-        height=height,
-        receipt=place,
-        origin=origin,
-        position=position,
-        is_sender=bool(about & Part.SENDER),
-        is_payer=bool(about & Part.PAYER),
-        is_target=bool(about & Part.TARGET),
-        is_actor=bool(about & Part.ACTOR),
+        query = "SELECT receipt FROM transactions WHERE at = ?"
+        position = place - connection.execute(query, (place_at(height),)).fetchone()[0]
+    roles = {f"is_{role}": bool(parts & 1 << bit) for bit, role in enumerate(PARTS)}
+    return IndexedReceipt(height=height, receipt=place, origin=ORIGINS[origin], position=position, **roles)
+
+
+# Events
+
+
+def list_events(
+    connection: Connection, wanted: EventFilter, window: Window, *, newest_first: bool, is_counted: bool
+) -> Page[EventPlace]:
+    """Return where the events are that a filter lets pass; see `Index.events`."""
+    name = None if wanted.name is None else name_number(connection, wanted.name)
+    emitter, address = (
+        None if each is None else number_of(connection, each) for each in (wanted.emitter, wanted.address)
     )
+    for asked, found in ((wanted.name, name), (wanted.emitter, emitter), (wanted.address, address)):
+        if asked is not None and found is None:
+            return Page((), 0)
+    low = before(wanted.since) + min(wanted.since_index, PLACE_MAX)
+    sources = list(_event_sources(connection, wanted, (name, emitter, address), (low, window.bound)))
+    rows = page(connection, sources, window, NEWEST_FIRST if newest_first else OLDEST_FIRST)
+    items = tuple(EventPlace(height_of(at), place_of(at)) for (at,) in rows)
+    return Page(items, size_of(connection, sources) if is_counted else len(items))
+
+
+def _event_sources(
+    connection: Connection,
+    wanted: EventFilter,
+    numbers: tuple[int | None, int | None, int | None],
+    bounds: tuple[int, int],
+) -> Iterator[Source]:
+    """Yield the queries of the narrowest condition of a filter, with the other conditions."""
+    name, emitter, address = numbers
+    concerns: Conditions = {} if address is None else {_CONCERNS: (address, address)}
+    of_emitter: Conditions = {} if emitter is None else {"+events.emitter = ?": (emitter,)}
+    of_name: Conditions = {} if name is None else {"+events.name = ?": (name,)}
+    if wanted.timer_id is not None:
+        places = places_of(connection, wanted.timer_id, height_of(bounds[1]) - 1)
+        found, conditions = [_events("timer", at, bounds) for at, _ in places], concerns | of_emitter | of_name
+    else:
+        lists = [
+            ([_counted(connection, column, number, bounds) for column in columns], others)
+            for columns, number, others in (
+                (("emitter", "mention"), address, of_emitter | of_name),
+                (("emitter",), emitter, concerns | of_name),
+                (("name",), name, concerns | of_emitter),
+            )
+            if number is not None
+        ]
+        if not lists:
+            yield _all_events(connection, wanted, bounds)
+            return
+        # The shortest list is read.
+        found, conditions = min(lists, key=lambda each: size_of(connection, each[0]))
+        if bounds[0]:
+            found = [Source(source.query, source.values) for source in found]
+    for source in found:
+        yield source.where(conditions)
+
+
+def _events(column: str, number: int, bounds: tuple[int, int]) -> Source:
+    query = f"SELECT at FROM events INDEXED BY events_by_{column} WHERE {column} = ? AND at >= ? AND at < ?"
+    return Source(query, (number, *bounds))
+
+
+def _counted(connection: Connection, column: str, number: int, bounds: tuple[int, int]) -> Source:
+    """Return the events of a number of a column, with the number of those up to the upper bound."""
+    query = _MENTIONS if column == "mention" else _events(column, number, bounds).query
+    since = Source(query, (number, bounds[1], after(HEIGHT_MAX)))
+    return Source(query, (number, *bounds), count(connection, column, number, since))
+
+
+def _all_events(connection: Connection, wanted: EventFilter, bounds: tuple[int, int]) -> Source:
+    upto, since = height_of(bounds[1]) - 1, wanted.since
+    earlier, of_since, last = (sum_upto(connection, "events", min(each, upto)) for each in (since - 1, since, upto))
+    size = max(last - min(earlier + wanted.since_index, of_since), 0)
+    return Source("SELECT at FROM events WHERE at >= ? AND at < ?", bounds, size)
+
+
+def read_events(blocks: Sequence[Block], places: Iterable[EventPlace]) -> list[Event]:
+    """Return the events of some places, in that order.
+
+    Complexity: O(events of each block that holds one); those of one block should stand next to one another.
+
+    Args:
+        blocks: Of a view of the chain, at the height that the index was asked for.
+        places: As the index gives them.
+    """
+    found: list[Event] = []
+    for height, of_block in groupby(places, attrgetter("height")):
+        records = list(block_events(blocks[height]))
+        found.extend(event_view(records[place.index], height) for place in of_block)
+    return found
+
+
+# Search
 
 
 def search(connection: Connection, digits: str, blocks: Sequence[Block], limit: int) -> Found:
@@ -108,39 +201,29 @@ def search(connection: Connection, digits: str, blocks: Sequence[Block], limit: 
     if not digits or not HEXADECIMAL.issuperset(digits):
         what = f"{digits!r:.80} is no beginning of an address or a hash: give hexadecimal digits"
         raise Rejection(RejectionReason.INVALID_DATA, what, field="digits")
-    window = Window(len(blocks) - 1, 0, limit)
-    bound = window.bounds.high
-    transactions = _beginning(connection, _TRANSACTIONS, digits, bound, window)
-    # Of the timers of Globalbox several may have one id.
-    ids = dict.fromkeys(row[0] for row in _beginning(connection, _TIMERS, digits, bound, window))
+    upto = len(blocks) - 1
+    window = Window(upto, 0, limit)
+
+    def beginning(columns: str, column: str, bound: str, last: int, width: int = Hash32.WIDTH) -> Iterator[Any]:
+        low, high = _range(digits, width)
+        query = f"SELECT {columns} WHERE {column} BETWEEN ? AND ? AND {bound} <= ? LIMIT ? OFFSET ?"
+        return connection.execute(query, (low, high, last, *window.part))
+
+    heights = [height for (height,) in beginning("height FROM blocks", "hash", "height", upto)]
+    if not heights and len(digits) >= 2 * PREFIX_WIDTH:
+        rows = connection.execute(_IDLE, (bytes.fromhex(digits[: 2 * PREFIX_WIDTH]), upto))
+        heights = [height for (height,) in rows if blocks[height].hash.hex().startswith(digits)]
+    last = window.bound - 1
+    transactions = beginning("at, hash, receipt FROM transactions", "hash", "at", last)
+    # Several timers of Globalbox may have one id.
+    timers = dict.fromkeys(identity for (identity,) in beginning("id FROM timers", "id", "at", last))
+    addresses = beginning("address FROM addresses", "address", "first", upto, Address.WIDTH)
     return Found(
-        blocks=tuple(_blocks(connection, digits, blocks, window)),
+        blocks=tuple(heights),
         transactions=tuple(_transaction(*row) for row in transactions),
-        timers=tuple(map(Hash32, ids)),
-        addresses=tuple(_addresses(connection, digits, window)),
+        timers=tuple(map(Hash32, timers)),
+        addresses=tuple(Address(address) for (address,) in addresses),
     )
-
-
-def _blocks(connection: Connection, digits: str, blocks: Sequence[Block], window: Window) -> Iterator[int]:
-    found = [height for (height,) in _beginning(connection, _BLOCKS, digits, window.upto + 1, window)]
-    yield from found
-    if not found and len(digits) >= 2 * PREFIX_WIDTH:
-        heights = quiet_heights(connection, bytes.fromhex(digits[: 2 * PREFIX_WIDTH]), window.upto)
-        yield from (height for height in heights if blocks[height].hash.hex().startswith(digits))
-
-
-def _beginning(connection: Connection, query: str, digits: str, bound: int, window: Window) -> Iterator[Any]:
-    """Return rows below a bound whose hashes begin with digits."""
-    low, high = _range(digits, Hash32.WIDTH)
-    values = (low[:PREFIX_WIDTH], high[:PREFIX_WIDTH], low, high, bound, *window.part)
-    return connection.execute(f"{query} LIMIT ? OFFSET ?", values)
-
-
-def _addresses(connection: Connection, digits: str, window: Window) -> Iterator[Address]:
-    query = "SELECT address FROM addresses WHERE address BETWEEN ? AND ? AND first <= ? LIMIT ? OFFSET ?"
-    low, high = _range(digits, Address.WIDTH)
-    for (address,) in connection.execute(query, (low, high, window.upto, *window.part)):
-        yield Address(address)
 
 
 def _range(digits: str, width: int) -> tuple[bytes, bytes]:

@@ -1,4 +1,4 @@
-"""What one block adds to the tables.
+"""The rows that blocks add to the tables, gathered for several blocks and written together.
 
 Decision: D-75
 """
@@ -9,26 +9,12 @@ from operator import add
 from typing import Any, Final
 
 import cbor2
-from msgspec import Struct, field
+from msgspec import Struct
 
-from trailboss.index.lookup_cache import Book, TimerFacts
+from trailboss.index.lookups import Lookups
 from trailboss.index.records import Tally
-from trailboss.index.schema import (
-    ENDING_NUMBERS,
-    ENDINGS,
-    ORIGINS,
-    PART_BITS,
-    Facet,
-    Part,
-    coordinate,
-    ended_list,
-    list_of,
-    live_list,
-    receipts_list,
-    stored,
-)
+from trailboss.index.schema import ENDING_NUMBERS, ENDINGS, ORIGINS, PARTS, PLACE_MAX, place_at, stored
 from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
-from trailboss.model.decisions import Order
 from trailboss.model.events import (
     PROTOCOL_TOPICS,
     TIMER_CANCELLED_BY_DELAY,
@@ -47,6 +33,7 @@ from trailboss.model.transactions import (
     Transfer,
     UpgradeActor,
 )
+from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address
 from trailboss.views.records import receipt_events
 
@@ -55,61 +42,225 @@ TRANSACTIONS, TIMERS, MESSAGES = (
     ORIGINS.index(origin) for origin in (Origin.TRANSACTION, Origin.TIMER, Origin.MESSAGE)
 )
 RUNS: Final = {TRANSACTIONS: "transactions", TIMERS: "fires", MESSAGES: "messages"}
-"""What an execution counts as, by what it came from."""
-NAME, EMITTER, MENTION = int(Facet.NAME), int(Facet.EMITTER), int(Facet.MENTION)
+"""The sum that counts executions, by their origin."""
+SENDER, PAYER, TARGET, ACTOR = (1 << bit for bit in range(len(PARTS)))
+Row = tuple[object, ...]
 
 
-Posting = tuple[int, int | None, int | bytes | None]
-"""Item, about and due."""
-
-
-class BlockRows(Struct):
-    """What one block adds to the tables.
+class TimerRow(Struct):
+    """A timer of the batch, or one that has a row and that a block of the batch is about.
 
     Attributes:
-        height: Of the block.
-        day: Days of chain time since 1970.
-        transactions: Hash, and place of the receipt, in order.
-        timers: The timers that it scheduled, each with its id, the number of its handler, and the columns from
-            gas_limit to position.
-        parents: Of those that a fire scheduled the timer that fired, by coordinate.
-        lists: Items, what they are about, and when that is due, by list; ascending.
-        live: Rows of live timers, and whether they are to be there.
-        ended: Coordinate of the event, how, whether by a fire that reverted, and coordinate of the timer, of those that
-            have a row already.
-        moved: Timers that have a row already, by coordinate, and the height that they had.
-        moves: Where they are due now.
-        spend: Runs, burned, tips and refunds by payer and origin.
-        counts: What it adds to a `Tally` beside what follows from the others.
-        lane: Lane basefee in force and of the next block; None if the block does not say.
+        at: Place of the event that scheduled it.
+        height: At which it is due, as it is stored.
+        root: The first timer of its line; None for itself.
+        generation: Fires between it and the beginning of its line.
+        columns: Of a new one: the columns from id to payer and handler; those from gas_limit to parent; place and
+            sequence.
+        ended: Place of the event that ended it.
+        ending: How.
+        reverted: Whether by a fire that reverted.
     """
 
-    height: int
-    day: int
-    transactions: list[tuple[bytes, int]] = field(default_factory=list)
-    timers: list[tuple[TimerFacts, bytes, int, tuple[object, ...]]] = field(default_factory=list)
-    parents: dict[int, int] = field(default_factory=dict)
-    lists: defaultdict[int, list[Posting]] = field(default_factory=lambda: defaultdict(list))
-    live: dict[tuple[int, int | bytes, int], bool] = field(default_factory=dict)
-    ended: list[tuple[int, int, bool, int]] = field(default_factory=list)
-    moved: dict[int, int | bytes] = field(default_factory=dict)
-    moves: dict[int, int | bytes] = field(default_factory=dict)
-    spend: dict[tuple[int, int], list[int]] = field(default_factory=dict)
-    counts: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    lane: tuple[int, int] | None = None
+    at: int
+    height: int | bytes
+    root: int | None
+    generation: int
+    columns: tuple[Row, Row, Row] | None = None
+    ended: int | None = None
+    ending: int | None = None
+    reverted: bool | None = None
 
-    def tally(self) -> Tally:
-        """Return what it adds to the sums."""
-        counts = dict(self.counts)
-        for (_, origin), (runs, burned, tips, _) in self.spend.items():
-            for name, value in ((RUNS[origin], runs), ("burned", burned), ("tips", tips)):
-                counts[name] = counts.get(name, 0) + value
-        return Tally(scheduled=len(self.timers), **counts)
+    def row(self) -> Row:
+        """Return the row of a new one."""
+        first, second, third = self.columns or ((), (), ())
+        lineage = self.root, self.generation
+        return (self.at, *first, self.height, *second, *lineage, *third, self.ended, self.ending, self.reverted)
 
 
-def gather(block: Block, book: Book) -> BlockRows:
-    """Return what a block adds to the tables that the book looks things up in."""
-    return _Gatherer(block, book).rows
+class Batch:
+    """The rows of some blocks, by table.
+
+    Attributes:
+        tables: Rows to insert, by table.
+        endings: Of timers that have a row: ended, ending, reverted and at.
+        heights: Of timers that have a row and have been moved, by at.
+        days: Runs, burned, tips and refunds by payer, origin and day.
+        spent: Fees of timers by payer.
+    """
+
+    def __init__(self, lookups: Lookups) -> None:
+        """Begin with nothing."""
+        self.tables: defaultdict[str, list[Row]] = defaultdict(list)
+        self.endings: list[Row] = []
+        self.heights: dict[int, int | bytes] = {}
+        self.days: defaultdict[tuple[int, int, int], list[int]] = defaultdict(lambda: [0] * 4)
+        self.spent: defaultdict[int, int] = defaultdict(int)
+        self._lookups = lookups
+        self._known: dict[bytes, TimerRow] = {}
+        self._new: list[TimerRow] = []
+        self._places: dict[int, int] = {}
+        self._height = self._next = 0
+        self._spending: dict[tuple[int, int], list[int]] = {}
+        self._counts: defaultdict[str, int] = defaultdict(int)
+        self._scheduled = 0
+
+    def timers(self) -> list[Row]:
+        """Return the rows of new timers."""
+        return [timer.row() for timer in self._new]
+
+    def add(self, block: Block, scheduled: int) -> Tally:
+        """Add the rows of a block, and return what it adds to the sums.
+
+        Args:
+            block: The next block in which something happens.
+            scheduled: Timers that were scheduled before it.
+        """
+        header, height = block.header, block.height
+        self._height, self._next, self._scheduled = height, place_at(height), scheduled
+        self._counts, self._spending = defaultdict(int), {}
+        self._look_up(block)
+        transactions = iter(block.transactions)
+        position = -1
+        for place, receipt in enumerate(block.receipts):
+            target, of_transaction = None, None
+            if receipt.origin is Origin.TRANSACTION:
+                position, target = position + 1, target_of(next(transactions).instruction)
+                of_transaction = position
+                self.tables["transactions"].append((place_at(height, position), receipt.origin_hash, place))
+            self._add_receipt(receipt, place, target, of_transaction)
+        for record in block.events:
+            self._add_event(record, None, 0, None)
+        events = self._next - place_at(height)
+        if max(events - 1, len(block.receipts)) > PLACE_MAX:
+            raise InvariantError(f"block {height} holds more than {PLACE_MAX} events or receipts")
+        day = header.timestamp_ms // DAY_MS
+        counts = self._counts
+        for (payer, origin), sums in self._spending.items():
+            runs, burned, tips, _ = sums
+            self.tables["spending"].append((height, payer, origin, day, *map(stored, sums)))
+            self.days[payer, origin, day][:] = map(add, self.days[payer, origin, day], sums)
+            if origin == TIMERS:
+                self.spent[payer] += burned + tips
+            counts[RUNS[origin]] += runs
+            counts["burned"] += burned
+            counts["tips"] += tips
+        counts |= {"events": events, "scheduled": self._scheduled - scheduled, "cycles": header.cycles_used}
+        return Tally(**counts, cells=header.cells_used, timer_cycles=header.timer_cycles_used)
+
+    def _look_up(self, block: Block) -> None:
+        """Read the timers that a block is about and that have rows already."""
+        ids = {receipt.timer_id for receipt in block.receipts}
+        for receipt in block.receipts:
+            ids.update(record.timer_id for record in receipt.events if record.name != TIMER_SCHEDULED)
+        ids.update(record.timer_id for record in block.events)
+        ids.discard(b"")
+        for identity, *columns in self._lookups.timers(ids - self._known.keys()):
+            self._known[identity] = TimerRow(*columns)
+
+    def _number(self, address: bytes) -> int:
+        # Looked up some ten times for each receipt.
+        number = self._lookups.addresses.get(address)
+        return self._lookups.address(address, self._height) if number is None else number
+
+    # Receipts
+
+    def _add_receipt(self, receipt: ReceiptRecord, place: int, target: Address | None, position: int | None) -> None:
+        payer, origin = self._number(receipt.payer), _number_of(receipt.origin)
+        parts = {payer: PAYER}
+        for part, address in ((SENDER, receipt.sender), (TARGET, target), (ACTOR, receipt.actor)):
+            if address:
+                number = self._number(address)
+                parts[number] = parts.get(number, 0) | part
+        at = place_at(self._height, place)
+        self.tables["receipts"].extend((at, number, origin, sum_of_parts) for number, sum_of_parts in parts.items())
+        self._spend(payer, origin, (1, receipt.fee_burned, receipt.tip, receipt.refund))
+        for record in receipt_events(receipt):
+            self._add_event(record, receipt, place, position)
+
+    def _spend(self, payer: int, origin: int, added: tuple[int, int, int, int]) -> None:
+        """Count what an execution cost: runs, burned, tips, refunds."""
+        spent = self._spending.get((payer, origin))
+        if spent is None:
+            self._spending[payer, origin] = list(added)
+        else:
+            spent[:] = map(add, spent, added)
+
+    # Events
+
+    def _add_event(self, record: EventRecord, receipt: ReceiptRecord | None, place: int, position: int | None) -> None:
+        """Add an event, and follow what it says of a timer.
+
+        Args:
+            record: The event.
+            receipt: That holds it; None for the block's own.
+            place: Of the receipt.
+            position: Of the receipt's transaction, if it is one's.
+        """
+        name, at, emitter = record.name, self._next, self._number(record.emitter)
+        self._next = at + 1
+        facts: dict[str, Any] = {}
+        if name == TIMER_FIRED and receipt is not None:
+            # The most frequent event need not be read: the payer is the one address that it names.
+            mentioned: Iterable[bytes] = (receipt.payer,)
+        elif name == TIMER_DEFERRED or name not in PROTOCOL_TOPICS:
+            mentioned = ()
+        else:
+            facts = cbor2.loads(record.data)
+            mentioned = _addresses(facts)
+        if name == TIMER_SCHEDULED and receipt is not None:
+            self._schedule(record, facts, receipt, (place, position))
+        timer = self._known.get(record.timer_id)
+        row = at, self._lookups.name(name), emitter, None if timer is None else timer.at
+        self.tables["events"].append(row)
+        numbers = map(self._number, mentioned)
+        self.tables["mentions"].extend((at, number) for number in numbers if number != emitter)
+        ending = ENDING_NUMBERS.get(name)
+        if timer is not None and ending is not None:
+            timer.ended, timer.ending = at, ending
+            timer.reverted = receipt is not None and receipt.status is Status.REVERTED
+            if timer.columns is None:
+                self.endings.append((at, ending, timer.reverted, timer.at))
+            self._counts[ENDINGS[ending]] += 1
+        elif timer is not None and name == TIMER_MOVED:
+            self.tables["moves"].append((at, timer.at, timer.height))
+            timer.height = stored(facts["height"])
+            if timer.columns is None:
+                self.heights[timer.at] = timer.height
+        if name == TIMER_CANCELLED_BY_DELAY and facts["penalty"]:
+            self._spend(emitter, TIMERS, (0, facts["penalty"], 0, 0))
+
+    def _schedule(
+        self, record: EventRecord, facts: dict[str, Any], receipt: ReceiptRecord, cause: tuple[int, int | None]
+    ) -> None:
+        """Add a timer; its cause is the place of the receipt, and the position of its transaction."""
+        at, parent = self._next - 1, self._known.get(receipt.timer_id)
+        actor = target = self._number(record.emitter)
+        if "target" in facts:
+            target = self._number(facts["target"])
+        root, generation, place = None, 0, 0
+        if parent is not None:
+            root, generation = parent.root or parent.at, parent.generation + 1
+            place = self._places[root] = (self._places.get(root) or self._lookups.descendants(root)) + 1
+        fees = (
+            stored(facts[name]) if name in facts else None
+            for name in ("max_fee_per_cycle", "max_priority_fee_per_cycle")
+        )
+        payer, handler = self._number(facts["fee_payer"]), self._lookups.name(facts["handler"])
+        timer = TimerRow(
+            at=at,
+            height=stored(facts["height"]),
+            root=root,
+            generation=generation,
+            columns=(
+                (record.timer_id, actor, target, payer, handler),
+                (stored(facts["gas_limit"]), stored(facts["expires_at"]), *fees, *cause, parent and parent.at),
+                (place, self._scheduled),
+            ),
+        )
+        self._scheduled += 1
+        self._new.append(timer)
+        self._known[record.timer_id] = timer
 
 
 def mentions(record: EventRecord) -> tuple[bytes, ...]:
@@ -122,155 +273,6 @@ def mentions(record: EventRecord) -> tuple[bytes, ...]:
 def _addresses(facts: dict[str, Any]) -> dict[bytes, None]:
     """Return the addresses among the fields of an event, each once and in their order."""
     return {value: None for value in facts.values() if type(value) is bytes and len(value) == Address.WIDTH}
-
-
-class _Gatherer:
-    """One block on its way into rows.
-
-    Attributes:
-        rows: What there is so far.
-    """
-
-    def __init__(self, block: Block, book: Book) -> None:
-        header, decisions = block.header, block.decisions
-        self.rows = rows = BlockRows(block.height, header.timestamp_ms // DAY_MS)
-        self._book = book
-        self._item = coordinate(block.height)
-        self._known = book.timers(_timer_ids(block))
-        if decisions is not None and decisions.order is Order.PRIORITY:
-            rows.lane = decisions.lane_basefee, decisions.next_lane_basefee
-        transactions = iter(block.transactions)
-        for place, receipt in enumerate(block.receipts):
-            target = None if receipt.origin is not Origin.TRANSACTION else target_of(next(transactions).instruction)
-            self._add_receipt(receipt, place, target)
-        for record in block.events:
-            self._add_event(record, None, 0)
-        rows.counts["events"] = self._item - coordinate(block.height)
-        rows.counts["cycles"] = header.cycles_used
-        rows.counts["cells"] = header.cells_used
-        rows.counts["timer_cycles"] = header.timer_cycles_used
-
-    def _number(self, address: bytes) -> int:
-        # Looked up some ten times for each receipt.
-        number = self._book.addresses.get(address)
-        return self._book.address(address, self.rows.height) if number is None else number
-
-    # Receipts
-
-    def _add_receipt(self, receipt: ReceiptRecord, place: int, target: Address | None) -> None:
-        rows, payer = self.rows, self._number(receipt.payer)
-        origin = _number_of(receipt.origin)
-        parts = {payer: int(Part.PAYER)}
-        for part, address in ((Part.SENDER, receipt.sender), (Part.TARGET, target), (Part.ACTOR, receipt.actor)):
-            if address:
-                number = self._number(address)
-                parts[number] = parts.get(number, 0) | part
-        if origin == TRANSACTIONS:
-            rows.transactions.append((receipt.origin_hash, place))
-        item, marks = coordinate(rows.height, place), origin << PART_BITS
-        for number, sum_of_parts in parts.items():
-            rows.lists[receipts_list(number, origin)].append((item, marks | sum_of_parts, None))
-        self._spend(payer, origin, (1, receipt.fee_burned, receipt.tip, receipt.refund))
-        for record in receipt_events(receipt):
-            self._add_event(record, receipt, place)
-
-    def _spend(self, payer: int, origin: int, added: tuple[int, int, int, int]) -> None:
-        """Count what an execution cost: runs, burned, tips, refunds."""
-        spent = self.rows.spend.get((payer, origin))
-        if spent is None:
-            self.rows.spend[payer, origin] = list(added)
-        else:
-            spent[:] = map(add, spent, added)
-
-    # Events
-
-    def _add_event(self, record: EventRecord, receipt: ReceiptRecord | None, place: int) -> None:
-        """Put an event into its lists, and follow what it says of a timer.
-
-        Args:
-            record: The event.
-            receipt: That holds it; None for the block's own.
-            place: Of the receipt.
-        """
-        name, item, emitter = record.name, self._item, self._number(record.emitter)
-        self._item = item + 1
-        facts: dict[str, Any] = {}
-        if name == TIMER_FIRED and receipt is not None:
-            # The many of them need not be read: the payer is the one address that they name.
-            mentioned: Iterable[bytes] = (receipt.payer,)
-        elif name == TIMER_DEFERRED or name not in PROTOCOL_TOPICS:
-            mentioned = ()
-        else:
-            facts = cbor2.loads(record.data)
-            mentioned = _addresses(facts)
-        if name == TIMER_SCHEDULED and receipt is not None:
-            self._known[record.timer_id] = self._schedule(record, facts, receipt, place)
-        timer = self._known.get(record.timer_id)
-        name_number = self._book.name(name)
-        posting = item, name_number, None
-        lists = self.rows.lists
-        lists[list_of(NAME, name_number)].append((item, None if timer is None else timer.coordinate, None))
-        lists[list_of(EMITTER, emitter)].append(posting)
-        for address in mentioned:
-            number = self._number(address)
-            if number != emitter:
-                lists[list_of(MENTION, number)].append(posting)
-        ending = ENDING_NUMBERS.get(name)
-        if timer is not None and ending is not None:
-            self._end(timer, item, ending, reverted=receipt is not None and receipt.status is Status.REVERTED)
-        elif timer is not None and name != TIMER_SCHEDULED:
-            lists[list_of(Facet.TIMER, timer.coordinate)].append(posting)
-            if name == TIMER_MOVED:
-                self._move(timer, stored(facts["height"]))
-        if name == TIMER_CANCELLED_BY_DELAY and facts["penalty"]:
-            self._spend(emitter, TIMERS, (0, facts["penalty"], 0, 0))
-
-    def _schedule(self, record: EventRecord, facts: dict[str, Any], receipt: ReceiptRecord, place: int) -> TimerFacts:
-        rows, found = self.rows, self._item - 1
-        parent = self._known.get(receipt.timer_id)
-        actor = target = self._number(record.emitter)
-        if "target" in facts:
-            target = self._number(facts["target"])
-        payer, height = self._number(facts["fee_payer"]), stored(facts["height"])
-        root, generation = None, 0
-        if parent is not None:
-            root, generation = parent.root or parent.coordinate, parent.generation + 1
-            rows.parents[found] = parent.coordinate
-            rows.lists[list_of(Facet.KIN, root)].append((found, parent.coordinate, None))
-        timer = TimerFacts(found, actor, target, payer, height, root, generation, is_new=True)
-        is_priced = "max_fee_per_cycle" in facts
-        columns = (
-            stored(facts["gas_limit"]),
-            stored(facts["expires_at"]),
-            stored(facts["max_fee_per_cycle"]) if is_priced else None,
-            stored(facts["max_priority_fee_per_cycle"]) if is_priced else None,
-            place,
-            len(rows.transactions) - 1 if receipt.origin is Origin.TRANSACTION else None,
-        )
-        rows.timers.append((timer, record.timer_id, self._book.name(facts["handler"]), columns))
-        for address, roles in timer.parties():
-            rows.live[live_list(address, roles), height, found] = True
-        return timer
-
-    def _end(self, timer: TimerFacts, item: int, ending: int, *, reverted: bool) -> None:
-        rows = self.rows
-        timer.ended, timer.ending, timer.reverted = item, ending, reverted
-        if not timer.is_new:
-            rows.ended.append((item, ending, reverted, timer.coordinate))
-        for address, roles in timer.parties():
-            rows.lists[ended_list(address, roles, ending)].append((item, timer.coordinate, timer.height))
-            rows.live[live_list(address, roles), timer.height, timer.coordinate] = False
-        rows.counts[ENDINGS[ending]] += 1
-
-    def _move(self, timer: TimerFacts, height: int | bytes) -> None:
-        rows = self.rows
-        if not timer.is_new:
-            rows.moved.setdefault(timer.coordinate, timer.height)
-            rows.moves[timer.coordinate] = height
-        for address, roles in timer.parties():
-            rows.live[live_list(address, roles), timer.height, timer.coordinate] = False
-            rows.live[live_list(address, roles), height, timer.coordinate] = True
-        timer.height = height
 
 
 def _number_of(origin: Origin) -> int:
@@ -291,13 +293,3 @@ def target_of(instruction: Instruction) -> Address | None:
             return address
         case _:
             return None
-
-
-def _timer_ids(block: Block) -> set[bytes]:
-    """Return the ids of the timers that a block tells of and that may have rows already."""
-    ids = {receipt.timer_id for receipt in block.receipts}
-    for receipt in block.receipts:
-        ids.update(record.timer_id for record in receipt.events if record.name != TIMER_SCHEDULED)
-    ids.update(record.timer_id for record in block.events)
-    ids.discard(b"")
-    return ids

@@ -1,15 +1,11 @@
-"""The tables of the index, and how numbers stand in them.
+"""The tables of the index, and how values stand in them.
 
-Everything that grows without bound and is asked for in order is a *list* of postings in one table: the events of a
-name, the receipts of an address, the timers of an actor that have fired. A list only grows at its end, every posting
-knows how many came before it, and its item is a *coordinate*: a block's height and a place within that block in one
-integer. So what a list holds up to some height is counted with one look-up, and answers of one height need no copy of
-the database.
+A place within the chain is one integer, `at`: the height of a block and a place within that block. Whatever blocks add
+has one, so an answer of one height leaves out the rows above it, and going back deletes them.
 
 Decision: D-75
 """
 
-from enum import IntEnum
 from typing import Final
 
 from trailboss.model.blocks import Origin
@@ -17,22 +13,19 @@ from trailboss.model.events import TIMER_ENDINGS
 
 APPLICATION: Final = 0x54424958
 """Marks the file as an index of this program: ``TBIX``."""
-FORMAT: Final = 2
-"""Of the tables below; an index of another one is built anew."""
+FORMAT: Final = 3
+"""Of the tables below; an index of another one is built again."""
 
 PLACE_BITS: Final = 22
 PLACE_MAX: Final = (1 << PLACE_BITS) - 1
 """Highest place of an event, a receipt or a transaction within its block."""
-FACET_BITS: Final = 6
 HEIGHT_MAX: Final = (1 << 35) - 1
-"""Highest block that can be indexed: list numbers and coordinates are integers of 63 bits."""
+"""Highest block that can be indexed, so that `at` stays below 2**63."""
 INTEGER_MAX: Final = 2**63 - 1
-"""Largest integer of SQLite; what may be larger is `stored`."""
+"""Largest integer of SQLite; a larger one is `stored`."""
 AMOUNT_WIDTH: Final = 16
 PREFIX_WIDTH: Final = 8
-"""Bytes of a hash or an id that are indexed; the row has them all."""
-QUIET_CHUNK: Final = 512
-"""Quiet blocks whose hashes stand in one row, `PREFIX_WIDTH` bytes of each: a page of the file."""
+"""Bytes that are kept of the hash of an idle block."""
 
 SPAN_BLOCKS: Final = 256
 """Heights whose greatest values stand in one row."""
@@ -40,163 +33,115 @@ GREATEST: Final = ("block_cycles", "block_cells", "block_timer_cycles", "cycle_b
 """Columns of which the greatest of a span is kept."""
 
 ORIGINS: Final = tuple(Origin)
+"""What receipts come from, by the number that the tables have for it."""
 ENDINGS: Final = ("fired", "expired", "unfunded", "cancelled")
 """How timers end, by the number that the tables have for it."""
 ENDING_NUMBERS: Final = {name: ENDINGS.index(state) for name, state in TIMER_ENDINGS.items()}
 """That number by the event that ends a timer."""
-
-
-class Facet(IntEnum):
-    """What a list is of; the rest of its number says of which one."""
-
-    NAME = 0
-    """Events of a name. About: the timer."""
-    EMITTER = 1
-    """Events that an address emitted. About: the number of the name."""
-    MENTION = 2
-    """The chain's own events that name an address and that it did not emit. About: the number of the name."""
-    TIMER = 3
-    """Events of a timer but for those that schedule and end it. About: the number of the name."""
-    KIN = 4
-    """Timers that descend from one, by coordinate. About: the timer whose fire scheduled it."""
-    RECEIPT = 8
-    """Receipts of an address; one facet for each of `ORIGINS`. About: a sum of `Part` and, above its
-    bits, the number of the origin."""
-    ENDED = 32
-    """Ended timers of an address; one facet for each sum of `Role` and each of `ENDINGS`. About: the timer, and when it
-    was due."""
-
-
-class Role(IntEnum):
-    """In which role an address has to do with a timer; sums of them for several."""
-
-    ACTOR = 1
-    TARGET = 2
-    PAYER = 4
-
-
-ALL_ROLES: Final = sum(Role)
-ROLE_SUMS: Final = range(1, ALL_ROLES + 1)
-
-
-class Part(IntEnum):
-    """In which role an address is part of a receipt; sums of them for several."""
-
-    SENDER = 1
-    PAYER = 2
-    TARGET = 4
-    ACTOR = 8
-
-
-PART_BITS: Final = 4
+ROLES: Final = ("actor", "target", "payer")
+"""In which roles an address has to do with a timer: columns of its table."""
+PARTS: Final = ("sender", "payer", "target", "actor")
+"""In which roles an address is part of a receipt: bit n of ``parts`` is role n."""
 
 TABLES: Final = """
+-- at = height * 4194304 + place within the block; numbers above 2**63 are blobs of 16 bytes, big-endian.
 CREATE TABLE state (genesis BLOB NOT NULL, height INTEGER NOT NULL, hash BLOB NOT NULL, boot TEXT, is_closed INTEGER);
 CREATE TABLE names (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE addresses (number INTEGER PRIMARY KEY, address BLOB NOT NULL UNIQUE, first INTEGER NOT NULL);
 
--- Blocks that are not quiet. The sums are over all blocks up to and including this one, the next three of it alone.
+-- Blocks in which something happens. The columns up to tips are sums over all blocks up to and including this one.
 CREATE TABLE blocks (
     height INTEGER PRIMARY KEY, hash BLOB NOT NULL, timestamp_ms,
     transactions, fires, messages, events, scheduled, fired, expired, unfunded, cancelled,
     cycles, cells, timer_cycles, burned, tips,
     block_cycles, block_cells, block_timer_cycles, cycle_basefee, cell_basefee, lane_basefee, next_lane_basefee
 );
-CREATE INDEX block_hashes ON blocks (substr(hash, 1, 8));
-CREATE INDEX block_events ON blocks (events);
+CREATE INDEX blocks_by_hash ON blocks (hash);
 -- The greatest of each, of the blocks in the table above, for every 256 heights.
 CREATE TABLE spans (
     span INTEGER PRIMARY KEY,
     block_cycles, block_cells, block_timer_cycles, cycle_basefee, cell_basefee, lane_basefee
 );
-CREATE TABLE quiet (first INTEGER PRIMARY KEY, hashes BLOB NOT NULL);
+-- Blocks in which nothing happens and no price moves: the first 8 bytes of their hashes.
+CREATE TABLE idle_blocks (height INTEGER PRIMARY KEY, prefix BLOB NOT NULL);
+CREATE INDEX idle_blocks_by_prefix ON idle_blocks (prefix);
 
-CREATE TABLE transactions (coordinate INTEGER PRIMARY KEY, hash BLOB NOT NULL, receipt INTEGER NOT NULL);
-CREATE INDEX transaction_hashes ON transactions (substr(hash, 1, 8));
+CREATE TABLE transactions (at INTEGER PRIMARY KEY, hash BLOB NOT NULL, receipt INTEGER NOT NULL);
+CREATE INDEX transactions_by_hash ON transactions (hash);
 
+-- One row for each address of a receipt. parts: 1 sender, 2 payer, 4 target, 8 actor.
+CREATE TABLE receipts (at, address, origin, parts, PRIMARY KEY (at, address)) WITHOUT ROWID;
+CREATE INDEX receipts_by_address ON receipts (address, origin, at, parts);
+
+-- timer: where the timer was scheduled. mentions: addresses in an event's own fields, its emitter aside.
+CREATE TABLE events (at INTEGER PRIMARY KEY, name INTEGER, emitter INTEGER, timer INTEGER);
+CREATE INDEX events_by_name ON events (name, at);
+CREATE INDEX events_by_emitter ON events (emitter, at, name);
+CREATE INDEX events_by_timer ON events (timer, at) WHERE timer IS NOT NULL;
+CREATE TABLE mentions (at, address, PRIMARY KEY (at, address)) WITHOUT ROWID;
+CREATE INDEX mentions_by_address ON mentions (address, at);
+
+-- at: of the event that scheduled the timer. parent: the timer whose fire did; root: the first of its line; place: its
+-- place among all that descend from the root. ended: at of the event that ended it.
 CREATE TABLE timers (
-    coordinate INTEGER PRIMARY KEY, id BLOB NOT NULL, actor INTEGER, target INTEGER, payer INTEGER, handler INTEGER,
+    at INTEGER PRIMARY KEY, id BLOB NOT NULL, actor INTEGER, target INTEGER, payer INTEGER, handler INTEGER,
     height, gas_limit, expires_at, max_fee, max_priority_fee,
-    receipt INTEGER, position INTEGER, parent INTEGER, root INTEGER, generation INTEGER, sequence INTEGER,
-    ended INTEGER, ending INTEGER, reverted INTEGER
+    receipt INTEGER, position INTEGER, parent INTEGER, root INTEGER, generation INTEGER, place INTEGER,
+    sequence INTEGER, ended INTEGER, ending INTEGER, reverted INTEGER
 );
-CREATE INDEX timer_ids ON timers (substr(id, 1, 8));
-CREATE INDEX ended_heights ON timers (ending, height, ended) WHERE ending IS NOT NULL;
-CREATE TABLE live (list INTEGER, height, timer INTEGER, PRIMARY KEY (list, height, timer)) WITHOUT ROWID;
+CREATE INDEX timers_by_id ON timers (id);
+CREATE INDEX timers_by_root ON timers (root, place) WHERE root IS NOT NULL;
+CREATE INDEX timers_by_parent ON timers (parent, at) WHERE parent IS NOT NULL;
+CREATE INDEX live_by_actor ON timers (actor, height, at) WHERE ended IS NULL;
+CREATE INDEX live_by_target ON timers (target, height, at) WHERE ended IS NULL;
+CREATE INDEX live_by_payer ON timers (payer, height, at) WHERE ended IS NULL;
+CREATE INDEX ended_by_actor ON timers (actor, ending, ended) WHERE ended IS NOT NULL;
+CREATE INDEX ended_by_target ON timers (target, ending, ended) WHERE ended IS NOT NULL;
+CREATE INDEX ended_by_payer ON timers (payer, ending, ended) WHERE ended IS NOT NULL;
+CREATE INDEX ended_by_ending ON timers (ending, ended) WHERE ended IS NOT NULL;
+CREATE INDEX ended_by_height ON timers (ending, height, ended) WHERE ended IS NOT NULL;
+-- Where a development chain has moved a timer, and the height at which it was due before.
+CREATE TABLE moves (at INTEGER PRIMARY KEY, timer INTEGER NOT NULL, height NOT NULL);
 
-CREATE TABLE postings (
-    list INTEGER, item INTEGER, number INTEGER, about INTEGER, due, PRIMARY KEY (list, item)
+-- How many rows there are of each number of a column.
+CREATE TABLE counts (of TEXT, number INTEGER, count INTEGER, PRIMARY KEY (of, number)) WITHOUT ROWID;
+
+-- What payers spent: in each block, in each day of chain time (since 1970), and on timers in all.
+CREATE TABLE spending (
+    height INTEGER, payer INTEGER, origin INTEGER, day INTEGER, runs, burned, tips, refunds,
+    PRIMARY KEY (height, payer, origin)
 ) WITHOUT ROWID;
-
-CREATE TABLE spend (
+CREATE TABLE days (
     payer INTEGER, origin INTEGER, day INTEGER, runs, burned, tips, refunds, PRIMARY KEY (payer, origin, day)
 ) WITHOUT ROWID;
 CREATE TABLE payers (payer INTEGER PRIMARY KEY, spent);
 CREATE INDEX payers_by_spent ON payers (spent);
-
--- What going back has to take back and does not find by coordinate.
-CREATE TABLE journal (height INTEGER PRIMARY KEY, changes BLOB NOT NULL);
 """
 
 
-def coordinate(height: int, place: int = 0) -> int:
-    """Return the coordinate of a place within a block.
-
-    Args:
-        height: Of the block, 0 to ``HEIGHT_MAX``, or one more for what comes after all.
-        place: 0 to ``PLACE_MAX``.
-    """
+def place_at(height: int, place: int = 0) -> int:
+    """Return the integer of a place within a block: 0 to ``PLACE_MAX`` of height 0 to ``HEIGHT_MAX`` + 1."""
     return height << PLACE_BITS | place
 
 
-def block_of(found: int) -> int:
-    """Return the height that a coordinate lies in."""
-    return found >> PLACE_BITS
+def height_of(at: int) -> int:
+    """Return the height that a place lies in."""
+    return at >> PLACE_BITS
 
 
-def place_of(found: int) -> int:
-    """Return the place within its block of a coordinate."""
-    return found & PLACE_MAX
+def place_of(at: int) -> int:
+    """Return the place within its block."""
+    return at & PLACE_MAX
 
 
 def after(height: int) -> int:
-    """Return the first coordinate above a block, of any height that a reader may ask for."""
-    return coordinate(min(max(height, -1), HEIGHT_MAX) + 1)
+    """Return the first place above a block, of any height that a reader may ask for."""
+    return place_at(min(max(height, -1), HEIGHT_MAX) + 1)
 
 
 def before(height: int) -> int:
-    """Return the first coordinate of a block, of any height that a reader may ask for."""
+    """Return the first place of a block, of any height that a reader may ask for."""
     return after(height - 1)
-
-
-def list_of(facet: int, key: int) -> int:
-    """Return the number of a list.
-
-    Args:
-        facet: A `Facet`, and what it is divided into.
-        key: Number of an address or a name, or the coordinate of a timer.
-    """
-    return key << FACET_BITS | facet
-
-
-def key_of(number: int) -> int:
-    """Return what a list is of, by its number: the key that `list_of` was given."""
-    return number >> FACET_BITS
-
-
-def receipts_list(address: int, origin: int) -> int:
-    """Return the list of the receipts of an address, by number, that came from one of `ORIGINS`."""
-    return list_of(Facet.RECEIPT + origin, address)
-
-
-def ended_list(address: int, roles: int, ending: int) -> int:
-    """Return the list of the timers of an address that ended in one of `ENDINGS`."""
-    return list_of(Facet.ENDED + len(ENDINGS) * (roles - 1) + ending, address)
-
-
-def live_list(address: int, roles: int) -> int:
-    """Return the number that live timers of an address stand under."""
-    return list_of(roles, address)
 
 
 def stored(value: int) -> int | bytes:
@@ -213,3 +158,8 @@ def stored(value: int) -> int | bytes:
 def loaded(value: int | bytes) -> int:
     """Return the integer that `stored` gave this for."""
     return value if isinstance(value, int) else int.from_bytes(value, "big")
+
+
+def loaded_or_none(value: int | bytes | None) -> int | None:
+    """Return the integer that `stored` gave this for; None for none."""
+    return None if value is None else loaded(value)

@@ -1,7 +1,7 @@
 """What payers have spent, and what blocks come to.
 
-Both are sums that the writer keeps up to its own height. What came after the height that is asked for is taken off
-again: of blocks because sums are kept for every one of them, of spending with the journal.
+Both are sums that the writer keeps. The answer of a height leaves out what came after it: of blocks because each row
+has the sums up to it, of spending because each block's part is kept too.
 
 Decision: D-75
 """
@@ -12,15 +12,11 @@ from operator import add, sub
 from sqlite3 import Connection
 from typing import Any, Final
 
-from trailboss.index.journal import changes_after
-from trailboss.index.lists import Window
-from trailboss.index.lookup_cache import SPEND_COLUMNS
-from trailboss.index.queries import address_number
+from trailboss.index.pages import Window, address_of, number_of
 from trailboss.index.records import BlockSpan, DaySpend, PayerSpend, Spend, Tally, UnfundedPayer
 from trailboss.index.row_builder import TIMERS
-from trailboss.index.schema import GREATEST, ORIGINS, SPAN_BLOCKS, Facet, before, block_of, list_of, loaded
+from trailboss.index.schema import ENDINGS, GREATEST, ORIGINS, SPAN_BLOCKS, before, height_of, loaded, loaded_or_none
 from trailboss.index.writer import TALLY_COLUMNS
-from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.octets import Address
 
 BASEFEES: Final = GREATEST[3:]
@@ -30,6 +26,8 @@ SPANS_MAX: Final = 2_000
 _ROW: Final = (
     f"SELECT {', '.join((*TALLY_COLUMNS, *BASEFEES))} FROM blocks WHERE height <= ? ORDER BY height DESC LIMIT 1"
 )
+_SPENT: Final = "runs, burned, tips, refunds"
+_NOTHING: Final = (0,) * 4
 _GREATEST: Final = ", ".join(f"max({column})" for column in GREATEST)
 _OF_BLOCKS: Final = f"SELECT {_GREATEST} FROM blocks WHERE height BETWEEN ? AND ?"
 _OF_SPANS: Final = f"SELECT {_GREATEST} FROM spans WHERE span BETWEEN ? AND ?"
@@ -39,32 +37,22 @@ _OF_SPANS: Final = f"SELECT {_GREATEST} FROM spans WHERE span BETWEEN ? AND ?"
 
 def spend_by_day(connection: Connection, payer: bytes, days: tuple[int, int], upto: int) -> tuple[DaySpend, ...]:
     """Return what executions cost a payer in each day, from one to another, that had any, ascending."""
-    number = address_number(connection, payer)
-    if number is None:
-        return ()
-    query = "SELECT runs, burned, tips, refunds, day FROM spend WHERE payer = ? AND origin = ? AND day BETWEEN ? AND ?"
-    later = _spend_after(connection, number, upto)
+    number = number_of(connection, payer)
+    later: dict[tuple[int, int], list[int]] = {}
+    query = f"SELECT day, origin, {_SPENT} FROM spending WHERE height > ? AND payer = ?"
+    for day, origin, *added in connection.execute(query, (upto, number)):
+        later[day, origin] = list(map(add, later.get((day, origin), _NOTHING), map(loaded, added)))
+    query = f"SELECT day, {_SPENT} FROM days WHERE payer = ? AND origin = ? AND day BETWEEN ? AND ?"
     found = []
     for origin in range(len(ORIGINS)):
-        for *sums, day in connection.execute(query, (number, origin, *days)):
-            spent = tuple(map(sub, map(loaded, sums), later.get((day, origin), [0] * SPEND_COLUMNS)))
+        for day, *sums in connection.execute(query, (number, origin, *days)):
+            spent = tuple(map(sub, map(loaded, sums), later.get((day, origin), _NOTHING)))
             if any(spent):
                 found.append((day, origin, spent))
     return tuple(
         DaySpend(day=day, spend=tuple(_spend(origin, spent) for _, origin, spent in of_day))
         for day, of_day in groupby(sorted(found), lambda row: row[0])
     )
-
-
-def _spend_after(connection: Connection, payer: int, upto: int) -> dict[tuple[int, int], list[int]]:
-    """Return what a payer has spent in the blocks above a height, by day and origin."""
-    spent: dict[tuple[int, int], list[int]] = {}
-    for changes in changes_after(connection, upto):
-        for spender, origin, *added in changes.spend:
-            if spender == payer:
-                sums = spent.setdefault((changes.day, origin), [0] * SPEND_COLUMNS)
-                sums[:] = map(add, sums, map(loaded, added))
-    return spent
 
 
 def _spend(origin: int, spent: tuple[int, ...]) -> Spend:
@@ -75,38 +63,32 @@ def _spend(origin: int, spent: tuple[int, ...]) -> Spend:
 def rank_payers(connection: Connection, window: Window) -> tuple[PayerSpend, ...]:
     """Return payers by what they have spent on timers, the greatest first."""
     later: dict[int, int] = {}
-    for changes in changes_after(connection, window.upto):
-        for payer, origin, _, burned, tips, _ in changes.spend:
-            if origin == TIMERS:
-                later[payer] = later.get(payer, 0) + loaded(burned) + loaded(tips)
+    query = "SELECT payer, burned, tips FROM spending WHERE height > ? AND origin = ?"
+    for payer, burned, tips in connection.execute(query, (window.upto, TIMERS)):
+        later[payer] = later.get(payer, 0) + loaded(burned) + loaded(tips)
     most, begin = window.part
-    # Those who have spent something since may stand too high, and nobody too low.
+    # A payer that has spent something since may stand too high, none stands too low.
     query = "SELECT spent, payer FROM payers WHERE spent > 0 ORDER BY spent DESC, payer DESC LIMIT ?"
     rows = connection.execute(query, (begin + most + len(later),))
     ranked = sorted(((loaded(spent) - later.get(payer, 0), payer) for spent, payer in rows), reverse=True)
     return tuple(
-        PayerSpend(payer=_address(connection, payer), fees=fees) for fees, payer in ranked[begin : begin + most] if fees
+        PayerSpend(payer=Address(address_of(connection, payer)), fees=fees)
+        for fees, payer in ranked[begin : begin + most]
+        if fees
     )
 
 
 def find_unfunded(connection: Connection, since: int, window: Window) -> tuple[UnfundedPayer, ...]:
-    """Return who could not pay for timers from a block on, the latest first."""
-    row = connection.execute("SELECT number FROM names WHERE name = ?", (TIMER_UNFUNDED,)).fetchone()
-    if row is None:
-        return ()
+    """Return the payers that could not pay for timers from a block on, the latest first."""
     query = (
-        "SELECT payer, count(*), max(item) AS latest FROM postings JOIN timers ON coordinate = about "
-        "WHERE list = ? AND item >= ? AND item < ? GROUP BY payer ORDER BY latest DESC LIMIT ? OFFSET ?"
+        "SELECT payer, count(*), max(ended) AS latest FROM timers INDEXED BY ended_by_ending "
+        "WHERE ending = ? AND ended >= ? AND ended < ? GROUP BY payer ORDER BY latest DESC LIMIT ? OFFSET ?"
     )
-    values = (list_of(Facet.NAME, row[0]), before(since), window.bounds.high, *window.part)
+    values = (ENDINGS.index("unfunded"), before(since), window.bound, *window.part)
     return tuple(
-        UnfundedPayer(payer=_address(connection, payer), timers=timers, last_height=block_of(latest))
+        UnfundedPayer(payer=Address(address_of(connection, payer)), timers=timers, last_height=height_of(latest))
         for payer, timers, latest in connection.execute(query, values).fetchall()
     )
-
-
-def _address(connection: Connection, number: int) -> Address:
-    return Address(connection.execute("SELECT address FROM addresses WHERE number = ?", (number,)).fetchone()[0])
 
 
 # Blocks
@@ -166,9 +148,9 @@ def _span(connection: Connection, first: int, last: int, before_it: tuple[Any, .
         # In its first blocks the prices of an earlier one are still in force.
         held = before_it[len(TALLY_COLUMNS) :]
         for column, price in enumerate(held, len(GREATEST) - len(BASEFEES)):
-            greatest[column] = _greater(greatest[column], _loaded(price))
+            greatest[column] = _greater(greatest[column], loaded_or_none(price))
     cycles, cells, timer_cycles, *highest = greatest
-    prices = [_loaded(price) for price in row[len(TALLY_COLUMNS) :]]
+    prices = [loaded_or_none(price) for price in row[len(TALLY_COLUMNS) :]]
     return BlockSpan(
         first=first,
         last=last,
@@ -202,7 +184,3 @@ def _greatest(connection: Connection, first: int, last: int) -> Iterator[int | N
 
 def _greater(one: int | None, other: int | None) -> int | None:
     return max((value for value in (one, other) if value is not None), default=None)
-
-
-def _loaded(value: int | bytes | None) -> int | None:
-    return None if value is None else loaded(value)

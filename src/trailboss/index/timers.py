@@ -1,39 +1,12 @@
-"""Where timers are: one by its id, those that ended, and which live ones an address has to do with."""
+"""Where timers are: one by its id, those that ended, those that live, and which of them scheduled which."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from sqlite3 import Connection
 from typing import Final
 
-from trailboss.index.lists import (
-    BY_HEIGHT,
-    Bounds,
-    Condition,
-    Source,
-    Window,
-    one,
-    page,
-    sources,
-    total,
-)
-from trailboss.index.queries import address_number
-from trailboss.index.records import Cause, IndexedTimer, Page
-from trailboss.index.schema import (
-    ENDING_NUMBERS,
-    ENDINGS,
-    PLACE_BITS,
-    PREFIX_WIDTH,
-    ROLE_SUMS,
-    Facet,
-    Role,
-    after,
-    block_of,
-    ended_list,
-    key_of,
-    list_of,
-    live_list,
-    loaded,
-    stored,
-)
+from trailboss.index.pages import Conditions, Source, Window, address_of, count, number_of, page, size_of, sum_upto
+from trailboss.index.records import Cause, IndexedTimer, Lineage, Page
+from trailboss.index.schema import ENDINGS, PLACE_BITS, ROLES, after, height_of, loaded, loaded_or_none, stored
 from trailboss.model.blocks import Origin
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
@@ -42,6 +15,9 @@ from trailboss.views.timer_list import ALL, TimerFilter
 LIVE: Final = "live"
 SORTED_MAX: Final = 10_000
 """Most timers that are sorted for a page of them."""
+NONE: Page[IndexedTimer] = Page((), 0)
+Parties = dict[str, int]
+"""Numbers of addresses by their role."""
 _TIMER: Final = f"""
 SELECT timer.id, actor.address, target.address, payer.address, handler.name, timer.height, timer.gas_limit,
     timer.expires_at, timer.max_fee, timer.max_priority_fee, timer.ended, timer.ending, timer.reverted,
@@ -51,34 +27,30 @@ JOIN addresses AS actor ON actor.number = timer.actor
 JOIN addresses AS target ON target.number = timer.target
 JOIN addresses AS payer ON payer.number = timer.payer
 JOIN names AS handler ON handler.number = timer.handler
-LEFT JOIN timers AS parent ON parent.coordinate = timer.parent
-LEFT JOIN transactions
-    ON transactions.coordinate = (timer.coordinate >> {PLACE_BITS} << {PLACE_BITS}) + timer.position
-WHERE timer.coordinate = ?
+LEFT JOIN timers AS parent ON parent.at = timer.parent
+LEFT JOIN transactions ON transactions.at = (timer.at >> {PLACE_BITS} << {PLACE_BITS}) + timer.position
+WHERE timer.at = ?
 """
 
 
-def coordinates_of(connection: Connection, timer_id: bytes, upto: int) -> list[tuple[int, int | None]]:
-    """Return the coordinate of each timer of an id, and that of its end if it is over by then, the first one first."""
-    query = "SELECT coordinate, ended FROM timers WHERE substr(id, 1, 8) = ? AND id = ? AND coordinate < ?"
-    bound = after(upto)
-    rows = connection.execute(query, (timer_id[:PREFIX_WIDTH], bytes(timer_id), bound))
-    return sorted((found, ended if ended is not None and ended < bound else None) for found, ended in rows)
+def places_of(connection: Connection, timer_id: bytes, upto: int) -> list[tuple[int, int]]:
+    """Return the place of each timer of an id, and the first one of its line, the first timer first."""
+    query = "SELECT at, ifnull(root, at) FROM timers WHERE id = ? AND at < ?"
+    return sorted(connection.execute(query, (bytes(timer_id), after(upto))))
 
 
 def find_timer(connection: Connection, timer_id: bytes, upto: int) -> IndexedTimer | None:
     """Return the timer of an id, of several the last one."""
-    found = coordinates_of(connection, timer_id, upto)
-    return read_timer(connection, found[-1][0], upto) if found else None
+    found = places_of(connection, timer_id, upto)
+    return _read(connection, found[-1][0], upto) if found else None
 
 
-def read_timer(connection: Connection, coordinate: int, upto: int) -> IndexedTimer:
-    """Return the timer of a coordinate."""
-    row = connection.execute(_TIMER, (coordinate,)).fetchone()
+def _read(connection: Connection, at: int, upto: int) -> IndexedTimer:
+    """Return the timer of a place."""
+    row = connection.execute(_TIMER, (at,)).fetchone()
     identity, actor, target, payer, handler, height, gas_limit, expires_at, *fees, ended, ending, reverted = row[:13]
     receipt, parent, transaction, sequence, generation = row[13:]
     has_ended = ended is not None and ended < after(upto)
-    max_fee, max_priority_fee = (None if fee is None else loaded(fee) for fee in fees)
     return IndexedTimer(
         timer_id=Hash32(identity),
         actor=Address(actor),
@@ -88,46 +60,33 @@ def read_timer(connection: Connection, coordinate: int, upto: int) -> IndexedTim
         height=loaded(height),
         gas_limit=loaded(gas_limit),
         expires_at=loaded(expires_at),
-        max_fee_per_cycle=max_fee,
-        max_priority_fee_per_cycle=max_priority_fee,
+        max_fee_per_cycle=loaded_or_none(fees[0]),
+        max_priority_fee_per_cycle=loaded_or_none(fees[1]),
         state=ENDINGS[ending] if has_ended else LIVE,
-        ended_at=block_of(ended) if has_ended else None,
+        ended_at=height_of(ended) if has_ended else None,
         reverted=has_ended and bool(reverted),
-        cause=_cause(coordinate, receipt, parent, transaction),
+        cause=Cause(
+            origin=Origin.TRANSACTION if transaction else Origin.TIMER if parent else Origin.MESSAGE,
+            timer_id=Hash32(parent) if parent else None,
+            transaction=Hash32(transaction) if transaction else None,
+            height=height_of(at),
+            receipt=receipt,
+        ),
         sequence=sequence,
         generation=generation,
     )
 
 
-def _cause(coordinate: int, receipt: int, parent: bytes | None, transaction: bytes | None) -> Cause:
-    origin = Origin.TRANSACTION if transaction else Origin.TIMER if parent else Origin.MESSAGE
-    return Cause(
-        origin=origin,
-        timer_id=Hash32(parent) if parent else None,
-        transaction=Hash32(transaction) if transaction else None,
-        height=block_of(coordinate),
-        receipt=receipt,
-    )
-
-
-def timer_events(connection: Connection, timer_id: bytes, bounds: Bounds) -> list[Source]:
-    """Return sources of all events about the timers of an id."""
-    found: list[Source] = []
-    for coordinate, ended in coordinates_of(connection, timer_id, block_of(bounds.high) - 1):
-        found += one(coordinate, coordinate, bounds)
-        found += sources(connection, [list_of(Facet.TIMER, coordinate)], bounds)
-        if ended is not None:
-            found += one(ended, coordinate, bounds)
-    return found
+def _read_all(connection: Connection, places: Iterable[int], upto: int) -> tuple[IndexedTimer, ...]:
+    return tuple(_read(connection, at, upto) for at in places)
 
 
 def event_heights(connection: Connection, timer_id: bytes, upto: int) -> tuple[int, ...]:
     """Return the heights of the blocks that hold events about a timer, ascending."""
-    found = timer_events(connection, timer_id, Bounds(0, after(upto)))
-    heights: dict[int, None] = {}
-    for source in found:
-        heights |= dict.fromkeys(block_of(item) for item, _ in connection.execute(source.query, source.values))
-    return tuple(sorted(heights))
+    query = "SELECT at FROM events WHERE timer = ? AND at < ?"
+    places = (timer for timer, _ in places_of(connection, timer_id, upto))
+    rows = (row for timer in places for row in connection.execute(query, (timer, after(upto))))
+    return tuple(sorted({height_of(at) for (at,) in rows}))
 
 
 # Those that ended
@@ -138,95 +97,79 @@ def list_ended(connection: Connection, wanted: TimerFilter, window: Window) -> P
     endings = list(range(len(ENDINGS))) if wanted.state == ALL else [ENDINGS.index(wanted.state)]
     parties = _parties(connection, wanted)
     if parties is None or wanted.first > wanted.last:
-        return Page((), 0)
+        return NONE
     if parties:
-        found = min((_ended_of(connection, *party, endings, window.bounds) for party in parties.items()), key=total_of)
-        conditions = [*_due_within(wanted), *_in_roles(parties)]
-        count = total(connection, found, conditions)
+        counted = ([_ended(connection, role, parties, each, window) for each in endings] for role in parties)
+        found = min(counted, key=lambda sources: size_of(connection, sources))
+        heights: Conditions = {"height >= ? AND height <= ?": _heights(wanted)} if _is_limited(wanted) else {}
+        found = [source.where(_in_roles(parties) | heights) for source in found]
+    elif _is_limited(wanted):
+        found = _ended_within(connection, wanted, endings, window)
     else:
-        found, conditions, count = _ended_within(connection, wanted, endings, window.bounds)
-    rows = page(connection, found, window, conditions)
-    return Page(tuple(read_timer(connection, about, window.upto) for _, about in rows), count)
+        found = [_ended(connection, "", {}, each, window) for each in endings]
+    rows = page(connection, found, window, "ended DESC")
+    return Page(_read_all(connection, (at for _, at in rows), window.upto), size_of(connection, found))
 
 
-def total_of(found: Sequence[Source]) -> int:
-    """Return how many rows sources have."""
-    return sum(source.size for source in found)
+def _ended(connection: Connection, role: str, parties: Parties, ending: int, window: Window) -> Source:
+    """Return the timers that ended in a way, of an address in a role or of all, with their number."""
+    index, condition, number = ("ending", "true", ()) if not role else (role, f"{role} = ?", (parties[role],))
+    query = f"SELECT ended, at FROM timers INDEXED BY ended_by_{index} WHERE {condition} AND ending = ? AND ended"
+    since = Source(f"{query} >= ?", (*number, ending, window.bound))
+    if role:
+        size = count(connection, f"{role} {ending}", parties[role], since)
+    else:
+        size = sum_upto(connection, ENDINGS[ending], window.upto)
+    return Source(f"{query} < ?", since.values, size)
 
 
 def _is_limited(wanted: TimerFilter) -> bool:
     return wanted.first > 0 or wanted.last < U64_MAX
 
 
-def _parties(connection: Connection, wanted: TimerFilter) -> dict[int, int] | None:
-    """Return the addresses of a filter by number, each with the roles that it must have; None if one is unknown."""
-    roles: dict[int, int] = {}
-    for role, address in ((Role.ACTOR, wanted.actor), (Role.TARGET, wanted.target), (Role.PAYER, wanted.payer)):
+def _heights(wanted: TimerFilter) -> tuple[int | bytes, int | bytes]:
+    return stored(wanted.first), stored(wanted.last)
+
+
+def _parties(connection: Connection, wanted: TimerFilter) -> Parties | None:
+    """Return the addresses of a filter by role; None if one is unknown."""
+    numbers: Parties = {}
+    for role in ROLES:
+        address = getattr(wanted, role)
         if address is not None:
-            number = address_number(connection, address)
+            number = number_of(connection, address)
             if number is None:
                 return None
-            roles[number] = roles.get(number, 0) | role
-    return roles
+            numbers[role] = number
+    return numbers
 
 
-def _sums_with(roles: int) -> Iterator[int]:
-    return (each for each in ROLE_SUMS if each & roles == roles)
+def _in_roles(parties: Parties) -> Conditions:
+    """Return the conditions that a timer has to do with each of several addresses; none for one, which led to it."""
+    return {f"+{role} = ?": (number,) for role, number in parties.items()} if len(parties) > 1 else {}
 
 
-def _ended_of(connection: Connection, address: int, roles: int, endings: Sequence[int], bounds: Bounds) -> list[Source]:
-    lists = (ended_list(address, each, ending) for each in _sums_with(roles) for ending in endings)
-    return sources(connection, lists, bounds)
-
-
-def _ended_within(
-    connection: Connection, wanted: TimerFilter, endings: Sequence[int], bounds: Bounds
-) -> tuple[list[Source], list[Condition], int]:
-    """Return sources of all timers that ended in some ways, due within heights; conditions; and how many there are."""
-    names = [name for name, ending in ENDING_NUMBERS.items() if ending in endings]
-    if not _is_limited(wanted):
-        found = sources(connection, _name_lists(connection, names), bounds)
-        return found, [], total_of(found)
-    rows = "FROM timers WHERE ending = ? AND height >= ? AND height <= ? AND ended < ?"
-    heights = stored(wanted.first), stored(wanted.last)
-    found, last = [], 0
+def _ended_within(connection: Connection, wanted: TimerFilter, endings: list[int], window: Window) -> list[Source]:
+    """Return all timers that ended in some ways, due within heights."""
+    found = []
+    rows = "FROM timers INDEXED BY ended_by_height WHERE ending = ? AND height >= ? AND height <= ? AND ended < ?"
+    latest = 0
     for ending in endings:
-        values = (ending, *heights, bounds.high)
-        size, latest = connection.execute(f"SELECT count(*), ifnull(max(ended), 0) {rows}", values).fetchone()
-        query = f"SELECT item, about FROM (SELECT ended AS item, coordinate AS about {rows}) AS here WHERE true"
-        found.append(Source(query, values, size))
-        last = max(last, latest)
-    count = total_of(found)
-    if count <= SORTED_MAX:
-        return found, [], count
+        values = (ending, *_heights(wanted), window.bound)
+        size, last = connection.execute(f"SELECT count(*), ifnull(max(ended), 0) {rows}", values).fetchone()
+        found.append(Source(f"SELECT ended, at {rows}", values, size))
+        latest = max(latest, last)
+    if size_of(connection, found) <= SORTED_MAX:
+        return found
     # Timers end about as they are due, so a page lies close below the last one.
-    query = "SELECT true FROM timers WHERE coordinate = here.about AND height >= ? AND height <= ?"
-    ended = sources(connection, _name_lists(connection, names), Bounds(bounds.low, last + 1))
-    return ended, [Condition(f"EXISTS ({query})", heights)], count
-
-
-def _name_lists(connection: Connection, names: Sequence[str]) -> Iterator[int]:
-    for name in names:
-        row = connection.execute("SELECT number FROM names WHERE name = ?", (name,)).fetchone()
-        if row is not None:
-            yield list_of(Facet.NAME, row[0])
-
-
-def _due_within(wanted: TimerFilter) -> list[Condition]:
-    """Return the condition that a timer's height lies within those of a filter, if it sets any."""
-    heights = stored(wanted.first), stored(wanted.last)
-    return [Condition("here.due >= ? AND here.due <= ?", heights)] if _is_limited(wanted) else []
-
-
-def _in_roles(parties: dict[int, int]) -> list[Condition]:
-    """Return the conditions that a timer has each of some addresses in its roles; none for one, which led to it."""
-    conditions = []
-    for number, roles in parties.items() if len(parties) > 1 else ():
-        columns = [role.name.lower() for role in Role if roles & role]
-        holds = " AND ".join(f"{column} = ?" for column in columns)
-        query = f"SELECT true FROM timers WHERE coordinate = here.about AND {holds}"
-        conditions.append(Condition(f"EXISTS ({query})", (number,) * len(columns)))
-    return conditions
+    query = (
+        "SELECT ended, at FROM timers INDEXED BY ended_by_ending "
+        "WHERE ending = ? AND ended <= ? AND height >= ? AND height <= ?"
+    )
+    return [
+        Source(query, (ending, latest, *_heights(wanted)), source.size)
+        for ending, source in zip(endings, found, strict=True)
+    ]
 
 
 # Those that live
@@ -237,69 +180,111 @@ def list_live(connection: Connection, wanted: TimerFilter, window: Window) -> Pa
     parties = _parties(connection, wanted)
     if not parties or wanted.first > wanted.last:
         return Page((), 0)
-    live = (_live_of(connection, number, roles, wanted, window.upto) for number, roles in parties.items())
-    found = min(live, key=total_of)
-    conditions = _in_roles(parties)
-    rows = page(connection, found, window, conditions, order=BY_HEIGHT)
-    query = "SELECT id FROM timers WHERE coordinate = ?"
-    ids = (connection.execute(query, (about,)).fetchone()[0] for _, about in rows)
-    return Page(tuple(map(Hash32, ids)), total(connection, found, conditions))
+    lists = [_live(role, number, wanted, window) for role, number in parties.items()]
+    found = min(lists, key=lambda sources: size_of(connection, sources)) if len(lists) > 1 else lists[0]
+    found = [source.where(_in_roles(parties)) for source in found]
+    sized = [Source(source.query, source.values, size_of(connection, [source])) for source in found]
+    rows = page(connection, sized, window, "height, at")
+    return Page(tuple(Hash32(identity) for _, _, identity in rows), size_of(connection, sized))
 
 
-def _live_of(connection: Connection, address: int, roles: int, wanted: TimerFilter, upto: int) -> list[Source]:
-    """Return sources of the live timers of an address: their heights and coordinates."""
-    heights, bound = (stored(wanted.first), stored(wanted.last)), after(upto)
-    live = (
-        "SELECT height AS item, timer AS about FROM live WHERE list = ? AND height >= ? AND height <= ? AND timer < ?"
-    )
-    asked: list[tuple[str, tuple[object, ...]]] = [
-        (live, (live_list(address, each), *heights, bound)) for each in _sums_with(roles)
-    ]
-    head: int = connection.execute("SELECT height FROM state").fetchone()[0]
-    if head > upto:
-        # What has ended since was live then.
-        ended = (
-            "SELECT height AS item, coordinate AS about FROM postings JOIN timers ON coordinate = postings.about "
-            "WHERE list = ? AND postings.item >= ? AND height >= ? AND height <= ? AND coordinate < ?"
-        )
-        lists = [ended_list(address, each, ending) for each in _sums_with(roles) for ending in range(len(ENDINGS))]
-        asked += [(ended, (number, bound, *heights, bound)) for number in lists]
-    found = []
-    for query, values in asked:
-        size = connection.execute(f"SELECT count(*) FROM ({query})", values).fetchone()[0]
-        if size:
-            found.append(Source(f"SELECT item, about FROM ({query}) AS here WHERE true", values, size))
-    return found
-
-
-# Payers
+def _live(role: str, number: int, wanted: TimerFilter, window: Window) -> list[Source]:
+    """Return the timers of an address in a role that live, and those that have ended above the height."""
+    values = (number, window.bound, *_heights(wanted))
+    rows = f"{role} = ? AND at < ? AND height >= ? AND height <= ?"
+    live = f"SELECT height, at, id FROM timers INDEXED BY live_by_{role} WHERE {rows} AND ended IS NULL"
+    ended = f"SELECT height, at, id FROM timers INDEXED BY ended_by_{role} WHERE {rows} AND ending = ? AND ended >= ?"
+    since = (Source(ended, (*values, ending, window.bound)) for ending in range(len(ENDINGS)))
+    return [Source(live, values), *since]
 
 
 def next_paid(connection: Connection, payer: bytes, limit: int) -> tuple[Hash32, ...]:
-    """Return the ids of the first live timers that somebody pays for; see `Index.next_paid`."""
-    number = address_number(connection, payer)
-    if number is None:
-        return ()
-    query = "SELECT height, timer FROM live WHERE list = ? ORDER BY height, timer LIMIT ?"
-    lists = [live_list(number, roles) for roles in _sums_with(Role.PAYER)]
-    rows = (row for each in lists for row in connection.execute(query, (each, limit)))
-    found = sorted((loaded(height), timer) for height, timer in rows)[:limit]
-    query = "SELECT id FROM timers WHERE coordinate = ?"
-    return tuple(Hash32(connection.execute(query, (timer,)).fetchone()[0]) for _, timer in found)
+    """Return the ids of the first live timers that an address pays for; see `Index.next_paid`."""
+    query = "SELECT id FROM timers WHERE payer = ? AND ended IS NULL ORDER BY height, at LIMIT ?"
+    rows = connection.execute(query, (number_of(connection, payer), limit))
+    return tuple(Hash32(identity) for (identity,) in rows)
 
 
 def live_payers(connection: Connection, cursor: int, limit: int) -> tuple[tuple[Address, ...], int]:
-    """Return payers of live timers from a place on, and the place behind them; see `Index.live_payers`."""
+    """Return payers of live timers above a number, and the last number; see `Index.live_payers`."""
     found: list[Address] = []
+    query = "SELECT payer FROM timers WHERE payer > ? AND ended IS NULL ORDER BY payer LIMIT 1"
     for _ in range(limit):
-        row = connection.execute("SELECT list FROM live WHERE list > ? ORDER BY list LIMIT 1", (cursor,)).fetchone()
+        row = connection.execute(query, (cursor,)).fetchone()
         if row is None:
             return tuple(found), 0
         cursor = row[0]
-        if cursor & Role.PAYER:
-            number = key_of(cursor)
-            query = "SELECT address FROM addresses WHERE number = ?"
-            found.append(Address(connection.execute(query, (number,)).fetchone()[0]))
-            # The other lists of the address name it again.
-            cursor = live_list(number + 1, 0)
+        found.append(Address(address_of(connection, cursor)))
     return tuple(found), cursor
+
+
+# Which timers scheduled which
+
+
+def find_lineage(connection: Connection, timer_id: bytes, upto: int) -> Lineage | None:
+    """Return where a timer stands in its family; None if there is no such timer."""
+    found = places_of(connection, timer_id, upto)
+    if not found:
+        return None
+    at, root = found[-1]
+    (identity,) = connection.execute("SELECT id FROM timers WHERE at = ?", (root,)).fetchone()
+    (place,) = connection.execute("SELECT place FROM timers WHERE at = ?", (at,)).fetchone()
+    return Lineage(
+        timer=_read(connection, at, upto),
+        root=Hash32(identity),
+        family_size=_family_size(connection, root, upto),
+        place=place,
+        children=size_of(connection, [_children(at, upto)]),
+    )
+
+
+def _family_size(connection: Connection, root: int, upto: int) -> int:
+    query = "SELECT place FROM timers WHERE root = ? AND at < ? ORDER BY place DESC LIMIT 1"
+    row = connection.execute(query, (root, after(upto))).fetchone()
+    return 1 + (row[0] if row else 0)
+
+
+def _children(at: int, upto: int) -> Source:
+    return Source("SELECT at FROM timers WHERE parent = ? AND at < ?", (at, after(upto)))
+
+
+def list_family(connection: Connection, timer_id: bytes, window: Window) -> Page[IndexedTimer]:
+    """Return the first timer of a timer's line, and all that descend from it, as they were scheduled."""
+    found = places_of(connection, timer_id, window.upto)
+    if not found:
+        return NONE
+    root, (most, begin) = found[-1][1], window.part
+    query = "SELECT at FROM timers WHERE root = ? AND place >= ? AND at < ? ORDER BY place LIMIT ?"
+    first = [] if begin or not most else [root]
+    values = (root, max(begin, 1), window.bound, most - len(first))
+    rows = (row[0] for row in connection.execute(query, values).fetchall())
+    size = _family_size(connection, root, window.upto)
+    return Page(_read_all(connection, (*first, *rows), window.upto), size)
+
+
+def list_children(connection: Connection, timer_id: bytes, window: Window) -> Page[IndexedTimer]:
+    """Return the timers that the fires of a timer scheduled, as they did."""
+    found = places_of(connection, timer_id, window.upto)
+    if not found:
+        return NONE
+    children = [_children(found[-1][0], window.upto)]
+    rows = page(connection, children, window, "at")
+    return Page(_read_all(connection, (at for (at,) in rows), window.upto), size_of(connection, children))
+
+
+def list_ancestors(connection: Connection, timer_id: bytes, window: Window) -> Page[IndexedTimer]:
+    """Return the timer whose fire scheduled a timer, the one whose fire scheduled that, and so on.
+
+    Complexity: O(offset + limit).
+    """
+    found = places_of(connection, timer_id, window.upto)
+    if not found:
+        return NONE
+    timer = _read(connection, found[-1][0], window.upto)
+    query = (
+        "WITH RECURSIVE line (at, parent) AS (SELECT at, parent FROM timers WHERE at = ? UNION ALL "
+        "SELECT timers.at, timers.parent FROM line JOIN timers ON timers.at = line.parent"
+        ") SELECT at FROM line LIMIT ? OFFSET ? + 1"
+    )
+    rows = connection.execute(query, (found[-1][0], *window.part)).fetchall()
+    return Page(_read_all(connection, (at for (at,) in rows), window.upto), timer.generation)

@@ -12,44 +12,60 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import astuple, fields
 
-from trailboss.index.idle_blocks import QuietHashes
-from trailboss.index.journal import Changes, write_changes
-from trailboss.index.lookup_cache import Book
+from trailboss.index.lookups import Lookups
 from trailboss.index.records import Tally
-from trailboss.index.row_builder import TIMERS, BlockRows, gather
-from trailboss.index.schema import GREATEST, HEIGHT_MAX, PLACE_MAX, SPAN_BLOCKS, coordinate, loaded, stored
-from trailboss.index.undo import take_back
+from trailboss.index.row_builder import TIMERS, Batch
+from trailboss.index.schema import (
+    GREATEST,
+    HEIGHT_MAX,
+    PREFIX_WIDTH,
+    SPAN_BLOCKS,
+    after,
+    loaded,
+    loaded_or_none,
+    stored,
+)
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
+from trailboss.model.decisions import Order
 from trailboss.primitives.errors import InvariantError
 
 TALLY_COLUMNS: Final = tuple(field.name for field in fields(Tally))
-_GREATER: Final = "max(ifnull({0}, excluded.{0}), ifnull(excluded.{0}, {0}))"
-_KEEP_GREATEST: Final = (
-    f"INSERT INTO spans (span, {', '.join(GREATEST)}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (span) DO UPDATE SET "
-    + ", ".join(f"{column} = {_GREATER.format(column)}" for column in GREATEST)
+SCHEDULED: Final = TALLY_COLUMNS.index("scheduled")
+BASEFEE_COLUMNS: Final = ("cycle_basefee", "cell_basefee", "lane_basefee", "next_lane_basefee")
+BY_PLACE: Final = ("transactions", "receipts", "events", "mentions", "timers", "moves")
+"""Tables whose rows are found by ``at``."""
+BY_HEIGHT: Final = ("blocks", "idle_blocks", "spending")
+_ENDED: Final = "timers INDEXED BY ended_by_ending WHERE ending IN (0, 1, 2, 3) AND ended >= ?"
+_COUNTED: Final = (
+    "'name', name, {} FROM events WHERE at >= ?",
+    "'emitter', emitter, {} FROM events WHERE at >= ?",
+    "'mention', address, {} FROM mentions WHERE at >= ?",
+    "'receipt ' || origin, address, {} FROM receipts WHERE at >= ?",
+    *(f"'{role} ' || ending, {role}, {{}} FROM {_ENDED}" for role in ("actor", "target", "payer")),
 )
-_SET_SPEND: Final = (
-    "INSERT INTO spend VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (payer, origin, day) DO UPDATE SET "
-    "runs = excluded.runs, burned = excluded.burned, tips = excluded.tips, refunds = excluded.refunds"
+_COUNT: Final = tuple(
+    f"INSERT INTO counts SELECT {each} GROUP BY 1, 2 ON CONFLICT DO UPDATE SET count = count + excluded.count"
+    for each in _COUNTED
 )
-_SET_SPENT: Final = "INSERT INTO payers VALUES (?, ?) ON CONFLICT (payer) DO UPDATE SET spent = excluded.spent"
-_ADD_BLOCK: Final = f"INSERT INTO blocks VALUES ({','.join('?' * (3 + len(TALLY_COLUMNS) + len(GREATEST) + 1))})"
-_ADD_TIMER: Final = f"INSERT INTO timers VALUES ({','.join('?' * 20)})"
+_SUM_UP_SPANS: Final = (
+    f"INSERT INTO spans SELECT height / {SPAN_BLOCKS} AS span, {', '.join(f'max({column})' for column in GREATEST)} "
+    "FROM blocks WHERE height >= ? GROUP BY span"
+)
 
 
-class Standing(Struct, frozen=True):
+class Sums(Struct, frozen=True):
     """What the next block is measured by.
 
     Attributes:
-        sums: Over all blocks so far, in the order of a `Tally`.
-        basefees: In force in the last block that is not quiet: of a cycle and of a cell.
+        totals: Over all blocks so far, in the order of a `Tally`.
+        basefees: In force in the last block with a row: of a cycle and of a cell.
         lane_basefee: In force in that block; None without a timer lane.
         next_lane_basefee: In the block after it.
     """
 
-    sums: tuple[int, ...]
-    basefees: tuple[int, int] | None = None
+    totals: tuple[int, ...]
+    basefees: tuple[int | None, int | None] = (None, None)
     lane_basefee: int | None = None
     next_lane_basefee: int | None = None
 
@@ -59,7 +75,7 @@ class Writer:
 
     Attributes:
         height: Of the last block in it; -1 for none.
-        hash: Of that block; after going back to a quiet one only the first bytes of it.
+        hash: Of that block; after going back to an idle one only the first bytes of it.
     """
 
     height: int
@@ -67,26 +83,20 @@ class Writer:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._book = Book(connection)
+        self._lookups = Lookups(connection)
         self._reload()
 
     def _reload(self) -> None:
         connection = self._connection
         self.height, self.hash = connection.execute("SELECT height, hash FROM state").fetchone()
-        self._quiet = QuietHashes(connection)
-        self._book.forget()
-        columns = f"{', '.join(TALLY_COLUMNS)}, cycle_basefee, cell_basefee, lane_basefee, next_lane_basefee"
+        self._lookups.forget()
+        columns = ", ".join((*TALLY_COLUMNS, *BASEFEE_COLUMNS))
         row = connection.execute(f"SELECT {columns} FROM blocks ORDER BY height DESC LIMIT 1").fetchone()
         if row is None:
-            self._standing = Standing((0,) * len(TALLY_COLUMNS))
+            self._sums = Sums((0,) * len(TALLY_COLUMNS))
             return
-        *sums, cycle_basefee, cell_basefee, lane_basefee, next_lane_basefee = row
-        self._standing = Standing(
-            tuple(map(loaded, sums)),
-            (loaded(cycle_basefee), loaded(cell_basefee)),
-            _loaded_or_none(lane_basefee),
-            _loaded_or_none(next_lane_basefee),
-        )
+        cycle, cell, lane, next_lane = map(loaded_or_none, row[len(TALLY_COLUMNS) :])
+        self._sums = Sums(tuple(map(loaded, row[: len(TALLY_COLUMNS)])), (cycle, cell), lane, next_lane)
 
     def join(self, blocks: Sequence[Block], accounts: Iterable[bytes]) -> None:
         """Take back what is not of a chain, so that its next blocks can follow.
@@ -97,9 +107,17 @@ class Writer:
         """
         if self.height < 0:
             for address in accounts:
-                self._book.address(address, 0)
-        elif self.height >= len(blocks) or not blocks[self.height].hash.startswith(self.hash):
-            self.revert(self._last_common(blocks))
+                self._lookups.address(address, 0)
+            return
+        known = range(min(self.height + 1, len(blocks)))
+        common = bisect_left(known, True, key=lambda height: not blocks[height].hash.startswith(self._hash_at(height)))
+        self.revert(common - 1)
+
+    def _hash_at(self, height: int) -> bytes:
+        """Return the hash of a block; of an idle one the first bytes."""
+        query = "SELECT hash FROM blocks WHERE height = ? UNION ALL SELECT prefix FROM idle_blocks WHERE height = ?"
+        octets: bytes = self._connection.execute(query, (height, height)).fetchone()[0]
+        return octets
 
     # Going on
 
@@ -107,149 +125,94 @@ class Writer:
         """Index the next blocks, all of them or none.
 
         Raises:
-            InvariantError: If they do not continue what is indexed, or lie too high to be.
+            InvariantError: If they lie too high, or hold too much, to be indexed.
         """
         if not blocks:
             return
         self._connection.execute("BEGIN IMMEDIATE")
         try:
+            batch = Batch(self._lookups)
             for block in blocks:
-                self._check_next(block)
-                self._add(block)
-                self.height, self.hash = block.height, bytes(block.hash)
-            self._quiet.flush()
-            self._connection.execute("UPDATE state SET height = ?, hash = ?", (self.height, self.hash))
+                self._add(batch, block)
+            self._write(batch, blocks[0].height)
+            self._set_head(blocks[-1].height, bytes(blocks[-1].hash))
             self._connection.execute("COMMIT")
         except BaseException:
-            self._begin_anew()
+            self._begin_again()
             raise
 
-    def _begin_anew(self) -> None:
+    def _begin_again(self) -> None:
         """Drop what is not committed, and go on with what is."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         self._reload()
 
-    def _check_next(self, block: Block) -> None:
-        parent = block.header.parent
-        if block.height != self.height + 1 or (self.height >= 0 and parent[: len(self.hash)] != self.hash):
-            raise InvariantError(
-                f"block {block.height}, child of {parent.hex()}, does not continue the index, which ends with block "
-                f"{self.height}, {self.hash.hex()}"
-            )
+    def _set_head(self, height: int, block_hash: bytes) -> None:
+        self.height, self.hash = height, block_hash
+        self._connection.execute("UPDATE state SET height = ?, hash = ?", (height, block_hash))
+
+    def _add(self, batch: Batch, block: Block) -> None:
         if block.height > HEIGHT_MAX:
             raise InvariantError(f"block {block.height} lies above {HEIGHT_MAX}, the highest that can be indexed")
-
-    def _add(self, block: Block) -> None:
-        header, last = block.header, self._standing
+        header, last, decisions = block.header, self._sums, block.decisions
         basefees = amount_of(header.cycle_basefee), amount_of(header.cell_basefee)
-        has_content = bool(block.transactions or block.receipts or block.events or block.decisions)
+        has_content = bool(block.transactions or block.receipts or block.events or decisions)
         if not has_content and basefees == last.basefees and last.lane_basefee == last.next_lane_basefee:
-            self._quiet.append(block.height, block.hash)
+            batch.tables["idle_blocks"].append((block.height, bytes(block.hash[:PREFIX_WIDTH])))
             return
-        rows = gather(block, self._book)
-        lane = rows.lane or (last.next_lane_basefee, last.next_lane_basefee)
-        if block.decisions is not None and rows.lane is None:
-            lane = None, None
-        counts = rows.tally()
-        self._standing = Standing(tuple(map(add, last.sums, astuple(counts))), basefees, *lane)
-        self._add_timers(rows)
-        self._add_lists(rows)
-        self._add_spend(rows)
-        self._add_block(block, counts)
-        self._add_journal(rows)
+        counts = batch.add(block, last.totals[SCHEDULED])
+        lane: tuple[int | None, int | None] = (last.next_lane_basefee, last.next_lane_basefee)
+        if decisions is not None:
+            is_lane = decisions.order is Order.PRIORITY
+            lane = (decisions.lane_basefee, decisions.next_lane_basefee) if is_lane else (None, None)
+        self._sums = Sums(tuple(map(add, last.totals, astuple(counts))), basefees, *lane)
+        values = (*self._sums.totals, counts.cycles, counts.cells, counts.timer_cycles, *basefees)
+        prices = (None if each is None else stored(each) for each in lane)
+        row = (block.height, bytes(block.hash), header.timestamp_ms, *map(stored, values), *prices)
+        batch.tables["blocks"].append(row)
 
-    def _add_timers(self, rows: BlockRows) -> None:
-        run = self._connection.executemany
-        first = coordinate(rows.height)
-        scheduled = self._standing.sums[TALLY_COLUMNS.index("scheduled")] - len(rows.timers)
-        run(
-            "INSERT INTO transactions VALUES (?, ?, ?)",
-            ((first + position, *found) for position, found in enumerate(rows.transactions)),
-        )
-        run(
-            _ADD_TIMER,
-            (
-                (
-                    *(timer.coordinate, identity, timer.actor, timer.target, timer.payer, handler, timer.height),
-                    *columns,
-                    *(rows.parents.get(timer.coordinate), timer.root, timer.generation, sequence),
-                    *(timer.ended, timer.ending, timer.reverted),
-                )
-                for sequence, (timer, identity, handler, columns) in enumerate(rows.timers, scheduled)
-            ),
-        )
-        run(
-            "UPDATE timers SET height = ? WHERE coordinate = ?",
-            ((height, timer) for timer, height in rows.moves.items()),
-        )
-        run("UPDATE timers SET ended = ?, ending = ?, reverted = ? WHERE coordinate = ?", rows.ended)
-        there = (row for row, is_there in rows.live.items() if is_there)
-        gone = (row for row, is_there in rows.live.items() if not is_there)
-        # A timer moved away and back within the block is there already.
-        run("INSERT OR IGNORE INTO live VALUES (?, ?, ?)", there)
-        run("DELETE FROM live WHERE list = ? AND height = ? AND timer = ?", gone)
+    def _write(self, batch: Batch, first: int) -> None:
+        batch.tables["timers"] = batch.timers()
+        for table, rows in batch.tables.items():
+            if rows:
+                places = ",".join("?" * len(rows[0]))
+                self._connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
+        heights = ((height, at) for at, height in batch.heights.items())
+        self._connection.executemany("UPDATE timers SET height = ? WHERE at = ?", heights)
+        query = "UPDATE timers SET ended = ?, ending = ?, reverted = ? WHERE at = ?"
+        self._connection.executemany(query, batch.endings)
+        if batch.tables["blocks"]:
+            self._count(first, "count(*)")
+            self._add_spending(batch.days, batch.spent)
+            self._sum_up_spans(first)
 
-    def _add_lists(self, rows: BlockRows) -> None:
-        postings: list[tuple[int, int, int, int | None, int | bytes | None]] = []
-        for number in sorted(rows.lists):
-            added = rows.lists[number]
-            size = self._book.grow(number, len(added))
-            postings.extend((number, item, place, about, due) for place, (item, about, due) in enumerate(added, size))
-            highest = added[-1][0]
-            if highest - coordinate(rows.height) > PLACE_MAX:
-                raise InvariantError(f"block {rows.height} holds more than {PLACE_MAX} events or receipts")
-        self._connection.executemany("INSERT INTO postings VALUES (?, ?, ?, ?, ?)", postings)
+    def _count(self, first: int, change: str) -> None:
+        """Count the rows that blocks from a height on have added, or take them off the counts."""
+        for query in _COUNT:
+            self._connection.execute(query.format(change), (after(first - 1),))
 
-    def _add_spend(self, rows: BlockRows) -> None:
-        spend, payers = [], []
-        for (payer, origin), added in rows.spend.items():
-            spent = self._book.spend((payer, origin, rows.day))
-            spent[:] = map(add, spent, added)
-            spend.append((payer, origin, rows.day, *map(stored, spent)))
-            _, burned, tips, _ = added
-            if origin == TIMERS and burned + tips:
-                payers.append((payer, stored(self._book.add_spent(payer, burned + tips))))
-        self._connection.executemany(_SET_SPEND, spend)
-        self._connection.executemany(_SET_SPENT, payers)
+    def _add_spending(self, days: dict[tuple[int, int, int], list[int]], spent: dict[int, int]) -> None:
+        """Add to what payers have spent, by day and in all; the numbers may be negative."""
+        run = self._connection.execute
+        key = "payer = ? AND origin = ? AND day = ?"
+        for place, added in days.items():
+            row = run(f"SELECT runs, burned, tips, refunds FROM days WHERE {key}", place).fetchone() or (0,) * 4
+            sums = map(stored, map(add, map(loaded, row), added))
+            run("INSERT OR REPLACE INTO days VALUES (?, ?, ?, ?, ?, ?, ?)", (*place, *sums))
+        for payer, fees in spent.items():
+            row = run("SELECT spent FROM payers WHERE payer = ?", (payer,)).fetchone() or (0,)
+            run("INSERT OR REPLACE INTO payers VALUES (?, ?)", (payer, stored(loaded(row[0]) + fees)))
 
-    def _add_block(self, block: Block, counts: Tally) -> None:
-        standing, header = self._standing, block.header
-        prices = (*(standing.basefees or ()), standing.lane_basefee, standing.next_lane_basefee)
-        used = (counts.cycles, counts.cells, counts.timer_cycles)
-        numbers = [None if value is None else stored(value) for value in (*standing.sums, *used, *prices)]
-        self._connection.execute(_ADD_BLOCK, (block.height, bytes(block.hash), stored(header.timestamp_ms), *numbers))
-        greatest = numbers[len(TALLY_COLUMNS) : len(TALLY_COLUMNS) + len(GREATEST)]
-        self._connection.execute(_KEEP_GREATEST, (block.height // SPAN_BLOCKS, *greatest))
-
-    def _add_journal(self, rows: BlockRows) -> None:
-        spend = [
-            (payer, origin, runs, stored(burned), stored(tips), stored(refunds))
-            for (payer, origin), (runs, burned, tips, refunds) in rows.spend.items()
-        ]
-        changes = Changes(rows.day, sorted(rows.lists), spend, list(rows.moved.items()))
-        write_changes(self._connection, rows.height, changes)
+    def _sum_up_spans(self, height: int) -> None:
+        """Find the greatest values of the spans from a height on."""
+        span = max(height, 0) // SPAN_BLOCKS
+        self._connection.execute("DELETE FROM spans WHERE span >= ?", (span,))
+        self._connection.execute(_SUM_UP_SPANS, (span * SPAN_BLOCKS,))
 
     # Going back
 
-    def _last_common(self, blocks: Sequence[Block]) -> int:
-        """Return the height of the last block that is not quiet and that is one of a chain's too."""
-        run = self._connection.execute
-
-        def differs(number: int) -> bool:
-            query = "SELECT height, hash FROM blocks ORDER BY height LIMIT 1 OFFSET ?"
-            height, known = run(query, (number,)).fetchone()
-            return bool(height >= len(blocks) or blocks[height].hash != known)
-
-        (count,) = run("SELECT count(*) FROM blocks").fetchone()
-        first = bisect_left(range(count), True, key=differs)
-        height: int = run("SELECT height FROM blocks ORDER BY height LIMIT 1 OFFSET ?", (first - 1,)).fetchone()[0]
-        return height
-
     def revert(self, height: int) -> None:
-        """Take back the blocks above a height.
-
-        Complexity: O(what they hold).
+        """Take back the blocks above a height. Complexity: O(what they hold).
 
         Raises:
             InvariantError: If there is no block of that height.
@@ -260,11 +223,33 @@ class Writer:
             return
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            take_back(self._connection, self._quiet, height)
+            self._take_back(height)
             self._connection.execute("COMMIT")
         finally:
-            self._begin_anew()
+            self._begin_again()
 
-
-def _loaded_or_none(value: int | bytes | None) -> int | None:
-    return None if value is None else loaded(value)
+    def _take_back(self, height: int) -> None:
+        run, bound = self._connection.execute, after(height)
+        self._count(height + 1, "-count(*)")
+        moves = run("SELECT height, timer FROM moves WHERE at >= ? ORDER BY at DESC", (bound,)).fetchall()
+        self._connection.executemany("UPDATE timers SET height = ? WHERE at = ?", moves)
+        ended = [row for (row,) in run(f"SELECT at FROM {_ENDED}", (bound,)).fetchall()]
+        query = "UPDATE timers SET ended = NULL, ending = NULL, reverted = NULL WHERE at = ?"
+        self._connection.executemany(query, ((at,) for at in ended))
+        days: dict[tuple[int, int, int], list[int]] = {}
+        spent: dict[int, int] = {}
+        query = "SELECT payer, origin, day, runs, burned, tips, refunds FROM spending WHERE height > ?"
+        for payer, origin, day, *sums in run(query, (height,)).fetchall():
+            added = [-loaded(value) for value in sums]
+            days[payer, origin, day] = list(map(add, days.get((payer, origin, day), (0,) * 4), added))
+            if origin == TIMERS:
+                spent[payer] = spent.get(payer, 0) + added[1] + added[2]
+        self._add_spending(days, spent)
+        for table in BY_PLACE:
+            run(f"DELETE FROM {table} WHERE at >= ?", (bound,))
+        for table in BY_HEIGHT:
+            run(f"DELETE FROM {table} WHERE height > ?", (height,))
+        last_number = "SELECT number FROM addresses WHERE first <= ? ORDER BY number DESC LIMIT 1"
+        run(f"DELETE FROM addresses WHERE number > ifnull(({last_number}), 0)", (height,))
+        self._sum_up_spans(height)
+        self._set_head(height, self._hash_at(height))

@@ -20,8 +20,8 @@ from tests.unit.index.made import (
 )
 from tests.unit.index.oracle import Oracle, compare
 from trailboss.index import EventFilter, EventPlace, Index, mentions, read_events, timers
-from trailboss.index.lists import PAGE_MAX
-from trailboss.index.schema import QUIET_CHUNK, SPAN_BLOCKS
+from trailboss.index.pages import PAGE_MAX
+from trailboss.index.schema import SPAN_BLOCKS
 from trailboss.model import events as names
 from trailboss.primitives.errors import InvariantError, Rejection
 from trailboss.primitives.octets import Hash32
@@ -137,18 +137,18 @@ def test_ended_timers_are_the_same_when_they_are_too_many_to_be_sorted(
 def test_quiet_blocks_are_found_by_their_hash_on_whatever_branch_they_are(opened: Open) -> None:
     """Thousands of them, across rows of the table, after going back into their midst and on another way."""
     chain = MadeChain()
-    chain.idle(3 * QUIET_CHUNK + 7)
+    chain.idle(1_543)
     chain.transfer([(1, 2)])
     chain.idle(20)
     index = opened(chain)
-    for block in (*chain.blocks[:: QUIET_CHUNK // 3], *chain.blocks[-22:]):
+    for block in (*chain.blocks[::170], *chain.blocks[-22:]):
         assert index.block_height(block.hash, chain.blocks) == block.height
         assert index.search(block.hash.hex()[:16], chain.blocks).blocks == (block.height,)
         assert index.search(str(block.hash), chain.blocks).blocks == (block.height,)
-    fork = QUIET_CHUNK + 3
+    fork = 512 + 3
     other = chain.branch(fork, b"other")
     other.transfer([(3, 4)])
-    other.idle(QUIET_CHUNK)
+    other.idle(512)
     index.revert(fork)
     assert index.block_height(chain.blocks[fork + 1].hash, chain.blocks[: fork + 1]) is None
     index.apply(other.blocks[fork + 1 :])

@@ -68,7 +68,7 @@ def test_writer_goes_on_when_a_reader_takes_its_time(opened: Open) -> None:
     chain = long_chain()
     index = opened(chain)
     with index._file.reading() as connection:
-        count = "SELECT count(*) FROM postings"
+        count = "SELECT count(*) FROM events"
         before = connection.execute(count).fetchone()
         index.revert(BLOCKS // 2)
         index.apply(chain.blocks[BLOCKS // 2 + 1 : BLOCKS // 2 + 3])

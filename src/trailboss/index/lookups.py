@@ -1,0 +1,71 @@
+"""What the writer looks up while it gathers rows. The tables are the truth; some of them is kept in memory."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from sqlite3 import Connection
+from typing import Any, Final
+
+REMEMBERED_MAX: Final = 1 << 17
+"""Most addresses, or names, that are kept; one more, and all are forgotten."""
+ASKED_MAX: Final = 400
+"""Timers of one query; SQLite took no more than 999 values until 3.32."""
+
+
+class Lookups:
+    """Numbers of addresses and names, and timers by id.
+
+    Attributes:
+        addresses: The numbers of addresses that are kept.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.addresses: dict[bytes, int] = {}
+        self._names: dict[str, int] = {}
+
+    def forget(self) -> None:
+        """Forget everything: rows have been taken back."""
+        self.addresses.clear()
+        self._names.clear()
+
+    def address(self, address: bytes, height: int) -> int:
+        """Return the number of an address; a new one has first been named at a height."""
+        number = self.addresses.get(address)
+        if number is None:
+            octets = bytes(address)
+            row = self._row("SELECT number FROM addresses WHERE address = ?", octets)
+            number = row[0] if row else self._insert("addresses (address, first) VALUES (?, ?)", octets, height)
+            if len(self.addresses) >= REMEMBERED_MAX:
+                self.addresses.clear()
+            self.addresses[octets] = number
+        return number
+
+    def name(self, name: str) -> int:
+        """Return the number of an event's or a handler's name."""
+        number = self._names.get(name)
+        if number is None:
+            row = self._row("SELECT number FROM names WHERE name = ?", name)
+            number = row[0] if row else self._insert("names (name) VALUES (?)", name)
+            if len(self._names) >= REMEMBERED_MAX:
+                self._names.clear()
+            self._names[name] = number
+        return number
+
+    def timers(self, ids: Iterable[bytes]) -> Iterator[Any]:
+        """Yield id, at, height, root and generation of timers that have rows; of one id the last one comes last."""
+        rest = iter(ids)
+        while asked := list(islice(rest, ASKED_MAX)):
+            places = ",".join("?" * len(asked))
+            query = f"SELECT id, at, height, root, generation FROM timers WHERE id IN ({places}) ORDER BY at"
+            yield from self._connection.execute(query, asked)
+
+    def descendants(self, root: int) -> int:
+        """Return how many timers descend from the first one of a line."""
+        row = self._row("SELECT place FROM timers WHERE root = ? ORDER BY place DESC LIMIT 1", root)
+        return row[0] if row else 0
+
+    def _row(self, query: str, value: object) -> Any:
+        return self._connection.execute(query, (value,)).fetchone()
+
+    def _insert(self, into: str, *values: object) -> int:
+        return self._connection.execute(f"INSERT INTO {into}", values).lastrowid or 0

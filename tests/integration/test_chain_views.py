@@ -19,6 +19,8 @@ from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.life import EarlierEvents, TimerLife, events_since, explain_timer
 from trailboss.views.forecast.quote import quote_timer
 from trailboss.views.forecast.runway import runway_of
+from trailboss.views.mechanism.auction_records import auction_of
+from trailboss.views.mechanism.globalbox_records import globalbox_of, mailbox_of
 from trailboss.views.records import block_events, events_of
 from trailboss.views.timer_list import ALL, TimerFilter, list_timers, match_timer
 
@@ -46,7 +48,7 @@ def told_by_state(reader: ChainReader) -> dict[str, object]:
         "timers": (timers, [reader.timer(timer.timer_id) for timer in timers], reader.timer_count()),
         "tiers": [reader.tier(timer) for timer in timers],
         "counts": (reader.due_count(), reader.timer_counts(range(40)), reader.timer_counts([0, U64_MAX + 1])),
-        "mechanism": [answer(each) for each in (reader.auction, reader.globalbox, reader.mailbox)],
+        "mechanism": [answer(lambda each=each: each(reader)) for each in (auction_of, globalbox_of, mailbox_of)],
         "quote": answer(lambda: quote_timer(reader, reader.height + 3, 10_000, blocks=1)),
         "proofs": [reader.prove(subject) for subject in proved],
     }

@@ -183,7 +183,7 @@ def compare_auction(chain: Chain, model: AuctionBlocks) -> None:
         found = None if octets is None else decode_record(octets, auction.AuctionActor)
         expected = model.actors.get(address)
         check("actors with a weight", found is not None, expected is not None)
-        if found.kind is MarketKind.LANE and expected is not None:
+        if found is not None and expected is not None:
             check("waiting timers", found.waiting, model.waiting(address))
             check(f"weight of {address.hex()}", _actor(found, model), expected)
     members = Counter(state.epoch for state in model.actors.values())

@@ -254,6 +254,8 @@ class Node:
         """Begin to build blocks, and to tell the running event loop of them."""
         self._loop = asyncio.get_running_loop()
         self._loop_thread = get_ident()
+        # Before the first block whose timers need the SDK, and after the first answer.
+        self._chain_thread.do(lambda builder: builder.chain.engine.prepare())
         self._chain_thread.start()
 
     def begin_stop(self) -> None:

@@ -40,8 +40,6 @@ def open_node(options: NodeOptions) -> Node:
             temporary = temporary_directory()
             directory = Path(opened.enter_context(temporary))
         chain = opened.enter_context(_open_chain(options, directory))
-        # Not in the first block whose timers need it: that one would be late.
-        chain.engine.prepare()
         mempool = _open_mempool(chain, options.directory)
         opened.callback(mempool.close)
         index = Index.open(directory / INDEX_FILE, chain, progress_line(monotonic))

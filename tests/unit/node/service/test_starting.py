@@ -195,11 +195,11 @@ def test_sdk_is_loaded_before_the_first_block_when_a_node_starts(tmp_path: Path)
 
     async def story() -> None:
         node = open_node(NodeOptions(directory=directory, pace=MANUAL))
-        loaded = load_sdk_module.cache_info().misses
-        assert loaded
         node.start()
         try:
             async with asyncio.timeout(PATIENCE):
+                loaded = await node.do(lambda _: load_sdk_module.cache_info().misses)
+                assert loaded
                 await node.development.mine(6)
         finally:
             await node.close()

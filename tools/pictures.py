@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from trailboss.simulator.compare import MECHANISMS, compare
-from trailboss.simulator.reading import read_workload
 from trailboss.simulator.results import MechanismResult
 from trailboss.simulator.workload import ActorGroup, Workload
+from trailboss.simulator.workload_file import read_workload
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 WORKLOAD: Final = "examples/workloads/congested.toml"

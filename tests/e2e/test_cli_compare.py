@@ -87,6 +87,6 @@ def test_error_names_key_value_and_rule_when_a_workload_is_wrong(run: Run, workl
     assert refused.stdout == ""
     assert "actors 'clocks': first + spread = 22 must be at most blocks = 12" in " ".join(refused.stderr.split())
     assert "cannot read the workload none.toml" in run("compare", "none.toml", status=2).stderr
-    assert "mend the workload" in refused.stderr
+    assert "correct the workload" in refused.stderr
     assert '{"error": {"what": "cannot read' in run("compare", "none.toml", "--json", status=2).stderr
     run("compare", status=2)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from tests.e2e.conftest import program
 from trailboss.chain import Chain
 from trailboss.cli.main import app
-from trailboss.cli.opening import resolve_address
+from trailboss.cli.targets import resolve_address
 
 ROOT = Path(__file__).resolve().parents[2]
 HEARTBEAT = str(ROOT / "examples/actors/heartbeat.py")

@@ -36,7 +36,7 @@ def test_quote_shows_price_chance_and_backlog_when_it_is_asked_for(run: Run, ask
     assert told["chances"][0] == {"within": 1, "runs": 40, "of": 40}
     assert (told["ahead"]["timers"], told["ahead"]["gas"], told["waiting"]["timers"]) == (1, 50_000, 0)
     shown = lines(run(*asked, heartbeat[:10]))
-    purse = next(line for line in shown if line.startswith("must be in the purse"))
+    purse = next(line for line in shown if line.startswith("must be in the balance"))
     assert purse.split()[-2:] == [f"{told['max_cost'] / 10**9:g}", f"{told['max_cost']:,}"]
     assert any(line.split() == ["1", "block", "40", "40"] for line in shown)
     assert "judged by  blocks 22 to 61; it would have run in each" in shown

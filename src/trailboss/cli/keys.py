@@ -14,7 +14,7 @@ from binascii import Error as Base64Error
 from pathlib import Path
 from typing import Any, Final
 
-from trailboss.cli.failures import Missing, Mistake
+from trailboss.cli.errors import Missing, Mistake
 from trailboss.cli.output import note
 from trailboss.cli.parsing import parse_private_key
 from trailboss.crypto.digest import sha256

@@ -1,5 +1,9 @@
-"""Commands that are imported when they run: the help of the whole program loads none of them."""
+"""Commands that are imported when they run: the help of the whole program loads none of them.
 
+Help is plain text: what prints coloured help takes longer to import than everything else together.
+"""
+
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -13,8 +17,14 @@ from msgspec import Struct
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from trailboss.cli.failures import report
+from trailboss.cli.errors import report
 from trailboss.primitives.errors import StorageError, TrailbossError
+
+HELP = ("--help", "-h")
+AS_JSON = "trailboss.as_json"
+"""Key of a context's shared notes: whether the command was given ``--json``."""
+SUMMARY_MAX = 400
+"""Characters of a command's summary in a list: more than any has, so that none is cut."""
 
 
 class Entry(Struct, frozen=True):
@@ -22,7 +32,8 @@ class Entry(Struct, frozen=True):
 
     Attributes:
         name: What people type.
-        place: ``module:attribute`` within `trailboss.cli`: a function, or a `typer.Typer` with commands of its own.
+        place: ``module:attribute`` within `trailboss.cli.commands`: a function, or a `typer.Typer` with commands of
+            its own.
         panel: Heading under which it is listed.
         summary: First sentence of its own help; a test compares the two.
     """
@@ -33,19 +44,44 @@ class Entry(Struct, frozen=True):
     summary: str
 
 
+def group(summary: str) -> typer.Typer:
+    """Return a command that has commands of its own."""
+    return typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, cls=Group, help=summary)
+
+
+class Group(TyperGroup):
+    """A list of commands."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # as Typer calls it
+        """List the commands, below the heading of each panel."""
+        commands = list(self.commands.values())
+        for panel in dict.fromkeys(getattr(command, "rich_help_panel", None) for command in commands):
+            rows = [
+                (str(command.name), command.get_short_help_str(SUMMARY_MAX))
+                for command in commands
+                if getattr(command, "rich_help_panel", None) == panel
+            ]
+            with formatter.section(panel or "Commands"):
+                formatter.write_dl(rows)
+
+
 class LazyCommand(TyperCommand):
     """Stands for a command in lists; becomes it when it is called or completed."""
 
     def __init__(self, entry: Entry, **settings: Any) -> None:
-        super().__init__(entry.name, help=entry.summary, rich_help_panel=entry.panel, **settings)
+        super().__init__(entry.name, help=entry.summary, rich_help_panel=entry.panel, rich_markup_mode=None, **settings)
         self.entry = entry
 
     def load(self) -> TyperCommand | TyperGroup:
         """Import the command and return it."""
         module, _, attribute = self.entry.place.partition(":")
-        found = getattr(import_module(f"trailboss.cli.{module}"), attribute)
+        found = getattr(import_module(f"trailboss.cli.commands.{module}"), attribute)
+        if not gc.isenabled():
+            # `__main__` has disabled it: no garbage is among what is imported, which stays.
+            gc.freeze()
+            gc.enable()
         if not isinstance(found, typer.Typer):
-            alone = typer.Typer(add_completion=False)
+            alone = typer.Typer(add_completion=False, rich_markup_mode=None)
             alone.command()(found)
             found = alone
         command: Any = get_command(found)
@@ -54,12 +90,12 @@ class LazyCommand(TyperCommand):
         return command  # type: ignore[no-any-return]  # what Typer builds here is always one of its own two classes
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Return a context of the command itself, so that from here on nobody sees its stand-in."""
+        """Return a context of the command itself."""
         return self.load().make_context(info_name, args, parent=parent, **extra)
 
 
-class Program(TyperGroup):
-    """The group of all commands, and the one place where what goes wrong is told."""
+class Program(Group):
+    """The group of all commands, and the one place where errors are reported."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error of ours becomes a message and an exit status, never a traceback."""
@@ -69,17 +105,14 @@ class Program(TyperGroup):
         except TrailbossError as error:
             raise typer.Exit(report(error, as_json=bool(ctx.meta.get(AS_JSON)))) from None
         except OSError as error:
-            if error.errno == EPIPE:  # whoever reads has read enough
+            if error.errno == EPIPE:  # the reader has closed the pipe
                 raise
             _give_up_output()
             raise typer.Exit(report(_refusal(error), as_json=bool(ctx.meta.get(AS_JSON)))) from None
 
 
 def _name_no_flags(command: Any) -> None:
-    """Leave the place blank in which the help shows what an option takes, where that is nothing.
-
-    Every option that takes something has a word of its own for it; Typer would write a type of Python's beside.
-    """
+    """Show no type behind an option that takes no value."""
     for each in (command, *getattr(command, "commands", {}).values()):
         for param in (*each.params, each.get_help_option(typer.Context(each, help_option_names=list(HELP)))):
             if getattr(param, "is_flag", False):
@@ -87,7 +120,7 @@ def _name_no_flags(command: Any) -> None:
 
 
 def _print_anything() -> None:
-    """Have what the terminal's encoding lacks printed as an escape, rather than not at all."""
+    """Print what the terminal's encoding lacks as an escape."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -101,9 +134,4 @@ def _give_up_output() -> None:
 
 def _refusal(error: OSError) -> StorageError:
     path = "the output" if error.filename is None else str(error.filename)
-    return StorageError(path, f"the system refuses: {error.strerror or error}", "mend that and try again")
-
-
-HELP = ("--help", "-h")
-AS_JSON = "trailboss.as_json"
-"""Key of a context's shared notes: whether the command was given ``--json``."""
+    return StorageError(path, f"the system refuses: {error.strerror or error}", "correct the cause and try again")

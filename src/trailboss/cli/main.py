@@ -6,86 +6,93 @@ import typer
 
 from trailboss import __version__
 from trailboss.cli.lazy import HELP, Entry, LazyCommand, Program
-from trailboss.testing.sdk_release import DISTRIBUTION, installed_release, release_warning
 
 START, ACT, LOOK, KEEP, PROVE, STUDY = "Start", "Act", "Look", "Keep and check", "Prove", "Study"
 DEVELOP: Final = "Develop: on development chains only"
+ABOUT: Final = "Cowboy's Actor Message Scheduler, on your machine."
 COMMANDS: Final = (
-    Entry("demo", "demo:demo", START, "Run six actors for several hundred blocks and tell what became of every timer."),
+    Entry("demo", "demo:demo", START, "Run six actors for several hundred blocks and show how every timer ended."),
     Entry(
         "dev",
-        "dev:dev",
+        "node:dev",
         START,
-        "Run a development chain: funded accounts, an API, an explorer, and calls that change it at will.",
+        "Run a development chain: funded accounts, an API, an explorer, and calls that change the chain.",
     ),
     Entry(
         "node",
-        "dev:node",
+        "node:node",
         START,
-        "Run the chain of a directory: an API and an explorer, without the calls of a development chain.",
+        "Run the chain of a directory with an API and an explorer, without development calls.",
     ),
-    Entry("init", "init:init", START, "Make a chain in a directory."),
-    Entry("status", "status:status", START, "Tell where the chain stands: height, roots, money, timers, size."),
-    Entry("deploy", "deploy:deploy", ACT, "Deploy an actor and fund it, in one block."),
-    Entry("call", "call:call", ACT, "Call a handler of an actor, in a block of its own."),
-    Entry("send", "send:send_money", ACT, "Move money to an account or an actor, in a block of its own."),
-    Entry("schedule", "schedule:schedule", ACT, "Schedule a timer without an actor of one's own."),
-    Entry("update", "change:update", ACT, "Change what later fires of a timer of yours bring."),
-    Entry("cancel", "change:cancel", ACT, "Cancel a timer of yours."),
-    Entry("mine", "mine:mine", ACT, "Build blocks without transactions; due timers run in them."),
-    Entry("govern", "govern:govern", ACT, "Send system instructions, as the deployer."),
+    Entry("init", "chain:init", START, "Create a chain in a directory."),
+    Entry("status", "chain:status", START, "Show the state of the chain: height, roots, money, timers, size."),
+    Entry("deploy", "actors:deploy", ACT, "Deploy an actor and fund it, in one block."),
+    Entry("call", "actors:call", ACT, "Call a handler of an actor, in a block of its own."),
+    Entry("send", "accounts:send_money", ACT, "Send money to an account or an actor, in a block of its own."),
+    Entry("schedule", "schedule:schedule", ACT, "Schedule a timer without writing an actor."),
+    Entry("update", "schedule:update", ACT, "Update the payload, gas limit or bid of one of your timers."),
+    Entry("cancel", "schedule:cancel", ACT, "Cancel one of your timers."),
+    Entry("mine", "chain:mine", ACT, "Build blocks without transactions; due timers run in them."),
+    Entry("govern", "govern:govern", ACT, "Send system instructions as the deployer."),
     Entry("activation", "activation:activation", ACT, "Rehearse the activation of the timer lane, and vote for it."),
-    Entry("reorg", "reorg:reorg", ACT, "Drop the last blocks: clock, timers, money, everything goes back."),
-    Entry("faucet", "develop:faucet", DEVELOP, "Have a node's faucet give an account 5,000 CBY."),
+    Entry("reorg", "chain:reorg", ACT, "Drop the last blocks, with all their effects."),
+    Entry("faucet", "accounts:faucet", DEVELOP, "Give an account 5,000 CBY from a node's faucet."),
     Entry(
         "set-balance",
-        "develop:set_balance",
+        "accounts:set_balance",
         DEVELOP,
-        "Set what an account or an actor holds; the supply moves with it.",
+        "Set the balance of an account or an actor; the supply changes with it.",
     ),
-    Entry("hold", "develop:hold", DEVELOP, "Hold a timer back."),
-    Entry("force", "develop:force", DEVELOP, "Make a timer due as early as can be."),
-    Entry("drop", "develop:drop", DEVELOP, "Take a timer away without running it."),
+    Entry("hold", "schedule:hold", DEVELOP, "Postpone a timer."),
+    Entry("force", "schedule:force", DEVELOP, "Make a timer due as early as possible."),
+    Entry("drop", "schedule:drop", DEVELOP, "Remove a timer without running it."),
     Entry(
         "snapshot",
-        "develop:snapshot",
+        "chain:snapshot",
         DEVELOP,
-        "Remember the present point, and print its mark for `trailboss revert`.",
+        "Take a snapshot of the chain, and print its mark for `trailboss revert`.",
     ),
-    Entry("revert", "develop:revert", DEVELOP, "Go back to a snapshot: clock, timers, money, everything."),
-    Entry("timers", "timers:timers", LOOK, "List timers: live ones by height, ended ones the latest first."),
-    Entry("timer", "timers:timer", LOOK, "Look at one timer."),
+    Entry("revert", "chain:revert", DEVELOP, "Go back to a snapshot: height, timers, money, everything."),
+    Entry("timers", "timers:timers", LOOK, "List timers: live ones by height, ended ones with the latest first."),
+    Entry("timer", "timers:timer", LOOK, "Explain one timer."),
     Entry(
         "mailbox",
-        "mailbox:mailbox",
+        "timers:mailbox",
         LOOK,
-        "List the mailbox of Globalbox in the order of delivery, or the fires that are queued behind it.",
+        "List Globalbox's mailbox in the order of delivery, or the fires queued behind it.",
     ),
     Entry(
         "block",
-        "block:block",
+        "blocks:block",
         LOOK,
-        "Look at one block: its header, transactions, receipts and events, or how it chose among its due timers.",
+        "Show one block: header, transactions, receipts and events, or how it chose among its due timers.",
     ),
-    Entry("quote", "quote:quote", LOOK, "Say what a timer scheduled now would cost, and how often one would have run."),
     Entry(
-        "runway", "runway:runway", LOOK, "Tell how many fires a purse still pays for, and in which block it runs dry."
+        "quote", "forecast:quote", LOOK, "Quote the price of a timer scheduled now, and how often one would have run."
     ),
-    Entry("watch", "watch:watch", LOOK, "Watch which payers run dry first, and raise an alert before they do."),
-    Entry("balance", "balance:balance", LOOK, "Tell what accounts and actors hold."),
-    Entry("events", "events:events", LOOK, "List what happened, oldest first."),
-    Entry("params", "params:params", LOOK, "Tell the parameters in force in the next block, and who set them."),
+    Entry(
+        "runway",
+        "forecast:runway",
+        LOOK,
+        "Show how many fires a balance still pays for, and in which block it runs out.",
+    ),
+    Entry(
+        "watch", "watch:watch", LOOK, "Watch which payers run out of money first, and raise an alert before they do."
+    ),
+    Entry("balance", "accounts:balance", LOOK, "Show the balances of accounts and actors."),
+    Entry("events", "blocks:events", LOOK, "List events, oldest first."),
+    Entry("params", "chain:params", LOOK, "Show the parameters in force in the next block, and who set them."),
     Entry("export", "archive:export", KEEP, "Write the whole chain to one file."),
     Entry("import", "archive:import_", KEEP, "Build a chain from an export, in a new directory."),
-    Entry("verify", "verify:verify", KEEP, "Replay the whole chain and compare every block, root and sum."),
-    Entry("replay", "verify:replay", KEEP, "Replay the chain up to a height, or find where two chains part."),
-    Entry("prove", "prove:prove", PROVE, "Prove what the state holds, to somebody who has only its root."),
-    Entry("verify-proof", "prove:verify_proof", PROVE, "Check a proof against a state root, without a chain."),
+    Entry("verify", "archive:verify", KEEP, "Replay the whole chain and compare every block, root and sum."),
+    Entry("replay", "archive:replay", KEEP, "Replay the chain up to a height, or find where two chains diverge."),
+    Entry("prove", "proofs:prove", PROVE, "Prove what the state holds to someone who has only its root."),
+    Entry("verify-proof", "proofs:verify_proof", PROVE, "Check a proof against a state root, without a chain."),
     Entry(
         "compare",
-        "compare:compare_mechanisms",
+        "study:compare_mechanisms",
         STUDY,
-        "Run one workload through every mechanism, and tell what each made of it.",
+        "Run one workload through every mechanism and compare the results.",
     ),
 )
 
@@ -107,23 +114,29 @@ app = typer.Typer(
     cls=_Trailboss,
     no_args_is_help=True,
     context_settings={"help_option_names": list(HELP)},
-    help="Cowboy's Actor Message Scheduler, on your machine.",
+    rich_markup_mode=None,
+    help=ABOUT,
 )
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        # Only now: help does without the metadata of installed packages.
+        from trailboss.testing.sdk_release import DISTRIBUTION, installed_release  # noqa: PLC0415
+
         typer.echo(f"trailboss {__version__}, with {DISTRIBUTION} {installed_release()}")
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=ABOUT)
 def options(
     version: Annotated[  # noqa: ARG001  # its callback does all
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Cowboy's Actor Message Scheduler, on your machine."""
+    """Warn of a release of the SDK other than the one measured."""
+    from trailboss.testing.sdk_release import release_warning  # noqa: PLC0415  # see above
+
     warning = release_warning()
     if warning:
         typer.echo(f"warning: {warning}", err=True)

@@ -1,32 +1,74 @@
-"""Options that many commands have, each defined once."""
+"""Options and arguments that several commands have, each defined once."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from trailboss.chain.development import ACCOUNT_COUNT, DEPLOYER
+from trailboss.chain.development import ACCOUNT_COUNT, ACCOUNTS_MAX, DEPLOYER
 from trailboss.cli.lazy import AS_JSON
+from trailboss.mechanisms.registry import MECHANISMS
+from trailboss.params.loader import PRESETS
+from trailboss.primitives.units import U64_MAX
 
 DIRECTORY: Final = "chain"
-"""Where a chain is looked for if nobody says."""
+"""Where a chain is looked for by default."""
 DIRECTORY_PATH: Final = Path(DIRECTORY)
 DIRECTORY_VARIABLE: Final = "TRAILBOSS_CHAIN"
 URL_VARIABLE: Final = "COWBOY_RPC_URL"
 KEY_VARIABLE: Final = "COWBOY_PRIVATE_KEY"
 LIMIT: Final = 50
-"""Rows of a list, unless told otherwise."""
+"""Rows of a list by default."""
 WHO: Final = "an address, deployer, or the number of an account, from 0 on"
-"""How an account is named."""
 ANYONE: Final = f"{WHO}; of an actor the first digits are enough"
-"""How an account or an actor is named."""
-PAYLOAD: Final = "Text, 0x… for bytes, or @FILE."
+PAYLOAD: Final = "text, 0x… for bytes, or @FILE"
+KEPT: Final = "unchanged"
+SHOWN_MAX: Final = 60
+"""Characters of a wrong value that a message repeats."""
 
 
-def _remember_json(ctx: typer.Context, wanted: bool) -> bool:
-    ctx.meta[AS_JSON] = wanted
-    return wanted
+def option(*names: str, metavar: str, text: str, default: str | None = None, **settings: Any) -> Any:
+    """Return an option; ``default`` describes its default where the value itself does not."""
+    shown = text if default is None else f"{text}  [default: {default}]"
+    return typer.Option(*names, metavar=metavar, help=shown, show_default=default is None, **settings)
+
+
+def argument(metavar: str, text: str, default: str | None = None, **settings: Any) -> Any:
+    """Return an argument; ``default`` describes what happens without it."""
+    shown = text if default is None else f"{text}  [default: {default}]"
+    return typer.Argument(metavar=metavar, help=shown, show_default=False, **settings)
+
+
+def number(
+    *names: str, text: str, metavar: str = "N", least: int = 0, most: int | None = None, default: str | None = None
+) -> Any:
+    """Return an option that takes a whole number."""
+    return option(*names, metavar=metavar, text=text, default=default, parser=whole_number(least, most))
+
+
+def height(*names: str, text: str, least: int = 0, default: str | None = None) -> Any:
+    """Return an option that takes a block height."""
+    return number(*names, metavar="H", text=text, least=least, most=U64_MAX, default=default)
+
+
+def whole_number(least: int, most: int | None = None) -> Callable[[str | int], int]:
+    """Return a reader of whole numbers within a range, both ends included."""
+
+    def parse(text: str | int) -> int:
+        shown = str(text)[:SHOWN_MAX]
+        try:
+            found = int(text)
+        except ValueError:
+            raise typer.BadParameter(f"{shown!r} is not a whole number.") from None
+        if found < least:
+            raise typer.BadParameter(f"{shown} is too small: give {least} or more.")
+        if most is not None and found > most:
+            raise typer.BadParameter(f"{shown} is too large: give {most} or less.")
+        return found
+
+    return parse
 
 
 def complete_account(incomplete: str) -> list[str]:
@@ -36,58 +78,79 @@ def complete_account(incomplete: str) -> list[str]:
 
 
 def default_directory() -> Path:
-    """Return the directory that commands use if none is named."""
+    """Return the directory that commands use by default."""
     return Path(os.environ.get(DIRECTORY_VARIABLE) or DIRECTORY)
 
 
+def _remember_json(ctx: typer.Context, wanted: bool) -> bool:
+    ctx.meta[AS_JSON] = wanted
+    return wanted
+
+
+Number = int | None
+Text = str | None
+Texts = list[str] | None
+
+# The chain and the output
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON document instead.", callback=_remember_json, is_eager=True)
 ]
-Directory = Annotated[
-    Path,
-    typer.Option("--chain", metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The chain's directory."),
-]
+Limit = Annotated[int, number(text="Most rows; 0 for all.")]
+Directory = Annotated[Path, option("--chain", metavar="DIR", text="Directory of the chain.", envvar=DIRECTORY_VARIABLE)]
 Place = Annotated[
     str,
-    typer.Option(
+    option(
         "--chain",
         "--url",
         "--rpc-url",
         metavar="DIR|URL",
+        text="Directory of the chain, or URL of a node.",
         envvar=[DIRECTORY_VARIABLE, URL_VARIABLE],
-        help="The chain's directory, or the URL of a node.",
     ),
 ]
-Impersonated = Annotated[
-    str | None,
-    typer.Option(
-        "--impersonate",
-        metavar="WHO",
-        help="Send it unsigned, as this account: on a development chain.",
-        show_default=False,
-    ),
+
+# A new chain
+Preset = Annotated[
+    Text, option("--preset", metavar="NAME", text=f"Parameters: {', '.join(PRESETS)}.", default="mainnet")
 ]
+Mechanism = Annotated[
+    Text,
+    option("--mechanism", metavar="NAME", text=f"What selects due timers: {', '.join(MECHANISMS)}.", default="fifo"),
+]
+Params = Annotated[Texts, option("--param", metavar="PATH=VALUE", text="Set a parameter; may be repeated.")]
+Accounts = Annotated[
+    Number,
+    number("--accounts", text="Funded accounts.", least=1, most=ACCOUNTS_MAX, default=str(ACCOUNT_COUNT)),
+]
+
+# A transaction
 Sender = Annotated[
-    str | None,
-    typer.Option(
+    Text,
+    option(
         "--from",
         metavar="WHO",
-        help=f"Who signs and pays: {WHO}. [dim]\\[default: the account of the private key, else 0][/dim]",
+        text=f"Signer and payer: {WHO}.",
+        default="account of the private key, else 0",
         autocompletion=complete_account,
     ),
 ]
 Key = Annotated[
-    str | None,
-    typer.Option(
+    Text,
+    option(
         "--private-key",
         metavar="HEX|FILE",
+        text="Key that signs: 64 hexadecimal digits, or a file that holds them.",
         envvar=KEY_VARIABLE,
-        show_default=False,
-        help="Key that signs: 64 hexadecimal digits, or a file that holds them.",
     ),
 ]
-CyclesLimit = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Most cycles it may use.", show_default=False)
+Impersonated = Annotated[
+    Text, option("--impersonate", metavar="WHO", text="Development chains: send unsigned, as this account.")
 ]
-CellsLimit = Annotated[int | None, typer.Option(min=0, metavar="N", help="Most cells it may use.", show_default=False)]
-Limit = Annotated[int, typer.Option(min=0, metavar="N", help="Rows at most; 0 for all.")]
+CyclesLimit = Annotated[Number, number("--cycles-limit", text="Most cycles it may use.", least=1)]
+CellsLimit = Annotated[Number, number("--cells-limit", text="Most cells it may use.")]
+
+# Subjects
+Who = Annotated[str, argument("WHO", f"Account: {ANYONE}.", autocompletion=complete_account)]
+Actor = Annotated[str, argument("ACTOR", "Address of the actor, or its first digits.")]
+TimerId = Annotated[str, argument("ID", "Id of the timer, or its first digits.")]
+Amount = Annotated[str, argument("AMOUNT", "Base units, or CBY as 1.5cby.")]

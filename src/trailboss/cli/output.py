@@ -3,7 +3,7 @@
 import json
 import os
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import Final
@@ -20,14 +20,16 @@ from rich.text import Text
 
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.json_values import plain
+from trailboss.views.mechanism.base import Column as ViewColumn
+from trailboss.views.mechanism.base import Fact, Value, drawn
 from trailboss.views.text import SHORT_DIGITS, visible
 
 PIPED_WIDTH: Final = 1_000
-"""Columns when nobody looks: a pipe cuts nothing off."""
-TELL_SECONDS: Final = 0.1
+"""Columns where there is no terminal: a pipe cuts nothing off."""
+REFRESH_SECONDS: Final = 0.1
 """How often a progress bar moves."""
 WRAPPED_MIN: Final = 29
-"""Columns that text which goes on in the next line has at least."""
+"""Least columns of text that is wrapped."""
 GAP: Final = 2
 """Columns between two columns of a table."""
 
@@ -37,7 +39,7 @@ FORMS: Final[tuple[tuple[frozenset[type], bool], ...]] = (
     (frozenset((Hash32,)), False),
     (frozenset(), False),
 )
-"""Forms of a table from the most telling to the tightest: the kinds of ids in full, and whether extra columns stay."""
+"""Forms of a table from the widest to the tightest: the kinds of ids in full, and whether extra columns stay."""
 
 Cell = str | int | Hash32 | Address | None
 
@@ -47,9 +49,9 @@ class Column(Struct, frozen=True):
 
     Attributes:
         heading: Its title.
-        right: Whether it is set to the right, as numbers are.
+        right: Whether it is aligned to the right, as numbers are.
         extra: Whether it is left out where there is no room for everything.
-        least: Width that a long text is wrapped to at the worst; 0 for what is never wrapped.
+        least: Least width to which a long text is wrapped; 0 for what is never wrapped.
     """
 
     heading: str
@@ -59,7 +61,7 @@ class Column(Struct, frozen=True):
 
 
 def console() -> Console:
-    """Return what prints to stdout: plain and as wide as need be unless it is a terminal, or COLUMNS says how wide."""
+    """Return what prints to stdout: without a limit of width unless it is a terminal, or COLUMNS sets one."""
     return _console(stderr=False)
 
 
@@ -85,8 +87,36 @@ def print_json(document: object) -> None:
     typer.echo(json.dumps(plain(document), indent=2))
 
 
+def show(document: object, facts: Mapping[str, Cell], *, as_json: bool) -> None:
+    """Print a JSON document, or facts, one a line."""
+    if as_json:
+        print_json(document)
+    else:
+        print_facts(facts)
+
+
+def drawn_facts(facts: Iterable[Fact]) -> dict[str, Cell]:
+    """Return facts of a mechanism, ready to print."""
+    return {fact.label: drawn(fact.kind, fact.value) for fact in facts}
+
+
+def drawn_table(
+    columns: Sequence[ViewColumn], rows: Iterable[Sequence[Value]]
+) -> tuple[list[Column], list[tuple[Cell, ...]]]:
+    """Return columns and rows of a mechanism's table, ready to print."""
+    kinds = [column.kind for column in columns]
+    shown = [Column(each.title, right=each.right, extra=each.extra, least=each.least) for each in columns]
+    return shown, [tuple(map(drawn, kinds, row)) for row in rows]
+
+
+def note_rest(shown: int, total: int) -> None:
+    """Print how much of a list is left out, if any is."""
+    if shown < total:
+        note(f"these are the first {shown:,} of {total:,}; --limit 0 shows all")
+
+
 def print_table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
-    """Print rows as a table, in the most telling of the forms that fit: whole ids, shortened ids, fewer columns."""
+    """Print rows as a table, in the widest form that fits: whole ids, shortened ids, fewer columns."""
     printer = console()
     lines = [] if printer.is_terminal else _plain_lines(columns, rows, printer.width)
     if lines:
@@ -96,7 +126,7 @@ def print_table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[C
 
 
 def fitting_table(printer: Console, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Table:
-    """Return rows as a table, in the most telling of the forms that fit."""
+    """Return rows as a table, in the widest form that fits."""
     unbounded = printer.options.update(width=PIPED_WIDTH)
     tables = [_table(title, columns, rows, whole=whole, with_extra=with_extra) for whole, with_extra in FORMS]
     fitting = (table for table in tables if Measurement.get(printer, unbounded, table).minimum <= printer.width)
@@ -104,9 +134,9 @@ def fitting_table(printer: Console, title: str, columns: Sequence[Column], rows:
 
 
 def _plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[str]:
-    """Return the lines of a table in the most telling form that fits, or none if text in it must be wrapped.
+    """Return the lines of a table in the widest form that fits, or none if text in it must be wrapped.
 
-    These are the lines that `_table` gives, a hundred times as fast: a list may have a row for each of 100,000 timers.
+    These are the lines of `_table`, a hundred times as fast: a list may have a row for each of 100,000 timers.
     """
     for whole, with_extra in FORMS:
         shown = [index for index, column in enumerate(columns) if with_extra or not column.extra]
@@ -166,18 +196,13 @@ def _table(
 
 
 def shortened(cells: Sequence[Cell], whole: frozenset[type] = frozenset()) -> list[str]:
-    """Return the text of a column's cells, ids cut to the digits that tell them apart.
-
-    Args:
-        cells: Of one column.
-        whole: The kinds of ids that are not cut.
-    """
+    """Return the text of a column's cells, ids cut to the digits that distinguish them; ``whole`` ones are not cut."""
     ids = {str(cell) for cell in cells if type(cell) in (Hash32, Address) and type(cell) not in whole}
-    digits = _telling_digits(ids)
+    digits = _distinct_digits(ids)
     return [_cell_text(cell, digits if str(cell) in ids else 0) for cell in cells]
 
 
-def _telling_digits(ids: set[str]) -> int:
+def _distinct_digits(ids: set[str]) -> int:
     digits = SHORT_DIGITS
     while len({text[: 2 + digits] for text in ids}) < len(ids):
         digits += 1
@@ -220,11 +245,11 @@ def _print_trimmed(printer: Console, table: Table) -> None:
 
 @contextmanager
 def progress(label: str, total: int | None, *, quiet: bool = False) -> Iterator["Advance"]:
-    """Show a bar on stderr while something long goes on, if that is a terminal.
+    """Show a bar on stderr during something long, if that is a terminal.
 
     Args:
         label: What goes on.
-        total: Number of steps; None while nobody knows.
+        total: Number of steps; None if it is unknown.
         quiet: Whether to show nothing in any case.
     """
     shown = error_console()
@@ -235,18 +260,18 @@ def progress(label: str, total: int | None, *, quiet: bool = False) -> Iterator[
 
 
 class Advance:
-    """Counts the steps of something long; there may be millions of them, so the bar hears of them in bunches."""
+    """Counts the steps of something long; there may be millions, so the bar moves only now and then."""
 
     def __init__(self, bar: Progress, task: TaskID) -> None:
         self._bar = bar
         self._task = task
         self._steps = 0
-        self._told_at = monotonic()
+        self._shown_at = monotonic()
 
     def __call__(self, _step: object = None) -> None:
         """Count one step."""
         self._steps += 1
         now = monotonic()
-        if now - self._told_at >= TELL_SECONDS:
+        if now - self._shown_at >= REFRESH_SECONDS:
             self._bar.advance(self._task, self._steps)
-            self._steps, self._told_at = 0, now
+            self._steps, self._shown_at = 0, now

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from trailboss.cli.failures import Mistake
+from trailboss.cli.errors import Mistake
 from trailboss.codec.canonical import encode_canonical
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Hash32

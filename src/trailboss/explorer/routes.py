@@ -27,10 +27,11 @@ from trailboss.explorer.page_context import Page, Reading, Redirect
 from trailboss.explorer.pages import NOWHERE, PAGES, SUBJECT, navigation
 from trailboss.explorer.query import Query
 from trailboss.explorer.renderer import FAVICON, Frame, page_html
-from trailboss.explorer.text import time_words, visible
+from trailboss.explorer.text import visible
 from trailboss.node.block_builder import StoppingError
 from trailboss.node.options import Rhythm
 from trailboss.primitives.errors import Rejection, ViewGoneError
+from trailboss.views.text import time_words
 
 if TYPE_CHECKING:
     from trailboss.node.service import Node

@@ -4,7 +4,6 @@ Whatever an actor chooses (its code, its storage, names of handlers, what it say
 through `visible` once, and reaches the browser as text: never as HTML, never as markdown.
 """
 
-from datetime import UTC, datetime
 from typing import Final
 
 from trailboss.primitives.units import U64_MAX
@@ -18,7 +17,6 @@ TEXT_MAX: Final = 400
 """Characters of free text that a table or a list shows."""
 BYTES_MAX: Final = 64
 """Bytes that a table or a list shows of something longer."""
-MILLISECONDS: Final = 1_000
 
 
 def visible(text: str, limit: int = TEXT_MAX) -> str:
@@ -51,18 +49,6 @@ def shortened(text: str) -> str:
     """
     kept = 2 + HEAD_DIGITS + TAIL_DIGITS
     return text if len(text) <= kept + 1 else f"{text[: 2 + HEAD_DIGITS]}…{text[-TAIL_DIGITS:]}"
-
-
-def time_words(timestamp_ms: int) -> str:
-    """Return a point in time as people write it; as a number if it lies in no year that the calendar has.
-
-    >>> time_words(0), time_words(2**63)
-    ('1970-01-01 00:00:00 UTC', '9,223,372,036,854,775,808 ms since 1970')
-    """
-    try:
-        return f"{datetime.fromtimestamp(timestamp_ms // MILLISECONDS, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (ValueError, OverflowError, OSError):
-        return f"{timestamp_ms:,} ms since 1970"
 
 
 def height_words(height: int) -> str:

@@ -1,6 +1,7 @@
 """Bytes, numbers and what actors say, as people read them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ WIDE: Final = 180
 """Columns from which on ids within a text are shown in full."""
 RUNS_MAX: Final = 4
 """Runs of blocks that are named one by one; of more only the first and the last."""
+MILLISECONDS: Final = 1_000
 COMMON_TEXT: Final = frozenset(map(chr, range(0x20, 0x7F)))
 
 
@@ -40,6 +42,18 @@ def counted(count: int, word: str) -> str:
     ('1 fire', '2,000 fires')
     """
     return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def time_words(timestamp_ms: int) -> str:
+    """Return a point in time as a date; as a number if the calendar has no such year.
+
+    >>> time_words(0), time_words(2**63)
+    ('1970-01-01 00:00:00 UTC', '9,223,372,036,854,775,808 ms since 1970')
+    """
+    try:
+        return f"{datetime.fromtimestamp(timestamp_ms // MILLISECONDS, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):
+        return f"{timestamp_ms:,} ms since 1970"
 
 
 def clipped(text: str) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trailboss.cli import parsing
-from trailboss.cli.failures import Mistake
+from trailboss.cli.errors import Mistake
 from trailboss.codec.canonical import decode_canonical
 from trailboss.primitives.units import format_cby
 

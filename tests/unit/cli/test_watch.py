@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from tests.unit.cli.test_alerting import PAYER
-from trailboss.cli import watch as module
-from trailboss.cli.watch import Tower, Wanted
+from tests.unit.cli.test_alerts import PAYER
+from trailboss.cli.commands import watch as module
+from trailboss.cli.commands.watch import Tower, Wanted
 from trailboss.views.forecast.watchtower import Watch
 
 

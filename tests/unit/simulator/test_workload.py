@@ -6,8 +6,8 @@ import pytest
 
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.simulator.compare import MECHANISMS
-from trailboss.simulator.reading import parse_workload, read_workload
 from trailboss.simulator.workload import ActorGroup, Traffic, Workload, asked_fires, due_heights
+from trailboss.simulator.workload_file import parse_workload, read_workload
 
 GROUP = """
 [[actors]]

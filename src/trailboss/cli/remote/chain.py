@@ -22,7 +22,7 @@ from trailboss.chain.proofs import (
     TimersSubject,
     TimerSubject,
 )
-from trailboss.cli.failures import Missing
+from trailboss.cli.errors import Missing
 from trailboss.cli.remote.blocks import RemoteBlocks
 from trailboss.cli.remote.client import BAD_REQUEST, OK, REQUEST_TIMEOUT, Client, read_error
 from trailboss.cli.remote.store import RemoteStore

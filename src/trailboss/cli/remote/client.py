@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import httpx
 
-from trailboss.cli.failures import Missing, Refused
+from trailboss.cli.errors import Missing, Refused
 from trailboss.primitives.errors import ErrorObject
 
 CONNECT_SECONDS: Final = 5

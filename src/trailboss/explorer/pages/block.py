@@ -30,13 +30,13 @@ from trailboss.explorer.parts import (
     summary_of,
 )
 from trailboss.explorer.query import PAGE_ROWS, Query, parse_id
-from trailboss.explorer.text import time_words
 from trailboss.index.answers.blocks import header_view, transaction_receipts
 from trailboss.model.blocks import Block, Origin
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.decision_view import decision_view
 from trailboss.views.records import block_events, block_prints, event_view
+from trailboss.views.text import time_words
 
 TRANSACTION_COLUMNS = (
     Column("Transaction", bare=True),

@@ -10,13 +10,14 @@ from trailboss.explorer.instructions import instruction_facts, payload
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.parts import EVENT_COLUMNS, event_row, offset_of, pager_of, printed_sections, state_badge
 from trailboss.explorer.query import PAGE_ROWS, Query, parse_id
-from trailboss.explorer.text import blocks_words, time_words
+from trailboss.explorer.text import blocks_words
 from trailboss.index.answers.transactions import find_transaction, receipt_of
 from trailboss.mempool.records import Pooled
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Hash32
 from trailboss.views.records import Receipt
+from trailboss.views.text import time_words
 
 NO_EVENTS: Final = "It emitted no event."
 

@@ -1,10 +1,9 @@
-"""``trailboss prove`` makes proofs of what the state holds, ``trailboss verify-proof`` checks them without a chain."""
+"""Proofs of what the state holds: ``prove`` makes them, ``verify-proof`` checks them without a chain."""
 
 import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from msgspec.structs import asdict as struct_dict
 
 from trailboss.chain.proofs import (
@@ -17,43 +16,46 @@ from trailboss.chain.proofs import (
     TimersSubject,
     timer_subject,
 )
-from trailboss.cli.failures import Mistake
-from trailboss.cli.opening import OpenChain, find_actor, open_chain, resolve_actor, resolve_timer
-from trailboss.cli.options import ANYONE, DIRECTORY, AsJson, Place, complete_account
-from trailboss.cli.output import note, print_facts, print_json
+from trailboss.cli.errors import Mistake
+from trailboss.cli.lazy import group
+from trailboss.cli.options import (
+    DIRECTORY,
+    Actor,
+    AsJson,
+    Number,
+    Place,
+    TimerId,
+    Who,
+    argument,
+    option,
+    whole_number,
+)
+from trailboss.cli.options import height as height_option
+from trailboss.cli.output import note, print_json, show
 from trailboss.cli.parsing import parse_hash, parse_payload, read_json, write_file
+from trailboss.cli.targets import OpenChain, find_actor, open_chain, resolve_actor, resolve_timer
 from trailboss.model.actors import Account
 from trailboss.model.configs import amount_of
 from trailboss.model.timers import Timer
 from trailboss.primitives.units import U64_MAX, Height
 
-prove = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    help="Prove what the state holds, to somebody who has only its root.",
-)
+prove = group("Prove what the state holds to someone who has only its root.")
 
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="FILE", help="File for the proof. [dim]\\[default: stdout][/dim]"),
-]
-Actor = Annotated[
-    str, typer.Argument(metavar="ACTOR", help="Its address, or the first digits of it.", show_default=False)
-]
-AtHeight = Annotated[int, typer.Argument(metavar="HEIGHT", min=0, max=U64_MAX, show_default=False)]
+Out = Annotated[Path | None, option("--out", metavar="FILE", text="File for the proof.", default="stdout")]
+AtHeight = Annotated[int, argument("HEIGHT", "A block height.", parser=whole_number(0, U64_MAX))]
 
 
 @prove.command()
 def account(
-    who: Annotated[
-        str,
-        typer.Argument(metavar="WHO", help=f"Account: {ANYONE}.", show_default=False, autocompletion=complete_account),
-    ],
+    who: Who,
     out: Out = None,
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Prove an account or an actor, or that there is none."""
+    """Prove an account or an actor, or that there is none.
+
+    Example: trailboss prove account 0
+    """
     with open_chain(place) as chain:
         _prove(chain, AccountSubject(resolve_actor(chain, who)), out, as_json=as_json)
 
@@ -61,14 +63,15 @@ def account(
 @prove.command()
 def slot(
     actor: Actor,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of the slot: text, or 0x… for bytes.", show_default=False)
-    ],
+    name: Annotated[str, argument("NAME", "Name of the slot: text, or 0x… for bytes.")],
     out: Out = None,
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Prove what one storage slot of an actor holds, or that it is empty."""
+    """Prove what one storage slot of an actor holds, or that it is empty.
+
+    Example: trailboss prove slot 0x044d2D5f price
+    """
     octets = parse_payload(name)
     with open_chain(place) as chain:
         _prove(chain, SlotSubject(find_actor(chain, actor), octets), out, as_json=as_json)
@@ -76,27 +79,26 @@ def slot(
 
 @prove.command()
 def storage(actor: Actor, out: Out = None, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
-    """Prove all storage slots of an actor, and that there are no others."""
+    """Prove all storage slots of an actor, and that there are no others.
+
+    Example: trailboss prove storage 0x044d2D5f
+    """
     with open_chain(place) as chain:
         _prove(chain, StorageSubject(find_actor(chain, actor)), out, as_json=as_json)
 
 
 @prove.command()
 def timer(
-    timer_id: Annotated[
-        str, typer.Argument(metavar="ID", help="Its id, or the first digits of it.", show_default=False)
-    ],
-    height: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=U64_MAX, metavar="H", help="Height it was due at, of a timer that is gone.", show_default=False
-        ),
-    ] = None,
+    timer_id: TimerId,
+    height: Annotated[Number, height_option(text="Height at which a timer that is gone was due.")] = None,
     out: Out = None,
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Prove that a timer waits, or with --height that it is gone."""
+    """Prove that a timer waits, or with --height that it is gone.
+
+    Example: trailboss prove timer 0x6e3d2443 --out timer.json
+    """
     with open_chain(place) as chain:
         subject = timer_subject(chain.store, resolve_timer(chain, timer_id), height)
         _prove(chain, subject, out, as_json=as_json)
@@ -104,7 +106,10 @@ def timer(
 
 @prove.command()
 def timers(first: AtHeight, last: AtHeight, out: Out = None, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
-    """Prove which timers are due from one height to another, and that there are no others."""
+    """Prove which timers are due from one height to another, and that there are no others.
+
+    Example: trailboss prove timers 100 200
+    """
     if last < first:
         raise Mistake(f"the last height, {last}, lies below the first, {first}", "swap them")
     with open_chain(place) as chain:
@@ -121,31 +126,34 @@ def _prove(chain: OpenChain, subject: Subject, out: Path | None, *, as_json: boo
         note(f"{statement}, under the state root {chain.state_root}")
         return
     write_file(out, json.dumps(document, indent=2) + "\n")
-    if as_json:
-        print_json({"proof": str(out), "statement": str(statement), "state_root": chain.state_root})
-    else:
-        print_facts({"proven": str(statement), "state root": str(chain.state_root), "proof": str(out)})
+    show(
+        {"proof": str(out), "statement": str(statement), "state_root": chain.state_root},
+        {"proven": str(statement), "state root": str(chain.state_root), "proof": str(out)},
+        as_json=as_json,
+    )
 
 
 def verify_proof(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that prove wrote.", show_default=False)],
-    root: Annotated[
-        str, typer.Option(metavar="HASH", help="State root, from a block header that you trust.", show_default=False)
-    ],
+    file: Annotated[Path, argument("FILE", "File that prove wrote.")],
+    root: Annotated[str, option(metavar="HASH", text="State root, from a block header that you trust.")],
     as_json: AsJson = False,
 ) -> None:
-    """Check a proof against a state root, without a chain."""
+    """Check a proof against a state root, without a chain.
+
+    Example: trailboss verify-proof timer.json --root 0x1f2e…
+    """
     state_root = parse_hash("the root", root)
     document = read_json(file, "proof")
     if isinstance(document, dict):
         # What a node answers to POST /proof says more than the proof.
         document = document.get("proof", document)
     statement = Proof.from_json(document).verify(state_root)
-    if as_json:
-        records = [_record_document(record) for record in statement.records]
-        print_json({"holds": True, "statement": str(statement), "state_root": state_root, "records": records})
-    else:
-        print_facts({"holds": str(statement), "state root": str(state_root)})
+    records = [_record_document(record) for record in statement.records]
+    show(
+        {"holds": True, "statement": str(statement), "state_root": state_root, "records": records},
+        {"holds": str(statement), "state root": str(state_root)},
+        as_json=as_json,
+    )
 
 
 def _record_document(record: Account | Slot | Timer) -> dict[str, object]:

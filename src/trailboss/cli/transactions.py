@@ -7,9 +7,9 @@ import typer
 
 from trailboss.chain import ChainReader
 from trailboss.chain.drafts import DEFAULT_TERMS, Terms, draft_transaction
-from trailboss.cli.failures import FAILED, Mistake, report_failed
-from trailboss.cli.opening import OpenChain, Signer, resolve_actor, resolve_signer
+from trailboss.cli.errors import FAILED, Mistake, report_failed
 from trailboss.cli.output import Cell, console, print_json, print_pairs
+from trailboss.cli.targets import OpenChain, Signer, resolve_actor, resolve_signer
 from trailboss.codec.canonical import encode_canonical
 from trailboss.model.blocks import Origin
 from trailboss.model.transactions import Instruction

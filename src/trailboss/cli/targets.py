@@ -16,8 +16,8 @@ from trailboss.chain.development import (
     account_name,
     development_account,
 )
-from trailboss.cli.directory import DirectoryChain
-from trailboss.cli.failures import Missing, Mistake
+from trailboss.cli.directory_chain import DirectoryChain
+from trailboss.cli.errors import Missing, Mistake
 from trailboss.cli.keys import find_key, read_key
 from trailboss.crypto.signing import address_of
 from trailboss.primitives.errors import Rejection

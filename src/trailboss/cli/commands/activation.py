@@ -1,4 +1,4 @@
-"""``trailboss activation``: rehearse the activation of the timer lane, vote for it, watch it."""
+"""``activation``: rehearse the activation of the timer lane, vote for it, show its state."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -6,30 +6,30 @@ from typing import Annotated, Any
 import typer
 
 from trailboss.chain import ChainReader
-from trailboss.cli.failures import FAILED, Missing
-from trailboss.cli.govern import Governor, governing_signer
-from trailboss.cli.opening import open_chain
-from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Key, Limit, Place
+from trailboss.cli.commands.govern import Governor, governing_signer
+from trailboss.cli.errors import FAILED
+from trailboss.cli.lazy import group
+from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Key, Limit, Place, height, number
 from trailboss.cli.output import (
     Cell,
     Column,
     console,
     note,
+    note_rest,
     print_facts,
     print_json,
     print_pairs,
     print_table,
     progress,
+    show,
 )
-from trailboss.cli.receipts import send, show_receipts
+from trailboss.cli.targets import open_chain
+from trailboss.cli.transactions import send, show_receipts
 from trailboss.governance.parameters import ACTIVATION
-from trailboss.governance.rules import Rules
-from trailboss.model.configs import LaneState, amount_of
-from trailboss.model.markets import MarketKind
 from trailboss.model.transactions import SetGovParam
-from trailboss.primitives.units import U64_MAX, format_cby
+from trailboss.primitives.units import format_cby
 from trailboss.views.json_values import plain
-from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
+from trailboss.views.mechanism.lane_records import activation_status
 from trailboss.views.rehearsal.rehearse import (
     REHEARSED_BLOCKS,
     REHEARSED_MAX,
@@ -39,15 +39,12 @@ from trailboss.views.rehearsal.rehearse import (
     rehearse_activation,
 )
 from trailboss.views.rehearsal.run import EXPIRED, FIRED, STRANDED, WAITING, Fate, Run
+from trailboss.views.text import counted
 
-activation = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Rehearse the activation of the timer lane, and vote for it."
-)
+activation = group("Rehearse the activation of the timer lane, and vote for it.")
 
-Activation = Annotated[
-    int, typer.Option("--height", metavar="H", min=1, max=U64_MAX, help="First block under the lane's rules.")
-]
-Blocks = Annotated[int, typer.Option(metavar="N", min=0, max=REHEARSED_MAX, help="Blocks to rehearse after that one.")]
+Activation = Annotated[int, height("--height", text="First block under the lane's rules.", least=1)]
+Blocks = Annotated[int, number("--blocks", text="Blocks to rehearse after that one.", most=REHEARSED_MAX)]
 COLUMNS = (
     Column("timer"),
     Column("due", right=True),
@@ -95,9 +92,11 @@ def rehearse(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Play the activation through on a copy of the chain, and tell what becomes of each timer. Nothing changes.
+    """Simulate the activation on a copy of the chain, and show what becomes of each timer.
 
-    A second copy goes on under FIFO, for comparison. Both go on without transactions.
+    The chain itself does not change. A second copy continues under FIFO, for comparison; both without transactions.
+
+    Example: trailboss activation rehearse --height 500
     """
     with open_chain(place) as chain:
         found = _rehearse(chain, height, blocks, quiet=as_json)
@@ -110,8 +109,7 @@ def rehearse(
         print_table("What becomes of each timer", COLUMNS, [_row(timer) for timer in shown])
     if any(timer.scheduled_at for timer in shown):
         note("* scheduled by a fire of the rehearsal")
-    if len(shown) < len(found.timers):
-        note(f"these are the first {len(shown):,} of {len(found.timers):,}; --limit 0 shows all")
+    note_rest(len(shown), len(found.timers))
     _show_advice(found)
 
 
@@ -124,7 +122,12 @@ def propose(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Rehearse the activation, then vote for it, as the deployer. Until it begins, a vote can move or withdraw it."""
+    """Rehearse the activation, then vote for it as the deployer.
+
+    Until the lane begins, another vote can move or withdraw it.
+
+    Example: trailboss activation propose --height 500
+    """
     signer = governing_signer(sender, private_key)
     with open_chain(place) as chain:
         found = _rehearse(chain, height, blocks, quiet=as_json)
@@ -142,19 +145,13 @@ def propose(
 
 @activation.command()
 def status(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
-    """Tell whether the timer lane is active, or when it will be, and where it stands."""
+    """Show whether the timer lane is active, or when it begins, and its present state.
+
+    Example: trailboss activation status
+    """
     with open_chain(place) as chain:
-        rules = chain.rules()
-        if rules.market.kind is MarketKind.AUCTION or rules.market.kind is MarketKind.GLOBALBOX:
-            raise Missing(
-                f"this chain has no timer lane and will have none: its mechanism is {chain.mechanism.name}",
-                "the lane succeeds FIFO: begin a chain with `trailboss init --mechanism fifo`",
-            )
-        document = _status(chain, rules)
-    if as_json:
-        print_json(document)
-    else:
-        print_facts(_status_facts(document))
+        document = activation_status(chain)
+    show(document, _status_facts(document), as_json=as_json)
 
 
 def _rehearse(chain: ChainReader, height: int, blocks: int, *, quiet: bool) -> ActivationRehearsal:
@@ -271,28 +268,6 @@ def _reason(reason: str, fate: Fate) -> str:
 # The lane as it stands
 
 
-def _status(chain: ChainReader, rules: Rules) -> dict[str, Any]:
-    market, params, cap = rules.market, rules.params.lane, lane_cap(rules)
-    active = market.kind is MarketKind.LANE
-    gas_limits = (lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) for timer in chain.timers())
-    return {
-        "height": chain.height,
-        "active": active and not market.is_new,
-        "activation_height": params.activation_height or None,
-        "lane_basefee": rules.market.basefee,
-        "median_tip": market.previous_tip,
-        "lane_burned": amount_of(market.kept(LaneState).burned) if active else 0,
-        "lane_cycles_per_block": rules.params.timers.lane_cycles_per_block,
-        "max_cycles_per_fire": cap,
-        "clamps_gas_limit": bool(params.clamps_gas_limit),
-        "timers": {
-            "live": chain.timer_count(),
-            "due": chain.due_count(),
-            "over_cap": sum(gas_limit > cap for gas_limit in gas_limits),
-        },
-    }
-
-
 def _status_facts(found: dict[str, Any]) -> dict[str, Cell]:
     height, timers = found["activation_height"], found["timers"]
     if found["active"]:
@@ -302,7 +277,7 @@ def _status_facts(found: dict[str, Any]) -> dict[str, Cell]:
         lane, price = "not active, and no height is voted for", None
     else:
         ahead = height - found["height"]
-        lane = f"not active; begins with block {height}, {ahead:,} {'block' if ahead == 1 else 'blocks'} ahead"
+        lane = f"not active; begins with block {height}, {counted(ahead, 'block')} ahead"
         price = None
     clamped = "; older timers are held to it" if found["clamps_gas_limit"] else ""
     return {

@@ -1,11 +1,10 @@
-"""``trailboss demo``: six actors live through several hundred blocks, and one table tells what became of them."""
+"""``demo``: six actors run for several hundred blocks, and one table shows how their timers ended."""
 
 import json
 import warnings
 from importlib import resources
 from typing import Annotated, Final
 
-import typer
 from msgspec import Struct
 from msgspec.structs import asdict
 from rich import box
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from trailboss.cli.options import AsJson, number
 from trailboss.cli.output import console
 from trailboss.model import events as names
 from trailboss.primitives.errors import InvariantError
@@ -66,16 +66,19 @@ COUNTED: Final = {
 
 
 def demo(
-    blocks: Annotated[int, typer.Option(min=50, max=100_000, metavar="N", help="Blocks to live through.")] = BLOCKS,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    blocks: Annotated[int, number(text="Blocks to run.", least=50, most=100_000)] = BLOCKS,
+    as_json: AsJson = False,
 ) -> None:
-    """Run six actors for several hundred blocks and tell what became of every timer."""
+    """Run six actors for several hundred blocks and show how every timer ended.
+
+    Example: trailboss demo --blocks 1000
+    """
     printer = console()
     # Its actors live on no public chain.
     with LocalChain() as chain, warnings.catch_warnings():
         warnings.simplefilter("ignore", ChainWarning)
         cast = [_deploy(chain, name, value) for name, _, value in CAST]
-        _live(chain, blocks, Console(stderr=True, quiet=as_json))
+        _run(chain, blocks, Console(stderr=True, quiet=as_json))
         chain.check_invariants()
         tallies = [_tally(chain, *member[:2], handle) for member, handle in zip(CAST, cast, strict=True)]
         _check_tallies(chain, tallies)
@@ -90,9 +93,9 @@ def _deploy(chain: LocalChain, name: str, value: int) -> ActorHandle:
     return chain.deploy(source, sender=chain.accounts[0], value=value)
 
 
-def _live(chain: LocalChain, blocks: int, console: Console) -> None:
+def _run(chain: LocalChain, blocks: int, console: Console) -> None:
     columns = (
-        TextColumn("[bold]living through blocks"),
+        TextColumn("[bold]running blocks"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[live]} timers live"),

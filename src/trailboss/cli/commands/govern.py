@@ -1,18 +1,31 @@
-"""``trailboss govern``: system instructions, from an account that may send them."""
+"""``govern``: system instructions, from an account that may send them."""
 
 import re
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from trailboss.chain import ChainReader
 from trailboss.chain.development import DEPLOYER
-from trailboss.cli.failures import Mistake
-from trailboss.cli.opening import OpenChain, Signer, find_actor, find_timer, open_chain, resolve_signer
-from trailboss.cli.options import DIRECTORY, AsJson, Key, Place, complete_account
+from trailboss.cli.errors import Mistake
+from trailboss.cli.lazy import group
+from trailboss.cli.options import (
+    DIRECTORY,
+    Actor,
+    AsJson,
+    Key,
+    Number,
+    Place,
+    Text,
+    TimerId,
+    argument,
+    complete_account,
+    number,
+    option,
+    whole_number,
+)
 from trailboss.cli.parsing import SHOWN_MAX, parse_number, read_file
-from trailboss.cli.receipts import send, show_receipts
+from trailboss.cli.targets import OpenChain, Signer, find_actor, find_timer, open_chain, resolve_signer
+from trailboss.cli.transactions import send, show_receipts
 from trailboss.governance.parameters import EPOCHAL, GOVERNED, RESCALE_WEIGHTS
 from trailboss.model.configs import amount_of
 from trailboss.model.transactions import (
@@ -27,19 +40,18 @@ from trailboss.model.transactions import (
 )
 from trailboss.primitives.units import U64_MAX
 
-govern = typer.Typer(no_args_is_help=True, add_completion=False, help="Send system instructions, as the deployer.")
+govern = group("Send system instructions as the deployer.")
 
 Governor = Annotated[
-    str | None,
-    typer.Option(
+    Text,
+    option(
         "--from",
         metavar="WHO",
-        help="Who signs and pays. [dim]\\[default: the account of the private key, else deployer][/dim]",
+        text="Signer and payer.",
+        default="account of the private key, else deployer",
         autocompletion=complete_account,
     ),
 ]
-TimerId = Annotated[str, typer.Argument(metavar="ID", help="Its id, or the first digits of it.", show_default=False)]
-Number = int | None
 PARAMETERS: Final = {".".join(path): key for key, path in (GOVERNED | EPOCHAL).items()} | {
     "auction.rescale_weights": RESCALE_WEIGHTS
 }
@@ -64,19 +76,20 @@ _AHEAD: Final = re.compile(r"\+(\d{1,20})", re.ASCII)
 
 @govern.command("timer-config")
 def timer_config(
-    max_ttl_blocks: Annotated[Number, typer.Option(metavar="N", help="Blocks a timer may live ahead.")] = None,
-    max_cycles_per_fire: Annotated[Number, typer.Option(metavar="N", help="Cycles a fire may use.")] = None,
-    max_cells_per_fire: Annotated[Number, typer.Option(metavar="N", help="Cells a fire may use.")] = None,
-    max_timers_per_actor: Annotated[Number, typer.Option(metavar="N", help="Live timers of one actor.")] = None,
-    gc_cycles_per_block: Annotated[
-        Number, typer.Option(metavar="N", help="Cycles a block spends on removing dead timers.")
-    ] = None,
+    max_ttl_blocks: Annotated[Number, number(text="Blocks a timer may live ahead.")] = None,
+    max_cycles_per_fire: Annotated[Number, number(text="Cycles a fire may use.")] = None,
+    max_cells_per_fire: Annotated[Number, number(text="Cells a fire may use.")] = None,
+    max_timers_per_actor: Annotated[Number, number(text="Live timers of one actor.")] = None,
+    gc_cycles_per_block: Annotated[Number, number(text="Cycles a block spends on removing dead timers.")] = None,
     sender: Governor = None,
     private_key: Key = None,
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Set the parameters of timers; those not given stay as they are."""
+    """Set the parameters of timers; the others do not change.
+
+    Example: trailboss govern timer-config --max-ttl-blocks 1000
+    """
     given = {
         "max_ttl_blocks": max_ttl_blocks,
         "max_cycles_per_fire": max_cycles_per_fire,
@@ -93,26 +106,23 @@ def timer_config(
 
 @govern.command("basefee-config")
 def basefee_config(
-    alpha: Annotated[Number, typer.Option(metavar="N", help="Divisor of the distance from the target.")] = None,
-    max_change_denom: Annotated[
-        Number, typer.Option(metavar="N", help="A basefee moves by at most one part in this many a block.")
-    ] = None,
-    min_basefee: Annotated[Number, typer.Option(metavar="N", help="Floor, base units a unit.")] = None,
-    max_basefee: Annotated[Number, typer.Option(metavar="N", help="Ceiling, base units a unit.")] = None,
-    block_cycles_target: Annotated[Number, typer.Option(metavar="N", help="Cycles a block should use.")] = None,
-    block_cells_target: Annotated[Number, typer.Option(metavar="N", help="Cells a block should use.")] = None,
-    block_access_target: Annotated[
-        Number, typer.Option(metavar="N", help="Stored and shown; it has no price here.")
-    ] = None,
-    access_weight_scalar_ppm: Annotated[
-        Number, typer.Option(metavar="N", help="Stored and shown; it has no price here.")
-    ] = None,
+    alpha: Annotated[Number, number(text="Divisor of the distance from the target.")] = None,
+    max_change_denom: Annotated[Number, number(text="Largest change of a basefee in a block: one part in N.")] = None,
+    min_basefee: Annotated[Number, number(text="Floor, base units a unit.")] = None,
+    max_basefee: Annotated[Number, number(text="Ceiling, base units a unit.")] = None,
+    block_cycles_target: Annotated[Number, number(text="Cycles a block should use.")] = None,
+    block_cells_target: Annotated[Number, number(text="Cells a block should use.")] = None,
+    block_access_target: Annotated[Number, number(text="Stored and shown; it has no price here.")] = None,
+    access_weight_scalar_ppm: Annotated[Number, number(text="Stored and shown; it has no price here.")] = None,
     sender: Governor = None,
     private_key: Key = None,
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Set the parameters of the fee markets; those not given stay as they are."""
+    """Set the parameters of the fee markets; the others do not change.
+
+    Example: trailboss govern basefee-config --min-basefee 500
+    """
     given = {
         "alpha": alpha,
         "max_change_denom": max_change_denom,
@@ -142,16 +152,19 @@ def basefee_config(
 
 @govern.command()
 def multipliers(
-    user: Annotated[Number, typer.Option(metavar="N", help="Of transactions.")] = None,
-    runner: Annotated[Number, typer.Option(metavar="N", help="Of runner results.")] = None,
-    timer: Annotated[Number, typer.Option(metavar="N", help="Of fires.")] = None,
-    system: Annotated[Number, typer.Option(metavar="N", help="Of system work.")] = None,
+    user: Annotated[Number, number(text="For transactions.")] = None,
+    runner: Annotated[Number, number(text="For runner results.")] = None,
+    timer: Annotated[Number, number(text="For fires.")] = None,
+    system: Annotated[Number, number(text="For system work.")] = None,
     sender: Governor = None,
     private_key: Key = None,
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Set the fee multipliers of the lanes, in parts of 10,000; those not given stay as they are."""
+    """Set the fee multipliers by kind of work, in parts of 10,000; the others do not change.
+
+    Example: trailboss govern multipliers --timer 12000
+    """
     given = {"user": user, "runner": runner, "timer": timer, "system": system}
     signer = governing_signer(sender, private_key)
     with open_chain(place) as chain:
@@ -168,7 +181,10 @@ def cancel_timer(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Cancel anybody's timer."""
+    """Cancel any timer.
+
+    Example: trailboss govern cancel-timer 0x6e3d2443
+    """
     signer = governing_signer(sender, private_key)
     with open_chain(place) as chain:
         _govern(chain, signer, CancelTimer(find_timer(chain, timer_id)), as_json=as_json)
@@ -177,15 +193,16 @@ def cancel_timer(
 @govern.command("extend-timer")
 def extend_timer(
     timer_id: TimerId,
-    expires_at: Annotated[
-        int, typer.Argument(metavar="HEIGHT", min=0, help="Last height at which it may fire.", show_default=False)
-    ],
+    expires_at: Annotated[int, argument("HEIGHT", "Last height at which it may fire.", parser=whole_number(0))],
     sender: Governor = None,
     private_key: Key = None,
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Move the last height at which anybody's timer may fire."""
+    """Change the last height at which any timer may fire.
+
+    Example: trailboss govern extend-timer 0x6e3d2443 900
+    """
     signer = governing_signer(sender, private_key)
     with open_chain(place) as chain:
         _govern(chain, signer, ExtendTimer(find_timer(chain, timer_id), expires_at), as_json=as_json)
@@ -195,21 +212,19 @@ def extend_timer(
 def set_parameter(
     path: Annotated[
         str,
-        typer.Argument(
-            metavar="PATH",
-            help=f"One of: {', '.join(PARAMETERS)}.",
-            show_default=False,
+        argument(
+            "PATH",
+            f"One of: {', '.join(PARAMETERS)}.",
             autocompletion=lambda incomplete: [name for name in PARAMETERS if name.startswith(incomplete)],
         ),
     ],
     value: Annotated[
         str,
-        typer.Argument(
-            metavar="VALUE",
-            help="A number. Of lane.activation_height also +N, blocks ahead of the present one, and 0, which withdraws "
-            "a vote still ahead; of multipliers and weights also a decimal number, as 1.5; of a switch on or off. "
-            "auction.rescale_weights multiplies all weights, and 0 resets them.",
-            show_default=False,
+        argument(
+            "VALUE",
+            "A number. Multipliers and weights may be decimals, as 1.5; a switch is on or off. lane.activation_height "
+            "takes a height, +N for N blocks ahead, or 0 to withdraw a vote. auction.rescale_weights multiplies all "
+            "weights; 0 resets them.",
         ),
     ],
     sender: Governor = None,
@@ -217,7 +232,10 @@ def set_parameter(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Set one governed parameter."""
+    """Set one governed parameter.
+
+    Example: trailboss govern set lane.activation_height +100
+    """
     if path not in PARAMETERS:
         raise Mistake(
             f"{path!r} is not set by this instruction",
@@ -231,16 +249,17 @@ def set_parameter(
 
 @govern.command()
 def upgrade(
-    actor: Annotated[
-        str, typer.Argument(metavar="ACTOR", help="Its address, or the first digits of it.", show_default=False)
-    ],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Its new source.", show_default=False)],
+    actor: Actor,
+    file: Annotated[Path, argument("FILE", "New source of the actor.")],
     sender: Governor = None,
     private_key: Key = None,
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the code of an actor; its storage and its timers stay."""
+    """Replace the code of an actor; its storage and its timers stay.
+
+    Example: trailboss govern upgrade 0x044d2D5f clock.py
+    """
     code, signer = read_file(file, "source"), governing_signer(sender, private_key)
     with open_chain(place) as chain:
         _govern(chain, signer, UpgradeActor(find_actor(chain, actor), code), as_json=as_json)
@@ -275,7 +294,7 @@ def _switch(path: str, text: str) -> int:
 
 
 def governing_signer(who: str | None, key: str | None) -> Signer:
-    """Return who signs a system instruction: the deployer unless told otherwise."""
+    """Return the signer of a system instruction: the deployer by default."""
     return resolve_signer(DEPLOYER if who is None and key is None else who, key)
 
 

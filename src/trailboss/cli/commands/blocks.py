@@ -1,31 +1,47 @@
-"""``trailboss block``: one block, and how it chose among its due timers."""
+"""What is in blocks: ``block`` shows one, ``events`` lists what was emitted."""
 
-from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import Annotated, Any, Final
 
 import typer
 from msgspec.structs import asdict as struct_dict
 
 from trailboss.chain import ChainReader
-from trailboss.cli.failures import Missing
-from trailboss.cli.opening import open_chain
-from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Limit, Place
+from trailboss.cli.directory_chain import DirectoryChain
+from trailboss.cli.errors import Missing, Mistake
+from trailboss.cli.options import (
+    DIRECTORY,
+    LIMIT,
+    AsJson,
+    Limit,
+    Number,
+    Place,
+    Text,
+    argument,
+    number,
+    option,
+    whole_number,
+)
 from trailboss.cli.output import (
     Cell,
     Column,
     console,
+    drawn_facts,
+    drawn_table,
     note,
     print_facts,
     print_json,
     print_pairs,
     print_table,
 )
-from trailboss.cli.status import time_words
+from trailboss.cli.targets import open_chain, resolve_actor
 from trailboss.codec.textual import to_json
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
-from trailboss.model.decisions import Order
+from trailboss.model.events import PROTOCOL_TOPICS
 from trailboss.model.transactions import ExecuteActor, Instruction, Transaction, transaction_hash
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
@@ -33,7 +49,9 @@ from trailboss.views import Event, Receipt
 from trailboss.views.explain.decision_view import decision_view
 from trailboss.views.explain.sentences import data_words
 from trailboss.views.json_values import plain
-from trailboss.views.records import DecisionRow, DecisionView, event_view, receipt_view
+from trailboss.views.mechanism.registry import views_of
+from trailboss.views.records import DecisionView, event_view, receipt_view
+from trailboss.views.text import counted, time_words
 
 TRANSACTION_COLUMNS = (
     Column("transaction"),
@@ -51,65 +69,30 @@ RECEIPT_COLUMNS = (
     Column("CBY paid", right=True),
 )
 EVENT_COLUMNS = (Column("event"), Column("emitter", extra=True), Column("timer"), Column("data", least=29))
-FIFO_COLUMNS = (
-    Column("rank", right=True),
+EVENTS: Final = (
+    Column("block", right=True),
+    Column("event"),
+    Column("emitter"),
     Column("timer"),
-    Column("actor"),
-    Column("gas limit", right=True),
-    Column("used", right=True, extra=True),
-    Column("outcome", least=24),
-)
-AUCTION_COLUMNS = (
-    Column("rank", right=True),
-    Column("timer"),
-    Column("actor", extra=True),
-    Column("tip", right=True),
-    Column("weight", right=True),
-    Column("max fee", right=True, extra=True),
-    Column("bid by", extra=True),
-    Column("gas limit", right=True),
-    Column("used", right=True, extra=True),
-    Column("outcome", least=18),
-)
-GLOBALBOX_COLUMNS = (
-    Column("rank", right=True),
-    Column("timer"),
-    Column("fire", right=True),
-    Column("target", extra=True),
-    Column("deliver seq", right=True),
-    Column("tip", right=True),
-    Column("gas limit", right=True),
-    Column("used", right=True, extra=True),
-    Column("outcome", least=18),
-)
-LANE_COLUMNS = (
-    Column("rank", right=True),
-    Column("timer"),
-    Column("actor", extra=True),
-    Column("tip", right=True),
-    Column("W", right=True),
-    Column("tip × W", right=True),
-    Column("max fee", right=True, extra=True),
-    Column("fees", extra=True),
-    Column("gas limit", right=True),
-    Column("used", right=True, extra=True),
-    Column("outcome", least=18),
+    Column("data", least=29),
 )
 
 
 def block(
     height: Annotated[
-        int | None,
-        typer.Argument(metavar="HEIGHT", min=0, max=U64_MAX, help="The last block if not given.", show_default=False),
+        Number, argument("HEIGHT", "Height of the block.", "the last", parser=whole_number(0, U64_MAX))
     ] = None,
     lane: Annotated[
-        bool, typer.Option("--lane", help="Tell how it chose among its due timers: ranks, tips, the cut-off.")
+        bool, typer.Option("--lane", help="Show how it chose among its due timers: ranks, tips, the cut-off.")
     ] = False,
     limit: Limit = LIMIT,
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Look at one block: its header, transactions, receipts and events, or how it chose among its due timers."""
+    """Show one block: header, transactions, receipts and events, or how it chose among its due timers.
+
+    Example: trailboss block 120 --lane
+    """
     with open_chain(place) as chain:
         found = _find(chain, height)
         if lane:
@@ -236,97 +219,95 @@ def _show_lane(found: Block, view: DecisionView | None, limit: int, *, as_json: 
     if view is None or not _had_due_timers(found):
         note(f"no timer that could run was due in block {found.height}")
         return
-    columns, cells = TABLES[view.order]
-    table = [cells(row) for row in (*view.rows, *view.runners_up)]
-    _section(f"Due timers of block {view.height}", columns, table, limit)
+    views = views_of(view.mechanism)
+    rows = [views.decision_cells(row) for row in (*view.rows, *view.runners_up)]
+    columns, cells = drawn_table(views.decision_columns, rows)
+    _section(f"Due timers of block {view.height}", columns, cells, limit)
     if view.sentences:
         typer.echo()
         print_pairs(console(), [("waiting", sentence) for sentence in view.sentences])
 
 
 def _lane_facts(view: DecisionView) -> dict[str, Cell]:
-    used = f"{view.lane_cycles_used:,} of {view.lane_cycles_max:,} cycles, at most {view.max_cycles_per_fire:,} a fire"
-    facts: dict[str, Cell] = {"block": view.height, "mechanism": view.mechanism, "used": used}
-    facts["basefees"] = f"{view.cycle_basefee:,} a cycle, {view.cell_basefee:,} a cell"
-    if view.lane_basefee is not None and view.next_lane_basefee is not None:
-        facts["lane basefee"] = (
-            f"{view.lane_basefee:,} a cycle, next {view.next_lane_basefee:,}; it burned {format_cby(view.lane_burned)} "
-            "CBY"
-        )
-        fires = "1 fire" if view.median_fires == 1 else f"{view.median_fires:,} fires"
-        facts["medians"] = f"tip {view.previous_tip:,} in the block before, {fires} in the window"
-    bids = f", {len(view.bids):,} bids" if view.bids else ""
-    facts["agents"] = f"{view.agent_cycles:,} cycles{bids}" if view.agent_cycles else None
-    if view.queued is not None:
-        facts["after it"] = f"{view.queued:,} fires in Globalbox, {view.in_mailbox:,} entries in the mailbox"
-    named = "" if len(view.rows) == view.examined else f", of which the first {len(view.rows):,} are named"
+    bids = f", {counted(len(view.bids), 'bid')}" if view.bids else ""
+    named = "" if len(view.rows) == view.examined else f", the first {len(view.rows):,} named"
     cut_off = "" if view.cut_off is None else f", cut-off at rank {view.cut_off:,}"
-    facts["examined"] = f"{view.examined:,}{named}{cut_off}"
-    return facts
+    return {
+        "block": view.height,
+        "mechanism": view.mechanism,
+        "used": f"{view.lane_cycles_used:,} of {view.lane_cycles_max:,} cycles, at most "
+        f"{view.max_cycles_per_fire:,} a fire",
+        "basefees": f"{view.cycle_basefee:,} a cycle, {view.cell_basefee:,} a cell",
+        **drawn_facts(views_of(view.mechanism).decision_facts(view)),
+        "agents": f"{view.agent_cycles:,} cycles{bids}" if view.agent_cycles else None,
+        "examined": f"{view.examined:,}{named}{cut_off}",
+    }
 
 
-def _outcome(row: DecisionRow) -> str:
-    return f"{row.outcome}: {row.reason}" if row.reason else row.outcome
+def _complete_topic(incomplete: str) -> list[str]:
+    return sorted(topic for topic in PROTOCOL_TOPICS if topic.startswith(incomplete))
 
 
-def _used(row: DecisionRow) -> Cell:
-    return None if row.cycles_used is None else f"{row.cycles_used:,}"
+def events(
+    name: Annotated[
+        Text, option(metavar="NAME", text="Only events of this name.", autocompletion=_complete_topic)
+    ] = None,
+    actor: Annotated[Text, option(metavar="ACTOR", text="Only events emitted by this actor.")] = None,
+    since: Annotated[Number, number(metavar="H", text="From this block on.")] = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", "-f", help="On a node: print new events, from --since on, until Ctrl-C."),
+    ] = False,
+    limit: Limit = LIMIT,
+    place: Place = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """List events, oldest first.
+
+    If there are more events than the limit, only the latest are listed.
+
+    Example: trailboss events --name timer.fired --since 100
+    """
+    with open_chain(place) as chain:
+        emitter = None if actor is None else resolve_actor(chain, actor)
+        if follow:
+            if isinstance(chain, DirectoryChain):
+                raise Mistake(f"nothing happens in {place} by itself", "follow a node, with --url")
+            with suppress(KeyboardInterrupt):
+                _follow(chain.follow(since, name, emitter), as_json=as_json)
+            return
+        found = chain.latest_events(since or 0, name, emitter)
+        latest = list(islice(found, limit or None))
+        more = next(found, None) is not None
+    _show_events(latest[::-1], more=more, as_json=as_json)
 
 
-def _fifo_row(row: DecisionRow) -> tuple[Cell, ...]:
-    return row.rank, row.timer_id, row.actor, f"{row.gas_limit:,}", _used(row), _outcome(row)
+def _show_events(latest: list[Event], *, more: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"events": latest, "more": more})
+        return
+    if latest:
+        width = console().width
+        print_table("Events", EVENTS, [_listed_event(event, width) for event in latest])
+    else:
+        note("no such events")
+    if more:
+        note(f"these are the last {len(latest)}; --limit 0 shows all")
 
 
-def _lane_row(row: DecisionRow) -> tuple[Cell, ...]:
-    is_ranked = row.effective_priority is not None
-    return (
-        row.rank,
-        row.timer_id,
-        row.actor,
-        f"{row.tip:,}" if is_ranked else None,
-        row.weight,
-        f"{Decimal(row.effective_priority):,}" if row.effective_priority is not None else None,
-        None if row.max_fee is None else f"{row.max_fee:,}",
-        row.fees,
-        f"{row.gas_limit:,}",
-        _used(row),
-        _outcome(row),
-    )
+def _follow(found: Iterable[Event | int], *, as_json: bool) -> None:
+    """Print events as they come, a line each, or a JSON document a line; and when the chain has gone back."""
+    printer = console()
+    for event in found:
+        if isinstance(event, int):
+            note(f"the chain has gone back to block {event}")
+        elif as_json:
+            typer.echo(json.dumps(plain(event)))
+        else:
+            about = "" if event.timer_id is None else f" {event.timer_id}"
+            line = f"{event.block_height:>8} {event.name}{about} {data_words(event, printer.width)}"
+            printer.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _auction_row(row: DecisionRow) -> tuple[Cell, ...]:
-    return (
-        row.rank,
-        row.timer_id,
-        row.actor,
-        f"{row.tip:,}" if row.rank else None,
-        row.weight,
-        None if row.max_fee is None else f"{row.max_fee:,}",
-        row.fees,
-        f"{row.gas_limit:,}",
-        _used(row),
-        _outcome(row),
-    )
-
-
-def _globalbox_row(row: DecisionRow) -> tuple[Cell, ...]:
-    return (
-        row.rank,
-        row.timer_id,
-        row.fire_seq,
-        row.target,
-        row.deliver_seq,
-        f"{row.tip:,}",
-        f"{row.gas_limit:,}",
-        _used(row),
-        _outcome(row),
-    )
-
-
-TABLES: Final[Mapping[str, tuple[tuple[Column, ...], Callable[[DecisionRow], tuple[Cell, ...]]]]] = {
-    Order.DUE: (FIFO_COLUMNS, _fifo_row),
-    Order.PRIORITY: (LANE_COLUMNS, _lane_row),
-    Order.TIP: (AUCTION_COLUMNS, _auction_row),
-    Order.STANDING: (GLOBALBOX_COLUMNS, _globalbox_row),
-}
-"""Columns of a block's due timers and what fills them, by what the block ranks by."""
+def _listed_event(event: Event, width: int) -> tuple[Cell, ...]:
+    return event.block_height, event.name, event.emitter, event.timer_id, data_words(event, width)

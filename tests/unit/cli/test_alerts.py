@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from trailboss.cli import alerting
-from trailboss.cli.alerting import Alert, Spells, parse_call
-from trailboss.cli.failures import Mistake
+from trailboss.cli import alerts as alerting
+from trailboss.cli.alerts import Alert, Spells, parse_call
+from trailboss.cli.errors import Mistake
 from trailboss.primitives.octets import Address
 from trailboss.views.forecast.watchtower import WatchedPayer
 

@@ -14,7 +14,7 @@ from typing import Final, Self
 import httpx
 from msgspec import Struct
 
-from trailboss.cli.failures import Mistake
+from trailboss.cli.errors import Mistake
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.forecast.watchtower import WatchedPayer
 from trailboss.views.json_values import plain

@@ -1,6 +1,8 @@
-"""What went wrong, in words on stderr, never a traceback: what happened, the rule behind it, what to do about it."""
+"""Errors, reported on stderr without a traceback: what happened, the rule behind it, and how to fix it."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import typer
@@ -19,6 +21,7 @@ FAILED: Final = 1
 """Exit status of what was understood and could not be done: refused, reverted, damaged, different, not proven."""
 MISUSED: Final = 2
 """Exit status of what could not be understood."""
+NODE_INSTALL: Final = "pip install 'trailboss[node]'"
 SAID: Final = ("what", "where", "why", "fix")
 
 
@@ -55,6 +58,21 @@ class Refused(TrailbossError):
         self.error = error
 
 
+@contextmanager
+def node_needed(what: str) -> Iterator[None]:
+    """Say how to install what a node needs where an import within finds it missing.
+
+    Raises:
+        Missing: If a package is missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("trailboss"):
+            raise
+        raise Missing(f"{what} needs {error.name}, which is not installed", NODE_INSTALL) from None
+
+
 def report(error: TrailbossError, *, as_json: bool) -> int:
     """Print an error to stderr and return the exit status."""
     facts = _facts(error)
@@ -64,7 +82,7 @@ def report(error: TrailbossError, *, as_json: bool) -> int:
 
         typer.echo(json.dumps(plain({"error": facts})), err=True)
     else:
-        tell("error", facts)
+        report_facts("error", facts)
     return MISUSED if isinstance(error, Mistake) and not isinstance(error, Missing) else FAILED
 
 
@@ -72,12 +90,12 @@ def report_failed(error: ErrorObject, status: str) -> None:
     """Print why a transaction was refused or reverted to stderr."""
     facts = asdict(error)
     traceback = facts.pop("context").get("traceback")
-    tell(status, facts | ({"where": traceback} if traceback else {}))
+    report_facts(status, facts | ({"where": traceback} if traceback else {}))
 
 
-def tell(heading: str, facts: dict[str, object]) -> None:
+def report_facts(heading: str, facts: dict[str, object]) -> None:
     """Print a heading and, below it, each fact that has a label of its own."""
-    # Only now: a program that goes well does without it, and so does the program's own help.
+    # Only now: commands that succeed do without it, and so does the program's own help.
     from trailboss.cli.output import error_console, print_pairs  # noqa: PLC0415
 
     console = error_console()

@@ -10,16 +10,16 @@ from typing import Annotated, Any, Final
 import typer
 from msgspec import Struct
 from msgspec.structs import fields, replace
+from rich import text as rich_text
 from rich.console import Group
 from rich.live import Live
-from rich.text import Text
 
-from trailboss.cli.alerting import DRY, Alert, Call, Spells, parse_call
-from trailboss.cli.failures import Missing, Refused
-from trailboss.cli.opening import is_url, node_url, open_directory, resolve_address
-from trailboss.cli.options import DIRECTORY, WHO, AsJson, Place, complete_account
+from trailboss.cli.alerts import DRY, Alert, Call, Spells, parse_call
+from trailboss.cli.errors import Missing, Refused
+from trailboss.cli.options import DIRECTORY, WHO, AsJson, Place, Text, Texts, complete_account, number, option
 from trailboss.cli.output import Cell, Column, console, fitting_table, note, print_facts, print_json, print_table
 from trailboss.cli.remote.client import Client
+from trailboss.cli.targets import is_url, node_url, open_directory, resolve_address
 from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
@@ -72,38 +72,35 @@ class Wanted(Struct, frozen=True):
 
 def watch(
     alert: Annotated[
-        str | None,
-        typer.Option(
+        Text,
+        option(
             metavar="COMMAND|URL",
-            help="Call this once for each payer that runs dry soon: a command gets the facts in TRAILBOSS_… variables "
-            "and as JSON on stdin, a URL gets them by POST.",
-            show_default=False,
+            text="Run or call this once for each payer that runs dry soon: a command gets the facts in TRAILBOSS_… "
+            "variables and as JSON on stdin, a URL gets them by POST.",
         ),
     ] = None,
-    within: Annotated[
-        int, typer.Option(min=1, max=WITHIN_MAX, metavar="N", help="Soon is within so many fires.")
-    ] = WITHIN,
+    within: Annotated[int, number(text="Soon means within N fires.", least=1, most=WITHIN_MAX)] = WITHIN,
     payer: Annotated[
-        list[str] | None,
-        typer.Option(
+        Texts,
+        option(
             metavar="WHO",
-            help=f"Only this payer: {WHO}; may be repeated. [dim]\\[default: all][/dim]",
+            text=f"Only this payer: {WHO}; may be repeated.",
+            default="all",
             autocompletion=complete_account,
-            show_default=False,
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=LOOKED_AT, metavar="N", help="Rows at most.")] = PAYERS_SHOWN,
-    once: Annotated[bool, typer.Option("--once", help="Look once; of a directory always.")] = False,
+    limit: Annotated[int, number(text="Most rows.", least=1, most=LOOKED_AT)] = PAYERS_SHOWN,
+    once: Annotated[bool, typer.Option("--once", help="Look once, as always on a directory.")] = False,
     rules: Annotated[
         bool, typer.Option("--rules", help="Print alert rules for Prometheus, which reads a node's /metrics, and end.")
     ] = False,
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Watch which payers run dry first, and raise an alert before they do.
+    """Watch which payers run out of money first, and raise an alert before they do.
 
-    On a node it follows each block until Ctrl-C; on a directory it looks once. One look ends with exit status 3 if
-    a payer runs dry soon, or has run dry in the last 100 blocks.
+    On a node it follows each block until Ctrl-C; on a directory it looks once. One look ends with exit status 3 if a
+    payer runs dry soon, or has run dry in the last 100 blocks. A payer runs dry when it cannot pay for its next fire.
 
     An alert is raised once for each dry spell: again only after money has come in.
 
@@ -219,9 +216,9 @@ class Tower:
     def _drawn(self, found: Watch) -> Group:
         facts = _facts(found)
         width = max(map(len, facts))
-        lines = Text("\n".join(f"{label:{width}}  {value}" for label, value in facts.items()))
+        lines = rich_text.Text("\n".join(f"{label:{width}}  {value}" for label, value in facts.items()))
         if not found.payers:
-            return Group(lines, Text(NOBODY))
+            return Group(lines, rich_text.Text(NOBODY))
         return Group(lines, fitting_table(console(), "Payers", COLUMNS, self._rows(found)))
 
     def _cut(self, found: Watch) -> Watch:

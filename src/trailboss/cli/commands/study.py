@@ -1,4 +1,4 @@
-"""``trailboss compare``: one workload through every mechanism, and what each made of it."""
+"""``compare``: one workload through every mechanism."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,23 +7,23 @@ from typing import Annotated, Any, Final
 import typer
 from msgspec.structs import fields
 
-from trailboss.cli.failures import Mistake
-from trailboss.cli.options import AsJson
+from trailboss.cli.errors import Mistake
+from trailboss.cli.options import AsJson, Texts, argument, option
 from trailboss.cli.output import Cell, Column, print_facts, print_json, print_table, progress
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import format_cby
 from trailboss.simulator.compare import MECHANISMS, compare
 from trailboss.simulator.measures import UNIT, Outcome
-from trailboss.simulator.reading import read_workload
 from trailboss.simulator.results import MechanismResult
 from trailboss.simulator.sources import DIALECTS
 from trailboss.simulator.workload import Workload
+from trailboss.simulator.workload_file import read_workload
 from trailboss.views.json_values import plain
 
 DECIMALS: Final = 3
 """Of Jain's index, cut off."""
 PERCENT: Final = 100
-FIX: Final = "mend the workload; those in examples/workloads have every key"
+FIX: Final = "correct the workload; those in examples/workloads have every key"
 
 OUTCOMES: Final[tuple[tuple[str, Callable[[Outcome], Cell]], ...]] = (
     ("scheduled", lambda of: f"{of.scheduled:,}"),
@@ -71,27 +71,27 @@ GROUPS: Final = (
 )
 
 
-def complete_mechanism(incomplete: str) -> list[str]:
-    """Return the names of mechanisms that begin so."""
+def _complete_mechanism(incomplete: str) -> list[str]:
     return [name for name in MECHANISMS if name.startswith(incomplete)]
 
 
 def compare_mechanisms(
-    workload: Annotated[
-        Path, typer.Argument(metavar="WORKLOAD", help="A TOML file; see examples/workloads.", show_default=False)
-    ],
+    workload: Annotated[Path, argument("WORKLOAD", "A TOML file; see examples/workloads.")],
     mechanism: Annotated[
-        list[str] | None,
-        typer.Option(
+        Texts,
+        option(
             metavar="NAME",
-            help="Run through this mechanism only; can be given again. [dim]\\[default: all][/dim]",
-            autocompletion=complete_mechanism,
-            show_default=False,
+            text="Only this mechanism; may be repeated.",
+            default="all",
+            autocompletion=_complete_mechanism,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run one workload through every mechanism, and tell what each made of it."""
+    """Run one workload through every mechanism and compare the results.
+
+    Example: trailboss compare examples/workloads/congested.toml
+    """
     names = tuple(dict.fromkeys(mechanism or MECHANISMS))
     for name in names:
         if name not in MECHANISMS:
@@ -105,7 +105,7 @@ def compare_mechanisms(
     if as_json:
         print_json(document(found, results))
     else:
-        _tell(found, results)
+        _show(found, results)
 
 
 def document(workload: Workload, results: Sequence[MechanismResult]) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def document(workload: Workload, results: Sequence[MechanismResult]) -> dict[str
     }
 
 
-def _tell(workload: Workload, results: Sequence[MechanismResult]) -> None:
+def _show(workload: Workload, results: Sequence[MechanismResult]) -> None:
     budgets = {result.mechanism: result.budget_cycles for result in results}
     same = len(set(budgets.values())) == 1
     stated = f"{results[0].budget_cycles:,} cycles a block, the same for all" if same else _each(budgets)
@@ -131,8 +131,8 @@ def _tell(workload: Workload, results: Sequence[MechanismResult]) -> None:
     )
     typer.echo()
     columns = (Column(""), *(Column(result.mechanism, right=True) for result in results))
-    rows = [(name, *(tell(result.outcome) for result in results)) for name, tell in OUTCOMES]
-    rows += [(name, *(tell(result) for result in results)) for name, tell in RESULTS]
+    rows = [(name, *(cell(result.outcome) for result in results)) for name, cell in OUTCOMES]
+    rows += [(name, *(cell(result) for result in results)) for name, cell in RESULTS]
     print_table("What became of the timers", columns, rows)
     typer.echo()
     print_table("Whose fires were late", GROUPS, _group_rows(workload, results))

@@ -1,10 +1,9 @@
-"""``trailboss dev`` and ``trailboss node``: a chain that runs, with an API and an explorer."""
+"""``dev`` and ``node``: a chain that runs, with an API and an explorer."""
 
 import gc
 import re
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Final
@@ -13,19 +12,25 @@ import typer
 from msgspec.structs import replace
 
 from trailboss import __version__
-from trailboss.chain.development import (
-    ACCOUNTS_MAX,
-    DEPLOYER,
-    DevelopmentAccount,
-    account_name,
-    development_account,
-)
+from trailboss.chain.development import DEPLOYER, DevelopmentAccount, account_name, development_account
 from trailboss.chain.opening import GenesisOptions, funded_accounts
-from trailboss.cli.failures import Mistake
-from trailboss.cli.options import DIRECTORY_PATH, AsJson, Directory
+from trailboss.cli.errors import Mistake, node_needed
+from trailboss.cli.options import (
+    DIRECTORY_PATH,
+    Accounts,
+    AsJson,
+    Directory,
+    Mechanism,
+    Number,
+    Params,
+    Preset,
+    Text,
+    Texts,
+    number,
+    option,
+)
 from trailboss.cli.output import Column, console, note, print_facts, print_json, print_table
 from trailboss.cli.parsing import parse_overrides
-from trailboss.mechanisms.registry import MECHANISMS
 from trailboss.node.options import (
     BLOCK_TIME_MS,
     HOST,
@@ -39,7 +44,6 @@ from trailboss.node.options import (
     Rhythm,
     default_rate_limit,
 )
-from trailboss.params.loader import PRESETS
 from trailboss.primitives.units import format_cby
 from trailboss.views.text import counted
 
@@ -47,90 +51,57 @@ if TYPE_CHECKING:
     from trailboss.node.service import Node
 
 TEXT_COLUMNS: Final = 80
-EXPLORER_INSTALLED: Final = find_spec("pygal") is not None
-"""Whether the library that draws the explorer's charts is installed; it comes with the extra ``node``."""
 SHOWN_ACCOUNTS: Final = 20
 """Accounts that are listed; a document has them all."""
 KEYS_BESIDE: Final = 130
-"""Columns from which on a private key stands beside its address."""
+"""Columns from which a private key fits beside its address."""
 MS_PER_SECOND: Final = 1_000
 _BLOCK_TIME: Final = re.compile(r"(?P<whole>\d{1,9})(?:\.(?P<part>\d{1,3}))?(?P<unit>ms|s)", re.ASCII)
 
 BlockTime = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME",
-        help="Time between blocks, as 1s or 250ms; empty blocks are built too. [dim]\\[default: 1s][/dim]",
-        show_default=False,
+    Text,
+    option(
+        "--block-time", metavar="TIME", text="Time between blocks, empty ones included, as 1s or 250ms.", default="1s"
     ),
 ]
 Auto = Annotated[
     bool,
     typer.Option(
-        "--auto", help="A block as soon as a transaction waits, and every --block-time while a timer is pending."
+        "--auto", help="Build a block when a transaction waits, and every --block-time while a timer is pending."
     ),
 ]
-Manual = Annotated[bool, typer.Option("--manual", help="Blocks only when asked for.")]
+Manual = Annotated[bool, typer.Option("--manual", help="Build blocks only on request.")]
 ClockOption = Annotated[
     Clock,
-    typer.Option("--clock", metavar="NAME", help="Timestamps: chain, one interval a block, or wall, of this machine."),
+    option("--clock", metavar="NAME", text="Timestamps: chain, one interval a block; or wall, of this machine."),
 ]
-Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Listen here; 0.0.0.0 for the whole network.")]
-Port = Annotated[int, typer.Option(metavar="PORT", min=0, max=PORT_MAX, help="Listen here; 0 for any that is free.")]
+Host = Annotated[str, option("--host", metavar="ADDRESS", text="Address to listen on; 0.0.0.0 for the whole network.")]
+Port = Annotated[int, number("--port", metavar="PORT", text="Port to listen on; 0 for any free one.", most=PORT_MAX)]
 RateLimit = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        min=0,
-        help="Requests a second that are answered; 0 for any number. "
-        "[dim]\\[default: 0 for this machine alone, else 100][/dim]",
-        show_default=False,
-    ),
+    Number,
+    number("--rate-limit", text="Most requests a second; 0 for any number.", default="0 on loopback, else 100"),
 ]
 Cors = Annotated[
-    list[str] | None, typer.Option(metavar="ORIGIN", help="Let pages of this origin read answers; may be repeated.")
+    Texts, option("--cors", metavar="ORIGIN", text="Let pages of this origin read answers; may be repeated.")
 ]
 NoExplorer = Annotated[bool, typer.Option("--no-explorer", help="Serve the API alone.")]
 Log = Annotated[
     LogForm | None,
-    typer.Option(
-        metavar="FORM",
-        help="Log lines: human or json. [dim]\\[default: human in a terminal, else json][/dim]",
-        show_default=False,
-    ),
+    option("--log", metavar="FORM", text="Log lines: human or json.", default="human in a terminal, else json"),
 ]
 
 
 def dev(
     chain: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Keep the chain here. [dim]\\[default: a temporary directory][/dim]", show_default=False
-        ),
+        Path | None, option(metavar="DIR", text="Keep the chain here.", default="a temporary directory")
     ] = None,
     block_time: BlockTime = None,
     auto: Auto = False,
     manual: Manual = False,
-    mechanism: Annotated[
-        str | None, typer.Option(help=f"What selects due timers: {', '.join(MECHANISMS)}.", metavar="NAME")
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(help=f"Parameters: {', '.join(PRESETS)}. [dim]\\[default: mainnet][/dim]", metavar="NAME"),
-    ] = None,
-    param: Annotated[
-        list[str] | None, typer.Option(metavar="PATH=VALUE", help="Set a parameter; may be repeated.")
-    ] = None,
-    accounts: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=ACCOUNTS_MAX,
-            help="Funded accounts. [dim]\\[default: 10][/dim]",
-            show_default=False,
-        ),
-    ] = None,
+    mechanism: Mechanism = None,
+    preset: Preset = None,
+    param: Params = None,
+    accounts: Accounts = None,
     host: Host = HOST,
     port: Port = PORT,
     clock: ClockOption = Clock.CHAIN,
@@ -140,9 +111,11 @@ def dev(
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a development chain: funded accounts, an API, an explorer, and calls that change it at will.
+    """Run a development chain: funded accounts, an API, an explorer, and calls that change the chain.
 
-    The chain goes with the node, unless --chain names a directory, which is made if it is not there. Ctrl-C ends it.
+    The chain lasts as long as the node, unless --chain names a directory, which is created if needed. Ctrl-C ends it.
+
+    Example: trailboss dev --mechanism lane --block-time 250ms
     """
     genesis = GenesisOptions(
         preset=preset, mechanism=mechanism, overrides=parse_overrides(param or []), accounts=accounts
@@ -166,9 +139,11 @@ def node(
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the chain of a directory: an API and an explorer, without the calls of a development chain.
+    """Run the chain of a directory with an API and an explorer, without development calls.
 
-    The chain is there already, from `trailboss init` or `trailboss dev`. Ctrl-C ends the node.
+    The chain comes from `trailboss init` or `trailboss dev`. Ctrl-C ends the node.
+
+    Example: trailboss node --chain play --auto
     """
     served = _served(host, port, rate_limit, cors, no_explorer=no_explorer)
     pace = _pace(block_time, auto=auto, manual=manual)
@@ -176,13 +151,13 @@ def node(
 
 
 def _served(host: str, port: int, rate_limit: int | None, cors: list[str] | None, *, no_explorer: bool) -> NodeOptions:
-    """Return the options of a node as far as they are about who reaches it, and what is served."""
+    """Return the options of a node that say who reaches it and what it serves."""
     return NodeOptions(
         host=host,
         port=port,
         rate_limit=default_rate_limit(host) if rate_limit is None else rate_limit,
         cors_origins=tuple(cors or ()),
-        explorer=not no_explorer and EXPLORER_INSTALLED,
+        explorer=not no_explorer,
     )
 
 
@@ -191,8 +166,9 @@ def _run(options: NodeOptions, log: LogForm | None, *, as_json: bool) -> None:
     gc.disable()
     try:
         # Only now: the server and the explorer take longer to import than everything else together.
-        from trailboss.node.logs import configure_logs  # noqa: PLC0415
-        from trailboss.server import run_node  # noqa: PLC0415
+        with node_needed("a node"):
+            from trailboss.node.logs import configure_logs  # noqa: PLC0415
+            from trailboss.server import run_node  # noqa: PLC0415
 
         configure_logs(log)
         status = run_node(options, partial(_begin, show=_show_document if as_json else _show))
@@ -209,14 +185,11 @@ def _begin(node: "Node", port: int, show: Callable[["Node", int], None]) -> None
 
 
 def _pace(block_time: str | None, *, auto: bool, manual: bool) -> Pace:
-    given = [
-        name for name, is_given in (("--block-time", block_time), ("--auto", auto), ("--manual", manual)) if is_given
-    ]
-    if manual and len(given) > 1:
-        raise Mistake(
-            f"{' and '.join(given)} are given", "a node that runs with --manual builds blocks only when asked"
-        )
     if manual:
+        others = [name for name, is_given in (("--block-time", block_time), ("--auto", auto)) if is_given]
+        if others:
+            given = " and ".join((*others, "--manual"))
+            raise Mistake(f"{given} are given", "with --manual a node builds blocks only on request")
         return MANUAL
     return Pace(
         Rhythm.AUTO if auto else Rhythm.INTERVAL,
@@ -246,7 +219,7 @@ def parse_block_time(text: str) -> int:
 
 def _urls(node: "Node", port: int) -> dict[str, str]:
     host = node.options.host
-    # Who listens everywhere is reached here under this machine's own address.
+    # A node that listens everywhere is reached here under this machine's own address.
     reached = {"0.0.0.0": HOST, "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
     base = f"http://{reached}:{port}"
     urls = {"explorer": f"{base}/"} if node.options.explorer else {}
@@ -255,7 +228,7 @@ def _urls(node: "Node", port: int) -> dict[str, str]:
 
 
 def _accounts(node: "Node") -> list[DevelopmentAccount]:
-    """Return the accounts whose keys are shown: a development chain's, where it is run as one."""
+    """Return the accounts whose keys are shown: those of a development chain that runs as one."""
     if node.development is None:
         return []
     count = funded_accounts(node.view.genesis)
@@ -297,7 +270,7 @@ def _show_document(node: "Node", port: int) -> None:
 
 def _show(node: "Node", port: int) -> None:
     view, options = node.view, node.options
-    place = "temporary, gone when the node ends" if options.directory is None else str(options.directory)
+    place = "temporary, deleted when the node ends" if options.directory is None else str(options.directory)
     kind = "for development" if options.development else "without development calls"
     urls = _urls(node, port)
     print_facts(
@@ -306,10 +279,10 @@ def _show(node: "Node", port: int) -> None:
             "chain": f"{place}; at height {view.height:,}",
             "rules": f"chain id {view.genesis.chain_id}, preset {view.genesis.preset}, mechanism {view.mechanism.name}",
             "pace": _pace_words(options),
-            "explorer": urls.get("explorer") if EXPLORER_INSTALLED else "not here: pip install 'trailboss[node]'",
+            "explorer": urls.get("explorer"),
             "API": urls["reference"],
             "metrics": urls["metrics"],
-            "listens": f"on {options.host}" + (", for this machine alone" if options.is_loopback else ""),
+            "listens": f"on {options.host}" + (", for this machine only" if options.is_loopback else ""),
         }
     )
     accounts = _accounts(node)
@@ -338,7 +311,7 @@ def _show_accounts(node: "Node", accounts: list[DevelopmentAccount]) -> None:
     typer.echo()
     if len(listed) < len(accounts):
         typer.echo(f"{counted(len(accounts) - len(listed), 'more account')}: --json has them all")
-    typer.echo("Everybody knows these keys: nothing of worth belongs here.")
+    typer.echo("These keys are public: keep nothing of value here.")
 
 
 def _pace_words(options: NodeOptions) -> str:
@@ -359,8 +332,8 @@ def _pace_words(options: NodeOptions) -> str:
 def _exposed(options: NodeOptions) -> str:
     may = "send transactions, set balances, go back in time, and act for every account"
     return "\n" + fill(
-        f"WARNING: the node listens on {options.host}. Whoever reaches that address can "
-        f"{may if options.development else 'send transactions'}, and programs of actors run in this process: one that "
-        f"never ends, or takes all memory, stops it. Listen on {HOST} unless you trust the whole network.",
+        f"WARNING: the node listens on {options.host}. Anyone who reaches that address can "
+        f"{may if options.development else 'send transactions'}, and actors run in this process: one that never ends "
+        f"or takes all memory stops it. Listen on {HOST} unless you trust the whole network.",
         TEXT_COLUMNS,
     )

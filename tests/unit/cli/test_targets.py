@@ -3,8 +3,8 @@
 import pytest
 
 from trailboss.chain.development import development_account
-from trailboss.cli.failures import Mistake
-from trailboss.cli.opening import resolve_address, resolve_signer
+from trailboss.cli.errors import Mistake
+from trailboss.cli.targets import resolve_address, resolve_signer
 
 
 @pytest.mark.parametrize(

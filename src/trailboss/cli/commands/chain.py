@@ -1,0 +1,353 @@
+"""A chain as a whole: ``init``, ``status``, ``params``, ``mine``, ``reorg``, ``snapshot``, ``revert``."""
+
+import signal
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from trailboss.chain import Chain, ChainReader
+from trailboss.chain.development import ACCOUNT_BALANCE, ACCOUNT_COUNT, development_genesis
+from trailboss.cli.directory_chain import size_of
+from trailboss.cli.errors import Mistake
+from trailboss.cli.options import (
+    DIRECTORY,
+    DIRECTORY_VARIABLE,
+    Accounts,
+    AsJson,
+    Mechanism,
+    Number,
+    Params,
+    Place,
+    Preset,
+    Texts,
+    argument,
+    default_directory,
+    height,
+    number,
+    option,
+    whole_number,
+)
+from trailboss.cli.output import (
+    Cell,
+    Column,
+    console,
+    drawn_facts,
+    note,
+    print_json,
+    print_pairs,
+    print_table,
+    progress,
+    show,
+)
+from trailboss.cli.parsing import parse_overrides, read_file
+from trailboss.cli.targets import OpenChain, is_url, open_chain
+from trailboss.cli.transactions import printed_pairs
+from trailboss.execution.genesis import Genesis, parse_genesis
+from trailboss.model.blocks import Block, Origin, Status
+from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS, TIMER_FIRED
+from trailboss.params.loader import SUBJECTS
+from trailboss.primitives.units import format_cby
+from trailboss.views.json_values import plain
+from trailboss.views.records import Printed, block_events, block_prints
+from trailboss.views.settings import MULTIPLIERS, Setting, lies_under, settings_of
+from trailboss.views.status import ChainStatus, TimerCounts, status_facts, status_of
+from trailboss.views.text import counted, time_words
+
+INTERRUPTED: Final = 130
+"""Exit status of a program that Ctrl-C ends."""
+PRINTED_MAX: Final = 200
+"""Lines printed by actors that are shown: the last ones."""
+LONGEST_NUMBER: Final = 15
+"""Digits of a number that is still written out, if it is a power of ten."""
+PARAMETERS: Final = (Column("parameter"), Column("value", right=True), Column("set by"), Column("preset", right=True))
+COUNTED: Final = ("fired", "reverted", "expired", "unfunded", "cancelled", "deferred", "messages")
+
+
+def init(
+    directory: Annotated[
+        Path | None, argument("DIR", "Directory of the new chain.", "chain", envvar=DIRECTORY_VARIABLE)
+    ] = None,
+    genesis_file: Annotated[
+        Path | None, option("--genesis", metavar="FILE", text="Start from this genesis, a TOML file.")
+    ] = None,
+    preset: Preset = None,
+    mechanism: Mechanism = None,
+    param: Params = None,
+    accounts: Accounts = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create a chain in a directory.
+
+    Without a genesis file it is a development chain: it has ten funded accounts, 0 to 9, and one that may govern,
+    deployer. Their keys are public, and anyone may send for anyone: such a chain is for trying things out.
+
+    Example: trailboss init play --mechanism lane --param timers.max_timers_per_actor=10000
+    """
+    place = directory or default_directory()
+    genesis = _genesis(genesis_file, preset, mechanism, parse_overrides(param or []), accounts)
+    rules = {"chain_id": genesis.chain_id, "preset": genesis.preset, "mechanism": genesis.mechanism}
+    funded = f"{len(genesis.accounts)}, holding {format_cby(sum(genesis.accounts.values()))} CBY"
+    if genesis_file is None:
+        # The deployer is one of them.
+        funded = f"0 to {len(genesis.accounts) - 2} and deployer, {format_cby(ACCOUNT_BALANCE)} CBY each"
+    with closing(Chain.create(place, genesis)) as chain:
+        show(
+            {"directory": str(place), **rules, "instance_id": genesis.instance_id(), "state_root": chain.state_root},
+            {
+                "chain": str(place),
+                "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {genesis.mechanism}",
+                "accounts": funded,
+                "state root": str(chain.state_root),
+            },
+            as_json=as_json,
+        )
+
+
+def _genesis(
+    path: Path | None, preset: str | None, mechanism: str | None, overrides: dict[str, int], accounts: int | None
+) -> Genesis:
+    if path is None:
+        return development_genesis(
+            preset=preset or "mainnet",
+            mechanism=mechanism or "fifo",
+            overrides=overrides,
+            accounts=ACCOUNT_COUNT if accounts is None else accounts,
+        )
+    if preset or mechanism or overrides or accounts:
+        raise Mistake(
+            "a genesis file has a preset, a mechanism, parameters and accounts of its own",
+            "leave out --preset, --mechanism, --param and --accounts, or --genesis",
+        )
+    try:
+        return parse_genesis(read_file(path, "genesis").decode())
+    except UnicodeDecodeError as error:
+        raise Mistake(f"the genesis {path} is not UTF-8 at byte {error.start}", "name a TOML file") from None
+
+
+def status(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+    """Show the state of the chain: height, roots, money, timers, size.
+
+    Example: trailboss status --chain play
+    """
+    with open_chain(place) as chain:
+        found = status_of(chain)
+        size = None if is_url(place) else size_of(Path(place))
+    where = {"url": place} if size is None else {"directory": place}
+    show(
+        {**where, **plain(found), **({} if size is None else {"bytes": size})},
+        _status_facts(found, place if size is None else f"{place}, {size:,} bytes"),
+        as_json=as_json,
+    )
+
+
+def _status_facts(found: ChainStatus, where: str) -> dict[str, Cell]:
+    genesis = found.genesis
+    return {
+        "chain": where,
+        "height": found.height,
+        "time": time_words(found.timestamp_ms),
+        "block": str(found.block_hash),
+        "state root": str(found.state_root),
+        "genesis": str(genesis.block_hash),
+        "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {_mechanism_words(found)}",
+        "basefees": f"{found.basefees.cycle:,} a cycle, {found.basefees.cell:,} a cell",
+        **drawn_facts(status_facts(found)),
+        "money": f"{format_cby(found.supply)} CBY at genesis, {format_cby(found.burned)} burned since",
+        "timers": _timer_words(found.timers),
+    }
+
+
+def _timer_words(timers: TimerCounts) -> str:
+    # A state watch fires any number of times, and no fire ends it.
+    fires = "" if timers.fires == timers.fired else f", {counted(timers.fires, 'fire')}"
+    return (
+        f"{timers.live:,} live{fires}; of {timers.scheduled:,} scheduled {timers.fired:,} fired, {timers.expired:,} "
+        f"expired, {timers.unfunded:,} unfunded, {timers.cancelled:,} cancelled"
+    )
+
+
+def _mechanism_words(found: ChainStatus) -> str:
+    first, present = found.genesis.mechanism, found.mechanism
+    return present if first == present else f"{present} since {found.lane.activation_height}, {first} before"
+
+
+def params(
+    path: Annotated[Texts, argument("PATH", "Only these, as timers or timers.max_ttl_blocks.", "all")] = None,
+    place: Place = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """Show the parameters in force in the next block, and who set them.
+
+    Example: trailboss params timers
+    """
+    with open_chain(place) as chain:
+        settings = list(settings_of(chain))
+    wanted = [item for item in settings if not path or any(lies_under(item.path, each) for each in path)]
+    for each in path or []:
+        if not any(lies_under(item.path, each) for item in settings):
+            subjects = ", ".join((*SUBJECTS, MULTIPLIERS))
+            raise Mistake(f"there is no parameter {each!r}", f"give a path, or one of the subjects: {subjects}")
+    if as_json:
+        print_json({"preset": chain.genesis.preset, "parameters": wanted})
+    else:
+        print_table(f"Parameters, preset {chain.genesis.preset}", PARAMETERS, [_setting_row(item) for item in wanted])
+
+
+def _setting_row(setting: Setting) -> tuple[Cell, ...]:
+    preset = "" if setting.preset is None or setting.preset == setting.value else _short_number(setting.preset)
+    return setting.path, _short_number(setting.value), setting.set_by, preset
+
+
+def _short_number(value: int) -> str:
+    """Return a number as text: long powers of ten as powers, so that the table fits a terminal."""
+    digits = str(value)
+    is_long_power = len(digits) > LONGEST_NUMBER and digits == "1".ljust(len(digits), "0")
+    return f"10^{len(digits) - 1}" if is_long_power else f"{value:,}"
+
+
+def mine(
+    blocks: Annotated[Number, argument("N", "Number of blocks.", "1", parser=whole_number(1))] = None,
+    to: Annotated[Number, height(text="Mine up to this height instead.", least=1)] = None,
+    place: Place = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """Build blocks without transactions; due timers run in them.
+
+    Each timer runs in the block of its height. Stretches in which nothing is due pass at once. Ctrl-C stops between two
+    blocks, and what is built stays.
+
+    Example: trailboss mine --to 500
+    """
+    if blocks is not None and to is not None:
+        raise Mistake("both a number of blocks and --to are given", "give one of the two")
+    with open_chain(place) as chain:
+        end = chain.height + (blocks or 1) if to is None else to
+        if end < chain.height:
+            raise Mistake(
+                f"height {end} lies behind: the chain is at {chain.height}",
+                "give a height above it, or drop blocks with `trailboss reorg`",
+            )
+        start, tally, printed = chain.height, Counter[str](), deque[Printed](maxlen=PRINTED_MAX)
+        with progress("blocks", end - start, quiet=as_json) as advance, _interruptible() as is_interrupted:
+            for block in chain.advance_to(end):
+                _count(tally, block)
+                printed += block_prints(block)
+                advance()
+                if is_interrupted():
+                    break
+        _show_mined(chain, start, tally, printed, as_json=as_json)
+        stopped = chain.height < end
+    if stopped:
+        note(f"stopped before height {end}; what is built stays")
+        raise typer.Exit(INTERRUPTED)
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Note the first Ctrl-C instead of raising in the middle of a block; a second one raises as usual."""
+    pressed: list[int] = []
+
+    def note_it(number: int, _frame: object) -> None:
+        pressed.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, note_it)
+    try:
+        yield lambda: bool(pressed)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _count(tally: Counter[str], block: Block) -> None:
+    if not (block.receipts or block.events):
+        return
+    for event in block_events(block):
+        if event.name in TIMER_ENDINGS and event.name != TIMER_FIRED:
+            tally[TIMER_ENDINGS[event.name]] += 1
+    tally["deferred"] += sum(event.name == TIMER_DEFERRED for event in block.events)
+    tally["messages"] += sum(receipt.origin is Origin.MESSAGE for receipt in block.receipts)
+    fires = [receipt for receipt in block.receipts if receipt.origin is Origin.TIMER]
+    # By their receipts: a state watch fires any number of times, and no fire ends it.
+    tally["fired"] += len(fires)
+    tally["reverted"] += sum(receipt.status is Status.REVERTED for receipt in fires)
+
+
+def _show_mined(
+    chain: ChainReader, start: int, tally: Counter[str], printed: Collection[Printed], *, as_json: bool
+) -> None:
+    counts = {name: tally[name] for name in COUNTED}
+    happened = [f"{count:,} {name}" for name, count in counts.items() if count]
+    show(
+        {
+            "from_height": start,
+            "height": chain.height,
+            "blocks": chain.height - start,
+            "counts": counts,
+            "live_timers": chain.timer_count(),
+            "state_root": chain.state_root,
+            "printed": [plain(line) for line in printed],
+        },
+        {
+            "height": f"{start} to {chain.height}",
+            "timers": f"{', '.join(happened) or 'nothing fired'}; {chain.timer_count():,} live",
+            "state root": str(chain.state_root),
+        },
+        as_json=as_json,
+    )
+    if not as_json:
+        pairs = zip(printed, printed_pairs(printed), strict=True)
+        print_pairs(console(), [(label, f"block {line.block_height}, {words}") for line, (label, words) in pairs])
+
+
+def reorg(
+    depth: Annotated[int, number(text="Blocks to drop.", least=1)],
+    place: Place = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """Drop the last blocks, with all their effects.
+
+    New blocks take their place; the old ones are gone.
+
+    Example: trailboss reorg --depth 3
+    """
+    with open_chain(place) as chain:
+        before = chain.height
+        if depth > before:
+            raise Mistake(f"the chain has {before} blocks after genesis, fewer than {depth}", "drop fewer")
+        chain.reorg(depth)
+        _show_back(chain, before, as_json=as_json)
+
+
+def snapshot(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+    """Take a snapshot of the chain, and print its mark for `trailboss revert`.
+
+    Example: trailboss snapshot
+    """
+    with open_chain(place) as chain:
+        facts: dict[str, Cell] = {"mark": chain.mark(), "height": chain.height}
+    show(facts, facts, as_json=as_json)
+
+
+def revert(
+    mark: Annotated[str, argument("MARK", "What snapshot printed.")], place: Place = DIRECTORY, as_json: AsJson = False
+) -> None:
+    """Go back to a snapshot: height, timers, money, everything.
+
+    Example: trailboss revert 12:0x5f…
+    """
+    with open_chain(place) as chain:
+        before = chain.height
+        chain.go_back(mark)
+        _show_back(chain, before, as_json=as_json)
+
+
+def _show_back(chain: OpenChain, before: int, *, as_json: bool) -> None:
+    show(
+        {"from_height": before, "height": chain.height, "state_root": chain.state_root},
+        {"height": f"{before} back to {chain.height}", "state root": str(chain.state_root)},
+        as_json=as_json,
+    )

@@ -1,0 +1,230 @@
+"""Forecasts: ``quote`` for a timer scheduled now, ``runway`` for the balance of a payer."""
+
+from fractions import Fraction
+from typing import Annotated, Final
+
+import typer
+
+from trailboss.cli.options import (
+    ANYONE,
+    DIRECTORY,
+    AsJson,
+    Number,
+    Place,
+    Text,
+    argument,
+    complete_account,
+    number,
+    option,
+)
+from trailboss.cli.output import Cell, Column, note, print_facts, print_json, print_table
+from trailboss.cli.targets import find_actor, open_chain, resolve_actor
+from trailboss.primitives.units import format_cby
+from trailboss.views.explain.decision_view import REASONS
+from trailboss.views.forecast.chances import Chance
+from trailboss.views.forecast.quote import FULL_BLOCKS_MAX, Backlog, Quote, quote_timer
+from trailboss.views.forecast.recent import BLOCKS, BLOCKS_MAX
+from trailboss.views.forecast.runway import PaidActor, Reach, runway_of
+from trailboss.views.json_values import plain
+from trailboss.views.text import counted, decimal_text
+
+PRICES: Final = (
+    Column("what"),
+    Column("price", right=True),
+    Column("units", right=True),
+    Column("CBY", right=True),
+    Column("base units", right=True),
+)
+CHANCES: Final = (Column("within"), Column("would have run", right=True), Column("of", right=True))
+REACHES: Final = (
+    Column("basefees"),
+    Column("cycle", right=True),
+    Column("lane", right=True, extra=True),
+    Column("cell", right=True, extra=True),
+    Column("CBY a fire", right=True),
+    Column("base units", right=True),
+    Column("fires left", right=True),
+    Column("dry in block", right=True),
+)
+ACTORS: Final = (
+    Column("actor"),
+    Column("live timers", right=True),
+    Column("fires seen", right=True),
+    Column("a fire every", right=True),
+    Column("cycles", right=True),
+    Column("cells", right=True),
+)
+NAMES: Final = {"present": "present", "twice": "twice", "p95": "95th percentile"}
+Recent = Annotated[int, number("--blocks", text="Number of recent blocks to judge by.", least=1, most=BLOCKS_MAX)]
+
+
+def quote(
+    height: Annotated[int, number(metavar="H", text="Height at which it would be due.")],
+    gas_limit: Annotated[int, number(metavar="G", text="Cycles the fire may use.", least=1)],
+    tip: Annotated[
+        Number,
+        number(metavar="T", text="max_priority_fee_per_cycle, base units.", default="the default agent's"),
+    ] = None,
+    actor: Annotated[
+        Text, option(metavar="ACTOR", text="Owner of the timer.", default="an actor that has not fired")
+    ] = None,
+    blocks: Recent = BLOCKS,
+    place: Place = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """Quote the price of a timer scheduled now, and how often one would have run.
+
+    Example: trailboss quote --height 500 --gas-limit 50000
+    """
+    with open_chain(place) as chain:
+        owner = None if actor is None else find_actor(chain, actor)
+        found = quote_timer(chain, height, gas_limit, tip, actor=owner, blocks=blocks)
+    if as_json:
+        print_json({**plain(found), "per_cycle": found.per_cycle})
+        return
+    timer = f"due at height {found.height:,}, scheduled in block {found.scheduled_in:,}"
+    print_facts({"timer": timer, "mechanism": found.mechanism, **_cap(found)})
+    typer.echo()
+    print_table("Price", PRICES, _prices(found))
+    typer.echo()
+    print_table("Chance", CHANCES, [_chance(each) for each in found.chances])
+    typer.echo()
+    print_facts(
+        {
+            "judged by": _judged(found),
+            "waiting": _backlog(found.waiting, "due by now"),
+            "ahead": _backlog(found.ahead, f"due by height {found.height:,}"),
+        }
+    )
+    for remark in found.notes:
+        note(f"note: {remark}")
+
+
+def _cap(found: Quote) -> dict[str, Cell]:
+    """Return what the lane adds: the cap that the default agent freezes, and the weight."""
+    if found.max_fee is None or found.max_cost_at_cap is None:
+        return {}
+    covered = found.full_blocks_covered or 0
+    lasts = f"{FULL_BLOCKS_MAX:,} or more" if covered == FULL_BLOCKS_MAX else f"{covered:,}"
+    return {
+        "cap": f"max_fee {found.max_fee:,} a cycle: covers {lasts} full lanes in a row, and then needs "
+        f"{_money(found.max_cost_at_cap)}",
+        "weight": f"W {decimal_text(found.weight, 1)}",
+    }
+
+
+def _prices(found: Quote) -> list[tuple[Cell, ...]]:
+    rows = [("cycle basefee", found.cycle_basefee)]
+    if found.mechanism == "lane":
+        rows += [("lane basefee", found.lane_basefee), ("tip", found.tip)]
+    priced = [_part(what, price, found.charged_cycles, "cycles") for what, price in rows]
+    priced.append(_part("cell basefee", found.cell_basefee, found.max_cells, "cells"))
+    return [*priced, ("must be in the balance", "", "", format_cby(found.max_cost), f"{found.max_cost:,}")]
+
+
+def _part(what: str, price: int, units: int, name: str) -> tuple[Cell, ...]:
+    return what, f"{price:,}", f"{units:,} {name}", format_cby(price * units), f"{price * units:,}"
+
+
+def _chance(chance: Chance) -> tuple[Cell, ...]:
+    return counted(chance.within, "block"), f"{chance.runs:,}", f"{chance.of:,}"
+
+
+def _judged(found: Quote) -> str:
+    if found.last_block < found.first_block:
+        return "no block yet under this mechanism"
+    span = f"blocks {found.first_block:,} to {found.last_block:,}"
+    missed = "; ".join(f"in {count:,}: {REASONS[reason]}" for reason, count in found.not_run.items())
+    return f"{span}; it would not have run {missed}" if missed else f"{span}; it would have run in each"
+
+
+def _backlog(backlog: Backlog, when: str) -> str:
+    timers = f"{backlog.timers:,} timer{'' if backlog.timers == 1 else 's'} {when}"
+    if not backlog.timers:
+        return timers
+    more = "at least " if backlog.counted < backlog.timers else ""
+    lanes = f"{backlog.full_blocks:,} full lane{'' if backlog.full_blocks == 1 else 's'}"
+    over = f"; {backlog.over_cap:,} of them above the cap and not counted in" if backlog.over_cap else ""
+    return f"{timers}: gas limits {more}{backlog.gas:,}, {more}{lanes}{over}"
+
+
+def _money(amount: int) -> str:
+    return f"{format_cby(amount)} CBY ({amount:,})"
+
+
+def runway(
+    payer: Annotated[str, argument("PAYER", f"Payer: {ANYONE}.", autocompletion=complete_account)],
+    blocks: Recent = BLOCKS,
+    place: Place = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """Show how many fires a balance still pays for, and in which block it runs out.
+
+    Example: trailboss runway 0x044d2D5f
+    """
+    with open_chain(place) as chain:
+        found = runway_of(chain, resolve_actor(chain, payer), blocks=blocks)
+    if as_json:
+        print_json(found)
+        return
+    stuck = f", {found.stuck:,} of which cannot fire" if found.stuck else ""
+    print_facts(
+        {
+            "payer": str(found.payer),
+            "balance": f"{_money(found.balance)} after block {found.height:,}",
+            "timers": f"{'more than ' if found.has_more else ''}{found.timers:,} live that it pays for{stuck}",
+        }
+    )
+    if found.actors:
+        typer.echo()
+        print_table("Whose fires it pays for", ACTORS, [_actor(each) for each in found.actors])
+    typer.echo()
+    print_table("How far it reaches", REACHES, [_reach(each) for each in found.reaches])
+    dry = {NAMES[each.name]: _dry(each) for each in found.reaches if each.dry_at is not None}
+    if dry:
+        typer.echo()
+        print_facts(dry)
+    for each in found.reaches:
+        if each.priced_out:
+            note(f"note: at {NAMES[each.name]}, {each.priced_out:,} of its timers are priced out and wait")
+    for remark in found.notes:
+        note(f"note: {remark}")
+
+
+def _actor(actor: PaidActor) -> tuple[Cell, ...]:
+    return (
+        actor.actor,
+        f"{actor.timers:,}",
+        f"{actor.fires:,}",
+        None if actor.interval is None else f"{_rounded(actor.interval)} blocks",
+        f"{actor.cycles_used // actor.fires:,}" if actor.fires else None,
+        f"{actor.cells_used // actor.fires:,}" if actor.fires else None,
+    )
+
+
+def _reach(reach: Reach) -> tuple[Cell, ...]:
+    cost = reach.spent // reach.fires if reach.fires else None
+    return (
+        NAMES[reach.name],
+        f"{reach.cycle_basefee:,}",
+        f"{reach.lane_basefee:,}",
+        f"{reach.cell_basefee:,}",
+        None if cost is None else format_cby(cost),
+        None if cost is None else f"{cost:,}",
+        f"{reach.fires:,}",
+        "never" if reach.dry_at is None else f"{reach.dry_at:,}",
+    )
+
+
+def _dry(reach: Reach) -> str:
+    return f"in block {reach.dry_at:,} a timer needs {_money(reach.required)} and finds {_money(reach.available)}"
+
+
+def _rounded(number: Fraction) -> str:
+    """Return a positive number with one decimal, or none if it is whole.
+
+    >>> _rounded(Fraction(10)), _rounded(Fraction(10, 3)), _rounded(Fraction(1, 30))
+    ('10', '3.3', '0.0')
+    """
+    tenths = round(number * 10)
+    return f"{tenths // 10:,}" if number.denominator == 1 else f"{tenths // 10:,}.{tenths % 10}"

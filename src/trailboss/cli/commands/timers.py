@@ -1,0 +1,206 @@
+"""Timers: ``timers`` lists them, ``timer explain`` shows the life of one, ``mailbox`` what waits under Globalbox."""
+
+from itertools import islice
+from typing import Annotated, Final
+
+import typer
+
+from trailboss.chain import ChainReader
+from trailboss.cli.errors import Mistake
+from trailboss.cli.lazy import group
+from trailboss.cli.options import (
+    DIRECTORY,
+    LIMIT,
+    AsJson,
+    Limit,
+    Number,
+    Place,
+    Text,
+    TimerId,
+    argument,
+    height,
+    option,
+)
+from trailboss.cli.output import (
+    Cell,
+    Column,
+    console,
+    drawn_table,
+    note,
+    note_rest,
+    print_json,
+    print_pairs,
+    print_table,
+)
+from trailboss.cli.targets import open_chain, resolve_actor, resolve_timer
+from trailboss.primitives.units import U64_MAX
+from trailboss.views import TimerLife
+from trailboss.views.mechanism.globalbox import mailbox_table, queue_table
+from trailboss.views.mechanism.globalbox_records import FireView, MailboxView, globalbox_of, mailbox_of
+from trailboss.views.mechanism.registry import MECHANISM_VIEWS, views_for
+from trailboss.views.records import TimerEntry
+from trailboss.views.timer_list import REVERTED, STATES, TimerFilter
+
+STATE_TEXT: Final = "; ".join(
+    [f"One of {', '.join(STATES)}. live includes due and deferred"]
+    + [f"{', '.join(views.timer_states)} under {name}" for name, views in MECHANISM_VIEWS.items() if views.timer_states]
+)
+COLUMNS = (
+    Column("timer"),
+    Column("height", right=True),
+    Column("state"),
+    Column("actor"),
+    Column("handler", least=12),
+    Column("payer"),
+    Column("gas limit", right=True, extra=True),
+    Column("expires after", right=True, extra=True),
+    Column("tier", extra=True),
+)
+
+
+def _state(text: str) -> str:
+    if text not in STATES:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(STATES)}.")
+    return text
+
+
+def timers(
+    actor: Annotated[Text, option(metavar="ACTOR", text="Only timers of this actor.")] = None,
+    target: Annotated[Text, option(metavar="ACTOR", text="Only timers that call this actor.")] = None,
+    payer: Annotated[Text, option(metavar="ACTOR", text="Only timers that this account pays for.")] = None,
+    state: Annotated[str, option(metavar="STATE", text=f"{STATE_TEXT}.", parser=_state)] = "live",
+    from_height: Annotated[int, height(text="Only timers due at this height or later.")] = 0,
+    to_height: Annotated[Number, height(text="Only timers due at this height or earlier.")] = None,
+    limit: Limit = LIMIT,
+    place: Place = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """List timers: live ones by height, ended ones with the latest first.
+
+    Example: trailboss timers --state all --actor 0x044d2D5f
+    """
+    last = U64_MAX if to_height is None else to_height
+    if last < from_height:
+        raise Mistake(f"--to-height {last} lies below --from-height {from_height}", "swap them")
+    with open_chain(place) as chain:
+        wanted = TimerFilter(
+            state=state,
+            actor=None if actor is None else resolve_actor(chain, actor),
+            target=None if target is None else resolve_actor(chain, target),
+            payer=None if payer is None else resolve_actor(chain, payer),
+            first=from_height,
+            last=last,
+        )
+        found = chain.list_timers(wanted)
+        entries = list(islice(found, limit or None))
+        more = next(found, None) is not None
+        _show(chain, entries, state, more=more, as_json=as_json)
+
+
+def _show(chain: ChainReader, entries: list[TimerEntry], state: str, *, more: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"height": chain.height, "live": chain.timer_count(), "timers": entries, "more": more})
+        return
+    if entries:
+        title = f"{'Timers' if state == 'all' else f'{state.capitalize()} timers'} after block {chain.height}"
+        views = views_for(chain)
+        columns, cells = drawn_table(views.timer_columns, map(views.timer_cells, entries))
+        rows = [(*_row(entry), *own) for entry, own in zip(entries, cells, strict=True)]
+        print_table(title, [*COLUMNS, *columns], rows)
+    else:
+        note(f"no such timers after block {chain.height}; {chain.timer_count()} are live")
+    if more:
+        note(f"these are the first {len(entries)}; --limit 0 shows all")
+
+
+def _row(entry: TimerEntry) -> tuple[Cell, ...]:
+    payer = "the actor" if entry.fee_payer == entry.actor else entry.fee_payer
+    ending = REVERTED if entry.reverted else entry.state
+    state = entry.state if entry.ended_at is None else f"{ending} in {entry.ended_at}"
+    return (
+        entry.timer_id,
+        None if entry.globalbox is not None and entry.globalbox.due_height is None else entry.height,
+        state,
+        entry.actor,
+        entry.handler,
+        payer,
+        f"{entry.gas_limit:,}",
+        "never" if entry.expires_at == U64_MAX else entry.expires_at,
+        entry.tier or entry.deferred_for,
+    )
+
+
+timer = group("Explain one timer.")
+
+
+@timer.callback()
+def _one_timer() -> None:
+    """Explain one timer."""
+
+
+@timer.command()
+def explain(timer_id: TimerId, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+    """Show the whole life of a timer, with the reason for each decision about it.
+
+    Example: trailboss timer explain 0x6e3d2443
+    """
+    with open_chain(place) as chain:
+        identity = resolve_timer(chain, timer_id)
+        life = chain.explain(identity)
+    if as_json:
+        print_json(_document(life))
+        return
+    printer = console()
+    printer.print(life.heading(), markup=False, soft_wrap=True)
+    print_pairs(printer, life.lines(), indent="  ")
+
+
+def _document(life: TimerLife) -> dict[str, object]:
+    steps = [
+        {"block_height": step.block_height, "event": step.event.name, "story": step.story, "data": step.event.data}
+        for step in life.steps
+    ]
+    return {
+        "timer_id": life.timer_id,
+        "state": life.state,
+        "steps": steps,
+        "waited": life.waited or None,
+        "waits": life.waits,
+        "bids": life.bids,
+        "fires": life.fires,
+        "outlook": life.outlook or None,
+        "reverted": life.has_reverted,
+        "failure": life.failure,
+    }
+
+
+def mailbox(
+    target: Annotated[Text, argument("TARGET", "Only what is for this actor.", "all")] = None,
+    queued: Annotated[bool, typer.Option("--queued", help="List the fires queued behind the mailbox.")] = False,
+    limit: Limit = LIMIT,
+    place: Place = DIRECTORY,
+    as_json: AsJson = False,
+) -> None:
+    """List Globalbox's mailbox in the order of delivery, or the fires queued behind it.
+
+    Example: trailboss mailbox --queued
+    """
+    with open_chain(place) as chain:
+        wanted = None if target is None else resolve_actor(chain, target)
+        found: list[FireView] | list[MailboxView]
+        if queued:
+            found = [view for view in globalbox_of(chain) if wanted in (None, view.target)]
+            table = queue_table(found[: limit or None])
+        else:
+            found = mailbox_of(chain, wanted)
+            table = mailbox_table(found[: limit or None])
+        height = chain.height
+    if as_json:
+        name = "globalbox" if queued else "mailbox"
+        print_json({"height": height, "total": len(found), name: found[: limit or None]})
+        return
+    if table.rows:
+        print_table(f"{table.title}, after block {height}", *drawn_table(table.columns, table.rows))
+    else:
+        note(table.empty)
+    note_rest(len(table.rows), len(found))

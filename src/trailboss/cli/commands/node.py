@@ -73,7 +73,12 @@ Auto = Annotated[
 Manual = Annotated[bool, typer.Option("--manual", help="Build blocks only on request.")]
 ClockOption = Annotated[
     Clock,
-    option("--clock", metavar="NAME", text="Timestamps: chain, one interval a block; or wall, of this machine."),
+    option(
+        "--clock",
+        metavar="NAME",
+        text="Timestamps: chain, one interval a block; or wall, of this machine.",
+        default="chain",
+    ),
 ]
 Host = Annotated[str, option("--host", metavar="ADDRESS", text="Address to listen on; 0.0.0.0 for the whole network.")]
 Port = Annotated[int, number("--port", metavar="PORT", text="Port to listen on; 0 for any free one.", most=PORT_MAX)]

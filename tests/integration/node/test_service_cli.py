@@ -55,17 +55,17 @@ def test_node_says_what_it_is_when_it_is_ready(run: Run, brief: None) -> None:
     said = run("dev", "--mechanism", "lane", "--block-time", "250ms").stdout
     for line in (
         "node      Trailboss 0.6.0, for development",
-        "chain     temporary, gone when the node ends; at height 0",
+        "chain     temporary, deleted when the node ends; at height 0",
         "rules     chain id 1, preset mainnet, mechanism lane",
         "pace      a block every 250 ms, empty ones too; POST /dev/mine builds one at",
         "explorer  http://127.0.0.1:4000/",
         "API       http://127.0.0.1:4000/swagger-ui",
         "metrics   http://127.0.0.1:4000/metrics",
-        "listens   on 127.0.0.1, for this machine alone",
+        "listens   on 127.0.0.1, for this machine only",
         "0         0x044D388b58ee66D6bE82b07DCaA6A859Ab2C27C5  1,000,000",
         "deployer  0xbaEdDc78B99e0d7B78389096F53464aB97d4aA0B  1,000,000",
         "9         0xe6cf43997c7a026784a01563cbb371dc60d06842e2ff7bfcd35a73b8c187bea2",
-        "Everybody knows these keys",
+        "These keys are public",
         "Ctrl-C ends the node.",
     ):
         assert line in said

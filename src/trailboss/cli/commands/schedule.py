@@ -45,77 +45,89 @@ from trailboss.primitives.units import format_cby
 from trailboss.sdk import PriorityTier, watch_key
 from trailboss.views import Receipt
 
+DueHeight = Annotated[Number, height_option(text="Block height at which it fires.", least=1)]
+Watched = Annotated[
+    Text,
+    option(
+        metavar="ACTOR",
+        text="Globalbox: fire whenever slots of this actor have changed, instead of at --height.",
+    ),
+]
+Slots = Annotated[
+    Texts,
+    option(
+        metavar="NAME",
+        text="With --watch: slots whose names begin so; text, or 0x… for bytes; may be repeated.",
+        default="all",
+    ),
+]
+Payload = Annotated[str, option(metavar="PAYLOAD", text=f"Payload of its event: {PAYLOAD}.")]
+GasLimit = Annotated[Number, number(text="Cycles the fire may use.", least=1, default="the most allowed")]
+ExpiresAt = Annotated[Number, height_option(text="Last height at which it may fire.", least=1, default="the farthest")]
+MaxFee = Annotated[
+    Text,
+    option(
+        metavar="AMOUNT",
+        text="Lane, auction: most a cycle may cost, basefee and tip.",
+        default="twice the basefee, and the tip",
+    ),
+]
+Tip = Annotated[
+    Text,
+    option(
+        metavar="AMOUNT",
+        text="Lane, auction: tip a cycle.",
+        default="the median of the last block in the lane, none in the auction",
+    ),
+]
+Tier = Annotated[PriorityTier | None, typer.Option(help="Lane: tip as a multiple of that median, instead of --tip.")]
+Agent = Annotated[
+    Text,
+    option(metavar="ACTOR", text="Lane: gas bidding agent of this timer, instead of --max-fee, --tip and --tier."),
+]
+Payer = Annotated[
+    Text, option(metavar="WHO", text="FIFO, lane: payer of the fire: the signer.", default="the stock actor")
+]
+Target = Annotated[
+    Text, option(metavar="ACTOR", text="Globalbox: actor whose handler runs.", default="the stock actor")
+]
+Bid = Annotated[
+    Text,
+    option(metavar="PRICE", text="Globalbox: tip a cycle, base units, also as a decimal.", default="0"),
+]
+ClientNonce = Annotated[
+    Text,
+    option(
+        metavar="NAME",
+        text="Globalbox: a name; the same name again returns the same timer. Text, or 0x… for bytes.",
+    ),
+]
+Value = Annotated[
+    Text,
+    option(
+        metavar="AMOUNT",
+        text="Additional money for the stock actor.",
+        default="100cby when it is deployed, then none",
+    ),
+]
+
 
 def schedule(
-    height: Annotated[Number, height_option(text="Block height at which it fires.", least=1)] = None,
-    watch: Annotated[
-        Text,
-        option(
-            metavar="ACTOR",
-            text="Globalbox: fire whenever slots of this actor have changed, instead of at --height.",
-        ),
-    ] = None,
-    slot: Annotated[
-        Texts,
-        option(
-            metavar="NAME",
-            text="With --watch: slots whose names begin so; text, or 0x… for bytes; may be repeated.",
-            default="all",
-        ),
-    ] = None,
-    payload: Annotated[str, option(metavar="PAYLOAD", text=f"Payload of its event: {PAYLOAD}.")] = "",
-    gas_limit: Annotated[Number, number(text="Cycles the fire may use.", least=1, default="the most allowed")] = None,
-    expires_at: Annotated[
-        Number, height_option(text="Last height at which it may fire.", least=1, default="the farthest")
-    ] = None,
-    max_fee: Annotated[
-        Text,
-        option(
-            metavar="AMOUNT",
-            text="Lane, auction: most a cycle may cost, basefee and tip.",
-            default="twice the basefee, and the tip",
-        ),
-    ] = None,
-    tip: Annotated[
-        Text,
-        option(
-            metavar="AMOUNT",
-            text="Lane, auction: tip a cycle.",
-            default="the median of the last block in the lane, none in the auction",
-        ),
-    ] = None,
-    tier: Annotated[
-        PriorityTier | None, typer.Option(help="Lane: tip as a multiple of that median, instead of --tip.")
-    ] = None,
-    agent: Annotated[
-        Text,
-        option(metavar="ACTOR", text="Lane: gas bidding agent of this timer, instead of --max-fee, --tip and --tier."),
-    ] = None,
-    payer: Annotated[
-        Text, option(metavar="WHO", text="FIFO, lane: payer of the fire: the signer.", default="the stock actor")
-    ] = None,
-    target: Annotated[
-        Text, option(metavar="ACTOR", text="Globalbox: actor whose handler runs.", default="the stock actor")
-    ] = None,
-    bid: Annotated[
-        Text,
-        option(metavar="PRICE", text="Globalbox: tip a cycle, base units, also as a decimal.", default="0"),
-    ] = None,
-    client_nonce: Annotated[
-        Text,
-        option(
-            metavar="NAME",
-            text="Globalbox: a name; the same name again returns the same timer. Text, or 0x… for bytes.",
-        ),
-    ] = None,
-    value: Annotated[
-        Text,
-        option(
-            metavar="AMOUNT",
-            text="Additional money for the stock actor.",
-            default="100cby when it is deployed, then none",
-        ),
-    ] = None,
+    height: DueHeight = None,
+    watch: Watched = None,
+    slot: Slots = None,
+    payload: Payload = "",
+    gas_limit: GasLimit = None,
+    expires_at: ExpiresAt = None,
+    max_fee: MaxFee = None,
+    tip: Tip = None,
+    tier: Tier = None,
+    agent: Agent = None,
+    payer: Payer = None,
+    target: Target = None,
+    bid: Bid = None,
+    client_nonce: ClientNonce = None,
+    value: Value = None,
     sender: Sender = None,
     private_key: Key = None,
     place: Place = DIRECTORY,
@@ -123,17 +135,13 @@ def schedule(
 ) -> None:
     """Schedule a timer without writing an actor.
 
-    It fires at a height, or with --watch whenever slots of an actor have changed.
-
-    It belongs to the sender's stock actor, which is deployed with the first order. When the timer fires, the actor
+    It fires at a height, or with --watch whenever slots of an actor have changed. It belongs to the sender's stock actor, which is deployed with the first order. When the timer fires, the actor
     emits the event timer.payload with the payload. In the auction a stock agent bids for it, one for each offer.
 
     Example: trailboss schedule --height 120 --payload "wake up" --gas-limit 50000
     """
-    if tip is not None and tier is not None:
-        raise Mistake("both --tip and --tier are given", "give one of the two: a tier stands for a tip")
     fees = {"--max-fee": max_fee, "--tip": tip, "--tier": tier, "--agent": agent, "--payer": payer}
-    _check_trigger(height, watch, slot, [name for name, given in fees.items() if given is not None])
+    _check_options(height, watch, slot, [name for name, given in fees.items() if given is not None])
     amount = None if value is None else parse_amount(value)
     signer = resolve_signer(sender, private_key)
     with open_chain(place) as chain:
@@ -156,18 +164,20 @@ def schedule(
                 **terms,
             )
             instructions = draft_schedule(chain, signer.address, order, amount)
-        elif watch is not None:
-            watched = find_actor(chain, watch)
+        else:
+            watched = find_actor(chain, str(watch))
             keys = [watch_key(watched, parse_payload(each)) for each in slot or [""]]
             instructions = draft_watch(chain, signer.address, WatchOrder(watch_keys=keys, **terms), amount)
-        else:
-            raise Mistake("neither --height nor --watch is given", "give the height, or the actor that it watches")
         _send_order(chain, signer, instructions, as_json=as_json)
 
 
-def _check_trigger(height: int | None, watch: str | None, slots: list[str] | None, fees: list[str]) -> None:
+def _check_options(height: int | None, watch: str | None, slots: list[str] | None, fees: list[str]) -> None:
+    if "--tip" in fees and "--tier" in fees:
+        raise Mistake("both --tip and --tier are given", "give one of the two: a tier stands for a tip")
     if watch is None and slots:
         raise Mistake("--slot is given without --watch", "name the actor whose slots are watched with --watch")
+    if watch is None and height is None:
+        raise Mistake("neither --height nor --watch is given", "give the height, or the actor that it watches")
     if watch is not None and height is not None:
         raise Mistake("both --height and --watch are given", "give one of the two")
     if watch is not None and fees:

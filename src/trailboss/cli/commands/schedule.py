@@ -135,8 +135,9 @@ def schedule(
 ) -> None:
     """Schedule a timer without writing an actor.
 
-    It fires at a height, or with --watch whenever slots of an actor have changed. It belongs to the sender's stock actor, which is deployed with the first order. When the timer fires, the actor
-    emits the event timer.payload with the payload. In the auction a stock agent bids for it, one for each offer.
+    It fires at a height, or with --watch whenever slots of an actor have changed. It belongs to the sender's stock
+    actor, which is deployed with the first order and emits the event timer.payload with the payload at each fire. In
+    the auction a stock agent bids for it, one for each offer.
 
     Example: trailboss schedule --height 120 --payload "wake up" --gas-limit 50000
     """

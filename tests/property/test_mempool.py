@@ -284,7 +284,7 @@ class MempoolMachine(RuleBasedStateMachine):
     def restart(self, is_behind: bool, is_tidy: bool) -> None:
         """Stop and start again, maybe after a block of which the mempool never heard, or with a journal made anew."""
         if is_tidy:
-            self.journal.rewrite(self.pool._lock, self.pool._waiting, is_due=True)
+            self.journal.rewrite(self.pool.pooled())
         if is_behind:
             self.chain.build([pooled.transaction for pooled in self.pool.take(self.view, **ROOM, count_max=3)])
             self.old_view = self.view = self.chain.publish()

@@ -17,8 +17,7 @@ from trailboss.chain.admission import (
     standing_of,
 )
 from trailboss.chain.reader import ChainReader
-from trailboss.mempool.order import Order, Queue, Tail, Worth, offer_of
-from trailboss.mempool.pool_state import Contents
+from trailboss.mempool.order import Contents, Order, Queue, Tail, Worth, offer_of
 from trailboss.mempool.records import MempoolLimits, Pooled
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import Rejection, RejectionReason

@@ -1,4 +1,4 @@
-"""In which order what waits comes into a block, and in which order it makes room.
+"""The transactions that wait: in which order they come into a block, and in which order they make room.
 
 A sender's transactions can run in the order of their nonces only. So a block takes the best of those that are next,
 then the best of those that are next after that. Room is made from the other end, by the last transaction of a sender:
@@ -8,14 +8,16 @@ Decision: D-71
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
-from heapq import heappop
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
 from typing import Final, TypeVar
 
-from sortedcontainers import SortedList
+from sortedcontainers import SortedDict, SortedList
 
-from trailboss.mempool.records import Pooled
+from trailboss.mempool.records import End, Ending, Pooled
 from trailboss.model.transactions import Transaction
+from trailboss.primitives.errors import Rejection
 
 Prices = tuple[int, int]
 """Basefees of the next block, per cycle and per cell, in base units."""
@@ -237,3 +239,107 @@ def _merged(places: Iterator[Place], followers: list[Place]) -> Iterator[Place]:
         else:
             yield place
             place = next(places, None)
+
+
+def choose(order: Order, cycles_max: int, cells_max: int, count_max: int, passed_over_max: int) -> list[Pooled]:
+    """Return the best transactions that may all be in one block, those of a sender by nonce.
+
+    What a transaction uses is known when it has run. Here each counts with the least it can use, so that none is left
+    out that the block would have had room for; it may turn out to have none for the last of them.
+
+    Complexity: O(log n) for each that is taken or passed over, with n senders.
+
+    Args:
+        order: Those that wait.
+        cycles_max: Cycles that the block has room for.
+        cells_max: Cells that it has room for.
+        count_max: Most transactions.
+        passed_over_max: Most that fit a block, and this one not any more, before it is left at that.
+    """
+    chosen: list[Pooled] = []
+    followers: list[Head] = []
+    cycles = cells = passed_over = 0
+    for offer_negated, _, queue, index in order.heads(followers):
+        if offer_negated > 0 or len(chosen) == count_max or passed_over > passed_over_max:
+            # All that follow are priced out as well, or the block is as good as full.
+            break
+        pooled = queue.pooled[index]
+        transaction = pooled.transaction
+        if transaction.cycles_limit > cycles_max or transaction.cells_limit > cells_max:
+            continue
+        if cycles + transaction.cycles_limit > cycles_max or cells + transaction.cells_limit > cells_max:
+            passed_over += 1
+            continue
+        chosen.append(pooled)
+        cycles += pooled.cycles
+        cells += pooled.cells
+        if queue.at(transaction.nonce + 1) is not None:
+            heappush(followers, order.head_at(queue, index + 1))
+    return chosen
+
+
+class Contents:
+    """Transactions that wait, and why the last ones that do not any more were given up. Knows no threads.
+
+    Attributes:
+        pooled: By hash; in order of arrival.
+        order: Their order.
+        size: Their wire bytes.
+        arrivals: How many have come so far.
+        refusals: Why those that ended last were given up, by hash.
+    """
+
+    def __init__(self, remembered_max: int) -> None:
+        """Begin with nothing, and remember so many refusals."""
+        self.pooled: dict[bytes, Pooled] = {}
+        self.order = Order()
+        self.size = 0
+        self.arrivals = 0
+        self.refusals: OrderedDict[bytes, Rejection] = OrderedDict()
+        self._remembered_max = remembered_max
+        self._by_height: SortedDict[int, dict[bytes, Pooled]] = SortedDict()
+
+    def put(self, queue: Queue, pooled: Pooled) -> None:
+        """Add a transaction to the queue of its sender."""
+        self.arrivals += 1
+        self.pooled[pooled.hash] = pooled
+        self._by_height.setdefault(pooled.admitted_height, {})[pooled.hash] = pooled
+        self.size += len(pooled.raw)
+        self.refusals.pop(pooled.hash, None)
+        queue.put(pooled)
+        self.order.refresh(queue)
+
+    def end(self, over: Sequence[tuple[Pooled, End, Rejection | None]]) -> list[Ending]:
+        """Remove transactions that are there; tell how the wait of each ended."""
+        endings: list[Ending] = []
+        queues: dict[bytes, Queue] = {}
+        for pooled, end, rejection in over:
+            sender = pooled.transaction.sender
+            queue = queues[sender] = self.order.queues[sender]
+            queue.remove(pooled)
+            self._drop(pooled)
+            if rejection is not None:
+                self.remember(pooled.hash, rejection)
+            endings.append(Ending(hash=pooled.hash, end=end, rejection=rejection))
+        for queue in queues.values():
+            self.order.refresh(queue)
+        return endings
+
+    def _drop(self, pooled: Pooled) -> None:
+        del self.pooled[pooled.hash]
+        self.size -= len(pooled.raw)
+        of_its_age = self._by_height[pooled.admitted_height]
+        del of_its_age[pooled.hash]
+        if not of_its_age:
+            del self._by_height[pooled.admitted_height]
+
+    def remember(self, name: bytes, rejection: Rejection) -> None:
+        """Remember why a transaction was given up, and forget the one that has been remembered for longest."""
+        self.refusals[name] = rejection
+        if len(self.refusals) > self._remembered_max:
+            self.refusals.popitem(last=False)
+
+    def older_than(self, height: int) -> list[Pooled]:
+        """Return those that came below a height."""
+        ages = self._by_height.irange(maximum=height, inclusive=(True, False))
+        return [pooled for age in ages for pooled in self._by_height[age].values()]

@@ -4,6 +4,7 @@ Decision: D-71
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from threading import Lock
 from typing import Final, TypeVar
@@ -17,8 +18,7 @@ from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.mempool.admission import check_entry, check_size, find_room, find_void
 from trailboss.mempool.journal import Journal
-from trailboss.mempool.pool_state import Contents
-from trailboss.mempool.reasons import already_known, evicted, expired, replaced_by
+from trailboss.mempool.order import Contents, choose
 from trailboss.mempool.records import (
     End,
     Ending,
@@ -28,18 +28,19 @@ from trailboss.mempool.records import (
     Statistics,
     Status,
     Verdict,
+    already_known,
+    evicted,
+    expired,
+    replaced_by,
 )
-from trailboss.mempool.selection import choose
 from trailboss.model.transactions import Transaction
-from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.errors import Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import Hash32
 
 MAY_WAIT: Final = (RejectionReason.BLOCK_FULL, RejectionReason.BASEFEE_TOO_LOW)
 """Refusals of one block that another may take back."""
 CHUNK: Final = 256
 """Senders that are looked at again before others get a turn."""
-JOURNAL_FACTOR: Final = 4
-"""A journal of so many times the bytes that may wait is written anew by whoever comes next, if nobody else does it."""
 DEFAULT_LIMITS: Final = MempoolLimits()
 
 Item = TypeVar("Item")
@@ -89,12 +90,12 @@ class Mempool:
             check_entry(self._contents, self._latest(view), transaction, limits=self.limits, taken=self._taken)
 
     def add(self, view: ChainReader, transaction: Transaction, raw: bytes, transaction_hash: Hash32) -> Verdict:
-        """Take a transaction in, or tell why not; then nothing has changed.
+        """Take a transaction in, or refuse it; then nothing has changed.
 
         With a journal the transaction is written there before this returns.
 
         Args:
-            view: The chain. What `settle` was told last counts, if it was told anything.
+            view: The chain; the view of the last `settle` counts, if there was one.
             transaction: Whose signature has been checked; see `verify`.
             raw: Its wire bytes.
             transaction_hash: Its hash.
@@ -102,8 +103,6 @@ class Mempool:
         Raises:
             StorageError: If the journal cannot be written.
         """
-        if self._journal is not None and self._journal.size > JOURNAL_FACTOR * self.limits.bytes_max:
-            self.tidy()
         try:
             check_size(raw, self.limits)
             with self._lock:
@@ -112,10 +111,9 @@ class Mempool:
                         hash=transaction_hash, status=Status.KNOWN, rejection=already_known(transaction_hash)
                     )
                 verdict = self._add(self._latest(view), transaction, raw, transaction_hash)
+                self._tidy()
         except Rejection as rejection:
             return Verdict(hash=transaction_hash, status=Status.REFUSED, rejection=rejection)
-        if self._journal is not None:
-            self._journal.sync()
         return verdict
 
     def recover(self, view: ChainReader) -> Recovery:
@@ -142,8 +140,9 @@ class Mempool:
                 except Rejection as rejection:
                     endings.append(Ending(hash=Hash32(name), end=End.INVALIDATED, rejection=rejection))
         if endings:
-            # Whoever is told now that its wait is over must not find it going on after the next start.
-            self._journal.rewrite(self._lock, self._waiting, is_due=True)
+            # A wait that has ended must not go on after the next start.
+            with self._lock:
+                self._journal.rewrite(self._pooled.values())
         return Recovery(admitted=len(self), endings=endings, damage=found.damage)
 
     # Going
@@ -209,19 +208,9 @@ class Mempool:
         endings += self._end_each((pooled.hash, End.EXPIRED, expired(pooled, view.height)) for pooled in old)
         for transaction in returned:
             endings += self._return(view, transaction)
-        if self._journal is not None:
-            self._journal.sync()
+        with self._lock:
+            self._tidy()
         return endings
-
-    def tidy(self) -> bool:
-        """Write the journal anew if more than half of it is over, and return whether it was.
-
-        For a thread that may wait for the disk.
-
-        Raises:
-            StorageError: If the system refuses; nothing is lost.
-        """
-        return self._journal is not None and self._journal.rewrite(self._lock, self._waiting)
 
     def close(self) -> None:
         """Close the journal."""
@@ -244,7 +233,7 @@ class Mempool:
     def pooled(self) -> list[Pooled]:
         """Return all that wait, by arrival."""
         with self._lock:
-            return self._waiting()
+            return list(self._pooled.values())
 
     def page(self, offset: int, limit: int) -> list[Pooled]:
         """Return some of those that wait, by arrival."""
@@ -277,8 +266,12 @@ class Mempool:
 
     # Parts of the above. The first three are called under the lock.
 
-    def _waiting(self) -> list[Pooled]:
-        return list(self._pooled.values())
+    def _tidy(self) -> None:
+        """Shorten the journal if more than half of it is over."""
+        if self._journal is not None and self._journal.is_wasteful:
+            # If the disk refuses, the old file goes on.
+            with suppress(StorageError):
+                self._journal.rewrite(self._pooled.values())
 
     def _latest(self, view: ChainReader) -> ChainReader:
         # Whoever comes with a view from before the last block would bring in what that block has made void.

@@ -36,8 +36,6 @@ class Worker:
                 self.end_some()
             else:
                 self.bring_one()
-            if self.dice.random() < 0.1:
-                self.world.mempool.tidy()
 
     def bring_one(self) -> None:
         """Bring a transaction to a free nonce, or for the place of one that offers less."""

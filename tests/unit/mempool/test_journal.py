@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from tests.unit.mempool.world import BASEFEE, World, name_of, restless, small, transfer
+from tests.unit.mempool.world import BASEFEE, World, restless, small, transfer
 from trailboss.crypto.digest import sha256
 from trailboss.mempool import End, Journal, Mempool, MempoolLimits, Pooled, Status, journal
 from trailboss.model.transactions import Transaction
@@ -24,9 +23,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "mempool.journal"
 
 
-def opened(path: Path, *, durable: bool = False, **limits: int) -> World:
+def opened(path: Path, **limits: int) -> World:
     """Return a world whose mempool has a journal."""
-    return small(Journal.open(path, GENESIS, durable=durable), **limits)
+    return small(Journal.open(path, GENESIS), **limits)
 
 
 def reopened(world: World, path: Path) -> World:
@@ -98,10 +97,9 @@ def test_what_waited_waits_again_when_only_its_price_or_its_distance_is_against_
 
 
 def test_mempool_without_a_journal_finds_nothing() -> None:
-    """It begins with nothing, and has nothing to tidy up or close."""
+    """It begins with nothing, and has nothing to close."""
     world = World()
     assert world.mempool.recover(world.view).admitted == 0
-    assert not world.mempool.tidy()
     world.mempool.close()
 
 
@@ -257,73 +255,49 @@ def test_transaction_is_not_taken_when_the_journal_cannot_be_written(
     assert found(path) == [first, second]
 
 
-def test_journal_goes_on_when_it_cannot_be_written_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_journal_goes_on_when_it_cannot_be_written_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The old file is whole until the new one is in its place."""
     monkeypatch.setattr(journal, "WASTE_MIN", 1)
     world = opened(path)
-    for sender in range(4):
-        world.add(transfer(sender))
-    world.build()
-    name = world.add(transfer(5)).hash
+    names = [world.add(transfer(sender)).hash for sender in range(5)]
 
     def refuse(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", refuse)
-        with pytest.raises(StorageError, match="Input/output error"):
-            world.mempool.tidy()
+        world.mempool.settle(world.view, names[:4], {})
+        large = path.stat().st_size
     assert sorted(path.parent.iterdir()) == [path]
+    assert found(path) == names[4:]
     second = world.add(transfer(6)).hash
-    assert found(path) == [name, second]
-    assert world.mempool.tidy()
-    assert found(path) == [name, second]
+    assert path.stat().st_size < large
+    assert found(path) == [*names[4:], second]
 
 
-# Writing it anew
+# Writing it again
 
 
-def test_journal_is_written_anew_when_more_than_half_is_over(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_journal_is_written_again_when_more_than_half_is_over(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not before, and not for little."""
     world = opened(path)
     names = [world.add(transfer(sender)).hash for sender in range(6)]
     large = path.stat().st_size
-    world.mempool.take(world.view, 10**9, 10**9, 0)
     world.mempool.settle(world.view, names[:5], {})
-    assert not world.mempool.tidy(), "a megabyte is little"
+    assert path.stat().st_size > large, "a megabyte is little"
     monkeypatch.setattr(journal, "WASTE_MIN", 1)
-    assert world.mempool.tidy()
+    world.mempool.settle(world.view, (), {})
     assert path.stat().st_size == world.mempool.statistics().journal_bytes < large / 2
     assert found(path) == names[5:]
     more = [world.add(transfer(sender, 1)).hash for sender in range(3)]
+    before = path.stat().st_size
     world.mempool.settle(world.view, more[:1], {})
-    assert not world.mempool.tidy(), "most of it is not over"
+    assert path.stat().st_size > before, "most of it is not over"
     assert found(path) == [*names[5:], *more[1:]]
 
 
-def test_what_comes_and_goes_meanwhile_is_in_the_new_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mempool goes on while the file is written, and nobody waits for the disk under its lock."""
-    monkeypatch.setattr(journal, "WASTE_MIN", 1)
-    world = opened(path)
-    names = [world.add(transfer(sender)).hash for sender in range(5)]
-    world.mempool.settle(world.view, names[:4], {})
-    write_copy = Journal._write_copy
-
-    def meanwhile(store: Journal, waiting: object) -> None:
-        write_copy(store, waiting)
-        assert world.add(transfer(8)).status is Status.ACCEPTED
-        world.mempool.settle(world.view, names[4:], {})
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Journal, "_write_copy", meanwhile)
-        assert world.mempool.tidy()
-    assert found(path) == [name_of(transfer(8))]
-    again = reopened(world, path)
-    assert again.mempool.recover(again.view).admitted == 1
-
-
-def test_journal_is_bounded_when_nobody_tidies_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever comes next does."""
+def test_journal_is_bounded_by_what_waits(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many come and go, by blocks or by replacement."""
     monkeypatch.setattr(journal, "WASTE_MIN", 1)
     world = opened(path, bytes_max=1_000)
     sizes = []
@@ -331,31 +305,7 @@ def test_journal_is_bounded_when_nobody_tidies_up(path: Path, monkeypatch: pytes
         name = world.add(transfer(number % 9, 0, max_priority_fee_per_cycle=number)).hash
         world.mempool.settle(world.view, [name], {})
         sizes.append(path.stat().st_size)
-    assert max(sizes) <= 4 * 1_000 + 300
-    assert sum(after < before for before, after in pairwise(sizes)) > 3
-
-
-def test_journal_waits_for_the_disk_when_it_is_durable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before a verdict, and before the new file takes the old one's place; never under the lock."""
-    monkeypatch.setattr(journal, "WASTE_MIN", 1)
-    fsync, waited = os.fsync, []
-    world: World | None = None
-
-    def watched(file: int) -> None:
-        waited.append(os.path.basename(os.readlink(f"/proc/self/fd/{file}")))
-        fsync(file)
-
-    monkeypatch.setattr(os, "fsync", watched)
-    world = opened(path, durable=True)
-    assert waited == [path.name, path.parent.name]
-    names = [world.add(transfer(sender)).hash for sender in range(4)]
-    assert waited[2:] == [path.name] * 4
-    world.mempool.settle(world.view, names[:3], {})
-    assert waited[6:] == [path.name]
-    assert world.mempool.tidy()
-    copy = path.name + ".new"
-    assert waited[7:] == [copy, copy, path.name, path.parent.name]
-    assert found(path) == names[3:]
+    assert max(sizes) <= 2 * 1_000 + 300
 
 
 def test_nothing_is_written_when_a_transaction_is_refused(path: Path) -> None:

@@ -7,7 +7,7 @@ from trailboss.model.transactions import CancelTimer, ExtendTimer
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import format_cby
 from trailboss.testing import LocalChain
-from trailboss.views.explain import waits as waiting
+from trailboss.views.explain import life as lives
 
 
 def stories(chain: LocalChain, timer_id: bytes) -> list[str]:
@@ -314,7 +314,7 @@ def test_life_goes_through_the_last_blocks_only_when_a_timer_waits_for_long(
     chain: LocalChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The count is of all blocks that deferred it, the reasons of the last ones."""
-    monkeypatch.setattr(waiting, "BLOCKS_MAX", 10)
+    monkeypatch.setattr(lives, "BLOCKS_MAX", 10)
     timer_id = schedule(deploy_puppet(chain), 20)
     chain.activate_lane()
     chain.advance_to(59)

@@ -24,6 +24,7 @@ from trailboss.views.mechanism.globalbox_records import (
     globalbox_of,
     mailbox_of,
 )
+from trailboss.views.mechanism.registry import views_for
 from trailboss.views.read_only_calls import try_timer
 from trailboss.views.records import receipt_view
 from trailboss.views.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
@@ -192,4 +193,4 @@ class LocalReader:
         self.chain.check_invariants()
 
     def _view(self, timer: Timer) -> TimerView:
-        return timer_view(timer, self.chain.tier(timer), self.chain.rules())
+        return timer_view(timer, self.chain.tier(timer), self.chain.rules(), views_for(self.chain))

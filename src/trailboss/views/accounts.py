@@ -9,11 +9,11 @@ from trailboss.chain.development import DEPLOYER, PROPOSER, account_name, develo
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.genesis import Genesis
 from trailboss.model.configs import amount_of
-from trailboss.model.markets import MarketKind
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.state.keys import ACCOUNTS, STORAGE, code_key, storage_range
 from trailboss.state.slots import decode_slot
 from trailboss.views.mechanism.globalbox_records import mailbox_of
+from trailboss.views.mechanism.registry import views_for
 
 NO_ACCOUNT = "none"
 PLAIN_ACCOUNT = "account"
@@ -127,7 +127,7 @@ def actor_view(chain: ChainReader, address: Address) -> ActorView | None:
         schedules=account.timer_nonce,
         agent=Address(account.agent) if account.agent else None,
         recent_fires=account.recent_fires,
-        mailbox_count=0 if chain.rules().market.kind is not MarketKind.GLOBALBOX else len(mailbox_of(chain, address)),
+        mailbox_count=len(mailbox_of(chain, address)) if views_for(chain).has_mailbox else 0,
     )
 
 

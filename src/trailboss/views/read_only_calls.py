@@ -1,18 +1,15 @@
 """Handlers that run on a chain and leave it as it is: asked read-only, or tried as the fire of a timer."""
 
 from msgspec.structs import replace
-from msgspec.structs import replace as changed
 
 from trailboss.chain.chain import Chain
 from trailboss.execution.read_only_call import ask, try_fire
-from trailboss.model.markets import MarketKind
-from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address
-from trailboss.primitives.units import U64_MAX, Amount, Cycles, Height
+from trailboss.primitives.units import U64_MAX, Amount, Height
 from trailboss.views.explain.outlook import reserve_of
-from trailboss.views.mechanism.lane_records import lane_gas_limit
+from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import Answer, printed_views
 from trailboss.vm.meter import Meter
 
@@ -73,21 +70,14 @@ def try_timer(chain: Chain, timer: Timer) -> ErrorObject | None:
     Returns:
         What the fire would revert with; None if it would end well.
     """
-    rules, context, terms = chain.rules(), chain.next_context(), timer.terms
-    reserve = Amount(reserve_of(rules, timer))
-    if isinstance(terms, GlobalboxTerms) and terms.fire is not None:
-        fire = terms.fire
-        timer = changed(timer, handler=fire.handler, payload=fire.payload, gas_limit=fire.gas_limit)
-    elif rules.market.kind is MarketKind.LANE:
-        timer = changed(timer, gas_limit=Cycles(lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)))
-    is_watch = isinstance(terms, GlobalboxTerms) and terms.kind is Trigger.STATE_WATCH
-    later = 0 if is_watch else max(0, timer.height - context.height)
+    rules, context, views = chain.rules(), chain.next_context(), views_for(chain)
+    later = 0 if views.is_watch(timer) else max(0, timer.height - context.height)
     timestamp_ms = context.timestamp_ms + later * chain.params.governance.block_interval_ms
     return try_fire(
         replace(context, height=Height(context.height + later), timestamp_ms=min(timestamp_ms, U64_MAX)),
         chain.store,
         queue=chain.queue,
         engine=chain.engine,
-        timer=timer,
-        reserve=reserve,
+        timer=views.next_fire(rules, timer),
+        reserve=Amount(reserve_of(chain, timer)),
     )

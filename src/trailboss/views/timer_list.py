@@ -11,20 +11,14 @@ from trailboss.codec.canonical import decode_canonical
 from trailboss.governance.rules import Rules
 from trailboss.model import events as names
 from trailboss.model.events import EventRecord
-from trailboss.model.markets import MarketKind
-from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
-from trailboss.views.mechanism.auction_records import auction_timer
-from trailboss.views.mechanism.globalbox_records import globalbox_timer
-from trailboss.views.mechanism.lane_records import lane_gas_limit
+from trailboss.views.mechanism.base import MechanismViews
+from trailboss.views.mechanism.registry import TIMER_STATES, views_for
 from trailboss.views.records import (
     AGENT_FEES,
-    BID_FEES,
-    DEFAULT_FEES,
     FROZEN_FEES,
-    STANDING_FEES,
     TimerEntry,
     TimerView,
     block_events,
@@ -108,9 +102,9 @@ def list_live(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]:
     last = last_height(chain, wanted)
     if wanted.first > last:
         return
-    rules = chain.rules()
+    rules, views = chain.rules(), views_for(chain)
     for timer in chain.timers(wanted.first, last):
-        entry = live_entry(timer_view(timer, chain.tier(timer), rules))
+        entry = live_entry(timer_view(timer, chain.tier(timer), rules, views))
         if _passes(entry, wanted) and waits_so(entry, wanted.state):
             yield entry
 
@@ -122,28 +116,24 @@ def last_height(chain: ChainReader, wanted: TimerFilter) -> int:
 
 def waits_so(entry: TimerEntry, state: str) -> bool:
     """Return whether a live timer is in the state asked for, as far as `last_height` has not settled that."""
-    auction, box = entry.auction, entry.globalbox
-    return {
-        DEFERRED: entry.state == DEFERRED,
-        OVER_CAP: entry.over_cap,
-        PRICED_OUT: entry.priced_out,
-        LATE: auction is not None and auction.is_late,
-        QUEUED: box is not None and box.fire is not None,
-        IN_MAILBOX: box is not None and box.in_mailbox > 0,
-    }.get(state, True)
+    own = TIMER_STATES.get(state)
+    return own.holds(entry) if own is not None else state != DEFERRED or entry.state == DEFERRED
 
 
-def timer_view(timer: Timer, tier: str, rules: Rules) -> TimerView:
+def timer_view(timer: Timer, tier: str, rules: Rules, views: MechanismViews) -> TimerView:
     """Return one live timer as people see it.
 
     Args:
         timer: Its record.
         tier: That its height calls for.
         rules: Those of the next block.
+        views: Of the chain's mechanism.
     """
-    now, lane, terms = rules.height - 1, rules.market, timer.terms
-    max_fee, max_priority_fee = timer.frozen_fees() or (None, None)
-    is_watch = isinstance(terms, GlobalboxTerms) and terms.kind is Trigger.STATE_WATCH
+    now, fees = rules.height - 1, timer.frozen_fees()
+    max_fee, max_priority_fee = fees or (None, None)
+    source = views.frozen_fees if fees else AGENT_FEES if asks_agent(timer.fees) else views.default_fees
+    cell_fees = timer.cell_fees()
+    is_short = cell_fees is not None and cell_fees[0] < rules.timer_basefees()[1]
     return TimerView(
         timer_id=Hash32(timer.timer_id),
         actor=Address(timer.actor),
@@ -156,45 +146,19 @@ def timer_view(timer: Timer, tier: str, rules: Rules) -> TimerView:
         expires_at=timer.expires_at,
         sequence=timer.sequence,
         schedule_block=timer.schedule_block,
-        tier="due" if timer.height <= now else tier,
+        tier=DUE if timer.height <= now else tier,
         deferrals=max(0, now - timer.height + 1),
         deferred_for=timer.deferred_for or None,
         # A state watch stands in the calendar one block after its expiry.
-        will_expire_unfired=timer.expires_at < timer.height and not is_watch,
-        fees=_fee_words(timer),
+        will_expire_unfired=timer.expires_at < timer.height and not views.is_watch(timer),
+        fees=source,
         max_fee_per_cycle=max_fee,
         max_priority_fee_per_cycle=max_priority_fee,
         gas_bidding_agent=Address(timer.own_agent) if timer.own_agent else None,
-        over_cap=lane.kind is MarketKind.LANE
-        and lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) > lane.max_cycles_per_fire,
-        priced_out=_is_priced_out(timer, rules),
-        auction=auction_timer(timer, terms, now) if isinstance(terms, AuctionTerms) else None,
-        globalbox=globalbox_timer(timer, terms) if isinstance(terms, GlobalboxTerms) else None,
+        over_cap=views.is_over_cap(rules, timer),
+        priced_out=is_short or (max_fee is not None and max_fee < views.fee_floor(rules)),
+        **views.timer_details(timer, now),
     )
-
-
-def _fee_words(timer: Timer) -> str:
-    if isinstance(timer.terms, GlobalboxTerms):
-        return BID_FEES
-    if timer.frozen_fees() is not None:
-        return STANDING_FEES if isinstance(timer.terms, AuctionTerms) else FROZEN_FEES
-    return AGENT_FEES if asks_agent(timer.fees) else DEFAULT_FEES
-
-
-def _is_priced_out(timer: Timer, rules: Rules) -> bool:
-    fees, cell_fees = timer.frozen_fees(), timer.cell_fees()
-    is_short = cell_fees is not None and cell_fees[0] < rules.timer_basefees()[1]
-    return is_short or (fees is not None and fees[0] < floor_of(rules))
-
-
-def floor_of(rules: Rules) -> int:
-    """Return what a timer's max_fee_per_cycle must reach for it to be ranked; 0 where nothing is priced out.
-
-    Spec: CIP-1v3 §3, CIP-1v1 §3
-    """
-    if rules.market.kind is MarketKind.LANE:
-        return rules.market.basefee
-    return 0 if rules.market.kind is not MarketKind.AUCTION else rules.timer_basefees()[0]
 
 
 def live_entry(view: TimerView) -> TimerEntry:
@@ -224,14 +188,10 @@ def live_entry(view: TimerView) -> TimerEntry:
 
 def live_state(view: TimerView) -> str:
     """Return in which state a live timer is: what it waits for, if there is a word for that, else ``live``."""
-    box = view.globalbox
     if view.deferred_for:
         return DEFERRED
-    if box is not None and box.in_mailbox:
-        return IN_MAILBOX
-    if box is not None and box.fire is not None:
-        return QUEUED
-    return DUE if view.tier == DUE else LIVE
+    shown = (name for name, state in TIMER_STATES.items() if state.is_shown and state.holds(view))
+    return next(shown, DUE if view.tier == DUE else LIVE)
 
 
 class _Ending(Struct):

@@ -6,10 +6,12 @@ from msgspec.structs import replace
 from trailboss.codec.canonical import encode_canonical
 from trailboss.governance.rules import read_rules
 from trailboss.model.events import EventRecord
+from trailboss.model.markets import MarketKind
 from trailboss.model.timers import ASK_AGENT, NO_FEES, RECORD_VERSION, Timer, freeze_fees
 from trailboss.params import load_params
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.mechanism.registry import views_of
 from trailboss.views.records import TimerView, event_view, refusal_view
 from trailboss.views.timer_list import timer_view
 
@@ -33,7 +35,8 @@ TIMER = Timer(
 def view(timer: Timer, now: int, **overrides: int) -> TimerView:
     """Return a timer in the ring as it stands after the block ``now``."""
     paths = {f"lane.{name}": value for name, value in overrides.items()}
-    return timer_view(timer, "ring", read_rules(load_params(overrides=paths), {}.get, now + 1))
+    rules = read_rules(load_params(overrides=paths), {}.get, now + 1)
+    return timer_view(timer, "ring", rules, views_of("lane" if rules.market.kind is MarketKind.LANE else "fifo"))
 
 
 def test_event_shows_its_fields_when_its_data_is_canonical_and_its_bytes_when_not() -> None:

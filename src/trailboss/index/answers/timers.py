@@ -16,6 +16,7 @@ from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.explain.life import EarlierEvents, TimerLife, explain_timer
 from trailboss.views.mechanism.globalbox_records import EndedView, ended_timer_of
+from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import FROZEN_FEES, TimerEntry, TimerView
 from trailboss.views.timer_list import (
     ALL,
@@ -151,9 +152,9 @@ def _from_place(view: ChainView, first: int, last: int, place: int) -> Iterator[
     """Yield the live timers of some heights by height and insertion, all but so many of the first."""
     begin = _height_of(view, first, last, place) if place else first
     [before] = view.timer_counts((first, begin))
-    rules = view.rules()
+    rules, views = view.rules(), views_for(view)
     for timer in islice(view.timers(begin, last), place - before, None):
-        yield live_entry(timer_view(timer, view.tier(timer), rules))
+        yield live_entry(timer_view(timer, view.tier(timer), rules, views))
 
 
 def _height_of(view: ChainView, first: int, last: int, place: int) -> int:
@@ -211,7 +212,7 @@ def _ended_entry(timer: IndexedTimer) -> TimerEntry:
 def find_live(view: ChainView, timer_id: Hash32) -> TimerView | None:
     """Return a live timer, or None."""
     timer = view.timer(timer_id)
-    return None if timer is None else timer_view(timer, view.tier(timer), view.rules())
+    return None if timer is None else timer_view(timer, view.tier(timer), view.rules(), views_for(view))
 
 
 def timer_details(view: ChainView, index: Index, timer_id: Hash32) -> TimerDetails | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain as chained
-from itertools import dropwhile, takewhile
+from itertools import dropwhile, islice, takewhile
 from typing import Any, Final
 
 from msgspec import Struct
@@ -13,20 +13,23 @@ from trailboss.model import events as names
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.decisions import Order
 from trailboss.model.events import EventRecord
-from trailboss.model.markets import MarketKind
 from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
-from trailboss.views.explain.bids import AskedBid, bids_words
+from trailboss.views.explain.bids import AskedBid, bid_in, bids_words
 from trailboss.views.explain.fires import FirePath, fire_paths, waits_words
-from trailboss.views.explain.outlook import Trial, outlook
+from trailboss.views.explain.outlook import outlook
 from trailboss.views.explain.sentences import sentence, step_kind
-from trailboss.views.explain.waits import Wait, WaitingTimer, find_bids, find_waiting, waiting_heights, waiting_words
+from trailboss.views.explain.waits import Wait, Waiting, WaitingTimer, quiet_wait, waiting_words
 from trailboss.views.mechanism.base import Occurrence, StepKind
+from trailboss.views.mechanism.outlook import OutlookKind, Trial
+from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import Event, block_events, event_view, events_of
 
 LIVE: Final = "live"
+BLOCKS_MAX: Final = 1_000
+"""Blocks that are gone through, the latest of those in which a timer waited."""
 FIRED: Final = names.TIMER_ENDINGS[names.TIMER_FIRED]
 BEFORE_FIRES: Final = frozenset(
     {names.AGENT_FALLBACK, names.TIMER_DELAYED, names.TIMER_QUEUED, names.TIMER_MATERIALIZED}
@@ -64,6 +67,7 @@ class TimerLife(Struct, frozen=True):
             due.
         fires: In Globalbox the way of each of its fires.
         outlook: For a live timer what comes next as things stand, else empty.
+        outlook_kind: The same in one word; None for a timer that has ended.
         has_reverted: Whether its last fire has reverted.
         failure: For a live timer what its fire would revert with as things stand; None if it would end well, if nobody
             has tried it, and if it has ended.
@@ -77,6 +81,7 @@ class TimerLife(Struct, frozen=True):
     bids: tuple[AskedBid, ...]
     fires: tuple[FirePath, ...]
     outlook: str
+    outlook_kind: OutlookKind | None = None
     has_reverted: bool = False
     failure: ErrorObject | None = None
 
@@ -161,11 +166,12 @@ def explain_timer(
         # All blocks that count have been followed.
         earlier = EarlierEvents()
     elif earlier is None:
-        waited = waiting_heights(chain.rules(), history.height, last)
+        waited = waiting_heights(chain, history.height, last)
         earlier = _find_earlier(chain, history) if waited else EarlierEvents()
     waiting_timer = history.waiting_timer(timer, earlier)
     waiting = find_waiting(chain, waiting_timer, last)
     trial = None if timer is None or attempt is None else Trial(attempt(timer))
+    ahead = None if timer is None else outlook(chain, timer, trial)
     fires = fire_paths(step.event for step in history.steps)
     return TimerLife(
         timer_id=Hash32(timer_id),
@@ -175,10 +181,49 @@ def explain_timer(
         waits=waiting.waits,
         bids=find_bids(chain, waiting_timer, chain.height if history.state == LIVE else history.ended_at),
         fires=fires,
-        outlook="" if timer is None else outlook(chain, timer, trial),
+        outlook="" if ahead is None else ahead.text,
+        outlook_kind=None if ahead is None else ahead.kind,
         has_reverted=history.has_reverted,
         failure=None if trial is None else trial.failure,
     )
+
+
+def find_waiting(chain: ChainReader, timer: WaitingTimer, last: int) -> Waiting:
+    """Return the blocks in which a due timer waited, up to a height, where blocks record that.
+
+    Complexity: O(blocks gone through), at most ``BLOCKS_MAX``.
+    """
+    rules, views = chain.rules(), views_for(chain)
+    heights = waiting_heights(chain, timer.height, last)
+    if not heights or views.wait_reader is None:
+        return Waiting(0, ())
+    first, read = max(heights.start, last - BLOCKS_MAX + 1), views.wait_reader(rules, timer)
+    blocks = islice(chain.blocks.since(first), last - first + 1)
+    waits = (
+        quiet_wait(rules, views.cycles_per_fire(rules), block.height)
+        if block.decisions is None
+        else read(block, block.decisions)
+        for block in blocks
+    )
+    return Waiting(len(heights), tuple(waits))
+
+
+def waiting_heights(chain: ChainReader, due: int, last: int) -> range:
+    """Return the heights at which a timer due at one waits, up to the last; none where blocks do not record it."""
+    first = views_for(chain).waits_from(chain.rules(), due)
+    return range(0) if first is None else range(first, last + 1)
+
+
+def find_bids(chain: ChainReader, timer: WaitingTimer, last: int) -> tuple[AskedBid, ...]:
+    """Return what a timer bid up to a height, each time that its agent was asked.
+
+    Complexity: O(blocks gone through), at most ``BLOCKS_MAX``, and none where blocks do not ask agents.
+    """
+    first = max(timer.height, last - BLOCKS_MAX + 1)
+    if not views_for(chain).asks_agents or first > last:
+        return ()
+    blocks = islice(chain.blocks.since(first), last - first + 1)
+    return tuple(filter(None, (bid_in(block, timer.timer_id) for block in blocks)))
 
 
 def _blocks_of(chain: ChainReader, timer_id: bytes, heights: Iterable[int], first: int) -> Iterator[Block]:
@@ -190,9 +235,8 @@ def _blocks_of(chain: ChainReader, timer_id: bytes, heights: Iterable[int], firs
         heights: Of blocks that may hold them, all of those that do among them.
         first: Lowest height to look at.
     """
-    rules = chain.rules()
-    activation = () if rules.market.kind is not MarketKind.LANE else (rules.params.lane.activation_height,)
-    wanted = sorted({*heights, *activation})
+    # Before the activation, that height is 0 or above the head.
+    wanted = sorted({*heights, chain.rules().params.lane.activation_height})
     blocks = (chain.blocks[height] for height in wanted if first <= height <= chain.height)
     return dropwhile(lambda block: all(record.timer_id != timer_id for record in block_events(block)), blocks)
 

@@ -8,30 +8,21 @@ Spec: CIP-1v3 §3, CIP-1v1 §3
 Decision: D-53
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import islice
 from typing import Final
 
 from msgspec import Struct
 
-from trailboss.chain.reader import ChainReader
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms.base import Verdict
 from trailboss.model.blocks import Block
 from trailboss.model.decisions import DecisionRecord, ExaminedTimer, Order, Stop
-from trailboss.model.events import TIMER_DEFERRED
-from trailboss.model.markets import MarketKind
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
-from trailboss.views.explain.bids import AskedBid, bid_in, recorded_bid
-from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
-from trailboss.views.records import event_view
 from trailboss.views.text import decimal_text, heights_words, span_words
 
-BLOCKS_MAX: Final = 1_000
-"""Blocks that are gone through, the latest of those in which a timer waited."""
 AGENT_OFFER: Final = "agent_offer"
 """Reason besides those of `DeferralReason`: what its agent offered was too little, priced out or outranked."""
 CELL_OFFER: Final = "cell_offer"
@@ -115,58 +106,20 @@ class Wait(Struct, frozen=True, kw_only=True):
     max_fee_per_cell: int | None = None
 
 
+WaitReader = Callable[[Block, DecisionRecord], Wait]
+"""Reads how a timer waited in the next block."""
+
+
 class Waiting(Struct, frozen=True):
     """A timer's waiting in the lane or in the auction.
 
     Attributes:
         blocks: In how many of their blocks it waited.
-        waits: The latest of them, ascending, at most ``BLOCKS_MAX``.
+        waits: The latest of them, ascending, at most the last 1,000.
     """
 
     blocks: int
     waits: tuple[Wait, ...]
-
-
-def find_waiting(chain: ChainReader, waiter: WaitingTimer, last: int) -> Waiting:
-    """Return the blocks of the lane or of the auction in which a due timer waited, up to a height.
-
-    Complexity: O(blocks gone through), at most ``BLOCKS_MAX``.
-    """
-    rules = chain.rules()
-    heights = waiting_heights(rules, waiter.height, last)
-    if not heights:
-        return Waiting(0, ())
-    first = max(heights.start, last - BLOCKS_MAX + 1)
-    gas_limit, bidder = lane_gas_limit(rules, waiter.gas_limit, waiter.schedule_block), _BidHistory(waiter)
-    waits = []
-    for block in islice(chain.blocks.since(first), last - first + 1):
-        record = block.decisions
-        if record is None:
-            waits.append(_quiet_wait(rules, block.height))
-        elif record.order is Order.TIP:
-            waits.append(bidder.wait(block, record))
-        else:
-            waits.append(_wait(waiter, gas_limit, block.height, record))
-    return Waiting(len(heights), tuple(waits))
-
-
-def waiting_heights(rules: Rules, due: int, last: int) -> range:
-    """Return the heights at which a timer due at one waits in the lane or in the auction, up to the last of them."""
-    if rules.market.kind is not MarketKind.LANE:
-        return range(due, last + 1) if rules.market.kind is MarketKind.AUCTION else range(0)
-    return range(max(due, rules.params.lane.activation_height), last + 1)
-
-
-def find_bids(chain: ChainReader, waiter: WaitingTimer, last: int) -> tuple[AskedBid, ...]:
-    """Return what a timer of the auction bid up to a height, each time that its agent was asked.
-
-    Complexity: O(blocks gone through), at most ``BLOCKS_MAX``, and none where there is no auction.
-    """
-    first = max(waiter.height, last - BLOCKS_MAX + 1)
-    if chain.rules().market.kind is not MarketKind.AUCTION or first > last:
-        return ()
-    blocks = islice(chain.blocks.since(first), last - first + 1)
-    return tuple(filter(None, (bid_in(block, waiter.timer_id) for block in blocks)))
 
 
 def waiting_words(waiting: Waiting) -> str:
@@ -188,101 +141,13 @@ def waiting_words(waiting: Waiting) -> str:
     return f"{lead}: {', '.join(clauses)}"
 
 
-class _BidHistory:
-    """A timer of the auction, followed from block to block. Spec: CIP-1v1 §3. Decision: D-57, D-60."""
-
-    __slots__ = ("_aside", "_bid", "_cell_cap", "_waiter")
-
-    def __init__(self, waiter: WaitingTimer) -> None:
-        self._waiter = waiter
-        self._bid: tuple[int, int] | None = None
-        self._cell_cap: int | None = None
-        self._aside: str | None = None
-
-    def wait(self, block: Block, record: DecisionRecord) -> Wait:
-        """Return how it waited in the next block."""
-        waiter, height, floor = self._waiter, block.height, record.cycle_basefee
-        asked = bid_in(block, waiter.timer_id)
-        if asked is not None:
-            self._bid = asked.max_fee, asked.max_priority_fee
-            self._cell_cap = asked.max_fee_per_cell
-        named = _named(record, waiter.timer_id)
-        max_fee, priority = (
-            (named.max_fee, named.tip) if named is not None and named.rank else self._bid or (None, None)
-        )
-        tip = None if max_fee is None or priority is None or max_fee < floor else min(priority, max_fee - floor)
-        if named is None:
-            reason = self._derived(record, max_fee, tip, is_asked=asked is not None, told=self._told(block))
-        else:
-            reason = _behind(record) if named in record.runners_up else _cell_words(named.reason)
-        if named is not None or reason in SET_ASIDE:
-            self._aside = reason if reason in SET_ASIDE else None
-        return _made(height, record, str(reason), named, (max_fee, tip, self._cell_cap))
-
-    def _told(self, block: Block) -> str | None:
-        """Return for what it was told in a block that it is set aside; a record names the first of those only."""
-        events = (event for event in block.events if event.timer_id == self._waiter.timer_id)
-        told = (event_view(event, block.height).data for event in events if event.name == TIMER_DEFERRED)
-        reasons = (_cell_words(facts["reason"]) for facts in told)
-        return next((reason for reason in reasons if reason in SET_ASIDE), None)
-
-    def _derived(
-        self, record: DecisionRecord, max_fee: int | None, tip: int | None, *, is_asked: bool, told: str | None
-    ) -> str:
-        if not record.has_joined(self._waiter.height, self._waiter.sequence):
-            return DeferralReason.NOT_JOINED
-        aside = told or (None if is_asked else self._aside)
-        if aside is not None:
-            return aside
-        if max_fee is None:
-            return AGENT_OFFER if record.priced_out else _behind(record)
-        if tip is None:
-            return DeferralReason.PRICED_OUT
-        # Asked, and not among those that come next although it bids more than the last of them: it was not ranked.
-        last = min((item.tip for item in record.runners_up), default=0)
-        if self._cell_cap is not None and self._cell_cap < record.cell_basefee:
-            return CELL_OFFER
-        return DeferralReason.UNFUNDED if self._aside is not None and tip > last else _behind(record)
-
-
-def _cell_words(reason: str) -> str:
-    """Return a reason of the auction's record, in which only what is offered for a cell is a reason of its own."""
-    return CELL_OFFER if reason == DeferralReason.PRICED_OUT else reason
-
-
-def _behind(record: DecisionRecord) -> str:
-    """Return why a ranked timer of the auction was not examined."""
-    return record.stopped if record.stopped in CUT_SHORT else DeferralReason.OUTRANKED
-
-
-def _named(record: DecisionRecord, timer_id: bytes) -> ExaminedTimer | None:
+def named_in(record: DecisionRecord, timer_id: bytes) -> ExaminedTimer | None:
     """Return what a record has of a timer; that it was told to be late is not all that became of it."""
     found = (item for item in record.examined if item.timer_id == timer_id)
     return next((item for item in found if item.outcome != Verdict.DELAY), None)
 
 
-def _wait(waiter: WaitingTimer, gas_limit: int, height: int, record: DecisionRecord) -> Wait:
-    named = _named(record, waiter.timer_id)
-    offer = waiter.offer(height, record)
-    bid = recorded_bid(record, waiter.timer_id)
-    cell_cap = bid.cell_fees[0] if bid is not None and bid.cell_fees is not None else None
-    if named is not None and named.rank:
-        offer = named.max_fee, named.tip
-    max_fee, priority = offer or (None, None)
-    tip = None
-    if max_fee is not None and priority is not None and max_fee >= record.lane_basefee:
-        tip = min(priority, max_fee - record.lane_basefee)
-    if named is None and cell_cap is not None and cell_cap < record.cell_basefee:
-        reason = CELL_OFFER
-    elif named is None:
-        reason = _derived(waiter, gas_limit, height, record, max_fee)
-    else:
-        # A runner-up was ranked and not examined, whatever would have become of it.
-        reason = DeferralReason.OUTRANKED if named in record.runners_up else named.reason
-    return _made(height, record, str(reason), named, (max_fee, tip, cell_cap))
-
-
-def _made(
+def make_wait(
     height: int,
     record: DecisionRecord,
     reason: str,
@@ -314,7 +179,7 @@ def _made(
     )
 
 
-def _quiet_wait(rules: Rules, height: int) -> Wait:
+def quiet_wait(rules: Rules, max_cycles_per_fire: int, height: int) -> Wait:
     """Return a timer's wait in a block without a record: nothing was due but timers above the cap."""
     return Wait(
         height=height,
@@ -329,22 +194,9 @@ def _quiet_wait(rules: Rules, height: int) -> Wait:
         cut_off_priority=None,
         cut_off_tip=None,
         cut_off_timer=None,
-        max_cycles_per_fire=lane_cap(rules),
+        max_cycles_per_fire=max_cycles_per_fire,
         cell_basefee=rules.timer_basefees()[1],
     )
-
-
-def _derived(waiter: WaitingTimer, gas_limit: int, height: int, record: DecisionRecord, max_fee: int | None) -> str:
-    """Return why a timer waited in a block whose record does not name it, in the order in which the lane sorts."""
-    if not record.has_joined(waiter.height, waiter.sequence):
-        return DeferralReason.NOT_JOINED
-    if waiter.expires_at(height) < height:
-        return DeferralReason.GC_EXHAUSTED
-    if gas_limit > record.max_cycles_per_fire:
-        return DeferralReason.OVER_CAP
-    if max_fee is None:
-        return AGENT_OFFER
-    return DeferralReason.PRICED_OUT if max_fee < record.lane_basefee else DeferralReason.OUTRANKED
 
 
 def _cell_clause(waits: Sequence[Wait]) -> str:

@@ -17,10 +17,10 @@ from trailboss.chain.reader import ChainReader
 from trailboss.execution.globalbox.records import is_executing
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_ENDINGS, TIMER_EXPIRED, TIMER_UNFUNDED
-from trailboss.model.markets import MarketKind
 from trailboss.primitives.octets import Address
 from trailboss.views.forecast.recent import BLOCKS, RecentBlock, recent_blocks
 from trailboss.views.forecast.runway import runway_of
+from trailboss.views.mechanism.lane_records import lane_status
 from trailboss.views.records import block_events
 
 PAID_TIMERS_MAX: Final = 256
@@ -187,7 +187,7 @@ def watch_of(chain: ChainReader, payers: Iterable[WatchedPayer], recent: Sequenc
         last_block=chain.height,
         cycle_basefee=cycle,
         cell_basefee=cell,
-        lane_basefee=None if rules.market.kind is not MarketKind.LANE else rules.market.basefee,
+        lane_basefee=lane_status(rules).basefee,
         burned=burned_by_fires(chain.head),
         burned_recently=sum(burned_by_fires(each.block) for each in recent),
         known=sum(each.timers > 0 for each in found),

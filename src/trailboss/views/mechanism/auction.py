@@ -5,10 +5,26 @@ from functools import partial
 from typing import Final
 
 from trailboss.chain.reader import ChainReader
+from trailboss.fees.settlement import Prices, offered_cell_tip, offered_tip
 from trailboss.mechanisms import auction
 from trailboss.model import events as names
-from trailboss.primitives.units import format_cby
-from trailboss.views.mechanism.auction_records import AuctionStatus, auction_of
+from trailboss.model.blocks import Block
+from trailboss.model.decisions import DecisionRecord
+from trailboss.model.terms import AuctionTerms
+from trailboss.model.timers import DeferralReason, Timer
+from trailboss.primitives.units import Price, format_cby
+from trailboss.views.explain.bids import bid_in
+from trailboss.views.explain.waits import (
+    AGENT_OFFER,
+    CELL_OFFER,
+    CUT_SHORT,
+    SET_ASIDE,
+    Wait,
+    WaitingTimer,
+    make_wait,
+    named_in,
+)
+from trailboss.views.mechanism.auction_records import AuctionStatus, AuctionTimer, auction_of, auction_timer
 from trailboss.views.mechanism.base import (
     ACTOR,
     FEE_COLUMNS,
@@ -31,7 +47,8 @@ from trailboss.views.mechanism.base import (
     limit_cells,
     outranked_words,
 )
-from trailboss.views.records import STANDING_FEES, DecisionRow, TimerEntry, TimerView
+from trailboss.views.mechanism.outlook import Outlook, OutlookKind, Trial, expiry_outlook, money_for, next_block_for
+from trailboss.views.records import STANDING_FEES, DecisionRow, TimerEntry, TimerView, event_view
 from trailboss.views.text import counted, decimal_text
 
 TIMER_COLUMNS: Final = (
@@ -68,7 +85,7 @@ def _timer_cells(entry: TimerEntry) -> tuple[Value, ...]:
     return *fee_cells(entry), *own
 
 
-def _is_late(entry: TimerEntry) -> bool:
+def _is_late(entry: TimerEntry | TimerView) -> bool:
     return entry.auction is not None and entry.auction.is_late
 
 
@@ -117,6 +134,121 @@ def _tables(chain: ChainReader) -> tuple[Table, ...]:
     return (Table("weights", "Weights", WEIGHT_COLUMNS, rows, empty),)
 
 
+def _outlook(chain: ChainReader, timer: Timer, _: Trial | None) -> Outlook:
+    """Return what comes next under the auction, in which timers do not expire.
+
+    Spec: CIP-1v1 §3
+    Decision: D-57, D-60
+    """
+    when = next_block_for(chain, timer)
+    expires = expiry_outlook(timer, when)
+    if expires is not None:
+        return expires
+    cycle_basefee, cell_basefee = chain.rules().timer_basefees()
+    standing = timer.frozen_fees()
+    max_fee, priority = standing or (2 * cycle_basefee, 0)
+    whose = "its standing bid" if standing else "the default bid"
+    if max_fee < cycle_basefee:
+        text = (
+            f"priced out as things stand: {whose} of up to {max_fee:,} a cycle is below the cycle basefee of "
+            f"{cycle_basefee:,}; it waits for a lower one, or for its agent to bid more when it is asked again"
+        )
+        return Outlook(OutlookKind.WAITS, text)
+    cell_fees = timer.cell_fees()
+    cell_tip = offered_cell_tip(cell_fees, cell_basefee)
+    if cell_fees is not None and cell_tip < 0:
+        text = (
+            f"priced out as things stand: {whose} of up to {cell_fees[0]:,} a cell is below the cell basefee of "
+            f"{cell_basefee:,}; it waits for its agent to bid more when it is asked again"
+        )
+        return Outlook(OutlookKind.WAITS, text)
+    tip = Price(offered_tip(max_fee, priority, cycle_basefee))
+    money = money_for(chain, timer, timer.gas_limit, Prices(cycle_basefee, cell_basefee, tip, cell_tip))
+    if money.is_short:
+        text = f"waits at height {when} as things stand, until its owner can pay: {money.words}"
+        return Outlook(OutlookKind.WAITS, text)
+    is_late = isinstance(timer.terms, AuctionTerms) and timer.terms.is_late
+    late = "; it is late, and an event has said so" if is_late else ""
+    offer = f"{whose} of up to {max_fee:,} a cycle, {tip:,} of it as a tip, unless its agent bids otherwise before"
+    return Outlook(OutlookKind.RUNS, f"competes at height {when} with {offer}, as things stand: {money.words}{late}")
+
+
+def _timer_details(timer: Timer, now: int) -> dict[str, AuctionTimer]:
+    return {"auction": auction_timer(timer, timer.terms, now)} if isinstance(timer.terms, AuctionTerms) else {}
+
+
+# Waiting
+
+
+class _BidHistory:
+    """A timer of the auction, followed from block to block. Spec: CIP-1v1 §3. Decision: D-57, D-60."""
+
+    __slots__ = ("_aside", "_bid", "_cell_cap", "_timer")
+
+    def __init__(self, timer: WaitingTimer) -> None:
+        self._timer = timer
+        self._bid: tuple[int, int] | None = None
+        self._cell_cap: int | None = None
+        self._aside: str | None = None
+
+    def wait(self, block: Block, record: DecisionRecord) -> Wait:
+        """Return how it waited in the next block."""
+        timer, height, floor = self._timer, block.height, record.cycle_basefee
+        asked = bid_in(block, timer.timer_id)
+        if asked is not None:
+            self._bid = asked.max_fee, asked.max_priority_fee
+            self._cell_cap = asked.max_fee_per_cell
+        named = named_in(record, timer.timer_id)
+        max_fee, priority = (
+            (named.max_fee, named.tip) if named is not None and named.rank else self._bid or (None, None)
+        )
+        tip = None if max_fee is None or priority is None or max_fee < floor else min(priority, max_fee - floor)
+        if named is None:
+            reason = self._derived(
+                record, max_fee, tip, is_asked=asked is not None, set_aside=self._set_aside_in(block)
+            )
+        else:
+            reason = _behind(record) if named in record.runners_up else _cell_words(named.reason)
+        if named is not None or reason in SET_ASIDE:
+            self._aside = reason if reason in SET_ASIDE else None
+        return make_wait(height, record, str(reason), named, (max_fee, tip, self._cell_cap))
+
+    def _set_aside_in(self, block: Block) -> str | None:
+        """Return why an event of a block sets it aside; a record names the first of those only."""
+        events = (event for event in block.events if event.timer_id == self._timer.timer_id)
+        deferred = (event_view(event, block.height).data for event in events if event.name == names.TIMER_DEFERRED)
+        reasons = (_cell_words(facts["reason"]) for facts in deferred)
+        return next((reason for reason in reasons if reason in SET_ASIDE), None)
+
+    def _derived(
+        self, record: DecisionRecord, max_fee: int | None, tip: int | None, *, is_asked: bool, set_aside: str | None
+    ) -> str:
+        if not record.has_joined(self._timer.height, self._timer.sequence):
+            return DeferralReason.NOT_JOINED
+        aside = set_aside or (None if is_asked else self._aside)
+        if aside is not None:
+            return aside
+        if max_fee is None:
+            return AGENT_OFFER if record.priced_out else _behind(record)
+        if tip is None:
+            return DeferralReason.PRICED_OUT
+        # Asked, and not among those that come next although it bids more than the last of them: it was not ranked.
+        last = min((item.tip for item in record.runners_up), default=0)
+        if self._cell_cap is not None and self._cell_cap < record.cell_basefee:
+            return CELL_OFFER
+        return DeferralReason.UNFUNDED if self._aside is not None and tip > last else _behind(record)
+
+
+def _cell_words(reason: str) -> str:
+    """Return a reason of the auction's record, in which only what is offered for a cell is a reason of its own."""
+    return CELL_OFFER if reason == DeferralReason.PRICED_OUT else reason
+
+
+def _behind(record: DecisionRecord) -> str:
+    """Return why a ranked timer of the auction was not examined."""
+    return record.stopped if record.stopped in CUT_SHORT else DeferralReason.OUTRANKED
+
+
 DELAYS: Final = {
     "event": "nothing else follows from it",
     "front": "from now on it goes before all that are not late, by due order",
@@ -158,6 +290,12 @@ VIEWS: Final = MechanismViews(
     outranked=partial(outranked_words, budget="budget"),
     floor_words=lambda record: f"cycle basefee of {record.cycle_basefee:,}",
     frozen_fees=STANDING_FEES,
+    fee_floor=lambda rules: rules.timer_basefees()[0],
+    timer_details=_timer_details,
+    outlook=_outlook,
+    waits_from=lambda _, due: due,
+    wait_reader=lambda _, timer: _BidHistory(timer).wait,
+    asks_agents=True,
     status_field="auction",
     status_facts=_status_facts,
     tables=_tables,

@@ -10,9 +10,12 @@ from trailboss.chain.reader import ChainReader
 from trailboss.governance.rules import Rules
 from trailboss.model.blocks import Block, ReceiptRecord
 from trailboss.model.decisions import DecisionRecord, Stop
+from trailboss.model.timers import Timer
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
-from trailboss.views.records import FROZEN_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
+from trailboss.views.explain.waits import WaitingTimer, WaitReader
+from trailboss.views.mechanism.outlook import Outlook, Trial
+from trailboss.views.records import DEFAULT_FEES, FROZEN_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
 
 Value = str | int | Hash32 | Address | None
 """What a cell holds; None for nothing."""
@@ -100,10 +103,12 @@ class TimerState(Struct, frozen=True):
     Attributes:
         label: What people read.
         holds: Whether a live timer is in it.
+        is_shown: Whether lists show it in place of ``live`` or ``due``.
     """
 
     label: str
-    holds: Callable[[TimerEntry], bool]
+    holds: Callable[[TimerEntry | TimerView], bool]
+    is_shown: bool = False
 
 
 class StepKind(StrEnum):
@@ -231,6 +236,7 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
         name: The mechanism's.
         title: What its page is called.
         has_targets: Whether a timer may call another actor than its owner.
+        has_mailbox: Whether fires wait in a mailbox.
         gives_way: Whether the timer lane can follow it. Spec: CIP-1v3 §13.2.
         timer_columns: Columns of a list of timers beyond those of every mechanism.
         timer_cells: The cells of these columns.
@@ -244,9 +250,21 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
         outranked: Why ranked timers were not examined.
         floor_words: What a max_fee must reach.
         ranks_by_priority: Whether tip × W ranks timers.
-        frozen_fees: What fees are called that come from the timer itself.
         status_field: Field of `ChainStatus` and `MechanismView` that holds its status.
         status_facts: What that status says.
+        frozen_fees: What fees are called that come from the timer itself.
+        default_fees: What fees are called that neither the timer nor an agent states.
+        fee_floor: What a timer's max_fee_per_cycle must reach for the timer to be ranked; 0 where none is priced out.
+        is_over_cap: Whether the mechanism sets a timer aside for its gas limit.
+        timer_details: Fields of `TimerView` that only this mechanism fills, after a block.
+        is_watch: Whether a timer waits for a change of state and not for a height.
+        is_paid: Whether the next fire of a timer has been paid for.
+        next_fire: A timer with the handler, payload and gas limit of its next fire.
+        outlook: What comes next for a live timer.
+        waits_from: First height at which blocks record that a timer waits, by the height at which it is due; None if
+            they do not.
+        wait_reader: Returns what reads how a timer waited in one block after the other.
+        asks_agents: Whether each block asks the agents of due timers.
         cycles_per_fire: Most cycles that one fire may use.
         tables: Tables of its page.
         sentences: What the events say that only it has, by name.
@@ -255,6 +273,7 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
     name: str
     title: str
     has_targets: bool = False
+    has_mailbox: bool = False
     gives_way: bool = False
     timer_columns: tuple[Column, ...] = ()
     timer_cells: Callable[[TimerEntry], tuple[Value, ...]] = lambda _: ()
@@ -269,6 +288,17 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
     floor_words: Callable[[DecisionRecord], str] = lambda record: f"lane basefee of {record.lane_basefee:,}"
     ranks_by_priority: bool = False
     frozen_fees: str = FROZEN_FEES
+    default_fees: str = DEFAULT_FEES
+    fee_floor: Callable[[Rules], int] = lambda _: 0
+    is_over_cap: Callable[[Rules, Timer], bool] = lambda _rules, _timer: False
+    timer_details: Callable[[Timer, int], Mapping[str, Any]] = lambda _timer, _now: {}
+    is_watch: Callable[[Timer], bool] = lambda _: False
+    is_paid: Callable[[Timer], bool] = lambda _: False
+    next_fire: Callable[[Rules, Timer], Timer] = lambda _, timer: timer
+    outlook: Callable[[ChainReader, Timer, Trial | None], Outlook]
+    waits_from: Callable[[Rules, int], int | None] = lambda _rules, _due: None
+    wait_reader: Callable[[Rules, WaitingTimer], WaitReader] | None = None
+    asks_agents: bool = False
     status_field: str
     status_facts: Callable[[Any], Iterable[Fact]]
     cycles_per_fire: Callable[[Rules], int] = lambda rules: rules.timer.max_cycles_per_fire

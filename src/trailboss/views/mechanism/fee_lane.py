@@ -4,9 +4,17 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
+from msgspec.structs import replace
+
+from trailboss.chain.reader import ChainReader
+from trailboss.fees.settlement import Prices
+from trailboss.governance.rules import Rules
 from trailboss.mechanisms import fee_lane
 from trailboss.model.decisions import DecisionRecord
-from trailboss.primitives.units import format_cby
+from trailboss.model.timers import DeferralReason, Timer, asks_agent
+from trailboss.primitives.units import Cycles, Price, format_cby
+from trailboss.views.explain.bids import recorded_bid
+from trailboss.views.explain.waits import AGENT_OFFER, CELL_OFFER, Wait, WaitingTimer, WaitReader, make_wait, named_in
 from trailboss.views.mechanism.base import (
     ACTOR,
     FEE_COLUMNS,
@@ -24,7 +32,8 @@ from trailboss.views.mechanism.base import (
     fee_cells,
     limit_cells,
 )
-from trailboss.views.mechanism.lane_records import LaneStatus, lane_cap
+from trailboss.views.mechanism.lane_records import LaneStatus, lane_cap, lane_gas_limit
+from trailboss.views.mechanism.outlook import Outlook, OutlookKind, Trial, expiry_outlook, money_for, next_block_for
 from trailboss.views.records import AGENT_FEES, DecisionRow, DecisionView, TimerView
 from trailboss.views.text import counted
 
@@ -87,6 +96,98 @@ def _timer_facts(live: TimerView) -> Iterator[Fact]:
         yield Fact("agent", "agent", live.gas_bidding_agent, Kind.ADDRESS)
 
 
+def _outlook(chain: ChainReader, timer: Timer, _: Trial | None) -> Outlook:
+    """Return what comes next under the lane, which may begin only later. Spec: CIP-1v3 §3."""
+    when, rules = next_block_for(chain, timer), chain.rules()
+    expires = expiry_outlook(timer, when)
+    if expires is not None:
+        return expires
+    cap, gas_limit = lane_cap(rules), lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)
+    if gas_limit > cap:
+        text = (
+            f"waits until it expires after height {timer.expires_at}: its gas limit of {gas_limit:,} is above the "
+            f"{cap:,} cycles that one fire may use in the timer lane; cancel it and schedule it again with less"
+        )
+        return Outlook(OutlookKind.WAITS, text)
+    basefee = rules.market.basefee
+    max_fee, priority = timer.frozen_fees() or (2 * basefee, rules.market.previous_tip)
+    if max_fee < basefee:
+        text = (
+            f"priced out as things stand: its max_fee of {max_fee:,} is below the lane basefee of {basefee:,}; it "
+            f"waits for a lower one until it expires after height {timer.expires_at}"
+        )
+        return Outlook(OutlookKind.WAITS, text)
+    account = chain.account(timer.actor)
+    agent = timer.own_agent or (b"" if account is None else account.agent)
+    is_asked = asks_agent(timer.fees) and bool(agent)
+    tip = Price(0 if is_asked else min(priority, max_fee - basefee))
+    cycle_basefee, cell_basefee = rules.timer_basefees()
+    prices = Prices(cycle_basefee, cell_basefee, cycle_tip=tip, lane_basefee=basefee)
+    money = money_for(chain, timer, gas_limit, prices, " and the tip" if is_asked else "")
+    if money.is_short:
+        text = f"removed unfunded at its turn, at height {when} or later, as things stand: {money.words}"
+        return Outlook(OutlookKind.UNFUNDED, text)
+    offer = "what its agent answers" if is_asked else f"a tip of {tip:,} a cycle"
+    price = f"a cycle costs {cycle_basefee:,} + {basefee:,} for the lane + {'the tip' if is_asked else f'{tip:,} tip'}"
+    text = f"competes at height {when} with {offer}, as things stand: {price}, {money.words}"
+    return Outlook(OutlookKind.RUNS, text)
+
+
+def _is_over_cap(rules: Rules, timer: Timer) -> bool:
+    return lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) > lane_cap(rules)
+
+
+def _next_fire(rules: Rules, timer: Timer) -> Timer:
+    gas_limit = lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)
+    return replace(timer, gas_limit=Cycles(gas_limit))
+
+
+# Waiting
+
+
+def _waits_from(rules: Rules, due: int) -> int:
+    return max(due, rules.params.lane.activation_height)
+
+
+def _wait_reader(rules: Rules, timer: WaitingTimer) -> WaitReader:
+    gas_limit = lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)
+    return lambda block, record: _wait(timer, gas_limit, block.height, record)
+
+
+def _wait(timer: WaitingTimer, gas_limit: int, height: int, record: DecisionRecord) -> Wait:
+    named = named_in(record, timer.timer_id)
+    offer = timer.offer(height, record)
+    bid = recorded_bid(record, timer.timer_id)
+    cell_cap = bid.cell_fees[0] if bid is not None and bid.cell_fees is not None else None
+    if named is not None and named.rank:
+        offer = named.max_fee, named.tip
+    max_fee, priority = offer or (None, None)
+    tip = None
+    if max_fee is not None and priority is not None and max_fee >= record.lane_basefee:
+        tip = min(priority, max_fee - record.lane_basefee)
+    if named is None and cell_cap is not None and cell_cap < record.cell_basefee:
+        reason = CELL_OFFER
+    elif named is None:
+        reason = _derived(timer, gas_limit, height, record, max_fee)
+    else:
+        # A runner-up was ranked and not examined, whatever would have become of it.
+        reason = DeferralReason.OUTRANKED if named in record.runners_up else named.reason
+    return make_wait(height, record, str(reason), named, (max_fee, tip, cell_cap))
+
+
+def _derived(timer: WaitingTimer, gas_limit: int, height: int, record: DecisionRecord, max_fee: int | None) -> str:
+    """Return why a timer waited in a block whose record does not name it, in the order in which the lane sorts."""
+    if not record.has_joined(timer.height, timer.sequence):
+        return DeferralReason.NOT_JOINED
+    if timer.expires_at(height) < height:
+        return DeferralReason.GC_EXHAUSTED
+    if gas_limit > record.max_cycles_per_fire:
+        return DeferralReason.OVER_CAP
+    if max_fee is None:
+        return AGENT_OFFER
+    return DeferralReason.PRICED_OUT if max_fee < record.lane_basefee else DeferralReason.OUTRANKED
+
+
 VIEWS: Final = MechanismViews(
     name=fee_lane.NAME,
     title="Lane",
@@ -102,6 +203,12 @@ VIEWS: Final = MechanismViews(
     decision_facts=_decision_facts,
     decision_fields=_decision_fields,
     ranks_by_priority=True,
+    fee_floor=lambda rules: rules.market.basefee,
+    is_over_cap=_is_over_cap,
+    next_fire=_next_fire,
+    outlook=_outlook,
+    waits_from=_waits_from,
+    wait_reader=_wait_reader,
     status_field="lane",
     status_facts=_status_facts,
     cycles_per_fire=lane_cap,

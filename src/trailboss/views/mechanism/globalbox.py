@@ -1,17 +1,23 @@
 """What people see under Globalbox: bids, state watches, the queue of fires and the mailbox."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from trailboss.chain.reader import ChainReader
+from trailboss.execution.globalbox.records import is_executing
+from trailboss.fees.settlement import Prices
+from trailboss.governance.rules import Rules
 from trailboss.mechanisms import globalbox
 from trailboss.mechanisms.base import Verdict
 from trailboss.model import events as names
 from trailboss.model.decisions import DecisionRecord, Stop
-from trailboss.model.globalbox import bid_of, format_bid
-from trailboss.model.terms import Trigger
+from trailboss.model.globalbox import FRACTION_BITS, bid_of, format_bid
+from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
+from trailboss.model.timers import Timer, terms_of
 from trailboss.primitives.octets import Address
-from trailboss.primitives.units import format_cby
+from trailboss.primitives.units import Price, format_cby
 from trailboss.views.mechanism.base import (
     CELLS_SPENT,
     LIMITS,
@@ -39,9 +45,11 @@ from trailboss.views.mechanism.globalbox_records import (
     MailboxView,
     bid_words,
     globalbox_of,
+    globalbox_timer,
     key_words,
     mailbox_of,
 )
+from trailboss.views.mechanism.outlook import Outlook, OutlookKind, Trial, money_for
 from trailboss.views.records import BID_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
 from trailboss.views.text import counted
 
@@ -166,11 +174,11 @@ def _timer_facts(live: TimerView) -> Iterator[Fact]:
         yield Fact("in_mailbox", "in the mailbox", f"{box.in_mailbox:,} of its fires")
 
 
-def _is_queued(entry: TimerEntry) -> bool:
+def _is_queued(entry: TimerEntry | TimerView) -> bool:
     return entry.globalbox is not None and entry.globalbox.fire is not None
 
 
-def _is_in_mailbox(entry: TimerEntry) -> bool:
+def _is_in_mailbox(entry: TimerEntry | TimerView) -> bool:
     return entry.globalbox is not None and entry.globalbox.in_mailbox > 0
 
 
@@ -205,6 +213,91 @@ def _status_facts(found: GlobalboxStatus) -> Iterator[Fact]:
     yield Fact("mailbox", "mailbox", f"{found.mailbox:,} waiting, the next delivery is {found.next_deliver_seq:,}")
     yield Fact("remembered", "remembered", counted(found.ended_remembered, "ended timer"))
     yield Fact("governance_epoch", "governance epoch", epoch)
+
+
+# What comes next
+
+
+def _outlook(chain: ChainReader, timer: Timer, _: Trial | None) -> Outlook:
+    """Return where a timer's fires stand, what is before them and whether the next one can be paid for.
+
+    Complexity: O(live timers) if a fire of it is queued, for its place; O(entries of the mailbox) if one is there.
+
+    Spec: CIP-5old §8.3, CIP-5old §10
+    """
+    terms, rules, parts, kind = terms_of(timer, GlobalboxTerms), chain.rules(), [], OutlookKind.RUNS
+    if terms.in_mailbox:
+        parts.append(_in_mailbox(rules, timer, mailbox_of(chain)))
+    if terms.fire is not None:
+        parts.append(_in_queue(chain, rules, timer, terms.fire))
+    if not parts:
+        to_come = _to_come(chain, rules, timer, terms)
+        kind = to_come.kind
+        parts.append(to_come.text)
+    if is_executing(timer):
+        parts.append(f"it has been paid for, and what it does not use returns to {Address(timer.fee_payer)}")
+    else:
+        parts.append(_money_words(chain, rules, timer, terms))
+    return Outlook(kind, "; ".join(parts))
+
+
+def _in_mailbox(rules: Rules, timer: Timer, entries: Sequence[MailboxView]) -> str:
+    own = [entry.deliver_seq for entry in entries if entry.timer_id == timer.timer_id]
+    ahead = [entry for entry in entries if entry.deliver_seq < own[0]]
+    cycles = sum(entry.gas_limit for entry in ahead)
+    which = f"delivery {own[0]}" if len(own) == 1 else f"{len(own):,} deliveries, the first of them {own[0]},"
+    behind = f"behind {len(ahead):,} with up to {cycles:,} cycles" if ahead else "as the first"
+    return (
+        f"{which} waits in the mailbox {behind}: they run strictly in order, and one block has "
+        f"{rules.timer_cycles_max():,} cycles for them"
+    )
+
+
+def _in_queue(chain: ChainReader, rules: Rules, timer: Timer, fire: QueuedFire) -> str:
+    views, box = globalbox_of(chain), rules.params.globalbox
+    own = next(view for view in views if view.timer_id == timer.timer_id)
+    blocks = max(-(-own.place // box.max_fires_per_block), own.ahead_of_target // box.max_fires_per_target + 1)
+    hit = f", hit by a change of {', '.join(map(key_words, fire.matched_keys))}" if fire.matched_keys else ""
+    return (
+        f"its fire {own.fire_seq}{hit}, stands at place {own.place:,} of {len(views):,} in Globalbox since block "
+        f"{fire.queued_at}, {own.ahead_of_target:,} of those before it for the same target: a block moves at most "
+        f"{box.max_fires_per_block:,} to the mailbox, {box.max_fires_per_target:,} for one target, so that it leaves "
+        f"in block {chain.height + blocks} if no fire comes before it"
+    )
+
+
+def _to_come(chain: ChainReader, rules: Rules, timer: Timer, terms: GlobalboxTerms) -> Outlook:
+    if timer.expires_at < rules.height:
+        text = f"is removed as expired: it could fire up to height {timer.expires_at}"
+        return Outlook(OutlookKind.EXPIRES, text)
+    if terms.kind is Trigger.STATE_WATCH:
+        keys = ", ".join(map(key_words, terms.watch_keys))
+        return Outlook(OutlookKind.RUNS, f"fires when {keys} changes, up to height {timer.expires_at}")
+    if timer.expires_at < timer.height:
+        end = timer.expires_at + 1
+        text = f"expires unfired at height {end}: it may fire up to {timer.expires_at}, and is due at {timer.height}"
+        return Outlook(OutlookKind.EXPIRES, text)
+    if timer.height > chain.height:
+        return Outlook(OutlookKind.RUNS, f"enters Globalbox at height {timer.height}")
+    return Outlook(OutlookKind.WAITS, "is due and enters Globalbox in a later block: one block takes only so many")
+
+
+def _money_words(chain: ChainReader, rules: Rules, timer: Timer, terms: GlobalboxTerms) -> str:
+    bid, gas_limit = (terms.bid, timer.gas_limit) if terms.fire is None else (terms.fire.bid, terms.fire.gas_limit)
+    prices = Prices(*rules.timer_basefees(), cycle_tip=Price(bid_of(bid) >> FRACTION_BITS))
+    money = money_for(chain, timer, gas_limit, prices)
+    return f"{money.words}{', too little: at its turn the timer would end' if money.is_short else ''}"
+
+
+def _is_watch(timer: Timer) -> bool:
+    return isinstance(timer.terms, GlobalboxTerms) and timer.terms.kind is Trigger.STATE_WATCH
+
+
+def _next_fire(_: Rules, timer: Timer) -> Timer:
+    fire = terms_of(timer, GlobalboxTerms).fire
+    if fire is None:
+        return timer
+    return replace(timer, handler=fire.handler, payload=fire.payload, gas_limit=fire.gas_limit)
 
 
 # Sentences
@@ -278,11 +371,12 @@ VIEWS: Final = MechanismViews(
     name=globalbox.NAME,
     title="Globalbox",
     has_targets=True,
+    has_mailbox=True,
     timer_columns=TIMER_COLUMNS,
     timer_cells=_timer_cells,
     timer_states={
-        "queued": TimerState("queued", _is_queued),
-        "in-mailbox": TimerState("in the mailbox", _is_in_mailbox),
+        "in-mailbox": TimerState("in the mailbox", _is_in_mailbox, is_shown=True),
+        "queued": TimerState("queued", _is_queued, is_shown=True),
     },
     timer_facts=_timer_facts,
     decision_columns=DECISION_COLUMNS,
@@ -292,6 +386,12 @@ VIEWS: Final = MechanismViews(
     decision_sentences=_decision_sentences,
     outranked=lambda _: "in Globalbox, as one block moves only a limited number of its fires to the mailbox",
     frozen_fees=BID_FEES,
+    default_fees=BID_FEES,
+    timer_details=lambda timer, _: {"globalbox": globalbox_timer(timer, terms_of(timer, GlobalboxTerms))},
+    is_watch=_is_watch,
+    is_paid=is_executing,
+    next_fire=_next_fire,
+    outlook=_outlook,
     status_field="globalbox",
     status_facts=_status_facts,
     tables=_tables,

@@ -35,7 +35,7 @@ from trailboss.node.service import Node
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.testing import LocalChain
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 
 INTRO: Final = """
 # The HTTP API
@@ -275,7 +275,7 @@ def _parameter(parameter: Parameter[Any]) -> str:
     kind, default = parameter.kind, parameter.default
     # What an address, a hash or a 64-bit number is, the introduction says.
     rule = "" if kind in (ADDRESS, HASH, HEIGHT, BOOLEAN) or kind.rule == HEIGHT.rule else f" {_sentence(kind.rule)}"
-    told = f" Default: {json.dumps(plain(default))}." if default not in (None, b"", U64_MAX) else ""
+    told = f" Default: {json.dumps(to_json_value(default))}." if default not in (None, b"", U64_MAX) else ""
     needed = " Required." if parameter.is_required else told
     return f"- `{parameter.name}`: {parameter.about}{rule}{needed}"
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from trailboss.primitives.errors import ErrorObject, Fact, Rejection, RejectionReason, TrailbossError
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 
 
 class _Rule(NamedTuple):
@@ -199,11 +199,11 @@ def error_body(error: ErrorObject) -> bytes:
 
 
 def encode_json(value: object) -> bytes:
-    """Return a value as the body of an answer; see `plain`.
+    """Return a value as the body of an answer; see `to_json_value`.
 
     Programs of actors may say text that UTF-8 cannot carry: it is written with escapes.
     """
-    document = plain(value)
+    document = to_json_value(value)
     try:
         return msgspec.json.encode(document)
     except UnicodeEncodeError:

@@ -24,7 +24,7 @@ from trailboss.model.blocks import Block
 from trailboss.model.events import EventRecord
 from trailboss.node.feed import TAG_OCTETS, size_of, tag_of
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 from trailboss.views.records import block_events, event_view
 
 BLOCK: Final = "block"
@@ -133,9 +133,9 @@ class ToldBlock:
         height = self.block.height
         mark = f"{height}.{place}.{tag_of(self.block.hash).hex()}"
         if place == 0:
-            return told(BLOCK, plain(block_summary(self.block)), mark)
+            return told(BLOCK, to_json_value(block_summary(self.block)), mark)
         event = event_view(self._events[place - 1], height)
-        return told(kind_of(event.name), plain(event) | {"index": place - 1}, mark)
+        return told(kind_of(event.name), to_json_value(event) | {"index": place - 1}, mark)
 
 
 class Tellings:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from trailboss.cli.errors import Mistake
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.forecast.watchtower import WatchedPayer
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 
 NEAR: Final = "near"
 DRY: Final = "dry"
@@ -182,7 +182,7 @@ def _posting(url: str) -> Call:
 
     def call(alert: Alert) -> str:
         try:
-            answer = httpx.post(url, json=plain(alert), timeout=CALL_SECONDS, trust_env=False)
+            answer = httpx.post(url, json=to_json_value(alert), timeout=CALL_SECONDS, trust_env=False)
         except httpx.HTTPError as error:
             return f"{url} cannot be reached: {str(error) or type(error).__name__}"
         return f"{url} answers {answer.status_code}" if answer.status_code >= REDIRECTED else ""
@@ -192,7 +192,7 @@ def _posting(url: str) -> Call:
 
 def _running(command: list[str]) -> Call:
     def call(alert: Alert) -> str:
-        facts = plain(alert)
+        facts = to_json_value(alert)
         told = {f"{VARIABLE}{name.upper()}": str(value) for name, value in facts.items() if value is not None}
         try:
             # What it prints is not data of ours.

@@ -78,9 +78,9 @@ def report(error: TrailbossError, *, as_json: bool) -> int:
     facts = _facts(error)
     if as_json:
         # Only now: the program's own help does without it.
-        from trailboss.views.json_values import plain  # noqa: PLC0415
+        from trailboss.views.json_values import to_json_value  # noqa: PLC0415
 
-        typer.echo(json.dumps(plain({"error": facts})), err=True)
+        typer.echo(json.dumps(to_json_value({"error": facts})), err=True)
     else:
         report_facts("error", facts)
     return MISUSED if isinstance(error, Mistake) and not isinstance(error, Missing) else FAILED

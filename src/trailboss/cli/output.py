@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 from trailboss.views.mechanism.base import Column as ViewColumn
 from trailboss.views.mechanism.base import Fact, Value, drawn
 from trailboss.views.text import SHORT_DIGITS, visible
@@ -84,7 +84,7 @@ def note(text: str) -> None:
 
 def print_json(document: object) -> None:
     """Print one JSON document, in ASCII: bytes as 0x…, ids in their own text form, amounts in base units."""
-    typer.echo(json.dumps(plain(document), indent=2))
+    typer.echo(json.dumps(to_json_value(document), indent=2))
 
 
 def show(document: object, facts: Mapping[str, Cell], *, as_json: bool) -> None:

@@ -17,7 +17,7 @@ from trailboss.primitives.units import format_cby
 from trailboss.views import Receipt
 from trailboss.views.accounts import known_names
 from trailboss.views.explain.sentences import event_words
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 from trailboss.views.records import Printed
 from trailboss.views.text import clipped, words
 
@@ -95,7 +95,7 @@ def show_receipts(
     """
     (_, receipt), *others = receipts.items()
     if as_json:
-        print_json(plain(receipt) | {label: plain(other) for label, other in others})
+        print_json(to_json_value(receipt) | {label: to_json_value(other) for label, other in others})
     else:
         unexplained = () if receipt.ok else followers
         failed = {

@@ -18,7 +18,7 @@ ADDRESSES_CACHED: Final = 8_192
 """Addresses whose text is kept: a checksum takes longer than all else, and lists name the same few again and again."""
 
 
-def plain(value: object) -> Any:
+def to_json_value(value: object) -> Any:
     """Return a value as JSON has it: bytes as ``0x`` text, ids in their own text form, records as objects.
 
     Beside an integer that JavaScript would round stands its text; see `with_texts`.
@@ -32,17 +32,17 @@ def plain(value: object) -> Any:
         return f"0x{value.hex()}"
     names = _member_names(kind)  # type: ignore[arg-type]  # mypy takes classes for unhashable
     if names is not None:
-        return with_texts({name: plain(getattr(value, name)) for name in names})
+        return with_texts({name: to_json_value(getattr(value, name)) for name in names})
     if isinstance(value, Mapping):
-        return with_texts({_key(key): plain(item) for key, item in value.items()})
+        return with_texts({_key(key): to_json_value(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
         # Byte strings of transactions are long lists of numbers.
-        return [item if type(item) in ATOMS else plain(item) for item in value]
+        return [item if type(item) in ATOMS else to_json_value(item) for item in value]
     return value.value if isinstance(value, Enum) else value
 
 
 def _key(key: object) -> str:
-    return key if type(key) is str else str(plain(key))
+    return key if type(key) is str else str(to_json_value(key))
 
 
 @cache

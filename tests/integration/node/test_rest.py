@@ -20,7 +20,7 @@ from trailboss.cli.main import app as command_line
 from trailboss.primitives.errors import ViewGoneError
 from trailboss.primitives.octets import Address
 from trailboss.testing import LocalChain
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 from trailboss.views.records import receipt_view
 from trailboss.views.status import status_of
 from trailboss.views.timer_list import STATES, TimerFilter, list_timers
@@ -48,7 +48,7 @@ def fifo() -> Iterator[Api]:
 def test_status_and_mechanism_are_those_of_the_chain(lively: Api) -> None:
     """Heights, roots, money and counts are the chain's own."""
     status = lively.get("/status")
-    assert status == plain(status_of(lively.local.chain))
+    assert status == to_json_value(status_of(lively.local.chain))
     mechanism = lively.get("/mechanism")
     assert {name: mechanism[name] for name in ("lane", "auction", "globalbox")} == {
         name: status[name] for name in ("lane", "auction", "globalbox")
@@ -62,7 +62,7 @@ def test_status_and_mechanism_are_those_of_the_chain(lively: Api) -> None:
 def test_timers_of_a_state_are_those_that_the_chain_lists(lively: Api, state: str) -> None:
     """State and index together list what a walk over all blocks and timers lists, page by page."""
     chain = lively.local.chain
-    wanted = [plain(entry) for entry in list_timers(chain, TimerFilter(state=state))]
+    wanted = [to_json_value(entry) for entry in list_timers(chain, TimerFilter(state=state))]
     pages = [lively.get(f"/timers?state={state}&offset={offset}&limit=3") for offset in range(0, len(wanted) + 1, 3)]
     assert [timer for page in pages for timer in page["timers"]] == wanted
     assert {page["total_count"] for page in pages} == {len(wanted)}
@@ -78,10 +78,10 @@ def test_timers_of_an_actor_and_of_heights_are_those_that_the_chain_lists(lively
         for name, member in (("actor", "actor"), ("payer", "payer"), ("target", "target")):
             given = TimerFilter(**{"state": state, member: actor})
             found = lively.get(f"/timers?state={state}&{name}={actor}&limit=1000")
-            assert found["timers"] == [plain(entry) for entry in list_timers(chain, given)], (state, name)
+            assert found["timers"] == [to_json_value(entry) for entry in list_timers(chain, given)], (state, name)
         given = TimerFilter(state=state, first=9, last=60)
         found = lively.get(f"/timers?state={state}&from_height=9&to_height=60&limit=1000")
-        assert found["timers"] == [plain(entry) for entry in list_timers(chain, given)], state
+        assert found["timers"] == [to_json_value(entry) for entry in list_timers(chain, given)], state
         assert lively.get(f"/timers?state={state}&from_height={2**64 - 1}")["timers"] == []
     assert lively.error("GET", "/timers?from_height=2&to_height=1", 422)["what"] == (
         "to_height is 1, it must be at least from_height, 2"
@@ -113,8 +113,8 @@ def test_timer_and_its_life_are_told(lively: Api) -> None:
         told = lively.get(f"/timers/{entry.timer_id}/explain?limit=1000")
         assert [step["story"] for step in told["steps"]] == [step.story for step in life.steps]
         assert (told["waited"] or "", told["outlook"] or "") == (life.waited, life.outlook)
-        assert (told["reverted"], told["failure"]) == (life.has_reverted, plain(life.failure))
-        assert (told["waits"], told["fires"]) == (plain(life.waits), plain(life.fires))
+        assert (told["reverted"], told["failure"]) == (life.has_reverted, to_json_value(life.failure))
+        assert (told["waits"], told["fires"]) == (to_json_value(life.waits), to_json_value(life.fires))
         page = lively.get(f"/timers/{entry.timer_id}/explain?offset=1&limit=1")
         assert (page["total_count"], page["steps"]) == (len(life.steps), told["steps"][1:2])
 
@@ -156,7 +156,7 @@ def test_block_holds_what_the_chain_has_a_page_at_a_time(lively: Api) -> None:
         assert found == lively.get(f"/block/{block.hash}?limit=1000")
         assert found["hash"] == str(block.hash)
         assert found["header"]["state_root"] == f"0x{block.header.state_root.hex()}"
-        assert found["receipts"] == [plain(receipt_view(receipt, block.height)) for receipt in block.receipts]
+        assert found["receipts"] == [to_json_value(receipt_view(receipt, block.height)) for receipt in block.receipts]
         assert len(found["events"]) == found["event_count"] == len(block.events)
         assert [each["position"] for each in found["transactions"]] == list(range(len(block.transactions)))
         for each, transaction in zip(found["transactions"], block.transactions, strict=True):
@@ -233,7 +233,7 @@ def test_storage_is_listed_whole_when_its_cursor_is_followed() -> None:
 
 def test_logs_are_the_events_of_the_chain_in_either_order(lively: Api) -> None:
     """All of them, those of a name, of an emitter, of a timer and of some heights."""
-    events = [plain(event) for event in lively.local.events()]
+    events = [to_json_value(event) for event in lively.local.events()]
     assert lively.get("/logs?order=oldest&limit=1000")["events"] == events
     assert lively.get("/logs?limit=1000")["events"] == events[::-1]
     name, emitter = events[-1]["name"], events[-1]["emitter"]
@@ -294,7 +294,7 @@ def test_queue_and_mailbox_of_globalbox_are_listed_in_their_order() -> None:
     answers(perform(box, *[step("set_state_watch", here, [here + b"k"], b"", boxes.GAS)] * 9))
     boxes.put(box, b"k", b"1")
     chain.mine(1)
-    fires, entries = plain(chain.globalbox()), plain(chain.mailbox())
+    fires, entries = to_json_value(chain.globalbox()), to_json_value(chain.mailbox())
     assert len(fires) > 2
     assert len(entries) > 1
     with serve(chain) as api:

@@ -14,7 +14,7 @@ from trailboss.cli.output import (
     shortened,
 )
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 from trailboss.views.text import visible, words
 
 IDS = [Hash32(bytes([7, 7, 7, 7, index, 9]) + bytes(26)) for index in range(3)]
@@ -98,7 +98,7 @@ def test_json_has_ids_in_their_own_form_and_bytes_in_hexadecimal(capsys: pytest.
         "big": 2**100,
         "big_text": str(2**100),
     }
-    assert plain(Column("x")) == {"heading": "x", "right": False, "extra": False, "least": 0}
+    assert to_json_value(Column("x")) == {"heading": "x", "right": False, "extra": False, "least": 0}
 
 
 @pytest.mark.parametrize(

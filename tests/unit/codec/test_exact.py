@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trailboss.codec.exact import EXACT_MAX, with_texts, without_texts
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 
 INTEGERS = st.integers(-(2**130), 2**130) | st.sampled_from([EXACT_MAX, EXACT_MAX + 1, -EXACT_MAX, -EXACT_MAX - 1])
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -48,14 +48,14 @@ def differs(value: Any, text: Any) -> bool:
 @given(st.dictionaries(NAMES, VALUES, max_size=4))
 def test_every_large_integer_has_its_text_whatever_the_document_is(members: dict[str, Any]) -> None:
     """After it has been written and read as JSON."""
-    assert lacking(json.loads(json.dumps(plain(members)))) == []
+    assert lacking(json.loads(json.dumps(to_json_value(members)))) == []
 
 
 @given(st.dictionaries(st.text("abc", max_size=2), VALUES, max_size=4))
 def test_document_is_as_before_when_its_texts_are_taken_out(members: dict[str, Any]) -> None:
     """To write it again changes nothing, and without the texts it is what it was."""
-    once = plain(members)
-    assert plain(once) == once
+    once = to_json_value(members)
+    assert to_json_value(once) == once
     assert without_texts(once) == json.loads(json.dumps(once), object_hook=_forget_texts)
 
 
@@ -65,7 +65,7 @@ def _forget_texts(members: dict[str, Any]) -> dict[str, Any]:
 
 def test_no_text_is_added_when_javascript_counts_that_far() -> None:
     """The shapes of the public node stay what they are."""
-    assert plain({"balance": EXACT_MAX, "loss": -EXACT_MAX}) == {"balance": EXACT_MAX, "loss": -EXACT_MAX}
+    assert to_json_value({"balance": EXACT_MAX, "loss": -EXACT_MAX}) == {"balance": EXACT_MAX, "loss": -EXACT_MAX}
 
 
 def test_text_is_the_integers_when_another_member_has_its_name() -> None:

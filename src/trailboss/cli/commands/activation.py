@@ -28,7 +28,7 @@ from trailboss.cli.transactions import send, show_receipts
 from trailboss.governance.parameters import ACTIVATION
 from trailboss.model.transactions import SetGovParam
 from trailboss.primitives.units import format_cby
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 from trailboss.views.mechanism.lane_records import activation_status
 from trailboss.views.rehearsal.rehearse import (
     REHEARSED_BLOCKS,
@@ -102,7 +102,7 @@ def rehearse(
         found = _rehearse(chain, height, blocks, quiet=as_json)
     shown = found.timers[: limit or None]
     if as_json:
-        print_json(_summary(found) | {"timers": plain(shown), "more": len(shown) < len(found.timers)})
+        print_json(_summary(found) | {"timers": to_json_value(shown), "more": len(shown) < len(found.timers)})
         return
     _show_summary(found)
     if shown:
@@ -138,7 +138,7 @@ def propose(
         if not as_json:
             show_receipts(chain, {"vote": receipt}, as_json=False)
             return
-    print_json({"rehearsal": _summary(found), "vote": plain(receipt)})
+    print_json({"rehearsal": _summary(found), "vote": to_json_value(receipt)})
     if not receipt.ok:
         raise typer.Exit(FAILED)
 
@@ -161,7 +161,7 @@ def _rehearse(chain: ChainReader, height: int, blocks: int, *, quiet: bool) -> A
 
 
 def _summary(found: ActivationRehearsal) -> dict[str, object]:
-    document: dict[str, object] = plain(found)
+    document: dict[str, object] = to_json_value(found)
     del document["timers"]
     return document
 

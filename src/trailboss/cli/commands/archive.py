@@ -13,7 +13,7 @@ from trailboss.cli.errors import FAILED, Mistake
 from trailboss.cli.options import DIRECTORY, AsJson, Number, Place, argument, number, option
 from trailboss.cli.output import console, print_json, progress, show
 from trailboss.cli.targets import open_chain, open_directory
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 
 
 def export(
@@ -71,7 +71,7 @@ def verify(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
     with open_directory(place) as chain, progress("replaying", chain.height, quiet=as_json) as advance:
         report = verify_chain(chain, advance)
     if as_json:
-        print_json({"holds": report.ok} | plain(report))
+        print_json({"holds": report.ok} | to_json_value(report))
     else:
         console().print(str(report), markup=False, soft_wrap=True)
     if not report.ok:

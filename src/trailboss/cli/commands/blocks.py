@@ -48,7 +48,7 @@ from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views import Event, Receipt
 from trailboss.views.explain.decision_view import decision_view
 from trailboss.views.explain.sentences import data_words
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 from trailboss.views.mechanism.registry import views_of
 from trailboss.views.records import DecisionView, event_view, receipt_view
 from trailboss.views.text import counted, time_words
@@ -212,7 +212,7 @@ def _event_row(event: Event, width: int) -> tuple[Cell, ...]:
 
 def _show_lane(found: Block, view: DecisionView | None, limit: int, *, as_json: bool) -> None:
     if as_json:
-        print_json({"height": found.height, "lane": plain(view)})
+        print_json({"height": found.height, "lane": to_json_value(view)})
         return
     if view is not None:
         print_facts(_lane_facts(view))
@@ -302,7 +302,7 @@ def _follow(found: Iterable[Event | int], *, as_json: bool) -> None:
         if isinstance(event, int):
             note(f"the chain has gone back to block {event}")
         elif as_json:
-            typer.echo(json.dumps(plain(event)))
+            typer.echo(json.dumps(to_json_value(event)))
         else:
             about = "" if event.timer_id is None else f" {event.timer_id}"
             line = f"{event.block_height:>8} {event.name}{about} {data_words(event, printer.width)}"

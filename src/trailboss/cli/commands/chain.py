@@ -51,7 +51,7 @@ from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS, TIMER_FIRED
 from trailboss.params.loader import SUBJECTS
 from trailboss.primitives.units import format_cby
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 from trailboss.views.records import Printed, block_events, block_prints
 from trailboss.views.settings import MULTIPLIERS, Setting, lies_under, settings_of
 from trailboss.views.status import ChainStatus, TimerCounts, status_facts, status_of
@@ -138,7 +138,7 @@ def status(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
         size = None if is_url(place) else size_of(Path(place))
     where = {"url": place} if size is None else {"directory": place}
     show(
-        {**where, **plain(found), **({} if size is None else {"bytes": size})},
+        {**where, **to_json_value(found), **({} if size is None else {"bytes": size})},
         _status_facts(found, place if size is None else f"{place}, {size:,} bytes"),
         as_json=as_json,
     )
@@ -289,7 +289,7 @@ def _show_mined(
             "counts": counts,
             "live_timers": chain.timer_count(),
             "state_root": chain.state_root,
-            "printed": [plain(line) for line in printed],
+            "printed": [to_json_value(line) for line in printed],
         },
         {
             "height": f"{start} to {chain.height}",

@@ -18,7 +18,7 @@ from trailboss.model import events as names
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.testing import ActorHandle, ChainWarning, LocalChain, Receipt
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 
 BLOCKS: Final = 400
 WIDE: Final = 128
@@ -83,7 +83,7 @@ def demo(
         tallies = [_tally(chain, *member[:2], handle) for member, handle in zip(CAST, cast, strict=True)]
         _check_tallies(chain, tallies)
         if as_json:
-            printer.print_json(json.dumps(plain(_document(chain, tallies, cast))))
+            printer.print_json(json.dumps(to_json_value(_document(chain, tallies, cast))))
         else:
             _show(printer, chain, tallies, cast)
 

@@ -25,7 +25,7 @@ from trailboss.views.forecast.chances import Chance
 from trailboss.views.forecast.quote import FULL_BLOCKS_MAX, Backlog, Quote, quote_timer
 from trailboss.views.forecast.recent import BLOCKS, BLOCKS_MAX
 from trailboss.views.forecast.runway import PaidActor, Reach, runway_of
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 from trailboss.views.text import counted, decimal_text
 
 PRICES: Final = (
@@ -80,7 +80,7 @@ def quote(
         owner = None if actor is None else find_actor(chain, actor)
         found = quote_timer(chain, height, gas_limit, tip, actor=owner, blocks=blocks)
     if as_json:
-        print_json({**plain(found), "per_cycle": found.per_cycle})
+        print_json({**to_json_value(found), "per_cycle": found.per_cycle})
         return
     timer = f"due at height {found.height:,}, scheduled in block {found.scheduled_in:,}"
     print_facts({"timer": timer, "mechanism": found.mechanism, **_cap(found)})

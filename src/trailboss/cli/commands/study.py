@@ -18,7 +18,7 @@ from trailboss.simulator.results import MechanismResult
 from trailboss.simulator.sources import DIALECTS
 from trailboss.simulator.workload import Workload
 from trailboss.simulator.workload_file import read_workload
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 
 DECIMALS: Final = 3
 """Of Jain's index, cut off."""
@@ -112,8 +112,8 @@ def document(workload: Workload, results: Sequence[MechanismResult]) -> dict[str
     """Return everything as JSON has it, single fires left out: each is in the numbers of its actor and its group."""
     kept = [field.name for field in fields(MechanismResult) if field.name != "fires"]
     return {
-        "workload": plain(workload),
-        "results": [{name: plain(getattr(result, name)) for name in kept} for result in results],
+        "workload": to_json_value(workload),
+        "results": [{name: to_json_value(getattr(result, name)) for name in kept} for result in results],
     }
 
 

@@ -24,7 +24,7 @@ from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
 from trailboss.views.forecast.watchtower import PAYERS_SHOWN, WITHIN_MAX, Watch, WatchedPayer, look
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 
 RUNS_DRY: Final = 3
 """Exit status of one look that finds a purse that runs dry soon, or has run dry."""
@@ -191,7 +191,7 @@ class Tower:
         """Yield what shows each look: drawn over the last one in a terminal, one after the other elsewhere."""
         printer = console()
         if self._wanted.as_json:
-            yield lambda found: typer.echo(json.dumps(plain(self._cut(found))))
+            yield lambda found: typer.echo(json.dumps(to_json_value(self._cut(found))))
         elif self._wanted.call is not None or not printer.is_terminal:
             yield self.show
         else:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from trailboss.api.shapes import COMPONENTS, Schemas, Shape, as_prose, documentation
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 
 
 class Colour(StrEnum):
@@ -79,7 +79,7 @@ def validator() -> Draft202012Validator:
 def test_schema_allows_a_record_as_it_is_written() -> None:
     """Ids, bytes, words, optional members, records within records, and records of the same kind."""
     branch = make_branch(parents=[make_branch()])
-    errors = [error.message for error in validator().iter_errors(plain(branch))]
+    errors = [error.message for error in validator().iter_errors(to_json_value(branch))]
     assert errors == []
 
 
@@ -102,12 +102,12 @@ def test_schema_allows_a_record_as_it_is_written() -> None:
 )
 def test_schema_refuses_what_no_record_is_written_as(member: str, value: object) -> None:
     """A member of another form, and one too many."""
-    assert not validator().is_valid(plain(make_branch()) | {member: value})
+    assert not validator().is_valid(to_json_value(make_branch()) | {member: value})
 
 
 def test_schema_refuses_a_record_that_lacks_a_member() -> None:
     """All members are always there."""
-    document = plain(make_branch())
+    document = to_json_value(make_branch())
     for name in document:
         assert not validator().is_valid({other: each for other, each in document.items() if other != name}), name
 

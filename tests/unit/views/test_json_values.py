@@ -10,7 +10,7 @@ import pytest
 from trailboss.model.configs import TimerConfig
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.views.json_values import plain
+from trailboss.views.json_values import to_json_value
 
 ACTOR = Address(b"\xab" * 20)
 
@@ -50,6 +50,6 @@ class Colour(StrEnum):
 )
 def test_value_is_written_as_json_has_it(value: object, expected: object) -> None:
     """Bytes as digits, ids in their own text, records as objects, keys as text."""
-    found = plain(value)
+    found = to_json_value(value)
     assert found == expected
     assert json.loads(json.dumps(found)) == expected

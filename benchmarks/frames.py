@@ -11,10 +11,12 @@ from benchmarks.world import World
 from trailboss.execution.block import Applied
 from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger
+from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Follower
 from trailboss.model.blocks import Origin
+from trailboss.model.markets import MarketKind
 from trailboss.params import load_params
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import Cells, Cycles, Price
@@ -100,7 +102,15 @@ def _frame(source: str) -> Callable[[], float]:
 
     def sample() -> float:
         overlay = Overlay(chain.store)
-        session = BlockSession(chain.next_context(), overlay, Ledger(overlay), chain.queue, chain.engine, Follower())
+        session = BlockSession(
+            chain.next_context(),
+            overlay,
+            Ledger(overlay),
+            chain.queue,
+            chain.engine,
+            Follower(),
+            MARKETS[MarketKind.NONE],
+        )
 
         def frames() -> None:
             for _ in range(FRAMES):

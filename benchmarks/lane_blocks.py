@@ -8,10 +8,12 @@ from msgspec.structs import replace
 
 from benchmarks.measure import Case, Report, measure, timed
 from benchmarks.world import FIRE_CYCLES, World, check_applied
-from trailboss.execution.fairness import count_fires, leave_window
+from trailboss.execution.lane.fairness import count_fires, leave_window
 from trailboss.execution.ledger import Ledger
+from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import BlockSession
 from trailboss.mechanisms.base import Follower
+from trailboss.model.markets import MarketKind
 from trailboss.primitives.units import Height
 from trailboss.state.overlay import Overlay
 
@@ -105,7 +107,9 @@ def _idle(world: World) -> float:
 def _session(world: World, overlay: Overlay, height: int) -> BlockSession:
     context = world.chain.next_context()
     context = replace(context, height=Height(height))
-    return BlockSession(context, overlay, Ledger(overlay), world.chain.queue, world.chain.engine, Follower())
+    return BlockSession(
+        context, overlay, Ledger(overlay), world.chain.queue, world.chain.engine, Follower(), MARKETS[MarketKind.LANE]
+    )
 
 
 def _count(world: World) -> float:

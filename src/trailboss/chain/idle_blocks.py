@@ -1,12 +1,9 @@
 """Until when nothing can happen on a chain, so that its blocks need not be opened."""
 
 from trailboss.chain.reader import ChainReader
-from trailboss.execution.fairness import first_to_leave
-from trailboss.execution.globalbox.market import globalbox_rests
-from trailboss.execution.globalbox.records import first_to_collect
 from trailboss.execution.mailbox import nothing_waits
+from trailboss.execution.markets import MARKETS
 from trailboss.mechanisms.base import Mechanism
-from trailboss.model.markets import MarketKind
 from trailboss.timer_queue.queue import TimerQueue
 
 
@@ -29,7 +26,8 @@ def idle_until(chain: ChainReader, queue: TimerQueue, mechanism: Mechanism, limi
     rules, height = chain.rules(), chain.store.height
     if not (rules.basefees_rest() and nothing_waits(chain.store.read)):
         return height
-    if rules.market.kind is MarketKind.GLOBALBOX and not globalbox_rests(rules, chain.store.read):
+    hooks = MARKETS[rules.market.kind]
+    if not hooks.rests(rules, chain.store.read):
         return height
     happens = [limit + 1, rules.changes_at]
     if queue.due_count:
@@ -38,15 +36,8 @@ def idle_until(chain: ChainReader, queue: TimerQueue, mechanism: Mechanism, limi
         if expires_after is None or not mechanism.only_wait(queue.due_count):
             return height
         happens.append(expires_after + 1)
-    happens += [each for each in (queue.next_height_to_come(), mechanism.next_end()) if each is not None]
-    if rules.market.kind is MarketKind.LANE:
-        leaves = first_to_leave(chain.store.read, rules.params.lane.fairness_window_blocks)
-        if leaves is not None:
-            happens.append(leaves)
-    if rules.market.kind is MarketKind.GLOBALBOX:
-        collected = first_to_collect(chain.store.read, rules.params.globalbox.ended_kept_blocks)
-        if collected is not None:
-            happens.append(collected)
+    events = (queue.next_height_to_come(), mechanism.next_end(), hooks.next_event(rules, chain.store.read))
+    happens += [each for each in events if each is not None]
     return min(happens) - 1
 
 

@@ -1,33 +1,25 @@
 """What can be read of a chain at one height: its blocks, its state, and whether all of it adds up."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import pairwise
 
 from msgspec.structs import replace
 
 from trailboss.chain.history import BlockSequence
 from trailboss.chain.proofs import prove
-from trailboss.execution.auction.invariants import check_standings
-from trailboss.execution.auction.standings import find_actor, read_epoch
-from trailboss.execution.fairness import check_window, read_fires, read_totals
 from trailboss.execution.genesis import Genesis, encode_genesis
-from trailboss.execution.globalbox.invariants import check_globalbox
+from trailboss.execution.markets import MARKETS
 from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, read_rules
 from trailboss.mechanisms.base import Mechanism
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.actors import Account, decode_account
-from trailboss.model.auction import AuctionActor
 from trailboss.model.blocks import Block
-from trailboss.model.configs import Economy, SchedulerTotals, amount_of, decode_record, is_outside
+from trailboss.model.configs import Economy, SchedulerTotals, amount_of, decode_record
 from trailboss.model.decisions import DecisionRecord
-from trailboss.model.globalbox import GlobalboxState
-from trailboss.model.markets import MarketKind
 from trailboss.model.timers import Timer, decode_timer
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
-from trailboss.primitives.octets import Hash32, system_address
+from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Height
 from trailboss.state.keys import ACCOUNTS, STORAGE, TIMERS, account_key, storage_range, timer_key, timer_range
 from trailboss.state.proofs.proof import Proof
@@ -170,8 +162,7 @@ class ChainReader:
     def fire_count(self) -> int:
         """Return how many fires have run, those of state watches included, which end no timer. Complexity: O(1)."""
         market = self.rules().market
-        is_box = market.kind is MarketKind.GLOBALBOX
-        return market.kept(GlobalboxState).first if is_box else self.totals().fired
+        return MARKETS[market.kind].fire_count(market, self.totals())
 
     @property
     def height(self) -> int:
@@ -231,8 +222,7 @@ class ChainReader:
         if ended + live != totals.scheduled:
             raise InvariantError(f"{totals.scheduled} timers scheduled, {ended} ended and {live} live")
         self._check_timers()
-        self._check_fairness()
-        self._check_mechanism()
+        MARKETS[self.rules().market.kind].check(self)
 
     def _check_timers(self) -> None:
         counts: dict[bytes, int] = {}
@@ -246,29 +236,3 @@ class ChainReader:
                 raise InvariantError(
                     f"actor {address.hex()} counts {account.timer_count} timers and has {counts.get(address, 0)}"
                 )
-
-    def _check_mechanism(self) -> None:
-        """Check what the state keeps for the chain's mechanism."""
-        rules = self.rules()
-        if rules.market.kind is MarketKind.AUCTION:
-            due, outside = self.timers(last=self.store.height), partial(is_outside, rules.gaps or (), rules.barred)
-            joined = (timer for timer in due if not outside(timer.fee_payer, (timer.height, timer.sequence)))
-            waiting = Counter(timer.actor for timer in joined)
-            check_standings(dict(auction_actors(self)), waiting, partial(read_epoch, self.store.read))
-        if rules.market.kind is MarketKind.GLOBALBOX:
-            escrow = self.balance(system_address(self.params.governance.escrow_actor))
-            check_globalbox(self.store, self.timers(), (address for address, _ in self.accounts()), escrow)
-
-    def _check_fairness(self) -> None:
-        totals = read_totals(self.store.read)
-        records = [read_fires(self.store.read, number) for number in range(totals.first, totals.next)]
-        counts = {address: account.recent_fires for address, account in self.accounts() if account.recent_fires}
-        check_window(totals, counts, records)
-
-
-def auction_actors(chain: ChainReader) -> Iterator[tuple[bytes, AuctionActor]]:
-    """Yield the address and the record of every actor that has taken part in the auction. Complexity: O(accounts)."""
-    for address, _ in chain.accounts():
-        found = find_actor(chain.store.read, address)
-        if found is not None:
-            yield address, found

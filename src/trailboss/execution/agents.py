@@ -2,7 +2,7 @@
 
 An agent that fails, or answers what is no bid, changes nothing and delays nobody: the timer takes the market's default
 fees, so that no failing agent holds the head of the line. What sets one market's questions apart from another's is
-given as `Questions`.
+given as `BidTerms`.
 
 Spec: CIP-1v3 §7, CIP-1v1 §4.2
 Decision: D-16, D-17, D-57
@@ -15,13 +15,14 @@ from msgspec import Struct, structs
 
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.frames import run_handler
+from trailboss.execution.hooks import CollectedBids
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.execution.timers import write_timer
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.context import Bid
 from trailboss.model.blocks import Origin
 from trailboss.model.decisions import AgentBid, AgentFailure, FeeSource
-from trailboss.model.events import AGENT_FALLBACK, EventRecord
+from trailboss.model.events import AGENT_FALLBACK
 from trailboss.model.timers import Timer
 from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.errors import Rejection
@@ -34,13 +35,13 @@ from trailboss.vm.meter import Meter, OutOfGas
 HANDLER: Final = "get_gas_bid"
 """What an agent defines. Decision: D-17."""
 BUDGET_SPENT: Final = "budget"
-"""Reason of a fallback: the questions of the block's older timers have used what there is for questions."""
+"""Reason of a fallback: the questions of the block's older timers have used what there is for terms."""
 
 SHOWN: Final = 64
 """Digits of an answer that is no bid, as far as they are shown."""
 
 
-class Questions(Struct, frozen=True, kw_only=True):
+class BidTerms(Struct, frozen=True, kw_only=True):
     """What sets one market's questions apart.
 
     Attributes:
@@ -60,25 +61,21 @@ class Questions(Struct, frozen=True, kw_only=True):
     answered: Callable[[Timer, Bid], Timer]
 
 
-class AgentDesk:
-    """Asks the agents of one block's timers, within one budget.
+class BidCollector:
+    """Collects the bids of one block's timers from their agents, within one budget.
 
     Attributes:
-        cycles_used: By all questions so far.
-        bids: Those that were given so far, in order.
-        failures: Those that gave no bid so far.
+        collected: So far.
     """
 
-    __slots__ = ("_questions", "_session", "bids", "cycles_used", "failures")
+    __slots__ = ("_session", "_terms", "collected")
 
-    def __init__(self, session: BlockSession, questions: Questions) -> None:
+    def __init__(self, session: BlockSession, terms: BidTerms) -> None:
         self._session = session
-        self._questions = questions
-        self.cycles_used = 0
-        self.bids: list[AgentBid] = []
-        self.failures: list[AgentFailure] = []
+        self._terms = terms
+        self.collected = CollectedBids()
 
-    def ask(self, timer: Timer) -> Bid | None:
+    def collect(self, timer: Timer) -> Bid | None:
         """Ask a timer's agent what the timer offers in this block.
 
         The mechanism that asks reads the record again; nobody else is told that it has changed.
@@ -91,30 +88,30 @@ class AgentDesk:
             budget has no room for another question.
         """
         # CHECK
-        session, questions = self._session, self._questions
-        if questions.cycles_per_block - self.cycles_used < questions.cycles_max:
+        session, terms = self._session, self._terms
+        if terms.cycles_per_block - self.collected.cycles_used < terms.cycles_max:
             return None
         agent = agent_of(session, timer)
         # CHARGE
-        meter = Meter(questions.cycles_max, session.context.rules.timer.max_cells_per_fire)
+        meter = Meter(terms.cycles_max, session.context.rules.timer.max_cells_per_fire)
         # RUN
-        answer = "no_agent" if not agent else self._question(timer, agent, meter)
+        answer = "no_agent" if not agent else self._run_agent(timer, agent, meter)
         # SETTLE
         base = session.context.rules.params.costs.frame_base
         used = Cycles(max(base, meter.cycles_charged))
-        self.cycles_used += used
+        self.collected.cycles_used += used
         if isinstance(answer, Bid):
             bid = structs.replace(answer, cycles_used=used)
-            self.bids.append(AgentBid(timer.timer_id, bid.max_fee, bid.max_priority_fee, bid.cell_fees))
+            self.collected.bids.append(AgentBid(timer.timer_id, bid.max_fee, bid.max_priority_fee, bid.cell_fees))
         else:
-            bid = Bid(*questions.default_fees, FeeSource.FALLBACK, used)
-            tell_fallback(session, timer, answer)
-        asked = questions.answered(timer, bid)
+            bid = Bid(*terms.default_fees, FeeSource.FALLBACK, used)
+            emit_fallback(session, timer, answer)
+        asked = terms.answered(timer, bid)
         if asked is not timer:
             write_timer(session, asked)
         return bid
 
-    def _question(self, timer: Timer, agent: bytes, meter: Meter) -> Bid | str:
+    def _run_agent(self, timer: Timer, agent: bytes, meter: Meter) -> Bid | str:
         """Run the agent, in a frame in which every change is refused, and return its bid, or why there is none."""
         session = self._session
         scope = Scope(session, _envelope(timer, agent, meter))
@@ -129,14 +126,14 @@ class AgentDesk:
             return self._failed(timer, exhausted.slug, exhausted.what)
         if outcome.error is not None:
             return self._failed(timer, "failed", f"E{outcome.error.code} {outcome.error.slug}: {outcome.error.what}")
-        bid = read_bid(outcome.return_value, self._questions.tip)
+        bid = read_bid(outcome.return_value, self._terms.tip)
         if bid is None:
             return self._failed(timer, "malformed", f"its answer is no bid: 0x{outcome.return_value.hex():.{SHOWN}}")
         return bid
 
     def _failed(self, timer: Timer, reason: str, what: str) -> str:
         # An exception's class may have a name as long as a source, and the words are in no cell that is paid for.
-        self.failures.append(AgentFailure(timer.timer_id, what[:MESSAGE_CHARACTERS_MAX]))
+        self.collected.failures.append(AgentFailure(timer.timer_id, what[:MESSAGE_CHARACTERS_MAX]))
         return reason
 
     def _context(self, timer: Timer) -> dict[str, int]:
@@ -150,7 +147,7 @@ class AgentDesk:
             "basefee_cell": cell_basefee,
             "last_block_cycle_usage": session.context.parent_cycles_used,
             "owner_actor_balance": session.ledger.balance(timer.actor),
-            **self._questions.facts,
+            **self._terms.facts,
         }
 
 
@@ -193,10 +190,9 @@ def agent_of(session: BlockSession, timer: Timer) -> bytes:
     return timer.own_agent or session.ledger.account(timer.actor).agent
 
 
-def tell_fallback(session: BlockSession, timer: Timer, reason: str) -> None:
+def emit_fallback(session: BlockSession, timer: Timer, reason: str) -> None:
     """Say that a timer takes default fees although it has an agent."""
-    facts = {"timer_id": timer.timer_id, "agent": agent_of(session, timer), "reason": reason}
-    session.events.append(EventRecord(AGENT_FALLBACK, timer.actor, encode_canonical(facts), timer.timer_id))
+    session.emit(AGENT_FALLBACK, timer, {"agent": agent_of(session, timer), "reason": reason})
 
 
 def _envelope(timer: Timer, agent: bytes, meter: Meter) -> Envelope:

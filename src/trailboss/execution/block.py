@@ -3,7 +3,7 @@
 Spec: CIP-1 §3, CIP-5 §5.1
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ from trailboss.execution.delivery import deliver_timers
 from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.mailbox import Delivery, charge_delivery, take_deferred, take_messages
-from trailboss.execution.markets import close_markets
+from trailboss.execution.markets import MARKETS
 from trailboss.execution.paid_execution import Body, Run, run_envelope
 from trailboss.execution.session import BlockContext, BlockSession, Scope
 from trailboss.execution.timers import committed_timers
@@ -81,17 +81,19 @@ def apply_block(
         InvariantError: If the chain contradicts itself; it must not go on.
     """
     overlay = Overlay(store)
-    session = BlockSession(context, overlay, Ledger(overlay), queue, engine, mechanism)
+    hooks = MARKETS[context.rules.market.kind]
+    session = BlockSession(context, overlay, Ledger(overlay), queue, engine, mechanism, hooks)
     # Epoch maintenance reads timers that come near, and writes nothing.
     queue.advance(context.height)
     mechanism.begin(partial(committed_timers, store))
     if mechanism.policy.phase is Phase.BEFORE_TRANSACTIONS:
-        deliver_timers(session, mechanism)
-    accepted, refused = _apply_transactions(session, transactions, signatures_checked)
-    if mechanism.policy.phase is Phase.AFTER_TRANSACTIONS:
-        deliver_timers(session, mechanism)
+        close_market = deliver_timers(session, mechanism)
+        accepted, refused = _apply_transactions(session, transactions, signatures_checked)
+    else:
+        accepted, refused = _apply_transactions(session, transactions, signatures_checked)
+        close_market = deliver_timers(session, mechanism)
     _deliver_messages(session)
-    _close(session)
+    _close(session, close_market)
     state_root = store.commit(context.height, overlay.changes())
     block = _seal(session, accepted, state_root)
     return Applied(block, refused)
@@ -134,13 +136,13 @@ def _delivery_body(delivery: Delivery) -> Body:
     return body
 
 
-def _close(session: BlockSession) -> None:
+def _close(session: BlockSession, close_market: Callable[[], None]) -> None:
     """Write what the block leaves for the next: totals, basefees and the money burned. Spec: CIP-3 §2."""
     if session.reservations:
         raise InvariantError(f"{len(session.reservations)} reserved timers neither ran nor were cancelled")
     rules, overlay = session.context.rules, session.overlay
     session.write_ends()
-    close_markets(session)
+    close_market()
     cycle, cell = rules.next_basefees(session.cycles_used, session.cells_used)
     if (cycle, cell) != (rules.cycle_basefee, rules.cell_basefee):
         overlay.write(BASEFEES_KEY, encode_record(Basefees(amount_octets(cycle), amount_octets(cell))))

@@ -1,48 +1,32 @@
 """The delivery of due timers, read top to bottom: collect, select, charge, run, settle.
 
-The mechanism decides which due timers run, in what order and at what price; its policy says when that happens and
-how the unfunded are treated; what happens to money, state and events is the same for every mechanism and stands here.
+The mechanism decides which due timers run, in what order and at what price. Its policy says when that happens and how
+the unfunded are treated; what else is different under its market stands in `trailboss.execution.markets`.
 
 Spec: CIP-5 §5, CIP-5 §6.3, CIP-5 §6.5
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 import msgspec
 
-from trailboss.codec.canonical import encode_canonical, fields_encoder
-from trailboss.execution.agents import BUDGET_SPENT, tell_fallback
-from trailboss.execution.auction.lateness import charge_penalty, tell_late
+from trailboss.codec.canonical import fields_encoder
+from trailboss.execution.agents import BUDGET_SPENT, emit_fallback
 from trailboss.execution.decision_recorder import Recorder
-from trailboss.execution.due_admission import expired_timers, join_timers
+from trailboss.execution.due_admission import admit_timers, expired_timers
 from trailboss.execution.frames import run_handler
-from trailboss.execution.globalbox.fires import (
-    enqueue_fire,
-    fire_receipt,
-    materialize_fire,
-    take_entry,
-)
-from trailboss.execution.markets import open_markets
 from trailboss.execution.paid_execution import Run, run_envelope
-from trailboss.execution.session import BlockSession, Envelope, Reservation, Scope
-from trailboss.execution.timers import load_timer, remove_timer, write_timer
+from trailboss.execution.session import BlockSession, Envelope, Fired, Reservation, Scope
+from trailboss.execution.timers import end_timer, load_timer, write_timer
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, LeftOut, Mechanism, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.model.blocks import Origin, ReceiptRecord, Status
 from trailboss.model.decisions import FeeSource
-from trailboss.model.events import (
-    TIMER_CANCELLED_BY_DELAY,
-    TIMER_DEFERRED,
-    TIMER_EXPIRED,
-    TIMER_FIRED,
-    TIMER_UNFUNDED,
-    EventRecord,
-)
-from trailboss.model.markets import MarketKind
+from trailboss.model.events import TIMER_DEFERRED, TIMER_EXPIRED, TIMER_FIRED, TIMER_UNFUNDED, EventRecord
 from trailboss.model.timers import Timer, TimerEnd, asks_agent
 from trailboss.primitives.octets import ZERO_HASH
-from trailboss.primitives.units import Price
 from trailboss.vm.meter import Meter
 
 _encode_fired: Final = fields_encoder(
@@ -59,17 +43,20 @@ _encode_fired: Final = fields_encoder(
 )
 
 
-def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
+def deliver_timers(session: BlockSession, mechanism: Mechanism) -> Callable[[], None]:
     """Deliver the block's due timers under a mechanism.
 
     Spec: CIP-5 §5.1, CIP-1v3 §3
     Decision: D-09, D-12, D-39
+
+    Returns:
+        What closes the market when the block ends.
     """
     # CHECK
     session.has_delivered = True
     mechanism.expire(session.queue.died())
-    recorder = Recorder()
-    opened = open_markets(session)
+    recorder = Recorder(session)
+    opened = session.hooks.open(session)
     context = _selection_context(session, opened.market)
     selection = mechanism.select(_due_timers(session, mechanism.policy), context)
     if mechanism.policy.charging is Charging.ALL_FIRST:
@@ -88,14 +75,14 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> None:
             # RUN, SETTLE
             _fire(session, decision, recorder)
     rest = selection.rest()
-    session.carried_hits = rest.carried
-    session.decisions = recorder.record(session, mechanism, context, rest, opened.desk)
+    session.decisions = recorder.record(mechanism, context, rest, opened.collected)
+    return partial(opened.close, rest)
 
 
 def _due_timers(session: BlockSession, policy: DeliveryPolicy) -> DueTimers:
     """Return the due timers, older heights first, in order of insertion within a height. Spec: CIP-5 §3.2."""
     if policy.joined_max:
-        return join_timers(session, policy.joined_max, partial(_least_cost, session))
+        return admit_timers(session, policy.joined_max, partial(_least_cost, session))
     out = LeftOut()
     due = session.queue.due(session.context.height, is_out=out.__contains__)
     waiting = (load_timer(session, height, timer_id) for height, _, timer_id in due)
@@ -110,13 +97,8 @@ def _least_cost(session: BlockSession, timer: Timer) -> int:
     """
     rules = session.context.rules
     cycle_basefee, cell_basefee = rules.timer_basefees()
-    gas_limit: int = timer.gas_limit
-    if rules.market.kind is MarketKind.LANE:
-        cycle_basefee, gas_limit = (
-            Price(cycle_basefee + rules.market.basefee),
-            min(gas_limit, rules.market.max_cycles_per_fire),
-        )
-    return gas_limit * cycle_basefee + rules.timer.max_cells_per_fire * cell_basefee
+    gas_limit = min(timer.gas_limit, rules.market.max_cycles_per_fire)
+    return gas_limit * (cycle_basefee + rules.market.surcharge) + rules.timer.max_cells_per_fire * cell_basefee
 
 
 def _selection_context(session: BlockSession, market: Market) -> SelectionContext[Market]:
@@ -142,72 +124,38 @@ def _selection_context(session: BlockSession, market: Market) -> SelectionContex
 def _apply(session: BlockSession, decision: Decision, recorder: Recorder) -> None:
     """Carry out one decision up to the point where a handler would run. Spec: CIP-5 §5.1, CIP-5 §5.4."""
     recorder.decided(decision)
-    facts: dict[str, object]
+    timer = decision.timer
     match decision.verdict:
         case Verdict.FIRE:
-            _reserve(session, decision)
+            cells_limit = session.hooks.take(session, decision)
+            session.reservations[timer.timer_id] = Reservation(
+                timer, decision.max_cost, decision.prices, decision.gas_limit, decision.agent_cycles, cells_limit
+            )
         case Verdict.EXPIRE:
-            facts = {"expires_at": decision.timer.expires_at, "current_height": session.context.height}
-            _end(session, decision.timer, TimerEnd.EXPIRED, TIMER_EXPIRED, facts)
+            facts = {"expires_at": timer.expires_at, "current_height": session.context.height}
+            end_timer(session, timer, TimerEnd.EXPIRED, TIMER_EXPIRED, facts)
         case Verdict.UNFUND:
-            facts = {
-                "fee_payer": decision.timer.fee_payer,
-                "required": decision.max_cost,
-                "available": decision.available,
-            }
-            _end(session, decision.timer, TimerEnd.UNFUNDED, TIMER_UNFUNDED, facts)
+            unpaid = {"fee_payer": timer.fee_payer, "required": decision.max_cost, "available": decision.available}
+            end_timer(session, timer, TimerEnd.UNFUNDED, TIMER_UNFUNDED, unpaid)
         case Verdict.DEFER:
             _defer(session, decision)
-        case Verdict.DELAY:
-            tell_late(session, decision.timer)
-        case Verdict.CANCEL:
-            facts = {"refund": 0, "penalty": charge_penalty(session, decision.timer)}
-            _end(session, decision.timer, TimerEnd.CANCELLED, TIMER_CANCELLED_BY_DELAY, facts)
-        case Verdict.ENQUEUE:
-            enqueue_fire(session, decision)
-        case Verdict.MATERIALIZE:
-            materialize_fire(session, decision)
-
-
-def _reserve(session: BlockSession, decision: Decision) -> None:
-    """Take a timer's worst-case cost from its fee payer and the timer from the store. Spec: CIP-5 §6.3.
-
-    An entry of the mailbox has been paid for when it was materialized. Decision: D-63.
-    """
-    timer, entry = decision.timer, decision.entry
-    cells_limit = session.context.rules.timer.max_cells_per_fire if entry is None else entry.cells_limit
-    session.reservations[timer.timer_id] = Reservation(
-        timer, decision.max_cost, decision.prices, decision.gas_limit, decision.agent_cycles, cells_limit
-    )
-    if entry is None:
-        session.ledger.debit(timer.fee_payer, decision.max_cost)
-        remove_timer(session, timer, TimerEnd.FIRED)
-        session.take_out(timer)
-    else:
-        take_entry(session, entry)
-
-
-def _end(session: BlockSession, timer: Timer, end: TimerEnd, event: str, facts: dict[str, object]) -> None:
-    """Remove a timer that does not run, with its one event. Decision: D-27, D-35, D-38."""
-    remove_timer(session, timer, end)
-    session.take_out(timer)
-    session.count_end(end)
-    _block_event(session, event, timer, facts)
+        case own:
+            session.hooks.verdicts[own](session, decision)
 
 
 def _defer(session: BlockSession, decision: Decision) -> None:
-    """Leave a timer due. What it waits for is written and told once, when it begins or changes.
+    """Leave a timer due. The reason is written and emitted once, when the wait begins or its reason changes.
 
     Decision: D-44
     """
     timer, reason = decision.timer, decision.reason
     if timer.deferred_for == reason:
         return
-    told = msgspec.structs.replace(timer, deferred_for=str(reason))
-    write_timer(session, told)
-    session.follower.replace(told)
+    deferred = msgspec.structs.replace(timer, deferred_for=str(reason))
+    write_timer(session, deferred)
+    session.follower.replace(deferred)
     facts = {"reason": str(reason), "gas_limit": timer.gas_limit, "height": timer.height}
-    _block_event(session, TIMER_DEFERRED, timer, facts)
+    session.emit(TIMER_DEFERRED, timer, facts)
 
 
 def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None:
@@ -229,27 +177,26 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
         prices=reservation.prices,
         timer_id=timer.timer_id,
         actor=timer.target,
-        entry=decision.entry,
+        facts=partial(session.hooks.fire_facts, decision),
     )
     if decision.fee_source is FeeSource.FALLBACK and asks_agent(timer.fees):
-        tell_fallback(session, timer, BUDGET_SPENT)
+        emit_fallback(session, timer, BUDGET_SPENT)
 
     def body(scope: Scope, meter: Meter) -> Run:
         outcome = run_handler(scope, timer.target, timer.handler, timer.payload, sender=timer.actor, meter=meter)
         return Run(outcome.return_value, outcome.error)
 
     # RUN, SETTLE
-    lane_burned = session.lane_burned
     receipt = run_envelope(session, envelope, reservation.amount, body)
-    session.count_fire(timer.actor, reservation.prices.cycle_tip, receipt.cycles_used, receipt.cells_used)
+    prices = reservation.prices
+    burned = receipt.cycles_used * prices.lane_basefee
+    session.count_fire(Fired(timer.actor, prices.cycle_tip, receipt.cycles_used, burned), receipt.cells_used)
     recorder.fired(decision, receipt.cycles_used)
-    events = [*receipt.events]
-    if decision.entry is not None:
-        events.append(fire_receipt(decision.entry, receipt))
-    if decision.entry is None or decision.entry.is_last:
+    events = (*receipt.events, *session.hooks.fire_events(decision, receipt))
+    if session.hooks.is_last(decision):
         session.count_end(TimerEnd.FIRED)
-        events.append(_fired(session, timer, receipt, session.lane_burned - lane_burned))
-    session.receipts.append(msgspec.structs.replace(receipt, events=tuple(events)))
+        events = (*events, _fired(session, timer, receipt, burned))
+    session.receipts.append(msgspec.structs.replace(receipt, events=events))
 
 
 def _fired(session: BlockSession, timer: Timer, receipt: ReceiptRecord, lane_burned: int) -> EventRecord:
@@ -267,8 +214,3 @@ def _fired(session: BlockSession, timer: Timer, receipt: ReceiptRecord, lane_bur
         lane_burned=lane_burned,
     )
     return EventRecord(TIMER_FIRED, timer.actor, facts, timer.timer_id)
-
-
-def _block_event(session: BlockSession, name: str, timer: Timer, facts: dict[str, object]) -> None:
-    data = encode_canonical({"timer_id": timer.timer_id, **facts})
-    session.events.append(EventRecord(name, timer.actor, data, timer.timer_id))

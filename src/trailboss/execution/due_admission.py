@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice, takewhile
 from typing import Final
 
-from trailboss.execution.session import BlockSession
+from trailboss.execution.session import Admission, BlockSession
 from trailboss.execution.timers import load_timer
 from trailboss.governance.rules import BARRED_KEY, JOINING_KEY
 from trailboss.mechanisms.base import DueTimers
@@ -33,7 +33,7 @@ BEHIND_ALL: Final = (1 << 64, 0)
 """A place behind every timer's."""
 
 
-def join_timers(session: BlockSession, most: int, cost_of: CostOf) -> DueTimers:
+def admit_timers(session: BlockSession, most: int, cost_of: CostOf) -> DueTimers:
     """Let due timers join, and return those that have joined before and those that join now.
 
     Complexity: O(log n) for each gap that is looked at, and O(1) a timer that joins and a payer that is barred.
@@ -54,12 +54,12 @@ def join_timers(session: BlockSession, most: int, cost_of: CostOf) -> DueTimers:
         if left is not None:
             after.append(left)
     door.let_in_barred()
-    session.joining, session.barred = door.joining, tuple(sorted(door.barred))
-    session.gaps = tuple(sorted(after))
-    if session.gaps != known:
-        session.overlay.write(JOINING_KEY, encode_record(JoiningGaps(session.gaps)))
-    if session.barred != rules.barred:
-        session.overlay.write(BARRED_KEY, encode_record(BarredPayers(session.barred)))
+    gaps, barred = tuple(sorted(after)), tuple(sorted(door.barred))
+    session.admission = Admission(door.joining, gaps, barred)
+    if gaps != known:
+        session.overlay.write(JOINING_KEY, encode_record(JoiningGaps(gaps)))
+    if barred != rules.barred:
+        session.overlay.write(BARRED_KEY, encode_record(BarredPayers(barred)))
     return DueTimers(
         waiting=_joined(session, before, rules.barred),
         joining=door.joining,
@@ -71,9 +71,8 @@ def join_timers(session: BlockSession, most: int, cost_of: CostOf) -> DueTimers:
 def has_joined(session: BlockSession, timer: Timer) -> bool:
     """Return whether a timer is among those that have joined, once the block has let timers join."""
     place = timer.height, timer.sequence
-    return timer.height <= session.context.height and not is_outside(
-        session.gaps, session.barred, timer.fee_payer, place
-    )
+    gaps, barred = session.admission.gaps, session.admission.barred
+    return timer.height <= session.context.height and not is_outside(gaps, barred, timer.fee_payer, place)
 
 
 def expired_timers(session: BlockSession) -> Iterator[Timer]:

@@ -1,22 +1,19 @@
 """`ChainHost`: the answers that the chain gives to a running frame."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
 from trailboss.crypto.digest import domain_digest
 from trailboss.execution import timers
-from trailboss.execution.auction.timers import set_timeout
-from trailboss.execution.globalbox import timers as globalbox_timers
-from trailboss.execution.globalbox.fires import delivery_facts
 from trailboss.execution.mailbox import defer_call, send_message
 from trailboss.execution.session import Scope
-from trailboss.execution.timer_checks import check_agent, check_entitled, gas_limit_bounds
+from trailboss.execution.timer_checks import check_agent, check_entitled, check_size, gas_limit_bounds
 from trailboss.model import calls
 from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.effects import AgentSet, EventEmitted
 from trailboss.model.events import PROTOCOL_TOPICS, EventRecord
-from trailboss.model.markets import MarketKind
 from trailboss.model.timers import TimerRequest
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
@@ -47,7 +44,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
 
     def context(self) -> Mapping[str, object]:
         """Return the facts of this execution. Source: cowboy-facts §2.1. Spec: CIP-5old §9.1. Decision: D-83."""
-        session, entry = self.scope.session, self.scope.envelope.entry
+        session = self.scope.session
         block = session.context
         return {
             "chain_id": block.chain_id,
@@ -59,7 +56,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
             "block_height": block.height,
             "timestamp_ms": block.timestamp_ms,
             "hire_id": None,
-            **({} if entry is None else delivery_facts(entry)),
+            **self.scope.envelope.facts(),
         }
 
     def owner(self) -> bytes:
@@ -76,8 +73,8 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         # CHECK
         self._check_writable("set_state")
         limits = self.scope.session.context.rules.params.limits
-        _check_size("slot name", len(slot), limits.slot_bytes_max)
-        _check_size("slot value", len(content), limits.slot_value_bytes_max, least=0)
+        check_size("slot name", len(slot), limits.slot_bytes_max)
+        check_size("slot value", len(content), limits.slot_value_bytes_max, least=0)
         # CHARGE
         self.meter.charge_cells(len(slot) + len(content))
         # RUN
@@ -119,30 +116,24 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
 
     def set_auction_timer(self, request: AuctionRequest) -> bytes:
         """Accept a timer of the auction. Spec: CIP-1v1 §3."""
-        self._check_writable("set_timeout")
-        self._check_call(calls.SET_TIMEOUT_AUCTION)
-        check_entitled(self.scope, self.frame)
-        return set_timeout(self.scope, self.frame.actor, request, self.meter)
+        accepted: bytes = self._market_call(calls.SET_TIMEOUT_AUCTION, request, schedules=True)
+        return accepted
 
     def set_globalbox_timer(self, request: GlobalboxRequest) -> bytes:
         """Accept a timer or a state watch of Globalbox. Spec: CIP-5old §6.1."""
-        is_watch = request.watch_keys is not None
-        self._check_writable("set_state_watch" if is_watch else "set_timeout")
-        self._check_call(calls.SET_STATE_WATCH if is_watch else calls.SET_TIMEOUT_GLOBALBOX)
-        check_entitled(self.scope, self.frame)
-        return globalbox_timers.set_timer(self.scope, self.frame.actor, request, self.meter)
+        form = calls.SET_TIMEOUT_GLOBALBOX if request.watch_keys is None else calls.SET_STATE_WATCH
+        accepted: bytes = self._market_call(form, request, schedules=True)
+        return accepted
 
     def update_timer(self, update: GlobalboxUpdate) -> bool:
         """Change a timer of Globalbox. Spec: CIP-5old §6.2."""
-        self._check_writable("update_timer")
-        self._check_call(calls.UPDATE)
-        return globalbox_timers.update_timer(self.scope, self.frame.actor, update, self.meter)
+        is_felt: bool = self._market_call(calls.UPDATE, update)
+        return is_felt
 
     def cancel_globalbox_timer(self, target: bytes, timer_id: bytes) -> bool:
         """Cancel a timer of Globalbox. Spec: CIP-5old §6.1."""
-        self._check_writable("cancel_timer")
-        self._check_call(calls.CANCEL_GLOBALBOX)
-        return globalbox_timers.cancel_timer(self.scope, target, timer_id, self.frame.actor)
+        was_live: bool = self._market_call(calls.CANCEL_GLOBALBOX, (target, timer_id))
+        return was_live
 
     def set_agent(self, agent: bytes | None) -> None:
         """Have another actor, this one itself, or nobody price this actor's timers that are scheduled from now on.
@@ -168,7 +159,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         rules, lane = block.rules, block.rules.params.lane
         cycle_basefee, cell_basefee = rules.timer_basefees()
         return {
-            "active": rules.market.kind is MarketKind.LANE,
+            "active": rules.market.rule is not None,
             "basefee_lane_timer": rules.market.basefee,
             "basefee_cycle": cycle_basefee,
             "basefee_cell": cell_basefee,
@@ -190,14 +181,14 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         self._check_writable("emit_event")
         limits = self.scope.session.context.rules.params.limits
         topic = name.encode()
-        _check_size("event name", len(topic), limits.event_name_bytes_max)
+        check_size("event name", len(topic), limits.event_name_bytes_max)
         if name in PROTOCOL_TOPICS:
             raise Rejection(
                 RejectionReason.INVALID_INPUT,
                 f"event name {name} is the chain's own; an actor's has another",
                 name=name,
             )
-        _check_size("event data", len(octets), limits.event_bytes_max, least=0)
+        check_size("event data", len(octets), limits.event_bytes_max, least=0)
         # CHARGE
         self.meter.charge_cells(len(topic) + len(octets))
         # RUN
@@ -244,18 +235,15 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
                 RejectionReason.FORBIDDEN, f"{call} in a read-only frame of {Address(self.frame.actor)}", call=call
             )
 
+    def _market_call(self, form: str, request: object, *, schedules: bool = False) -> Any:
+        """Make a call that only some markets have."""
+        self._check_writable(calls.name_of(form))
+        self._check_call(form)
+        if schedules:
+            check_entitled(self.scope, self.frame)
+        return self.scope.session.hooks.calls[form](self.scope, self.frame.actor, request, self.meter)
+
     def _check_call(self, form: str) -> None:
         """Refuse a call that the chain's mechanism does not have. Decision: D-56."""
         block = self.scope.session.context
         calls.check_call(form, block.calls, block.mechanism)
-
-
-def _check_size(name: str, size: int, limit: int, least: int = 1) -> None:
-    if not least <= size <= limit:
-        raise Rejection(
-            RejectionReason.INVALID_INPUT,
-            f"{name} has {size} bytes, outside {least}..={limit}",
-            field=name,
-            size=size,
-            limit=limit,
-        )

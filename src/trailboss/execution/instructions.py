@@ -1,4 +1,4 @@
-"""What each instruction of a transaction does. Every function runs within `settling.run_envelope`."""
+"""What each instruction of a transaction does. Every function runs within `paid_execution.run_envelope`."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,7 +13,6 @@ from trailboss.governance import apply as governance
 from trailboss.model.actors import Account
 from trailboss.model.calls import EXTEND
 from trailboss.model.events import ACTOR_DEPLOYED, ACTOR_UPGRADED, EventRecord
-from trailboss.model.markets import MarketKind
 from trailboss.model.transactions import (
     CancelTimer,
     CreateAccount,
@@ -109,7 +108,7 @@ def _govern(scope: Scope, instruction: Instruction) -> Run:
             timers.cancel_timer(scope, timer_id, None)
             return Run()
         case ExtendTimer(timer_id, new_expires_at):
-            _check_extends(scope.session.context)
+            _check_extends(scope.session.context, scope.session.hooks.no_extension)
             timers.extend_timer(scope, timer_id, new_expires_at, None)
             return Run()
         case MoveTimer():
@@ -132,10 +131,9 @@ def _govern(scope: Scope, instruction: Instruction) -> Run:
     return Run(events=(event,))
 
 
-def _check_extends(context: BlockContext) -> None:
+def _check_extends(context: BlockContext, why: str) -> None:
     """Refuse to extend timers under a mechanism whose timers have no last height that could be moved."""
     if EXTEND not in context.calls:
-        why = "never expire" if context.rules.market.kind is MarketKind.AUCTION else "keep the expiry they are set with"
         raise Rejection(
             RejectionReason.UNSUPPORTED_INSTRUCTION,
             f"{ExtendTimer.name} is not executed under mechanism {context.mechanism}, whose timers {why}",

@@ -1,50 +1,85 @@
-"""What the deliveries of a block open with and leave behind, for whichever of the three the chain's state has.
+"""The registry of markets: what execution does under each kind of market that a chain may have.
 
-Rules say what is there; nothing here or in the deliveries asks which mechanism it is.
+A mechanism that needs something new of execution has its row here; its functions stand in a folder of its own.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
-from trailboss.execution.agents import AgentDesk
-from trailboss.execution.auction.market import close_auction, open_auction
-from trailboss.execution.globalbox.market import close_globalbox, open_globalbox
-from trailboss.execution.lane import close_market, open_market
+from trailboss.execution.auction.invariants import check_auction
+from trailboss.execution.auction.lateness import cancel_late, mark_late
+from trailboss.execution.auction.market import open_auction
+from trailboss.execution.auction.timers import set_timeout
+from trailboss.execution.globalbox import fires, timers
+from trailboss.execution.globalbox.invariants import check_market
+from trailboss.execution.globalbox.market import globalbox_rests, open_globalbox
+from trailboss.execution.globalbox.records import (
+    box_counts,
+    fires_of_box,
+    is_executing,
+    leave_globalbox,
+    next_globalbox_event,
+)
+from trailboss.execution.hooks import MarketHooks, OpenMarket
+from trailboss.execution.lane.fairness import check_fairness
+from trailboss.execution.lane.market import next_lane_event, open_lane
+from trailboss.execution.lane.offers import check_request, offer, offer_without_lane
 from trailboss.execution.session import BlockSession
+from trailboss.mechanisms.base import Verdict
 from trailboss.mechanisms.context import Market
-from trailboss.model.auction import AuctionState
+from trailboss.model import calls
 from trailboss.model.markets import MarketKind
 
 
-class OpenMarket(NamedTuple):
-    """What a block's deliveries find.
-
-    Attributes:
-        market: The market of the mechanism in force.
-        desk: Where gas bidding agents are asked; None where they are not.
-    """
-
-    market: Market
-    desk: AgentDesk | None = None
+def _open_nothing(session: BlockSession) -> OpenMarket:
+    market = Market(max_cycles_per_fire=session.context.rules.timer.max_cycles_per_fire)
+    return OpenMarket(market, close=lambda _: None)
 
 
-def open_markets(session: BlockSession) -> OpenMarket:
-    """Open what the chain has, before the deliveries."""
-    rules = session.context.rules
-    if rules.market.kind is MarketKind.LANE:
-        return OpenMarket(*open_market(session, rules.market))
-    if rules.market.kind is MarketKind.AUCTION:
-        return OpenMarket(*open_auction(session, rules.market.kept(AuctionState)))
-    if rules.market.kind is MarketKind.GLOBALBOX:
-        return OpenMarket(open_globalbox(session))
-    return OpenMarket(Market(max_cycles_per_fire=rules.timer.max_cycles_per_fire))
-
-
-def close_markets(session: BlockSession) -> None:
-    """Write what the next block finds, after everything else."""
-    rules = session.context.rules
-    if rules.market.kind is MarketKind.LANE:
-        close_market(session, rules.market)
-    if rules.market.kind is MarketKind.AUCTION:
-        close_auction(session, rules.market.kept(AuctionState))
-    if rules.market.kind is MarketKind.GLOBALBOX:
-        close_globalbox(session)
+MARKETS: Final[Mapping[MarketKind, MarketHooks]] = MappingProxyType(
+    {
+        MarketKind.NONE: MarketHooks(open=_open_nothing, offer=offer_without_lane, check=check_fairness),
+        MarketKind.LANE: MarketHooks(
+            open=open_lane,
+            check_request=check_request,
+            offer=offer,
+            next_event=next_lane_event,
+            check=check_fairness,
+        ),
+        MarketKind.AUCTION: MarketHooks(
+            open=open_auction,
+            offer=offer_without_lane,
+            calls={calls.SET_TIMEOUT_AUCTION: set_timeout},
+            no_extension="never expire",
+            verdicts={Verdict.DELAY: mark_late, Verdict.CANCEL: cancel_late},
+            check=check_auction,
+        ),
+        MarketKind.GLOBALBOX: MarketHooks(
+            open=open_globalbox,
+            offer=offer_without_lane,
+            calls={
+                calls.SET_TIMEOUT_GLOBALBOX: timers.set_timer,
+                calls.SET_STATE_WATCH: timers.set_timer,
+                calls.UPDATE: timers.update_timer,
+                calls.CANCEL_GLOBALBOX: timers.cancel_timer,
+            },
+            no_extension="keep the expiry they are set with",
+            verdicts={Verdict.ENQUEUE: fires.enqueue_fire, Verdict.MATERIALIZE: fires.materialize_fire},
+            take=fires.take_fire,
+            fire_facts=fires.delivery_facts,
+            fire_events=fires.fire_receipt,
+            is_last=fires.ends_with,
+            keeps_fired=True,
+            is_cancellable=lambda timer: not is_executing(timer),
+            on_remove=leave_globalbox,
+            examined=fires.examined_facts,
+            recorded=box_counts,
+            rests=globalbox_rests,
+            next_event=next_globalbox_event,
+            fire_count=fires_of_box,
+            check=check_market,
+        ),
+    }
+)
+"""Kind of market to what execution does under it."""

@@ -6,14 +6,14 @@ checked and charged.
 Spec: CIP-5 §5.2, CIP-5 §6.3
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
 
 from trailboss.codec.canonical import encode_canonical, fields_encoder
 from trailboss.execution.mailbox import keep_gas
-from trailboss.execution.session import BlockSession, Envelope, Scope
+from trailboss.execution.session import BlockSession, Envelope, Scope, timer_event
 from trailboss.fees.settlement import settle
 from trailboss.model.blocks import ReceiptRecord, Status
 from trailboss.model.effects import (
@@ -46,7 +46,6 @@ from trailboss.model.events import (
     TIMER_UPDATED,
     EventRecord,
 )
-from trailboss.model.terms import GlobalboxTerms
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
 from trailboss.primitives.octets import system_address
@@ -77,7 +76,6 @@ _SCHEDULED: Final = ("timer_id", "height", "handler", "fee_payer", "gas_limit", 
 _encode_scheduled: Final = fields_encoder(*_SCHEDULED)
 _encode_priced: Final = fields_encoder(*_SCHEDULED, "max_fee_per_cycle", "max_priority_fee_per_cycle")
 _encode_asking: Final = fields_encoder(*_SCHEDULED, "gba")
-_encode_boxed: Final = fields_encoder(*_SCHEDULED, "kind", "target", "bid")
 
 
 def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, body: Body) -> ReceiptRecord:
@@ -123,7 +121,6 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
     session.ledger.credit(envelope.payer, settlement.refund)
     session.ledger.credit(session.context.proposer, settlement.tip)
     session.ledger.burn(settlement.burned)
-    session.lane_burned += settlement.lane_burned
     keep_gas(scope, cycles, cells)
     session.overlay.clear_transient()
     session.cycles_used += cycles
@@ -160,9 +157,9 @@ def commit_effects(scope: Scope) -> list[EventRecord]:
 
 def _commit(session: BlockSession, effect: Effect) -> EventRecord:
     match effect:
-        case TimerScheduled(timer):
+        case TimerScheduled(timer, facts):
             session.put_in(timer)
-            return EventRecord(TIMER_SCHEDULED, timer.actor, _scheduled_facts(timer), timer.timer_id)
+            return EventRecord(TIMER_SCHEDULED, timer.actor, _scheduled_facts(timer, facts), timer.timer_id)
         case TimerCancelled(timer, by_governance):
             session.take_out(timer)
             return _cancelled(session, timer, 0, by_governance=by_governance)
@@ -174,22 +171,23 @@ def _commit(session: BlockSession, effect: Effect) -> EventRecord:
             return _cancelled(session, timer, reservation.amount, by_governance=by_governance)
         case TimerExtended(timer, by_governance):
             session.extend(timer)
-            facts = {"timer_id": timer.timer_id, "expires_at": timer.expires_at}
             name = TIMER_EXTENDED_BY_GOVERNANCE if by_governance else TIMER_EXTENDED
-            return _timer_event(name, timer, facts, emitter=_governance(session) if by_governance else None)
+            emitter = _governance(session) if by_governance else None
+            return timer_event(name, timer, {"expires_at": timer.expires_at}, emitter)
         case TimerMoved(timer, from_height):
             session.move(timer)
-            facts = {"timer_id": timer.timer_id, "from_height": from_height, "height": timer.height}
-            return _timer_event(TIMER_MOVED, timer, facts, emitter=_governance(session))
-        case TimerUpdated(timer):
+            facts = {"from_height": from_height, "height": timer.height}
+            return timer_event(TIMER_MOVED, timer, facts, _governance(session))
+        case TimerUpdated(timer, bid):
             session.follower.replace(timer)
-            return _timer_event(TIMER_UPDATED, timer, updated_facts(timer))
+            facts = {"payload_size": len(timer.payload), "gas_limit": timer.gas_limit, "bid": bid}
+            return timer_event(TIMER_UPDATED, timer, facts)
         case TimerPriorityClamped(timer, stated, clamped):
-            return _timer_event(
-                TIMER_PRIORITY_CLAMPED, timer, {"timer_id": timer.timer_id, "stated": stated, "clamped": clamped}
-            )
+            return timer_event(TIMER_PRIORITY_CLAMPED, timer, {"stated": stated, "clamped": clamped})
         case TimerArgumentDeprecated(timer, argument):
-            return _timer_event(TIMER_ARGUMENT_DEPRECATED, timer, {"argument": argument})
+            return EventRecord(
+                TIMER_ARGUMENT_DEPRECATED, timer.actor, encode_canonical({"argument": argument}), timer.timer_id
+            )
         case AgentSet(actor, agent):
             return EventRecord(AGENT_SET, actor, encode_canonical({"agent": agent}))
         case EventEmitted(event):
@@ -206,7 +204,7 @@ def _put_in_line(effect: MessageSent | CallDeferred) -> EventRecord:
     return EventRecord(DEFERRED_CREATED, effect.actor, encode_canonical(facts))
 
 
-def _scheduled_facts(timer: Timer) -> bytes:
+def _scheduled_facts(timer: Timer, more: Mapping[str, object]) -> bytes:
     facts = {
         "timer_id": timer.timer_id,
         "height": timer.height,
@@ -217,29 +215,17 @@ def _scheduled_facts(timer: Timer) -> bytes:
     }
     if timer.own_agent:
         return _encode_asking(**facts, gba=timer.own_agent)
-    if isinstance(timer.terms, GlobalboxTerms):
-        terms = timer.terms
-        return _encode_boxed(**facts, kind=terms.kind.value, target=terms.target, bid=terms.bid)
+    if more:
+        return encode_canonical({**facts, **more})
     fees = timer.frozen_fees()
     if fees is None:
         return _encode_scheduled(**facts)
     return _encode_priced(**facts, max_fee_per_cycle=fees[0], max_priority_fee_per_cycle=fees[1])
 
 
-def updated_facts(timer: Timer) -> dict[str, object]:
-    """Return what an update has left a timer of Globalbox with. Spec: CIP-5old §6.2."""
-    bid = timer.terms.bid if isinstance(timer.terms, GlobalboxTerms) else b""
-    return {"timer_id": timer.timer_id, "payload_size": len(timer.payload), "gas_limit": timer.gas_limit, "bid": bid}
-
-
 def _cancelled(session: BlockSession, timer: Timer, refund: int, *, by_governance: bool) -> EventRecord:
-    facts = {"timer_id": timer.timer_id, "refund": refund}
     name = TIMER_CANCELLED_BY_GOVERNANCE if by_governance else TIMER_CANCELLED
-    return _timer_event(name, timer, facts, emitter=_governance(session) if by_governance else None)
-
-
-def _timer_event(name: str, timer: Timer, facts: dict[str, object], emitter: bytes | None = None) -> EventRecord:
-    return EventRecord(name, timer.actor if emitter is None else emitter, encode_canonical(facts), timer.timer_id)
+    return timer_event(name, timer, {"refund": refund}, _governance(session) if by_governance else None)
 
 
 def _governance(session: BlockSession) -> bytes:

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger
+from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
 from trailboss.execution.timers import remove_timer
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Follower
 from trailboss.model.blocks import Origin
-from trailboss.model.terms import GlobalboxTerms
 from trailboss.model.timers import Timer, TimerEnd
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import ZERO_HASH
@@ -106,10 +106,10 @@ def try_fire(
     scope = _open_scope(context, store, queue, engine, envelope)
     session = scope.session
     session.has_delivered = True
-    # As the delivery does before a handler runs; a fire of Globalbox is paid for, and leaves its own way.
+    # As the delivery does before a handler runs.
     if session.ledger.balance(timer.fee_payer) >= reserve:
         session.ledger.debit(timer.fee_payer, reserve)
-    if not isinstance(timer.terms, GlobalboxTerms):
+    if not session.hooks.keeps_fired:
         remove_timer(session, timer, TimerEnd.FIRED)
     meter = Meter(timer.gas_limit, cells_limit)
     return _run(scope, timer.target, timer.handler, timer.payload, sender=timer.actor, meter=meter).error
@@ -118,7 +118,10 @@ def try_fire(
 def _open_scope(context: BlockContext, store: KeyValue, queue: TimerQueue, engine: Engine, envelope: Envelope) -> Scope:
     """Return a transaction over an overlay that nothing will ever be committed from."""
     overlay = Overlay(store)
-    return Scope(BlockSession(context, overlay, Ledger(overlay), queue, engine, Follower()), envelope)
+    return Scope(
+        BlockSession(context, overlay, Ledger(overlay), queue, engine, Follower(), MARKETS[context.rules.market.kind]),
+        envelope,
+    )
 
 
 def _run(

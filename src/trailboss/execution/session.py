@@ -1,11 +1,12 @@
 """What is open while a block, and within it a transaction, is being applied."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import Struct, field
 
+from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.ledger import Ledger
 from trailboss.fees.settlement import Prices
 from trailboss.governance.rules import SCHEDULER_KEY, Rules
@@ -15,7 +16,6 @@ from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals, de
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.effects import Effect
 from trailboss.model.events import EventRecord
-from trailboss.model.globalbox import CarriedHit, MailboxEntry
 from trailboss.model.printed import BLOCK_CHARACTERS_MAX, PrintedLine, Printing
 from trailboss.model.timers import Timer, TimerEnd
 from trailboss.primitives.units import Amount, Cells, Cycles, Height
@@ -23,6 +23,9 @@ from trailboss.state.overlay import Overlay
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.timer_queue.source import pending_of
 from trailboss.vm.engine import Engine
+
+if TYPE_CHECKING:
+    from trailboss.execution.hooks import MarketHooks  # its functions take a session
 
 
 class BlockContext(Struct, frozen=True):
@@ -78,11 +81,26 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
 
 
 class Fired(NamedTuple):
-    """A fire of this block: whose timer it was, the tip per cycle that it paid, and the cycles that it used."""
+    """A fire of this block: the timer's actor, tip per cycle, cycles used, and base units burned by the surcharge."""
 
     actor: bytes
     tip: int
     cycles_used: int
+    burned: int = 0
+
+
+class Admission(Struct, frozen=True):
+    """Which due timers a block has admitted to the index of its mechanism. Decision: D-51, D-79.
+
+    Attributes:
+        joining: Those that it has admitted.
+        gaps: Those that it has not.
+        barred: Those that it has not because their payers cannot pay.
+    """
+
+    joining: Sequence[Timer] = ()
+    gaps: tuple[JoiningGap, ...] = ()
+    barred: tuple[BarredPayer, ...] = ()
 
 
 class BlockSession(Struct):
@@ -94,7 +112,8 @@ class BlockSession(Struct):
         ledger: Accounts over the overlay.
         queue: The calendar queue; it follows what transactions commit.
         engine: What runs actor code.
-        follower: Hears what becomes of due timers: the block's mechanism.
+        follower: What follows due timers: the block's mechanism.
+        hooks: What the block's market does differently.
         reservations: Due timers pre-charged and not yet run, by id, in order.
         ends: Timers that the block itself has ended, by path; written to the totals once, when it closes.
         cycles_used: By everything so far.
@@ -102,14 +121,9 @@ class BlockSession(Struct):
         timer_cycles_used: By fires so far.
         timer_cells_used: By fires so far.
         fired: All fires so far, in order.
-        lane_burned: Base units that the lane basefee has burned so far.
         has_delivered: Whether the block's deliveries have begun: what is due then is due, and what has expired is gone.
-        joining: Due timers that this block has let join.
         departed: Timers that have left the queue so far, for whatever reason.
-        gaps: Due timers that the block has not let join. Decision: D-51.
-        barred: Due timers that the block has not let join because their payers cannot pay. Decision: D-79.
-        carried_hits: Keys of which not all watches have heard in this block. Decision: D-65.
-        deliveries_mark: Mark of the overlay before the deliveries; slots that change after it count in the next block.
+        admission: Which due timers the block has admitted to the index of its mechanism.
         decisions: How the block chose among its due timers, once it has.
         printed: What gas bidding agents have printed.
         printed_characters: Characters of all that is printed and kept so far.
@@ -121,6 +135,7 @@ class BlockSession(Struct):
     queue: TimerQueue
     engine: Engine
     follower: Follower
+    hooks: "MarketHooks"
     receipts: list[ReceiptRecord] = field(default_factory=list)
     events: list[EventRecord] = field(default_factory=list)
     reservations: dict[bytes, Reservation] = field(default_factory=dict)
@@ -130,14 +145,9 @@ class BlockSession(Struct):
     timer_cycles_used: int = 0
     timer_cells_used: int = 0
     fired: list[Fired] = field(default_factory=list)
-    lane_burned: int = 0
     has_delivered: bool = False
-    joining: Sequence[Timer] = ()
     departed: list[Timer] = field(default_factory=list)
-    gaps: tuple[JoiningGap, ...] = ()
-    barred: tuple[BarredPayer, ...] = ()
-    carried_hits: tuple[CarriedHit, ...] = ()
-    deliveries_mark: int = 0
+    admission: Admission = Admission()
     decisions: DecisionRecord | None = None
     printed: list[PrintedLine] = field(default_factory=list)
     printed_characters: int = 0
@@ -175,30 +185,34 @@ class BlockSession(Struct):
         """Count one more timer that the block has ended, outside any transaction."""
         self.ends[end] = self.ends.get(end, 0) + 1
 
-    def count_fire(self, actor: bytes, tip: int, cycles_used: int, cells_used: int) -> None:
+    def count_fire(self, fired: Fired, cells_used: int) -> None:
         """Count a fire and what it used."""
-        self.timer_cycles_used += cycles_used
+        self.timer_cycles_used += fired.cycles_used
         self.timer_cells_used += cells_used
-        self.fired.append(Fired(actor, tip, cycles_used))
+        self.fired.append(fired)
+
+    def emit(self, name: str, timer: Timer, facts: Mapping[str, object]) -> None:
+        """Emit an event of the block itself about a timer."""
+        self.events.append(timer_event(name, timer, facts))
 
     def put_in(self, timer: Timer) -> None:
-        """Put a new timer into the queue and tell the mechanism of it."""
+        """Put a new timer into the queue and notify the mechanism."""
         self.queue.place(pending_of(timer))
         self.follower.schedule(timer)
 
     def take_out(self, timer: Timer) -> None:
-        """Take a timer out of the queue, note that it has left and tell the mechanism so."""
+        """Take a timer out of the queue, note that it has left and notify the mechanism."""
         self.queue.cancel(timer.timer_id)
         self.follower.leave(timer.timer_id)
         self.departed.append(timer)
 
     def move(self, timer: Timer) -> None:
-        """Move a timer that is to come to the height that its record has now, and tell the mechanism so."""
+        """Move a timer that is to come to the height that its record has now, and notify the mechanism."""
         self.queue.move(pending_of(timer))
         self.follower.replace(timer)
 
     def extend(self, timer: Timer) -> None:
-        """Give a timer in the queue the last height that its record has now, and tell the mechanism so."""
+        """Give a timer in the queue the last height that its record has now, and notify the mechanism."""
         self.queue.extend(timer.timer_id, timer.expires_at)
         self.follower.replace(timer)
 
@@ -227,7 +241,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         prices: What a unit costs.
         timer_id: The timer that fires, or empty.
         actor: The actor that is called, or empty.
-        entry: The entry of Globalbox's mailbox that fires, or None.
+        facts: Returns what ``context()`` shows besides, as new values.
         pool: Number of the gas pool that it draws on; None for one of its own. Decision: D-88.
     """
 
@@ -243,8 +257,14 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     prices: Prices
     timer_id: bytes = b""
     actor: bytes = b""
-    entry: MailboxEntry | None = None
+    facts: Callable[[], Mapping[str, object]] = dict
     pool: int | None = None
+
+
+def timer_event(name: str, timer: Timer, facts: Mapping[str, object], emitter: bytes | None = None) -> EventRecord:
+    """Return an event about a timer, from its actor or from another emitter."""
+    data = encode_canonical({"timer_id": timer.timer_id, **facts})
+    return EventRecord(name, timer.actor if emitter is None else emitter, data, timer.timer_id)
 
 
 class Scope(msgspec.Struct):

@@ -102,7 +102,7 @@ def check_gas_limit(rules: Rules, gas_limit: int | None) -> Cycles:
     if gas_limit is None:
         return most
     if not least <= gas_limit <= most:
-        raise outside("gas_limit", gas_limit, least, most)
+        raise out_of_range("gas_limit", gas_limit, least, most)
     return Cycles(gas_limit)
 
 
@@ -141,15 +141,7 @@ def check_agent(ledger: Ledger, agent: bytes) -> None:
 
 def check_timer_id(rules: Rules, identity: bytes) -> None:
     """Refuse an id that no timer can have. Spec: CIP-5 §3.1."""
-    limit = rules.params.timers.timer_id_bytes_max
-    if not 1 <= len(identity) <= limit:
-        raise Rejection(
-            RejectionReason.INVALID_INPUT,
-            f"timer_id has {len(identity)} bytes, outside 1..={limit}",
-            field="timer_id",
-            size=len(identity),
-            limit=limit,
-        )
+    check_size("timer_id", len(identity), rules.params.timers.timer_id_bytes_max)
 
 
 def check_owner(timer: Timer, actor: bytes | None) -> None:
@@ -163,7 +155,19 @@ def check_owner(timer: Timer, actor: bytes | None) -> None:
         )
 
 
-def outside(name: str, value: int, minimum: int, maximum: int) -> Rejection:
+def check_size(name: str, size: int, limit: int, least: int = 1) -> None:
+    """Refuse text or bytes of a size out of bounds."""
+    if not least <= size <= limit:
+        raise Rejection(
+            RejectionReason.INVALID_INPUT,
+            f"{name} has {size} bytes, outside {least}..={limit}",
+            field=name,
+            size=size,
+            limit=limit,
+        )
+
+
+def out_of_range(name: str, value: int, minimum: int, maximum: int) -> Rejection:
     """Return the refusal of a number out of bounds."""
     return Rejection(
         RejectionReason.INVALID_INPUT,

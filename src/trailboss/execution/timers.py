@@ -6,12 +6,12 @@ the effects, when the transaction commits.
 Spec: CIP-5 §3, CIP-5 §4
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 
-from trailboss.execution.globalbox.records import is_executing, leave_globalbox
 from trailboss.execution.session import BlockSession, Scope
 from trailboss.execution.timer_checks import (
     check_agent,
@@ -22,10 +22,8 @@ from trailboss.execution.timer_checks import (
     check_payload,
     check_timer_count,
     check_timer_id,
-    outside,
+    out_of_range,
 )
-from trailboss.governance.markets import MarketTerms
-from trailboss.governance.rules import Rules
 from trailboss.model.effects import (
     ReservedTimerCancelled,
     TimerArgumentDeprecated,
@@ -35,10 +33,8 @@ from trailboss.model.effects import (
     TimerScheduled,
 )
 from trailboss.model.envelopes import route_payload
-from trailboss.model.markets import MarketKind
-from trailboss.model.terms import AuctionTerms, GlobalboxTerms
+from trailboss.model.terms import Terms
 from trailboss.model.timers import (
-    ASK_AGENT,
     NO_FEES,
     RECORD_VERSION,
     Timer,
@@ -46,11 +42,10 @@ from trailboss.model.timers import (
     TimerRequest,
     decode_timer,
     encode_timer,
-    freeze_fees,
     timer_id,
 )
-from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
-from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Cycles, Height, clamp
 from trailboss.state.keys import TIMERS, timer_key, transient_key
 from trailboss.state.store import Store
@@ -58,8 +53,8 @@ from trailboss.vm.meter import Meter
 
 PENDING: Final = b"timer"
 CANCELLED: Final = b"cancelled"
-BID: Final = "bid"
-"""Argument of earlier versions, withdrawn. Spec: CIP-1v3 §6, CIP-1v3 §13.2."""
+WITHDRAWN: Final = "bid"
+"""Argument of earlier versions. Spec: CIP-1v3 §6, CIP-1v3 §13.2."""
 
 
 def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Meter) -> bytes:
@@ -76,7 +71,7 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
     # CHECK
     height, now = request.height, session.context.height
     check_height(height, now)
-    _check_bid(rules, request)
+    session.hooks.check_request(rules, request)
     check_payload(rules, request.payload)
     payer = actor if request.fee_payer is None else request.fee_payer
     check_fee_payer(payer, actor, scope.envelope.signer, params.governance.reserved_band_max)
@@ -84,11 +79,11 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
     last = min(now + config.max_ttl_blocks, U64_MAX)
     expires_at = last if request.expires_at is None else request.expires_at
     if not now < expires_at <= last:
-        raise outside("expires_at", expires_at, now + 1, last)
+        raise out_of_range("expires_at", expires_at, now + 1, last)
     account = session.ledger.account(actor)
     if request.gas_bidding_agent is not None:
         check_agent(session.ledger, request.gas_bidding_agent)
-    fees, clamped = _offer(rules, request, has_agent=bool(account.agent))
+    fees, clamped = session.hooks.offer(rules, request, bool(account.agent))
     check_timer_count(rules, actor, account.timer_count)
     # CHARGE
     meter.charge_cells(len(request.payload) + params.costs.timer_index_cells)
@@ -105,7 +100,7 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
         fees=fees,
     )
     if request.has_bid:
-        scope.effects.append(TimerArgumentDeprecated(timer, BID))
+        scope.effects.append(TimerArgumentDeprecated(timer, WITHDRAWN))
     if clamped is not None:
         scope.effects.append(TimerPriorityClamped(timer, *clamped))
     return timer.timer_id
@@ -122,7 +117,8 @@ def accept_timer(
     expires_at: int,
     access_limit: int = 0,
     fees: bytes = NO_FEES,
-    terms: AuctionTerms | GlobalboxTerms | None = None,
+    terms: Terms | None = None,
+    facts: Mapping[str, object] = MappingProxyType({}),
     identity: bytes | None = None,
 ) -> Timer:
     """Number, count, write and announce a timer that every check has passed, and return its record.
@@ -141,6 +137,7 @@ def accept_timer(
         access_limit: Stored and shown.
         fees: What it offers.
         terms: What its mechanism keeps besides.
+        facts: What the event shows besides.
         identity: Its id; None for the one that follows from its owner's count of accepted timers.
     """
     session = scope.session
@@ -169,7 +166,7 @@ def accept_timer(
     )
     write_timer(session, timer)
     session.overlay.write(transient_key(PENDING, identity), height.to_bytes(8, "big"))
-    scope.effects.append(TimerScheduled(timer))
+    scope.effects.append(TimerScheduled(timer, facts))
     return timer
 
 
@@ -194,7 +191,7 @@ def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | 
     now, limit = session.context.height, session.context.rules.timer.max_ttl_blocks
     check_timer_id(session.context.rules, identity)
     if not now < expires_at <= U64_MAX:
-        raise outside("new_expires_at", expires_at, now + 1, now + limit)
+        raise out_of_range("new_expires_at", expires_at, now + 1, now + limit)
     timer = find_timer(session, identity)
     if timer is None or _has_ended(session, timer):
         return
@@ -239,7 +236,7 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
     if timer is None:
         return
     check_owner(timer, actor)
-    if is_executing(timer):
+    if not session.hooks.is_cancellable(timer):
         return
     # RUN
     withdraw_timer(scope, timer, by_governance=by_governance)
@@ -250,6 +247,14 @@ def withdraw_timer(scope: Scope, timer: Timer, *, by_governance: bool = False) -
     remove_timer(scope.session, timer, TimerEnd.CANCELLED)
     scope.session.count_cancelled()
     scope.effects.append(TimerCancelled(timer, by_governance))
+
+
+def end_timer(session: BlockSession, timer: Timer, end: TimerEnd, event: str, facts: Mapping[str, object]) -> None:
+    """Remove a due timer that does not run, with its one event. Decision: D-27, D-35, D-38."""
+    remove_timer(session, timer, end)
+    session.take_out(timer)
+    session.count_end(end)
+    session.emit(event, timer, facts)
 
 
 def find_timer(session: BlockSession, identity: bytes) -> Timer | None:
@@ -294,91 +299,11 @@ def write_timer(session: BlockSession, timer: Timer) -> None:
 
 def remove_timer(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
     """Delete a timer's record and its place in every count; the queue follows on commit."""
-    if isinstance(timer.terms, GlobalboxTerms):
-        leave_globalbox(session, load_timer(session, timer.height, timer.timer_id), end)
+    session.hooks.on_remove(session, timer, end)
     session.overlay.delete(timer_key(timer.height, timer.timer_id))
     account = session.ledger.account(timer.actor)
     account.timer_count -= 1
     session.ledger.put(timer.actor, account)
-
-
-def _check_bid(rules: Rules, request: TimerRequest) -> None:
-    """Refuse the withdrawn argument, once the time in which it was ignored is over. Spec: CIP-1v3 §13.2."""
-    if request.has_bid and rules.market.kind is MarketKind.LANE:
-        what = f"{BID} is given, which is withdrawn since height {rules.params.lane.activation_height}"
-        raise Rejection(RejectionReason.TIMER_ARGUMENT_DEPRECATED, what, argument=BID)
-
-
-def _offer(rules: Rules, request: TimerRequest, *, has_agent: bool) -> tuple[bytes, tuple[int, int] | None]:
-    """Return what `Timer.fees` will hold and, if the stated priority had to be clamped, what was stated and is kept.
-
-    Spec: CIP-1v3 §6, CIP-1v3 §7, CIP-1v3 §7.1
-    Decision: D-16, D-86
-
-    Raises:
-        Rejection: ``INVALID_INPUT`` for a fee while there is no lane to pay it in, or beside an agent of the timer's
-            own, ``TIMER_BELOW_BASEFEE`` for a fee cap below the lane basefee.
-    """
-    is_priced = request.max_fee_per_cycle is not None or request.max_priority_fee_per_cycle is not None
-    if request.gas_bidding_agent is not None:
-        if is_priced:
-            raise _priced_twice(request)
-        return ASK_AGENT + request.gas_bidding_agent, None
-    if rules.market.kind is not MarketKind.LANE:
-        if is_priced:
-            raise _lane_inactive(rules, request)
-        return ASK_AGENT if has_agent else NO_FEES, None
-    if has_agent and not is_priced:
-        return ASK_AGENT, None
-    return _freeze(rules.market, request.max_fee_per_cycle, request.max_priority_fee_per_cycle)
-
-
-def _freeze(lane: MarketTerms, cap: int | None, priority: int | None) -> tuple[bytes, tuple[int, int] | None]:
-    basefee = lane.basefee
-    max_fee = 2 * basefee if cap is None else cap
-    if max_fee < basefee:
-        raise Rejection(
-            RejectionReason.TIMER_BELOW_BASEFEE,
-            f"max_fee_per_cycle is {max_fee}, below the lane basefee of {basefee}",
-            max_fee_per_cycle=str(max_fee),
-            basefee_lane_timer=str(basefee),
-        )
-    room = max_fee - basefee
-    stated = lane.previous_tip if priority is None else priority
-    kept = min(stated, room)
-    # What nobody has stated is lowered without a word.
-    return freeze_fees(max_fee, kept), None if priority is None or kept == stated else (stated, kept)
-
-
-def _stated(request: TimerRequest) -> tuple[str, int]:
-    """Return the name and value of the first fee that a request states; it states one."""
-    name = "max_fee_per_cycle" if request.max_fee_per_cycle is not None else "max_priority_fee_per_cycle"
-    return name, getattr(request, name)
-
-
-def _priced_twice(request: TimerRequest) -> Rejection:
-    name, value = _stated(request)
-    agent = str(Address(request.gas_bidding_agent or b""))
-    return Rejection(
-        RejectionReason.INVALID_INPUT,
-        f"{name} is {value} and gas_bidding_agent is {agent}: a timer has fees of its own, or an agent that prices it",
-        field=name,
-        value=str(value),
-        gas_bidding_agent=agent,
-    )
-
-
-def _lane_inactive(rules: Rules, request: TimerRequest) -> Rejection:
-    name, value = _stated(request)
-    begins = rules.params.lane.activation_height
-    when = f"it is from height {begins} on" if begins else "no height is set from which it will be"
-    return Rejection(
-        RejectionReason.INVALID_INPUT,
-        f"{name} is {value}, but the timer lane is not active: {when}",
-        field=name,
-        value=str(value),
-        activation_height=begins,
-    )
 
 
 def _has_ended(session: BlockSession, timer: Timer) -> bool:

@@ -3,6 +3,9 @@
 Spec: CIP-5 §4.3
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from msgspec import Struct
 
 from trailboss.model.events import EventRecord
@@ -10,9 +13,15 @@ from trailboss.model.timers import Timer
 
 
 class TimerScheduled(Struct, frozen=True):
-    """A timer accepted by the host call; it becomes due only in a later block."""
+    """A timer accepted by the host call; it becomes due only in a later block.
+
+    Attributes:
+        timer: Its record.
+        facts: What its event shows besides.
+    """
 
     timer: Timer
+    facts: Mapping[str, object] = MappingProxyType({})
 
 
 class TimerCancelled(Struct, frozen=True):
@@ -49,12 +58,17 @@ class TimerMoved(Struct, frozen=True):
 
 
 class TimerUpdated(Struct, frozen=True):
-    """A timer of Globalbox with another payload, gas limit or bid; ``timer`` is its record then.
+    """A timer with another payload, gas limit or bid.
 
     Spec: CIP-5old §6.2
+
+    Attributes:
+        timer: Its record after the change.
+        bid: Its bid then, as the state holds it.
     """
 
     timer: Timer
+    bid: bytes
 
 
 class EventEmitted(Struct, frozen=True):

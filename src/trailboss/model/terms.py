@@ -94,3 +94,7 @@ class GlobalboxTerms(msgspec.Struct, frozen=True, array_like=True, tag="globalbo
     last_fire_height: int = 0
     in_mailbox: int = 0
     fire: QueuedFire | None = None
+
+
+Terms = AuctionTerms | GlobalboxTerms
+"""What a mechanism keeps with a timer besides, of each mechanism that does."""

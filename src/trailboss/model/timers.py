@@ -8,7 +8,7 @@ import msgspec
 from trailboss.codec.canonical import pack
 from trailboss.crypto.digest import keccak256
 from trailboss.model.configs import AMOUNT_WIDTH, amount_octets
-from trailboss.model.terms import AuctionTerms, GlobalboxTerms
+from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Terms
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cycles, Height
@@ -64,7 +64,7 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
     schedule_block: Height
     deferred_for: str = ""
     fees: bytes = b""
-    terms: AuctionTerms | GlobalboxTerms | None = None
+    terms: Terms | None = None
 
     @property
     def target(self) -> bytes:

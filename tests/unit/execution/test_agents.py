@@ -8,7 +8,7 @@ import pytest
 
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.agents import read_bid
-from trailboss.execution.lane import TIP
+from trailboss.execution.lane.market import TIP
 from trailboss.mechanisms.context import Bid
 from trailboss.model.decisions import ExaminedTimer, FeeSource
 from trailboss.model.timers import ASK_AGENT, NO_FEES

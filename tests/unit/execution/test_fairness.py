@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.execution.fairness import (
+from trailboss.execution.lane.fairness import (
     check_window,
     count_fires,
     fires_key,

@@ -9,6 +9,7 @@ from trailboss.codec.canonical import decode_canonical
 from trailboss.execution import timers
 from trailboss.execution.host import ChainHost
 from trailboss.execution.ledger import Ledger
+from trailboss.execution.markets import MARKETS
 from trailboss.execution.paid_execution import commit_effects
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
 from trailboss.fees.settlement import Prices
@@ -62,7 +63,9 @@ def scope(active: int = 1, *, median: int = MEDIAN, agent: bytes = b"", **overri
         calls=build_lane(params).policy.calls,
     )
     queue = TimerQueue(params.calendar, StoredTimers(store))
-    session = BlockSession(context, overlay, Ledger(overlay), queue, None, Follower())
+    session = BlockSession(
+        context, overlay, Ledger(overlay), queue, None, Follower(), MARKETS[context.rules.market.kind]
+    )
     session.ledger.put(ACTOR, Account(code_hash=CODE, agent=agent))
     session.ledger.put(OTHER, Account(code_hash=CODE))
     session.ledger.credit(PERSON, 5)

@@ -2,10 +2,28 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 
+from trailboss.execution.auction.standings import find_actors, read_epoch
+from trailboss.execution.hooks import ReadableChain
 from trailboss.model.auction import AuctionActor, AuctionEpoch
+from trailboss.model.configs import is_outside
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address
+
+
+def check_auction(chain: ReadableChain) -> None:
+    """Check the actors' records against the timers that wait.
+
+    Raises:
+        InvariantError: Naming what does not add up.
+    """
+    rules = chain.rules()
+    outside = partial(is_outside, rules.gaps or (), rules.barred)
+    due = chain.timers(last=chain.store.height)
+    joined = (timer for timer in due if not outside(timer.fee_payer, (timer.height, timer.sequence)))
+    waiting = Counter(timer.actor for timer in joined)
+    check_standings(dict(find_actors(chain)), waiting, partial(read_epoch, chain.store.read))
 
 
 def check_standings(

@@ -9,11 +9,13 @@ from typing import Final
 
 import msgspec
 
-from trailboss.execution.agents import AgentDesk, Questions
+from trailboss.execution.agents import BidCollector, BidTerms
 from trailboss.execution.auction.standings import Standings
 from trailboss.execution.due_admission import has_joined
+from trailboss.execution.hooks import OpenMarket
 from trailboss.execution.session import BlockSession, Fired
 from trailboss.execution.timers import load_timer
+from trailboss.mechanisms.base import Rest
 from trailboss.mechanisms.context import AuctionMarket, Bid
 from trailboss.model.auction import AuctionState, DelayAction
 from trailboss.model.decisions import FeeSource
@@ -25,16 +27,17 @@ TIP: Final = "tip"
 """What an agent's answer calls the tip. Spec: CIP-1v1 §3."""
 
 
-def open_auction(session: BlockSession, state: AuctionState) -> tuple[AuctionMarket, AgentDesk]:
+def open_auction(session: BlockSession) -> OpenMarket:
     """Open the auction. It writes nothing: what the mechanism asks for does.
 
     Spec: CIP-1v1 §3, CIP-1v1 §4.2
     Decision: D-57, D-59
     """
     rules, auction = session.context.rules, session.context.rules.params.auction
+    state = rules.market.kept(AuctionState)
     default_fees = Price(2 * rules.timer_basefees()[0]), Price(0)
     standings = Standings(session, state)
-    questions = Questions(
+    bid_terms = BidTerms(
         cycles_max=auction.gba_cycles_max,
         cycles_per_block=auction.gba_cycles_per_block,
         facts={},
@@ -42,7 +45,7 @@ def open_auction(session: BlockSession, state: AuctionState) -> tuple[AuctionMar
         default_fees=default_fees,
         answered=partial(_answered, session.context.height),
     )
-    desk = AgentDesk(session, questions)
+    collector = BidCollector(session, bid_terms)
     market = AuctionMarket(
         max_cycles_per_fire=rules.timer.max_cycles_per_fire,
         epoch=standings.epoch,
@@ -54,13 +57,13 @@ def open_auction(session: BlockSession, state: AuctionState) -> tuple[AuctionMar
         weight_of=standings.weight_of,
         is_behind=standings.is_behind,
         refresh_weight=standings.refresh_weight,
-        ask=desk.ask,
+        ask=collector.collect,
         timer_of=partial(load_timer, session),
     )
-    return market, desk
+    return OpenMarket(market, partial(close_auction, session), collector.collected)
 
 
-def close_auction(session: BlockSession, state: AuctionState) -> None:
+def close_auction(session: BlockSession, _: Rest) -> None:
     """Count what the block's timers have done, by actor.
 
     Complexity: O(1) for each that has joined, fired or left; those that only wait cost nothing.
@@ -68,12 +71,12 @@ def close_auction(session: BlockSession, state: AuctionState) -> None:
     Spec: CIP-1v1 §3
     Decision: D-58
     """
-    joined = Counter(timer.actor for timer in session.joining)
+    joined = Counter(timer.actor for timer in session.admission.joining)
     left = Counter(timer.actor for timer in session.departed if has_joined(session, timer))
     fires: defaultdict[bytes, list[Fired]] = defaultdict(list)
     for fire in session.fired:
         fires[fire.actor].append(fire)
-    standings = Standings(session, state)
+    standings = Standings(session, session.context.rules.market.kept(AuctionState))
     for actor in sorted(joined.keys() | left.keys()):
         standings.count(actor, joined=joined[actor], fires=fires[actor], left=left[actor])
 

@@ -8,12 +8,13 @@ Spec: CIP-1v1 §3
 Decision: D-18, D-58, D-59
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
 
 from trailboss.execution.auction.weights import relaxed, rescaled, weight_after
+from trailboss.execution.hooks import ReadableChain
 from trailboss.execution.session import BlockSession, Fired
 from trailboss.governance.parameters import Read
 from trailboss.model.auction import AuctionActor, AuctionEpoch, AuctionState
@@ -46,6 +47,14 @@ def read_epoch(read: Read, epoch: int) -> AuctionEpoch:
     """Return an epoch's sums; empty before its first actor and after its last."""
     octets = read(epoch_key(epoch))
     return AuctionEpoch() if octets is None else decode_record(octets, AuctionEpoch)
+
+
+def find_actors(chain: ReadableChain) -> Iterator[tuple[bytes, AuctionActor]]:
+    """Yield the address and record of every actor that has taken part. Complexity: O(accounts)."""
+    for address, _ in chain.accounts():
+        found = find_actor(chain.store.read, address)
+        if found is not None:
+            yield address, found
 
 
 def counted(actor: AuctionActor, height: int) -> AuctionActor:

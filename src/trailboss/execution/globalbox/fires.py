@@ -5,10 +5,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import domain_digest
 from trailboss.execution.globalbox.records import change_globalbox, read_globalbox
-from trailboss.execution.session import BlockSession
+from trailboss.execution.session import BlockSession, timer_event
 from trailboss.execution.timers import find_record, load_timer, remove_timer, write_timer
 from trailboss.mechanisms.base import Decision
 from trailboss.model.blocks import ReceiptRecord
@@ -19,12 +18,12 @@ from trailboss.model.events import (
     TIMER_QUEUED,
     EventRecord,
 )
-from trailboss.model.globalbox import MailboxEntry, encode_entry
+from trailboss.model.globalbox import MailboxEntry, encode_entry, standing_of
 from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
 from trailboss.model.timers import Timer, TimerEnd, terms_of
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address, Hash32, system_address
-from trailboss.primitives.units import Height
+from trailboss.primitives.units import Cells, Height
 from trailboss.state.keys import fire_key
 
 DELIVER_ID: Final = b"globalbox-deliver-v1"
@@ -50,7 +49,7 @@ def enqueue_fire(session: BlockSession, decision: Decision) -> None:
         "hit_height": decision.fire.hit_height,
         "standing": decision.fire.standing,
     }
-    _tell(session, TIMER_QUEUED, timer, facts)
+    session.emit(TIMER_QUEUED, timer, facts)
 
 
 def materialize_fire(session: BlockSession, decision: Decision) -> None:
@@ -105,7 +104,14 @@ def materialize_fire(session: BlockSession, decision: Decision) -> None:
         "target": terms.target,
         "reserved": decision.max_cost,
     }
-    _tell(session, TIMER_MATERIALIZED, timer, facts)
+    session.emit(TIMER_MATERIALIZED, timer, facts)
+
+
+def take_fire(session: BlockSession, decision: Decision) -> Cells:
+    """Take the entry of a fire out of the mailbox; it has been paid for when it was materialized. Decision: D-63."""
+    entry = _entry_of(decision)
+    take_entry(session, entry)
+    return entry.cells_limit
 
 
 def take_entry(session: BlockSession, entry: MailboxEntry) -> None:
@@ -126,11 +132,16 @@ def escrow_address(session: BlockSession) -> Address:
     return system_address(session.context.rules.params.governance.escrow_actor)
 
 
-def fire_receipt(entry: MailboxEntry, receipt: ReceiptRecord) -> EventRecord:
+def ends_with(decision: Decision) -> bool:
+    """Return whether a timer ends with a fire: a height timer does, a watch does not."""
+    return _entry_of(decision).is_last
+
+
+def fire_receipt(decision: Decision, receipt: ReceiptRecord) -> tuple[EventRecord]:
     """Return the TimerFireReceipt of an entry that has run. Spec: CIP-5old §9.2."""
+    entry = _entry_of(decision)
     timer, kind = entry.timer, Trigger.HEIGHT if entry.is_last else Trigger.STATE_WATCH
     facts = {
-        "timer_id": timer.timer_id,
         "deliver_id": entry.deliver_id,
         "deliver_seq": entry.deliver_seq,
         "fire_seq": entry.fire_seq,
@@ -141,21 +152,35 @@ def fire_receipt(entry: MailboxEntry, receipt: ReceiptRecord) -> EventRecord:
         "status": str(receipt.status),
         "cycles_used": receipt.cycles_used,
     }
-    return EventRecord(TIMER_FIRE_RECEIPT, timer.actor, encode_canonical(facts), timer.timer_id)
+    return (timer_event(TIMER_FIRE_RECEIPT, timer, facts),)
 
 
-def delivery_facts(entry: MailboxEntry) -> dict[str, object]:
-    """Return what a fire finds of its delivery in ``context()``: plain values, new ones for each call.
+def delivery_facts(decision: Decision) -> dict[str, object]:
+    """Return the facts of its delivery that a fire finds in ``context()``: plain values, new ones for each call.
 
     Spec: CIP-5old §9.1, CIP-5old §14
     Decision: D-83
     """
+    entry = _entry_of(decision)
     trigger = {
         "kind": (Trigger.HEIGHT if entry.is_last else Trigger.STATE_WATCH).value,
         "due_height": entry.hit_height if entry.is_last else None,
         "matched_keys": list(entry.matched_keys),
     }
     return {"deliver_id": entry.deliver_id, "trigger_ctx": trigger}
+
+
+def examined_facts(decision: Decision) -> Mapping[str, int]:
+    """Return what the record of an examined timer shows besides: score and number of its fire, and its entry."""
+    facts = {}
+    if decision.fire is not None:
+        facts = {
+            "standing": standing_of(decision.fire.standing),
+            "fire_seq": terms_of(decision.timer, GlobalboxTerms).fire_seq,
+        }
+    if decision.entry is not None:
+        facts |= {"fire_seq": decision.entry.fire_seq, "deliver_seq": decision.entry.deliver_seq}
+    return facts
 
 
 def deliver_id(height: int, parent_state_root: bytes, timer_id: bytes, fire_seq: int) -> bytes:
@@ -172,6 +197,12 @@ def deliver_id(height: int, parent_state_root: bytes, timer_id: bytes, fire_seq:
     return domain_digest(
         DELIVER_ID, height.to_bytes(8, "big"), parent_state_root, timer_id, fire_seq.to_bytes(8, "big")
     )
+
+
+def _entry_of(decision: Decision) -> MailboxEntry:
+    if decision.entry is None:
+        raise InvariantError(f"timer {Hash32(decision.timer.timer_id)} fires without an entry of the mailbox")
+    return decision.entry
 
 
 def _delivered(timer: Timer, terms: GlobalboxTerms, fire: QueuedFire) -> Timer:
@@ -217,8 +248,3 @@ def _rewrite(session: BlockSession, timer: Timer, terms: GlobalboxTerms, **chang
     write_timer(session, rewritten)
     session.follower.replace(rewritten)
     return rewritten
-
-
-def _tell(session: BlockSession, name: str, timer: Timer, facts: Mapping[str, object]) -> None:
-    data = encode_canonical({"timer_id": timer.timer_id, **facts})
-    session.events.append(EventRecord(name, timer.actor, data, timer.timer_id))

@@ -4,14 +4,25 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from trailboss.execution.globalbox.records import find_ended, read_globalbox, timers_of_target
+from trailboss.execution.hooks import ReadableChain
 from trailboss.model.configs import amount_of, decode_record
 from trailboss.model.globalbox import EndedTimer, GlobalboxState, MailboxEntry, decode_entry
 from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import InvariantError
-from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.octets import Address, Hash32, system_address
 from trailboss.state.keys import ENDED_NUMBERS, FIRE_NUMBERS, MAILBOX, mailbox_key, mailbox_major
 from trailboss.state.store import ReadableStore
+
+
+def check_market(chain: ReadableChain) -> None:
+    """Check the records of a chain's Globalbox.
+
+    Raises:
+        InvariantError: Naming what does not add up.
+    """
+    escrow = chain.balance(system_address(chain.params.governance.escrow_actor))
+    check_globalbox(chain.store, chain.timers(), (address for address, _ in chain.accounts()), escrow)
 
 
 def check_globalbox(store: ReadableStore, timers: Iterable[Timer], addresses: Iterable[bytes], escrow: int) -> None:

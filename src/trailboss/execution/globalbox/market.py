@@ -7,11 +7,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from trailboss.execution.globalbox.records import collect_ended, mailbox_entries, read_globalbox, write_globalbox
+from trailboss.execution.hooks import OpenMarket
 from trailboss.execution.session import BlockSession
 from trailboss.execution.timers import load_timer
 from trailboss.governance.markets import CARRIED_HITS_KEY
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import Rules
+from trailboss.mechanisms.base import Rest
 from trailboss.mechanisms.context import GlobalboxMarket
 from trailboss.model.configs import decode_record, encode_record
 from trailboss.model.globalbox import (
@@ -28,7 +30,7 @@ AGE_WEIGHT_SHIFT: Final = 64
 """From units of 2⁻³², in which W_age is governed, to those of 2⁻⁹⁶, in which scores are counted."""
 
 
-def open_globalbox(session: BlockSession) -> GlobalboxMarket:
+def open_globalbox(session: BlockSession) -> OpenMarket:
     """Open Globalbox: the age clock, what is modified, and what the block may materialize.
 
     Spec: CIP-5old §7.1, CIP-5old §8, CIP-5old §13
@@ -46,8 +48,9 @@ def open_globalbox(session: BlockSession) -> GlobalboxMarket:
             age_weight=bid_octets(weight),
         )
         write_globalbox(session, state)
-    session.deliveries_mark = session.overlay.mark()
-    return GlobalboxMarket(
+    # Slots that change from here on count in the next block.
+    mark = session.overlay.mark()
+    market = GlobalboxMarket(
         max_cycles_per_fire=rules.timer.max_cycles_per_fire,
         age_weight=weight,
         bid_weight=params.bid_weight,
@@ -62,9 +65,10 @@ def open_globalbox(session: BlockSession) -> GlobalboxMarket:
         timer_of=partial(load_timer, session),
         entries=partial(mailbox_entries, session.overlay.read),
     )
+    return OpenMarket(market, partial(close_globalbox, session, mark))
 
 
-def close_globalbox(session: BlockSession) -> None:
+def close_globalbox(session: BlockSession, mark: int, rest: Rest) -> None:
     """Carry over what the next block counts as modified, and collect ended timers.
 
     Spec: CIP-5old §7.1, CIP-5old §14
@@ -72,8 +76,8 @@ def close_globalbox(session: BlockSession) -> None:
     """
     height, is_watched = session.context.height, session.follower.is_watched
     carried = _merged(
-        session.carried_hits,
-        (CarriedHit(key, 0, height + 1) for key in _changed_keys(session, session.deliveries_mark) if is_watched(key)),
+        rest.carried,
+        (CarriedHit(key, 0, height + 1) for key in _changed_keys(session, mark) if is_watched(key)),
     )
     if carried:
         session.overlay.write(CARRIED_HITS_KEY, encode_record(CarriedHits(carried)))

@@ -3,20 +3,22 @@
 Spec: CIP-5old §5.1, CIP-5old §5.3, CIP-5old §14
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
 
 from trailboss.execution.session import BlockSession
-from trailboss.governance.markets import GLOBALBOX_KEY
+from trailboss.execution.timers import load_timer
+from trailboss.governance.markets import GLOBALBOX_KEY, MarketTerms
 from trailboss.governance.parameters import Read
-from trailboss.model.configs import decode_record, encode_record
+from trailboss.governance.rules import Rules
+from trailboss.model.configs import SchedulerTotals, decode_record, encode_record
 from trailboss.model.globalbox import EndedTimer, GlobalboxState, MailboxEntry, TimerStatus, decode_entry
 from trailboss.model.terms import GlobalboxTerms, Trigger
-from trailboss.model.timers import Timer, TimerEnd
+from trailboss.model.timers import Timer, TimerEnd, terms_of
 from trailboss.primitives.errors import InvariantError
-from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.octets import Address
 from trailboss.state.keys import config_key, ended_key, fire_key
 
 COUNT_WIDTH: Final = 4
@@ -134,12 +136,11 @@ def leave_globalbox(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
 
     Args:
         session: The block.
-        timer: Its record as the state holds it.
+        timer: The timer, perhaps as it was before a fire.
         end: How it ends.
     """
-    terms = timer.terms
-    if not isinstance(terms, GlobalboxTerms):
-        raise InvariantError(f"timer {Hash32(timer.timer_id)} leaves Globalbox, where it never was")
+    timer = load_timer(session, timer.height, timer.timer_id)
+    terms = terms_of(timer, GlobalboxTerms)
     count_target(session, terms.target, -1)
     state = read_globalbox(session.overlay.read)
     ended = EndedTimer(
@@ -191,6 +192,23 @@ def collect_ended(session: BlockSession) -> None:
 def collected_at(ended: EndedTimer, kept_blocks: int) -> int:
     """Return the first block in which an ended timer may be collected. Decision: D-64."""
     return ended.ended_at + kept_blocks + 1
+
+
+def next_globalbox_event(rules: Rules, read: Read) -> int | None:
+    """Return the first block in which the oldest ended timer may be collected; None if none is remembered."""
+    return first_to_collect(read, rules.params.globalbox.ended_kept_blocks)
+
+
+def box_counts(session: BlockSession) -> Mapping[str, int]:
+    """Return how many fires are queued after the deliveries, and how many entries wait in the mailbox."""
+    state = read_globalbox(session.overlay.read)
+    return {"queued": state.queued, "in_mailbox": state.next - state.first}
+
+
+def fires_of_box(terms: MarketTerms, totals: SchedulerTotals) -> int:
+    """Return how many fires have run, those of state watches included, which end no timer."""
+    del totals
+    return terms.kept(GlobalboxState).first
 
 
 def first_to_collect(read: Read, kept_blocks: int) -> int | None:

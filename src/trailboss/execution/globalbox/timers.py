@@ -56,6 +56,13 @@ def set_timer(scope: Scope, owner: bytes, request: GlobalboxRequest, meter: Mete
     meter.charge_cells(len(request.payload) + indexed + rules.params.costs.timer_index_cells * (1 + len(keys)))
     # RUN
     count_target(scope.session, request.target, 1)
+    terms = GlobalboxTerms(
+        kind=Trigger.STATE_WATCH if request.due_height is None else Trigger.HEIGHT,
+        target=request.target,
+        bid=bid_octets(request.bid),
+        watch_keys=keys,
+        client_nonce=request.client_nonce,
+    )
     timer = accept_timer(
         scope,
         owner,
@@ -65,13 +72,8 @@ def set_timer(scope: Scope, owner: bytes, request: GlobalboxRequest, meter: Mete
         gas_limit=gas_limit,
         expires_at=expires_at,
         identity=identity,
-        terms=GlobalboxTerms(
-            kind=Trigger.STATE_WATCH if request.due_height is None else Trigger.HEIGHT,
-            target=request.target,
-            bid=bid_octets(request.bid),
-            watch_keys=keys,
-            client_nonce=request.client_nonce,
-        ),
+        terms=terms,
+        facts={"kind": terms.kind.value, "target": terms.target, "bid": terms.bid},
     )
     return timer.timer_id
 
@@ -103,19 +105,20 @@ def update_timer(scope: Scope, owner: bytes, update: GlobalboxUpdate, meter: Met
     handler, payload = timer.handler, timer.payload
     if update.payload is not None:
         handler, payload = route_payload(update.payload, rules.params.timers.handler_bytes_max)
+    terms = timer.terms if update.bid is None else replace(timer.terms, bid=bid_octets(update.bid))
     updated = replace(
         timer,
         handler=handler,
         payload=payload,
         gas_limit=timer.gas_limit if update.gas_limit is None else Cycles(update.gas_limit),
-        terms=timer.terms if update.bid is None else replace(timer.terms, bid=bid_octets(update.bid)),
+        terms=terms,
     )
     write_timer(scope.session, updated)
-    scope.effects.append(TimerUpdated(updated))
+    scope.effects.append(TimerUpdated(updated, terms.bid))
     return True
 
 
-def cancel_timer(scope: Scope, target: bytes, timer_id: bytes, owner: bytes) -> bool:
+def cancel_timer(scope: Scope, owner: bytes, request: tuple[bytes, bytes], meter: Meter) -> bool:
     """Cancel a timer, and the fire that it has queued.
 
     Spec: CIP-5old §6.1, CIP-5old §6.2
@@ -127,6 +130,8 @@ def cancel_timer(scope: Scope, target: bytes, timer_id: bytes, owner: bytes) -> 
     Raises:
         Rejection: As `update_timer`.
     """
+    target, timer_id = request
+    del meter
     # CHECK
     _check_timer_id(scope.session.context.rules, timer_id)
     timer = _find(scope, owner, target, timer_id)

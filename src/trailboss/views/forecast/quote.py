@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
-from trailboss.execution.fairness import read_totals
+from trailboss.execution.lane.fairness import read_totals
 from trailboss.execution.timer_checks import gas_limit_bounds
 from trailboss.fees.settlement import Prices, max_cost, offered_tip
 from trailboss.governance.markets import MarketTerms, is_active

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from trailboss.chain.reader import ChainReader, auction_actors
-from trailboss.execution.auction.standings import counted, read_epoch
+from trailboss.chain.reader import ChainReader
+from trailboss.execution.auction.standings import counted, find_actors, read_epoch
 from trailboss.governance.rules import Rules
 from trailboss.model.auction import AuctionActor, AuctionEpoch, AuctionState
 from trailboss.model.configs import amount_of
@@ -175,7 +175,7 @@ def auction_of(chain: ChainReader) -> AuctionView:
     if rules.market.kind is not MarketKind.AUCTION:
         raise Rejection(RejectionReason.NOT_FOUND, "this chain has no auction: another mechanism was chosen for it")
     sums = read_epoch(chain.store.read, rules.height // rules.params.calendar.epoch_length)
-    return auction_view(rules, rules.market.kept(AuctionState), sums, auction_actors(chain))
+    return auction_view(rules, rules.market.kept(AuctionState), sums, find_actors(chain))
 
 
 def auction_status(chain: ChainReader) -> AuctionStatus | None:

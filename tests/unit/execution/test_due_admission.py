@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.execution.due_admission import has_joined, join_timers
+from trailboss.execution.due_admission import admit_timers, has_joined
+from trailboss.execution.session import Admission
 from trailboss.governance.rules import BARRED_KEY, JOINING_KEY
 from trailboss.model.configs import BarredPayer, BarredPayers, JoiningGap, JoiningGaps, decode_record, encode_record
 from trailboss.state.overlay import Overlay
@@ -71,16 +72,16 @@ class Heights:
         """Return the sequences of those that have joined before, and of those that join in the block of a height."""
         context = SimpleNamespace(height=height, rules=SimpleNamespace(gaps=self.gaps, barred=self.barred))
         overlay = Overlay(MemoryStore())
-        session: Any = SimpleNamespace(context=context, queue=self, ledger=self, gaps=(), barred=(), overlay=overlay)
-        timers = join_timers(session, self.most, lambda _: 1)
+        session: Any = SimpleNamespace(context=context, queue=self, ledger=self, admission=Admission(), overlay=overlay)
+        timers = admit_timers(session, self.most, lambda _: 1)
         waiting = [timer.sequence for timer in timers.waiting]
         for key, kind, before in ((JOINING_KEY, JoiningGaps, self.gaps), (BARRED_KEY, BarredPayers, self.barred)):
             written = overlay.read(key)
-            left = session.gaps if key == JOINING_KEY else session.barred
+            left = session.admission.gaps if key == JOINING_KEY else session.admission.barred
             assert (written is None) == (left == before)
             if written is not None:
                 assert encode_record(decode_record(written, kind)) == written
-        self.gaps, self.barred = session.gaps, session.barred
+        self.gaps, self.barred = session.admission.gaps, session.admission.barred
         self.unfunded = [timer.sequence for timer in timers.unfunded]
         self.joined = {row[1] for row in self.rows if row[0] <= height and has_joined(session, self.timer(row[1]))}
         return waiting, [timer.sequence for timer in timers.joining]

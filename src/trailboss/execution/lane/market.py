@@ -10,11 +10,15 @@ from typing import Final
 import msgspec
 
 from trailboss.codec.canonical import encode_canonical
-from trailboss.execution.agents import AgentDesk, Questions
-from trailboss.execution.fairness import count_fires, leave_window
+from trailboss.execution.agents import BidCollector, BidTerms
+from trailboss.execution.hooks import OpenMarket
+from trailboss.execution.lane.fairness import count_fires, first_to_leave, leave_window
 from trailboss.execution.session import BlockSession
 from trailboss.execution.timers import load_timer
 from trailboss.governance.markets import LANE_KEY, MarketTerms
+from trailboss.governance.parameters import Read
+from trailboss.governance.rules import Rules
+from trailboss.mechanisms.base import Rest
 from trailboss.mechanisms.context import Bid, LaneMarket
 from trailboss.mechanisms.fee_lane.weight import lower_median
 from trailboss.model.configs import LaneState, amount_octets, amount_of, encode_record
@@ -29,18 +33,19 @@ TIP: Final = "max_priority_fee"
 """What an agent's answer calls the tip. Spec: CIP-1v3 §7.1."""
 
 
-def open_market(session: BlockSession, terms: MarketTerms) -> tuple[LaneMarket, AgentDesk]:
+def open_lane(session: BlockSession) -> OpenMarket:
     """Open the lane's market: blocks leave the window, the median is read.
 
     Spec: CIP-1v3 §3 steps 5, 6 and 10
     """
     rules, lane = session.context.rules, session.context.rules.params.lane
+    terms = rules.market
     if terms.is_new:
         facts = {"height": session.context.height, "basefee": terms.basefee}
         emitter = system_address(rules.params.governance.basefee_actor)
         session.events.append(EventRecord(LANE_ACTIVATED, emitter, encode_canonical(facts)))
     totals = leave_window(session)
-    desk = AgentDesk(session, _questions(lane, terms))
+    collector = BidCollector(session, _bid_terms(lane, terms))
     market = LaneMarket(
         basefee=terms.basefee,
         previous_tip=terms.previous_tip,
@@ -50,19 +55,19 @@ def open_market(session: BlockSession, terms: MarketTerms) -> tuple[LaneMarket, 
         weight_min=lane.weight_min,
         weight_max=lane.weight_max,
         fires_of=lambda actor: session.ledger.account(actor).recent_fires,
-        ask=desk.ask,
+        ask=collector.collect,
         timer_of=partial(load_timer, session),
     )
-    return market, desk
+    return OpenMarket(market, partial(close_lane, session), collector.collected)
 
 
-def _questions(lane: LaneParams, terms: MarketTerms) -> Questions:
+def _bid_terms(lane: LaneParams, terms: MarketTerms) -> BidTerms:
     """Return what agents are asked in the lane; one that fails is not asked about its timer again.
 
     Spec: CIP-1v3 §7.2
     Decision: D-17
     """
-    return Questions(
+    return BidTerms(
         cycles_max=lane.gba_cycles_max,
         cycles_per_block=lane.gba_cycles_per_block,
         facts={
@@ -79,7 +84,7 @@ def _answered(timer: Timer, bid: Bid) -> Timer:
     return timer if bid.source is FeeSource.AGENT else msgspec.structs.replace(timer, fees=NO_FEES)
 
 
-def close_market(session: BlockSession, terms: MarketTerms) -> None:
+def close_lane(session: BlockSession, _: Rest) -> None:
     """Count the block's fires and write what the next block finds: lane basefee, median tip, lane burn.
 
     A fire that used a frame at least counts for its actor, and as a vote for the median tip.
@@ -90,13 +95,18 @@ def close_market(session: BlockSession, terms: MarketTerms) -> None:
     rules = session.context.rules
     fires = [fire for fire in session.fired if fire.cycles_used >= rules.params.costs.frame_base]
     count_fires(session, Counter(fire.actor for fire in fires))
-    before = terms.kept(LaneState)
+    before = rules.market.kept(LaneState)
     state = LaneState(
         basefee=amount_octets(rules.market.next_basefee(session.timer_cycles_used)),
         previous_tip=amount_octets(median_tip([fire.tip for fire in fires])),
-        burned=amount_octets(amount_of(before.burned) + session.lane_burned),
+        burned=amount_octets(amount_of(before.burned) + sum(fired.burned for fired in session.fired)),
     )
     session.overlay.write(LANE_KEY, encode_record(state))
+
+
+def next_lane_event(rules: Rules, read: Read) -> int | None:
+    """Return the block in which the oldest record leaves the fairness window; None if there is none."""
+    return first_to_leave(read, rules.params.lane.fairness_window_blocks)
 
 
 def median_tip(tips: list[int]) -> int:

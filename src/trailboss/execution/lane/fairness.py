@@ -11,6 +11,7 @@ Decision: D-52
 from collections.abc import Mapping
 from typing import Final
 
+from trailboss.execution.hooks import ReadableChain
 from trailboss.execution.session import BlockSession
 from trailboss.governance.markets import FAIRNESS_KEY
 from trailboss.governance.parameters import Read
@@ -94,6 +95,19 @@ def first_to_leave(read: Read, window_blocks: int) -> int | None:
     if totals.first == totals.next:
         return None
     return read_fires(read, totals.first).height + window_blocks
+
+
+def check_fairness(chain: ReadableChain) -> None:
+    """Check the window against the accounts, the slow way.
+
+    Raises:
+        InvariantError: Naming what does not add up.
+    """
+    read = chain.store.read
+    totals = read_totals(read)
+    records = [read_fires(read, number) for number in range(totals.first, totals.next)]
+    counts = {address: account.recent_fires for address, account in chain.accounts() if account.recent_fires}
+    check_window(totals, counts, records)
 
 
 class _Histogram:

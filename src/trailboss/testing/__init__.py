@@ -1,7 +1,6 @@
 """The front door of actor developers: a local chain in a test, a script or a notebook.
 
-Names are loaded when they are first asked for: the pytest plugin lives in this package, and pytest imports it before
-coverage starts to look.
+Names are loaded on first use: the pytest plugin lives in this package, and pytest imports it before coverage starts.
 """
 
 from importlib import import_module
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
         UpgradeActor,
     )
     from trailboss.testing.local_chain import CBY, LocalChain
-    from trailboss.testing.local_prints import ChainWarning
-    from trailboss.testing.parties import ActorHandle, PendingReceipt, RevertedError, TestAccount
+    from trailboss.testing.parties import ActorHandle, ChainWarning, PendingReceipt, RevertedError, TestAccount
     from trailboss.views.records import Answer, Event, Receipt, TimerView
 
 __all__ = [
@@ -66,7 +64,6 @@ __all__ = [
 _HOMES: Final = (
     "trailboss.testing.local_chain",
     "trailboss.testing.parties",
-    "trailboss.testing.local_prints",
     "trailboss.model.transactions",
     "trailboss.chain.proofs",
     "trailboss.views.records",

@@ -12,12 +12,7 @@ from trailboss.vm.engine import Engine
 
 
 def open_chain(genesis: Genesis, engine: Engine, data_dir: str | Path | None) -> Chain:
-    """Return a new chain, or the one that is in a directory already.
-
-    Args:
-        genesis: What it starts, or started, from.
-        engine: What runs its actors.
-        data_dir: Directory that it lives in; None for memory.
+    """Return a new chain, or the one that the directory holds already; None is for memory.
 
     Raises:
         ConfigurationError: If the chain in the directory started from another genesis; with the first difference.

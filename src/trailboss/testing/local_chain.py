@@ -1,7 +1,8 @@
 """`LocalChain`: a whole chain behind a handful of plain calls."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -13,22 +14,64 @@ from trailboss.chain.development import (
     account_name,
     development_account,
     development_genesis,
+    draft_drop,
+    draft_force,
+    draft_hold,
 )
-from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms, draft_deployment, draft_transaction, draft_unsigned
-from trailboss.crypto.digest import keccak256
+from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms, draft_deployment
+from trailboss.chain.proofs import Proof, Subject, timer_subject
+from trailboss.chain.stock_timers import (
+    TimerChange,
+    TimerOrder,
+    WatchOrder,
+    draft_cancel,
+    draft_schedule,
+    draft_update,
+    draft_watch,
+    ended_refusal,
+)
+from trailboss.codec.canonical import decode_canonical
 from trailboss.governance.parameters import ACTIVATION
 from trailboss.governance.votes import ACTIVATION_NOTICE
-from trailboss.model.transactions import FundActor, Instruction, SetGovParam, Transaction, Transfer
-from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason, TrailbossError
-from trailboss.primitives.octets import Address
+from trailboss.model.blocks import Block
+from trailboss.model.decisions import DecisionRecord
+from trailboss.model.events import TIMER_CANCELLED
+from trailboss.model.timers import Timer
+from trailboss.model.transactions import FundActor, Instruction, SetBalance, SetGovParam, Transaction, Transfer
+from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason
+from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
+from trailboss.sdk import PriorityTier
 from trailboss.testing.data_dir import open_chain
-from trailboss.testing.local_faults import LocalFaults
-from trailboss.testing.local_prints import show_printed
-from trailboss.testing.parties import ActorHandle, Party, PendingReceipt, RevertedError, TestAccount, address_of_party
-from trailboss.views import Receipt
-from trailboss.views.receipts import build_block, deployment_of
-from trailboss.views.records import block_prints, refusal_view
+from trailboss.testing.outbox import Outbox, read_source
+from trailboss.testing.parties import (
+    ActorHandle,
+    Party,
+    PendingReceipt,
+    TestAccount,
+    address_of_party,
+    show_printed,
+)
+from trailboss.views import Event, Receipt, TimerLife, TimerView, explain_timer
+from trailboss.views.explain.life import events_since
+from trailboss.views.forecast.quote import WITHIN, Quote, quote_timer
+from trailboss.views.forecast.recent import BLOCKS
+from trailboss.views.forecast.runway import Runway, runway_of
+from trailboss.views.mechanism.auction_records import AuctionView, auction_of
+from trailboss.views.mechanism.globalbox_records import (
+    EndedView,
+    FireView,
+    MailboxView,
+    ended_timer_of,
+    globalbox_of,
+    mailbox_of,
+)
+from trailboss.views.mechanism.registry import views_for
+from trailboss.views.read_only_calls import try_timer
+from trailboss.views.receipts import deployment_of
+from trailboss.views.records import block_prints, receipt_view
+from trailboss.views.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
+from trailboss.views.timer_list import timer_view
 from trailboss.vm.native import NativeEngine
 
 CBY: Final = BASE_UNITS_PER_CBY
@@ -36,12 +79,12 @@ CBY: Final = BASE_UNITS_PER_CBY
 ENGINES: Final = ("native",)
 
 
-class LocalChain(LocalFaults):
+class LocalChain:
     """A local chain with real fees and real state roots.
 
     Attributes:
         chain: The chain beneath.
-        accounts: Funded accounts, ten unless told otherwise.
+        accounts: Funded accounts, ten by default.
         deployer: One more, which may send system instructions.
     """
 
@@ -55,15 +98,15 @@ class LocalChain(LocalFaults):
         data_dir: str | Path | None = None,
         vm: str = "native",
     ) -> None:
-        """Start a chain, or go on with the one in ``data_dir``.
+        """Start a chain, or continue the one in ``data_dir``.
 
         Args:
             mechanism: What selects due timers.
             preset: ``mainnet``; ``minimal`` with a calendar that wraps within 40 blocks; or ``public``, which enforces
                 entitlements.
             params: Parameters by dotted path, as ``{"timers.max_timers_per_actor": 10_000}``.
-            accounts: How many accounts are funded, 1 to 1,000.
-            data_dir: Directory that the chain lives in, made if it is not there; None for a chain in memory.
+            accounts: Number of funded accounts, 1 to 1,000.
+            data_dir: Directory of the chain, created if needed; None for a chain in memory.
             vm: ``native``.
 
         Raises:
@@ -79,7 +122,7 @@ class LocalChain(LocalFaults):
         self.proposer = genesis.proposer
         self._engine = NativeEngine(genesis.params())
         self.chain = open_chain(genesis, self._engine, data_dir)
-        self._queued: list[tuple[Transaction, PendingReceipt]] | None = None
+        self._outbox = Outbox(self.chain)
 
     def __enter__(self) -> Self:
         return self
@@ -90,7 +133,7 @@ class LocalChain(LocalFaults):
         self.close()
 
     def close(self) -> None:
-        """Release what the chain holds."""
+        """Close the chain and its directory."""
         self.chain.close()
 
     # Sending
@@ -113,16 +156,16 @@ class LocalChain(LocalFaults):
             sender: Deployer and owner.
             value: Base units for the actor, in a second transaction of the same block.
             init_payload: Argument of the creation call.
-            init_handler: What the creation call runs; None for ``init``, else ``deploy``, whichever the source has.
-            entitlements: What its manifest declares, as ``["timer.schedule"]``.
+            init_handler: Its handler; None for ``init``, else ``deploy``, whichever the source has.
+            entitlements: Those that the manifest declares, as ``["timer.schedule"]``.
             options: As `send`.
 
         Raises:
-            RevertedError: If the deployment or the funding failed; within `one_block` that is when the block is built.
+            RevertedError: If the deployment or the funding failed; within `one_block` when the block is built.
             ConfigurationError: If the path cannot be read.
         """
-        code = self._read_source(source)
-        # The nonce makes the address another one each time, also after a restart.
+        code = read_source(self._engine, source)
+        # The nonce makes each address unique, also after a restart.
         salt = self.nonce(sender).to_bytes(8, "big")
         instruction, address = draft_deployment(
             sender.address,
@@ -132,7 +175,7 @@ class LocalChain(LocalFaults):
             init_payload=init_payload,
             entitlements=entitlements,
         )
-        is_open = self._queued is not None
+        is_open = self._outbox.is_open
         with nullcontext() if is_open else self.one_block():
             deployed = self.send(instruction, sender=sender, **{**options, "check": True})
             if value:
@@ -149,11 +192,11 @@ class LocalChain(LocalFaults):
         return ActorHandle(self, Address(address), deployment_of(self.chain, address))
 
     def transfer(self, to: Party, amount: int, *, sender: TestAccount, **options: Any) -> Receipt:
-        """Move money in a transaction; options as `send`."""
+        """Send money in a transaction; options as `send`."""
         return self.send(Transfer(address_of_party(to), amount), sender=sender, **options)
 
     def system(self, instruction: Instruction, *, sender: TestAccount | None = None, **options: Any) -> Receipt:
-        """Send a system instruction, from the deployer unless told otherwise; options as `send`."""
+        """Send a system instruction, from the deployer by default; options as `send`."""
         return self.send(instruction, sender=sender or self.deployer, **options)
 
     def send(
@@ -171,22 +214,12 @@ class LocalChain(LocalFaults):
     ) -> Receipt:
         """Sign an instruction and put it into a block of its own, or into the open one.
 
-        Args:
-            instruction: What to do.
-            sender: Who signs and pays.
-            cycles_limit: Most cycles it may use.
-            cells_limit: Most cells it may use.
-            max_fee_per_cycle: Most a cycle may cost; None for twice the basefee plus the tip.
-            max_fee_per_cell: Most a cell may cost; None for twice the basefee plus the tip.
-            max_priority_fee_per_cycle: Tip a cycle.
-            max_priority_fee_per_cell: Tip a cell.
-            check: Whether anything but success raises; within `one_block` that is when the block is built.
+        Without a cap, a cycle or a cell may cost twice the basefee plus the tip.
 
-        Returns:
-            The receipt; within `one_block` a `PendingReceipt` that reads like one once the block is built.
+        Within `one_block` it returns a `PendingReceipt`, which reads like a receipt once the block is built.
 
         Raises:
-            RevertedError: With ``check``, if it did not end well.
+            RevertedError: With ``check``, if it did not end well; within `one_block` when the block is built.
         """
         terms = Terms(
             cycles_limit=cycles_limit,
@@ -196,99 +229,190 @@ class LocalChain(LocalFaults):
             max_priority_fee_per_cycle=max_priority_fee_per_cycle,
             max_priority_fee_per_cell=max_priority_fee_per_cell,
         )
-        waiting = self._waiting(sender.address)
-        try:
-            signed = draft_transaction(self.chain, instruction, sender.private_key, terms=terms, waiting=waiting)
-        except Rejection as rejection:
-            # What has no encoding, such as an amount of more than 64 bits, is refused like anything else.
-            refusal = refusal_view(rejection, sender.address, self.height + 1)
-            if check:
-                raise RevertedError(refusal) from None
-            return refusal
-        return self.submit(signed, check=check)
+        return self._outbox.send(instruction, sender, terms, check=check)
 
     def impersonate(self, party: Party, instruction: Instruction, *, check: bool = False, **options: int) -> Receipt:
-        """Send an instruction as anybody, without a signature: an actor, or an account whose key nobody has.
-
-        Args:
-            party: Who sends and pays; not a system actor.
-            instruction: What to do.
-            check: As `send`.
-            options: Limits and fees, as `send` has them.
-
-        Returns:
-            As `send`.
-
-        Raises:
-            RevertedError: As `send`.
-        """
-        sender = address_of_party(party)
-        terms, waiting = Terms(**options), self._waiting(sender)
-        return self.submit(draft_unsigned(self.chain, instruction, sender, terms=terms, waiting=waiting), check=check)
+        """Send an instruction unsigned, as any account or actor but a system actor; options as `send`."""
+        return self._outbox.send_unsigned(instruction, address_of_party(party), Terms(**options), check=check)
 
     def submit(self, transaction: Transaction, *, check: bool = False) -> Receipt:
         """Put a transaction into a block of its own, or into the open one. Returns and raises as `send`."""
-        pending = PendingReceipt(check=check)
-        if self._queued is not None:
-            self._queued.append((transaction, pending))
-            return pending  # type: ignore[return-value]  # reads like a receipt once the block is built
-        self._build([(transaction, pending)])
-        return pending.receipt
+        return self._outbox.submit(transaction, check=check)
 
-    @contextmanager
-    def one_block(self) -> Iterator[None]:
-        """Gather the transactions sent within and build one block of them at the end.
-
-        Raises:
-            TrailbossError: If a block is open already.
-        """
-        if self._queued is not None:
-            raise TrailbossError("a block is already open: `one_block` does not nest")
-        self._queued = []
-        try:
-            yield
-            self._build(self._queued)
-        finally:
-            self._queued = None
+    def one_block(self) -> AbstractContextManager[None]:
+        """Gather the transactions sent within and build one block of them at the end; does not nest."""
+        return self._outbox.one_block()
 
     def nonce(self, party: Party) -> int:
-        """Return the next nonce of an account, transactions waiting in the open block counted."""
-        account = self.chain.account(address_of_party(party))
-        return (0 if account is None else account.nonce) + self._waiting(address_of_party(party))
+        """Return the next nonce of an account, transactions of the open block counted."""
+        return self._outbox.nonce(address_of_party(party))
 
     def activate_lane(self, height: int | None = None) -> int:
-        """Have governance activate the timer lane at a height, in a block of its own, and return the height.
+        """Have governance activate the timer lane, in a block of its own, and return the lane's first height.
 
-        Args:
-            height: First block under the lane's rules; None for the earliest that governance may name, two blocks
-                after the one that this builds.
-
-        Raises:
-            RevertedError: If it is too early, or the lane is active already.
+        It is by default the earliest that governance may name, two blocks after the one that this builds.
         """
         begins = self.height + 1 + ACTIVATION_NOTICE if height is None else height
         self.system(SetGovParam(ACTIVATION, begins.to_bytes(8, "big")), check=True)
         return begins
 
+    # Timers without an actor of one's own. Each belongs to the sender's stock actor, which is deployed with the first;
+    # unless Globalbox calls another target, that actor emits the event ``timer.payload`` at each fire. Each call is a
+    # block of its own. It raises `RevertedError` if the chain refuses, with the reason in the receipt; `Rejection` with
+    # ``INVALID_INPUT`` or ``UNSUPPORTED`` for what the mechanism does not have, and with ``NOT_FOUND`` for a timer that
+    # is not live; `TrailbossError` if a block is open.
+
+    def schedule(
+        self,
+        height: int,
+        payload: bytes = b"",
+        *,
+        sender: TestAccount | None = None,
+        fee_payer: Party | None = None,
+        gas_limit: int | None = None,
+        expires_at: int | None = None,
+        max_fee_per_cycle: int | None = None,
+        max_priority_fee_per_cycle: int | None = None,
+        priority_tier_hint: PriorityTier | None = None,
+        gas_bidding_agent: Party | None = None,
+        target: Party | None = None,
+        bid: int | None = None,
+        client_nonce: bytes | None = None,
+        value: int | None = None,
+    ) -> TimerView:
+        """Schedule a timer.
+
+        Args:
+            height: Block height at which it fires.
+            payload: For the event at most 4,096 bytes.
+            sender: Who schedules; the first account by default.
+            fee_payer: Payer of the fire: the sender, or None for the stock actor. FIFO and lane.
+            gas_limit: Cycles that the fire may use; None for the most allowed.
+            expires_at: Last height at which it may fire; None for the farthest one. Not in the auction.
+            max_fee_per_cycle: Cap of lane basefee and tip together, in the auction of cycle basefee and tip; base
+                units; None for the default.
+            max_priority_fee_per_cycle: Tip, base units; None for the default. In the auction a stock agent bids both.
+            priority_tier_hint: The tip as a multiple of the last block's, instead of one in base units. Lane.
+            gas_bidding_agent: Actor that prices this timer, instead of fees. Lane.
+            target: Actor whose handler runs, with the stock actor as its caller; None for the stock actor. Globalbox.
+            bid: Q32.96, as from `trailboss.sdk.bid`. Globalbox.
+            client_nonce: A name: the same name again returns the same timer. Globalbox.
+            value: Additional base units for the stock actor; None for 100 CBY when it is deployed, and then none.
+        """
+        self._outbox.check_closed("schedule a timer")
+        owner = sender or self.accounts[0]
+        order = TimerOrder(
+            height=height,
+            payload=payload,
+            fee_payer=_address(fee_payer),
+            gas_limit=gas_limit,
+            expires_at=expires_at,
+            max_fee_per_cycle=max_fee_per_cycle,
+            max_priority_fee_per_cycle=max_priority_fee_per_cycle,
+            priority_tier_hint=None if priority_tier_hint is None else priority_tier_hint.value,
+            gas_bidding_agent=_address(gas_bidding_agent),
+            target=_address(target),
+            bid=bid,
+            client_nonce=client_nonce,
+        )
+        return self._ordered(owner, draft_schedule(self.chain, owner.address, order, value))
+
+    def watch(
+        self,
+        watch_keys: Sequence[bytes],
+        payload: bytes = b"",
+        *,
+        sender: TestAccount | None = None,
+        target: Party | None = None,
+        gas_limit: int | None = None,
+        bid: int | None = None,
+        expires_at: int | None = None,
+        client_nonce: bytes | None = None,
+        value: int | None = None,
+    ) -> TimerView:
+        """Set a timer of Globalbox that fires whenever one of the keys has changed.
+
+        The keys are beginnings of keys, as from `trailboss.sdk.watch_key`; the other arguments are those of `schedule`.
+        """
+        self._outbox.check_closed("set a state watch")
+        owner = sender or self.accounts[0]
+        order = WatchOrder(
+            watch_keys=watch_keys,
+            payload=payload,
+            target=_address(target),
+            gas_limit=gas_limit,
+            bid=bid,
+            expires_at=expires_at,
+            client_nonce=client_nonce,
+        )
+        return self._ordered(owner, draft_watch(self.chain, owner.address, order, value))
+
+    def update_timer(
+        self,
+        timer_id: bytes,
+        *,
+        payload: bytes | None = None,
+        gas_limit: int | None = None,
+        bid: int | None = None,
+        sender: TestAccount | None = None,
+    ) -> bool:
+        """Change later fires of a timer of the sender's stock actor, and return whether there will be one.
+
+        What is None does not change.
+        """
+        self._outbox.check_closed("change a timer")
+        owner = sender or self.accounts[0]
+        change = TimerChange(timer_id=timer_id, payload=payload, gas_limit=gas_limit, bid=bid)
+        receipt = self.send(draft_update(self.chain, owner.address, change), sender=owner, check=True)
+        return decode_canonical(receipt.return_value) is True
+
+    def cancel(self, timer_id: bytes, *, sender: TestAccount | None = None) -> bool:
+        """Cancel a timer of the sender's stock actor, and return whether it was still there to cancel."""
+        self._outbox.check_closed("cancel a timer")
+        owner = sender or self.accounts[0]
+        receipt = self.send(draft_cancel(self.chain, owner.address, timer_id), sender=owner, check=True)
+        return any(event.name == TIMER_CANCELLED and event.timer_id == timer_id for event in receipt.events)
+
+    # Interference, for tests alone. Each call is a transaction of the deployer, in a block of its own or in the open
+    # one, and raises `RevertedError` if the chain refuses it, `Rejection` (``NOT_FOUND``) if there is no such timer.
+
+    def set_balance(self, party: Party, amount: int) -> Receipt:
+        """Set the balance of an account or an actor, base units; the supply changes with it. Decision: D-69.
+
+        Refused for a system actor, and for the deployer itself, which pays for the transaction.
+        """
+        return self.system(SetBalance(address_of_party(party), amount), check=True)
+
+    def hold(self, timer_id: bytes, until: int | None = None) -> Receipt:
+        """Postpone a timer to another height; None for the last one at which it may fire.
+
+        Refused for a state watch, a timer that is due (in the auction: that the next block runs), and a height that is
+        past or beyond the timer's expiry.
+        """
+        return self.system(draft_hold(self.chain, timer_id, until), check=True)
+
+    def force(self, timer_id: bytes) -> Receipt:
+        """Make a timer due now: it runs at the end of the block that this builds; in the auction, in the one after it.
+
+        It runs as any due timer does: it may have to wait, or its payer may not be able to pay. Refused as `hold` is.
+        """
+        return self.system(draft_force(self.chain, timer_id), check=True)
+
+    def drop(self, timer_id: bytes) -> Receipt:
+        """Remove a timer without running it, due or not; its entries in Globalbox's mailbox still run."""
+        return self.system(draft_drop(self.chain, timer_id), check=True)
+
     # Time
 
     def mine(self, blocks: int = 1) -> None:
-        """Build blocks without transactions; every due timer runs in its own block, in order.
-
-        Raises:
-            Rejection: ``INVALID_DATA`` for fewer than one.
-        """
+        """Build one or more blocks without transactions; every due timer runs in its own block, in order."""
         if blocks < 1:
             raise Rejection(RejectionReason.INVALID_DATA, f"mine({blocks}): at least one block", blocks=blocks)
         self.advance_to(self.height + blocks)
 
     def advance_to(self, height: int) -> None:
-        """Build empty blocks up to a height: the same result as mining one by one, only faster.
-
-        Raises:
-            Rejection: ``INVALID_DATA`` for a height below the present one.
-        """
-        self._check_closed_block("advance")
+        """Build empty blocks up to a height: the same result as mining one by one, only faster."""
+        self._outbox.check_closed("advance")
         for block in self.chain.advance_to(height):
             show_printed(block_prints(block))
 
@@ -297,59 +421,155 @@ class LocalChain(LocalFaults):
         return self.chain.snapshot()
 
     def revert(self, mark: Snapshot) -> None:
-        """Go back to a snapshot: clock, queue, fees, everything.
-
-        Raises:
-            Rejection: ``NOT_FOUND`` if the chain does not hold it any more.
-        """
-        self._check_closed_block("revert")
+        """Go back to a snapshot: clock, queue, fees, everything; ``NOT_FOUND`` if the chain has dropped it."""
+        self._outbox.check_closed("revert")
         self.chain.revert(mark)
 
     def reorg(self, depth: int) -> None:
-        """Drop the last blocks, as when another branch wins; `mine` and `send` build others in their place.
-
-        Args:
-            depth: Blocks to drop, 1 up to the present height.
+        """Drop the last blocks, 1 up to the present height; `mine` and `send` build others in their place.
 
         Raises:
-            Rejection: ``INVALID_DATA`` for another depth.
             StorageError: If the chain is on disk and its undo journal does not reach that far.
         """
-        self._check_closed_block("reorg")
+        self._outbox.check_closed("reorg")
         self.chain.reorg(depth)
+
+    # Reading: nothing below changes the chain
+
+    @property
+    def height(self) -> int:
+        """Height of the last block."""
+        return self.chain.height
+
+    @property
+    def state_root(self) -> Hash32:
+        """Root of the state after the last block."""
+        return self.chain.state_root
+
+    @property
+    def burned(self) -> int:
+        """Base units burned since genesis."""
+        return self.chain.economy()[1]
+
+    @property
+    def supply(self) -> int:
+        """Base units that genesis created, with the changes of `set_balance`."""
+        return self.chain.economy()[0]
+
+    @property
+    def lane_basefee(self) -> int:
+        """Lane basefee of the next block, base units per cycle; before the activation the cycle basefee."""
+        return self.chain.rules().market.basefee
+
+    def balance(self, party: Party) -> int:
+        """Return a balance in base units."""
+        return self.chain.balance(address_of_party(party))
+
+    def block(self, height: int | None = None) -> Block:
+        """Return a block; the last one by default."""
+        return self.chain.head if height is None else self.chain.blocks[height]
+
+    def decisions(self, height: int) -> DecisionRecord | None:
+        """Return how the block of a height chose among its due timers; None if it had no choice."""
+        return self.chain.decisions(height)
+
+    def receipts(self, since: int = 0, *, origin: str | None = None, actor: Party | None = None) -> list[Receipt]:
+        """Return receipts from block ``since`` on, inclusive; with an origin, as ``timer``, or an actor only those."""
+        wanted = _address(actor)
+        blocks = self.chain.blocks.eventful(since)
+        views = (receipt_view(item, block.height) for block in blocks for item in block.receipts)
+        return [view for view in views if origin in (None, view.origin) and wanted in (None, view.actor)]
+
+    def events(self, name: str | None = None, since: int = 0) -> list[Event]:
+        """Return events from block ``since`` on, inclusive; with a name only those."""
+        return list(events_since(self.chain, since, name))
+
+    def timers(self, actor: Party | None = None, height: int | None = None) -> list[TimerView]:
+        """Return live timers by height and then order of insertion, of one actor or one height if given."""
+        found = self.chain.timers() if height is None else iter(self.chain.timers_at(height))
+        wanted = _address(actor)
+        return [self._view(timer) for timer in found if wanted is None or timer.actor == wanted]
+
+    def mailbox(self, target: Party | None = None) -> list[MailboxView]:
+        """Return the mailbox in the order of delivery, of one target if given; ``NOT_FOUND`` without Globalbox."""
+        return mailbox_of(self.chain, _address(target))
+
+    def globalbox(self, limit: int | None = None) -> list[FireView]:
+        """Return the first queued fires of Globalbox in their order; ``NOT_FOUND`` without Globalbox."""
+        return globalbox_of(self.chain, limit)
+
+    def auction(self) -> AuctionView:
+        """Return the auction's epoch and the weights of its actors; ``NOT_FOUND`` without auction."""
+        return auction_of(self.chain)
+
+    def ended_timer(self, timer_id: bytes) -> EndedView | None:
+        """Return what is remembered of a timer of Globalbox that has ended; None if nothing is."""
+        return ended_timer_of(self.chain, timer_id)
+
+    def explain(self, timer_id: bytes) -> TimerLife:
+        """Return a timer's whole life, with the reason for each decision about it.
+
+        Raises:
+            TypeError: If it is no id: an event that is about no timer has None.
+            Rejection: ``NOT_FOUND`` if no block of this chain scheduled it.
+        """
+        if not isinstance(timer_id, bytes):
+            raise TypeError(f"explain({timer_id!r}): give a timer's id, the 32 bytes that `timers` and events have")
+        return explain_timer(self.chain, timer_id, attempt=partial(try_timer, self.chain))
+
+    def quote(
+        self,
+        height: int,
+        gas_limit: int,
+        tip: int | None = None,
+        *,
+        actor: Party | None = None,
+        within: Sequence[int] = WITHIN,
+        blocks: int = BLOCKS,
+    ) -> Quote:
+        """Quote the price of a timer scheduled now, and how often one would have run; see `quote_timer`."""
+        return quote_timer(self.chain, height, gas_limit, tip, actor=_address(actor), within=within, blocks=blocks)
+
+    def runway(self, payer: Party, *, blocks: int = BLOCKS) -> Runway:
+        """Return how many fires a balance still pays for, and in which block it runs out; see `runway_of`."""
+        return runway_of(self.chain, address_of_party(payer), blocks=blocks)
+
+    def rehearse_activation(self, height: int, blocks: int = REHEARSED_BLOCKS) -> ActivationRehearsal:
+        """Simulate the activation of the timer lane at a height, and some blocks after it, on a copy of the chain."""
+        return rehearse_activation(self.chain, height, blocks)
+
+    def prove(self, subject: Subject | bytes, *, height: int | None = None) -> Proof:
+        """Prove what the state holds to someone who has only `state_root`: ``proof.verify(root)`` needs no chain.
+
+        The subject is one of `trailboss.testing`, or a timer's id; of a timer that is gone with the height at which it
+        was due. What is not there is proven to be absent, a range to be complete.
+        """
+        found = timer_subject(self.chain.store, subject, height) if isinstance(subject, bytes) else subject
+        return self.chain.prove(found)
+
+    def check_invariants(self) -> None:
+        """Check that money and timers add up and that state and queue agree; raises InvariantError if not."""
+        self.chain.check_invariants()
 
     # Beneath
 
-    def _waiting(self, sender: Address) -> int:
-        return sum(1 for transaction, _ in self._queued or () if transaction.sender == sender)
+    def _view(self, timer: Timer) -> TimerView:
+        return timer_view(timer, self.chain.tier(timer), self.chain.rules(), views_for(self.chain))
 
-    def _build(self, queued: list[tuple[Transaction, PendingReceipt]]) -> None:
-        before = self.height
-        receipts = build_block(self.chain, [transaction for transaction, _ in queued])
-        if self.height > before:
-            show_printed(block_prints(self.chain.head))
-        for (_, pending), receipt in zip(queued, receipts, strict=True):
-            pending.receive(receipt)
-        for _, pending in queued:
-            if pending.check and not pending.receipt.ok:
-                raise RevertedError(pending.receipt)
-
-    def _read_source(self, source: str | Path) -> bytes:
-        if isinstance(source, str) and ("\n" in source or not source.endswith(".py")):
-            return source.encode()
-        path = Path(source)
-        try:
-            code = path.read_bytes()
-        except OSError as error:
-            raise ConfigurationError(f"cannot read actor source {path}: {error.strerror}") from None
-        self._engine.name_source(keccak256(code), str(path.resolve()))
-        return code
-
-    def _check_closed_block(self, verb: str) -> None:
-        if self._queued is not None:
-            raise TrailbossError(f"cannot {verb} while a block is open: leave `with chain.one_block():` first")
+    def _ordered(self, owner: TestAccount, instructions: Mapping[str, Instruction]) -> TimerView:
+        with self.one_block():
+            sent = [self.send(instruction, sender=owner, check=True) for instruction in instructions.values()]
+        identity = sent[-1].return_value
+        timer = self.chain.timer(identity)
+        if timer is None:
+            raise ended_refusal(self.chain, Hash32(identity))
+        return self._view(timer)
 
 
 def _account(name: str) -> TestAccount:
     account = development_account(name)
     return TestAccount(account.name, account.address, account.private_key)
+
+
+def _address(party: Party | None) -> Address | None:
+    return None if party is None else address_of_party(party)

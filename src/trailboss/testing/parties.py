@@ -1,28 +1,28 @@
-"""Who acts on a local chain: accounts with known keys, deployed actors, and the receipts of their transactions."""
+"""Parties of a local chain: accounts with known keys, deployed actors, and the receipts of their transactions."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import sys
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
 from msgspec import Struct
 
-from trailboss.model.transactions import ExecuteActor
+from trailboss.chain import Chain
+from trailboss.model.transactions import ExecuteActor, Instruction
 from trailboss.primitives.errors import TrailbossError
 from trailboss.primitives.octets import Address
-from trailboss.testing.local_prints import show_printed
 from trailboss.views import Answer, Receipt, TimerView
 from trailboss.views.read_only_calls import ask_actor
+from trailboss.views.records import Printed
 from trailboss.vm.failures import TRACEBACK
 
-if TYPE_CHECKING:
-    from trailboss.testing.local_chain import LocalChain
+
+class ChainWarning(UserWarning):
+    """What an actor did is allowed on this chain, and not on a public one."""
 
 
 class RevertedError(TrailbossError):
-    """A transaction that was to succeed did not.
-
-    Attributes:
-        receipt: Its receipt.
-    """
+    """A transaction failed that was expected to succeed; it has its receipt."""
 
     def __init__(self, receipt: Receipt) -> None:
         where = "" if receipt.error is None else str(receipt.error.context.get(TRACEBACK) or "")
@@ -31,13 +31,7 @@ class RevertedError(TrailbossError):
 
 
 class TestAccount(Struct, frozen=True):
-    """A funded account whose key is known to everybody.
-
-    Attributes:
-        name: For messages.
-        address: Its address.
-        private_key: 32 bytes.
-    """
+    """A funded account with a public private key of 32 bytes."""
 
     __test__ = False  # pytest would collect it by its name.
 
@@ -49,8 +43,7 @@ class TestAccount(Struct, frozen=True):
 class PendingReceipt:
     """The receipt of a transaction that waits in `LocalChain.one_block`: readable once the block is built.
 
-    Attributes:
-        check: Whether anything but success raises when the block is built.
+    With ``check`` anything but success raises when the block is built.
     """
 
     def __init__(self, *, check: bool = False) -> None:
@@ -58,16 +51,12 @@ class PendingReceipt:
         self._receipt: Receipt | None = None
 
     def receive(self, receipt: Receipt) -> None:
-        """Take the receipt; the chain calls this when the block is built."""
+        """Take the receipt, when the block is built."""
         self._receipt = receipt
 
     @property
     def receipt(self) -> Receipt:
-        """The receipt.
-
-        Raises:
-            TrailbossError: While the block is still open.
-        """
+        """The receipt; raises TrailbossError while the block is still open."""
         if self._receipt is None:
             raise TrailbossError("the block is still open: read the receipt after the `with chain.one_block():`")
         return self._receipt
@@ -78,16 +67,26 @@ class PendingReceipt:
         return getattr(self.receipt, name)
 
 
+class ActorChain(Protocol):
+    """What an actor's handle uses of a local chain."""
+
+    chain: Chain
+    accounts: tuple[TestAccount, ...]
+
+    def send(self, instruction: Instruction, *, sender: TestAccount) -> Receipt:
+        """Send an instruction in a transaction; options as `LocalChain.send`."""
+
+    def balance(self, party: "Party") -> int:
+        """Return a balance in base units."""
+
+    def timers(self, actor: "Party | None" = None) -> list[TimerView]:
+        """Return live timers."""
+
+
 class ActorHandle(Struct, frozen=True):
-    """A deployed actor.
+    """A deployed actor, and the receipt of its deployment."""
 
-    Attributes:
-        chain: Where.
-        address: Its address.
-        receipt: Of its deployment.
-    """
-
-    chain: "LocalChain"
+    chain: ActorChain
     address: Address
     receipt: Receipt
 
@@ -96,13 +95,7 @@ class ActorHandle(Struct, frozen=True):
         return self.chain.send(ExecuteActor(self.address, handler, payload), sender=sender, **options)
 
     def view(self, handler: str, payload: bytes = b"", *, sender: TestAccount | None = None) -> Answer:
-        """Call a handler read-only: no transaction, no fee, no change; what would change something is refused.
-
-        Args:
-            handler: Function or method.
-            payload: Its argument.
-            sender: Caller that the handler sees; the first account unless told otherwise.
-        """
+        """Call a handler read-only, by default as the first account: no transaction, no fee; changes are refused."""
         caller = (sender or self.chain.accounts[0]).address
         answer = ask_actor(self.chain.chain, self.address, handler, payload, sender=caller)
         show_printed(answer.printed)
@@ -110,7 +103,7 @@ class ActorHandle(Struct, frozen=True):
 
     @property
     def storage(self) -> Mapping[bytes, bytes]:
-        """Its slots, as they stand now."""
+        """Its present slots."""
         return self.chain.chain.storage(self.address)
 
     @property
@@ -124,15 +117,21 @@ class ActorHandle(Struct, frozen=True):
 
 
 Party = TestAccount | ActorHandle | Address | bytes
-"""Whatever has an address."""
+"""What has an address."""
 
 
 def address_of_party(party: Party) -> Address:
-    """Return the address of whatever has one.
+    """Return the address of a party; ``INVALID_DATA`` for bytes of another width."""
+    return party.address if isinstance(party, TestAccount | ActorHandle) else Address(party)
 
-    Raises:
-        Rejection: ``INVALID_DATA`` for bytes of another width.
+
+def show_printed(lines: Iterable[Printed]) -> None:
+    """Write what actors have printed to the standard output, which pytest captures, and give the chain's warnings.
+
+    Decision: D-89, D-91
     """
-    if isinstance(party, TestAccount | ActorHandle):
-        return party.address
-    return Address(party)
+    for line in lines:
+        if line.is_warning:
+            warnings.warn(f"{line.handler}: {line.text}", ChainWarning, stacklevel=1)
+        else:
+            sys.stdout.write(f"{line}\n")

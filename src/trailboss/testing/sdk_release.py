@@ -1,15 +1,11 @@
-"""Which release of the public SDK is installed, and what it means that it is another than the one measured here.
-
-What the SDK does for an actor runs as part of the actor and is paid for in cycles. So its text belongs to what a chain
-computes, as the actor's own does.
-"""
+"""The installed release of the public SDK: its code runs as part of an actor and costs cycles."""
 
 from importlib.metadata import version
 from typing import Final
 
 DISTRIBUTION: Final = "cowboy-actor-sdk"
 MEASURED: Final = "0.1.6"
-"""The release with which cycle counts are pinned, and chains of this version of Trailboss are built."""
+"""The release with which cycle counts are pinned."""
 
 
 def installed_release() -> str:
@@ -18,7 +14,7 @@ def installed_release() -> str:
 
 
 def release_warning() -> str:
-    """Return what to say about the release that is installed; empty if it is the one measured."""
+    """Return a warning about the installed release; empty if it is the one measured."""
     installed = installed_release()
     if installed == MEASURED:
         return ""

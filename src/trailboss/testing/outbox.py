@@ -1,0 +1,114 @@
+"""Transactions of a local chain on their way into blocks."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from trailboss.chain import Chain
+from trailboss.chain.drafts import Terms, draft_transaction, draft_unsigned
+from trailboss.crypto.digest import keccak256
+from trailboss.model.transactions import Instruction, Transaction
+from trailboss.primitives.errors import ConfigurationError, Rejection, TrailbossError
+from trailboss.primitives.octets import Address
+from trailboss.testing.parties import PendingReceipt, RevertedError, TestAccount, show_printed
+from trailboss.views import Receipt
+from trailboss.views.receipts import build_block
+from trailboss.views.records import block_prints, refusal_view
+from trailboss.vm.native import NativeEngine
+
+
+class Outbox:
+    """Signs transactions and puts each into a block of its own, or gathers them for one block."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self._gathered: list[tuple[Transaction, PendingReceipt]] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether transactions are gathered for one block."""
+        return self._gathered is not None
+
+    def check_closed(self, verb: str) -> None:
+        """Raise TrailbossError while a block is open."""
+        if self.is_open:
+            raise TrailbossError(f"cannot {verb} while a block is open: leave `with chain.one_block():` first")
+
+    def nonce(self, sender: Address) -> int:
+        """Return the next nonce of an account, gathered transactions counted."""
+        account = self._chain.account(sender)
+        return (0 if account is None else account.nonce) + self._waiting(sender)
+
+    def send(self, instruction: Instruction, sender: TestAccount, terms: Terms, *, check: bool) -> Receipt:
+        """Sign an instruction and submit it; see `submit`."""
+        waiting = self._waiting(sender.address)
+        try:
+            signed = draft_transaction(self._chain, instruction, sender.private_key, terms=terms, waiting=waiting)
+        except Rejection as rejection:
+            # What has no encoding, such as an amount of more than 64 bits, is refused like anything else.
+            refusal = refusal_view(rejection, sender.address, self._chain.height + 1)
+            if check:
+                raise RevertedError(refusal) from None
+            return refusal
+        return self.submit(signed, check=check)
+
+    def send_unsigned(self, instruction: Instruction, sender: Address, terms: Terms, *, check: bool) -> Receipt:
+        """Submit an instruction without a signature; see `submit`."""
+        waiting = self._waiting(sender)
+        return self.submit(draft_unsigned(self._chain, instruction, sender, terms=terms, waiting=waiting), check=check)
+
+    def submit(self, transaction: Transaction, *, check: bool) -> Receipt:
+        """Put a transaction into a block and return its receipt: a `PendingReceipt` while a block is open.
+
+        Raises:
+            RevertedError: With ``check``, if it did not end well.
+        """
+        pending = PendingReceipt(check=check)
+        if self._gathered is not None:
+            self._gathered.append((transaction, pending))
+            return pending  # type: ignore[return-value]  # reads like a receipt once the block is built
+        self._build([(transaction, pending)])
+        return pending.receipt
+
+    @contextmanager
+    def one_block(self) -> Iterator[None]:
+        """Gather the transactions sent within and build one block of them at the end; does not nest."""
+        if self._gathered is not None:
+            raise TrailbossError("a block is already open: `one_block` does not nest")
+        self._gathered = []
+        try:
+            yield
+            self._build(self._gathered)
+        finally:
+            self._gathered = None
+
+    def _waiting(self, sender: Address) -> int:
+        return sum(transaction.sender == sender for transaction, _ in self._gathered or ())
+
+    def _build(self, gathered: list[tuple[Transaction, PendingReceipt]]) -> None:
+        before = self._chain.height
+        receipts = build_block(self._chain, [transaction for transaction, _ in gathered])
+        if self._chain.height > before:
+            show_printed(block_prints(self._chain.head))
+        for (_, pending), receipt in zip(gathered, receipts, strict=True):
+            pending.receive(receipt)
+        for _, pending in gathered:
+            if pending.check and not pending.receipt.ok:
+                raise RevertedError(pending.receipt)
+
+
+def read_source(engine: NativeEngine, source: str | Path) -> bytes:
+    """Return the source of an actor, given as text or as a path ending in ``.py``; errors then name its file.
+
+    Raises:
+        ConfigurationError: If the path cannot be read.
+    """
+    if isinstance(source, str) and ("\n" in source or not source.endswith(".py")):
+        return source.encode()
+    path = Path(source)
+    try:
+        code = path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"cannot read actor source {path}: {error.strerror}") from None
+    engine.name_source(keccak256(code), str(path.resolve()))
+    return code

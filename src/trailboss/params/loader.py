@@ -9,38 +9,15 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import fields
 
-from trailboss.params.records import (
-    AuctionParams,
-    CalendarParams,
-    ChainParams,
-    CostParams,
-    FeeParams,
-    GlobalboxParams,
-    GovernanceParams,
-    LaneParams,
-    LimitParams,
-    SourceCostParams,
-    TimerParams,
-    check_relations,
-)
+from trailboss.params.records import ChainParams, check_relations
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import U64_MAX, Price
 
 PRESETS: Final = ("mainnet", "minimal", "public")
 SUBJECTS: Final[Mapping[str, type[Struct]]] = MappingProxyType(
-    {
-        "fees": FeeParams,
-        "limits": LimitParams,
-        "timers": TimerParams,
-        "lane": LaneParams,
-        "auction": AuctionParams,
-        "globalbox": GlobalboxParams,
-        "calendar": CalendarParams,
-        "costs": CostParams,
-        "source": SourceCostParams,
-        "governance": GovernanceParams,
-    }
+    {field.name: field.type for field in fields(ChainParams) if field.name != "preset"}
 )
+"""The record of each subject, by its name in a path."""
 PRICE_MAX: Final = 2**127 - 1
 """Highest price, base units a unit, so that sums of two still fit 128 bits; other parameters fit 64 bits."""
 _ONE: Final = 1_000_000_000

@@ -1,5 +1,6 @@
 """The parameter records. A field's docstring says its unit, why it exists and where it comes from."""
 
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
@@ -378,10 +379,39 @@ class ChainParams(Struct, frozen=True, kw_only=True):
 
 
 SYSTEM_ACTORS: Final = ("basefee_actor", "governance_actor", "escrow_actor")
+_AT_LEAST: Final = (
+    ("timers.lane_cycles_per_block", "timers.max_cycles_per_fire"),
+    ("timers.gc_cycles_per_block", "timers.gc_cycles_per_timer"),
+    ("fees.genesis_cycle_basefee", "fees.min_basefee"),
+    ("fees.genesis_cell_basefee", "fees.min_basefee"),
+    ("fees.max_basefee", "fees.genesis_cycle_basefee"),
+    ("fees.max_basefee", "fees.genesis_cell_basefee"),
+    ("limits.block_cycles_max", "fees.cycles_target"),
+    ("limits.block_cells_max", "fees.cells_target"),
+    ("timers.max_cycles_per_fire", "costs.frame_base"),
+    ("timers.lane_cycles_per_block", "lane.elasticity"),
+    ("lane.max_cycles_per_fire", "costs.frame_base"),
+    ("lane.basefee_max", "lane.basefee_min"),
+    ("lane.gba_cycles_max", "costs.frame_base"),
+    ("lane.gba_cycles_per_block", "lane.gba_cycles_max"),
+    ("lane.weight_max", "lane.weight_min"),
+    *(("governance.reserved_band_max", f"governance.{name}") for name in SYSTEM_ACTORS),
+    ("auction.budget_cycles", "timers.max_cycles_per_fire"),
+    ("auction.gba_cycles_max", "costs.frame_base"),
+    ("auction.gba_cycles_per_block", "auction.gba_cycles_max"),
+    ("auction.weight_start", "auction.weight_min"),
+    ("auction.weight_max", "auction.weight_start"),
+    ("auction.weight_max", "auction.starvation_floor"),
+    ("globalbox.max_fires_per_block", "globalbox.max_fires_per_target"),
+    ("globalbox.min_gas_limit", "costs.frame_base"),
+    ("timers.max_cycles_per_fire", "globalbox.min_gas_limit"),
+    ("globalbox.bid_max", "globalbox.bid_min"),
+)
+"""Parameters that must be at least as large as another."""
 
 
 def check_relations(params: ChainParams) -> None:
-    """Check what must hold between parameters.
+    """Check the relations between parameters.
 
     Spec: CIP-1 §2.1
     Decision: D-10 (a ring shorter than one epoch and a block cannot take a promoted epoch)
@@ -389,95 +419,19 @@ def check_relations(params: ChainParams) -> None:
     Raises:
         ConfigurationError: Naming the parameter, its value and the rule.
     """
-    calendar, timers, fees, limits, lane = params.calendar, params.timers, params.fees, params.limits, params.lane
-    rules = (
-        ("calendar.ring_size", calendar.ring_size, calendar.epoch_length + 1, "calendar.epoch_length + 1"),
-        (
-            "timers.lane_cycles_per_block",
-            timers.lane_cycles_per_block,
-            timers.max_cycles_per_fire,
-            "timers.max_cycles_per_fire",
-        ),
-        (
-            "timers.gc_cycles_per_block",
-            timers.gc_cycles_per_block,
-            timers.gc_cycles_per_timer,
-            "timers.gc_cycles_per_timer",
-        ),
-        ("fees.genesis_cycle_basefee", fees.genesis_cycle_basefee, fees.min_basefee, "fees.min_basefee"),
-        ("fees.genesis_cell_basefee", fees.genesis_cell_basefee, fees.min_basefee, "fees.min_basefee"),
-        (
-            "fees.max_basefee",
-            fees.max_basefee,
-            max(fees.genesis_cycle_basefee, fees.genesis_cell_basefee),
-            "both genesis basefees",
-        ),
-        ("limits.block_cycles_max", limits.block_cycles_max, fees.cycles_target, "fees.cycles_target"),
-        ("limits.block_cells_max", limits.block_cells_max, fees.cells_target, "fees.cells_target"),
-        ("timers.max_cycles_per_fire", timers.max_cycles_per_fire, params.costs.frame_base, "costs.frame_base"),
-        ("timers.lane_cycles_per_block", timers.lane_cycles_per_block, lane.elasticity, "lane.elasticity"),
-        ("lane.max_cycles_per_fire", lane.max_cycles_per_fire, params.costs.frame_base, "costs.frame_base"),
-        ("lane.basefee_max", lane.basefee_max, lane.basefee_min, "lane.basefee_min"),
-        ("lane.gba_cycles_max", lane.gba_cycles_max, params.costs.frame_base, "costs.frame_base"),
-        ("lane.gba_cycles_per_block", lane.gba_cycles_per_block, lane.gba_cycles_max, "lane.gba_cycles_max"),
-        ("lane.weight_max", lane.weight_max, lane.weight_min, "lane.weight_min"),
-        *(
-            (
-                "governance.reserved_band_max",
-                params.governance.reserved_band_max,
-                getattr(params.governance, name),
-                f"governance.{name}",
-            )
-            for name in SYSTEM_ACTORS
-        ),
-        *_cells_relation(params),
-        *_auction_relations(params),
-        *_globalbox_relations(params),
-    )
-    for path, value, least, rule in rules:
+    rules = [
+        ("calendar.ring_size", "calendar.epoch_length + 1", params.calendar.epoch_length + 1),
+        *((path, least, attrgetter(least)(params)) for path, least in _AT_LEAST),
+        ("globalbox.watch_key_bytes_max", "the bytes of an address", Address.WIDTH),
+        ("globalbox.hits_max", "globalbox.max_fires_per_block + 1", params.globalbox.max_fires_per_block + 1),
+    ]
+    if params.timers.lane_cells_per_block:
+        rules.append(("timers.lane_cells_per_block", "timers.max_cells_per_fire", params.timers.max_cells_per_fire))
+    for path, rule, least in rules:
+        value = attrgetter(path)(params)
         if value < least:
             raise ConfigurationError(f"{path} = {value} is too small: it must be at least {rule} = {least}")
     numbers = [getattr(params.governance, name) for name in SYSTEM_ACTORS]
     if len(set(numbers)) < len(numbers):
         named = ", ".join(f"governance.{name} = {number}" for name, number in zip(SYSTEM_ACTORS, numbers, strict=True))
         raise ConfigurationError(f"system actors must differ: {named}")
-
-
-def _cells_relation(params: ChainParams) -> tuple[tuple[str, int, int, str], ...]:
-    """Return what `_auction_relations` does, of the bound on the cells of fires; nothing while there is none."""
-    timers = params.timers
-    if not timers.lane_cells_per_block:
-        return ()
-    least = timers.max_cells_per_fire
-    return (("timers.lane_cells_per_block", timers.lane_cells_per_block, least, "timers.max_cells_per_fire"),)
-
-
-def _auction_relations(params: ChainParams) -> tuple[tuple[str, int, int, str], ...]:
-    """Return (parameter, its value, the least value it may have, what that is) of the auction."""
-    auction, timers, frame = params.auction, params.timers, params.costs.frame_base
-    return (
-        ("auction.budget_cycles", auction.budget_cycles, timers.max_cycles_per_fire, "timers.max_cycles_per_fire"),
-        ("auction.gba_cycles_max", auction.gba_cycles_max, frame, "costs.frame_base"),
-        (
-            "auction.gba_cycles_per_block",
-            auction.gba_cycles_per_block,
-            auction.gba_cycles_max,
-            "auction.gba_cycles_max",
-        ),
-        ("auction.weight_start", auction.weight_start, auction.weight_min, "auction.weight_min"),
-        ("auction.weight_max", auction.weight_max, auction.weight_start, "auction.weight_start"),
-        ("auction.weight_max", auction.weight_max, auction.starvation_floor, "auction.starvation_floor"),
-    )
-
-
-def _globalbox_relations(params: ChainParams) -> tuple[tuple[str, int, int, str], ...]:
-    """The same of Globalbox."""
-    box, timers = params.globalbox, params.timers
-    return (
-        ("globalbox.max_fires_per_block", box.max_fires_per_block, box.max_fires_per_target, "its share per target"),
-        ("globalbox.min_gas_limit", box.min_gas_limit, params.costs.frame_base, "costs.frame_base"),
-        ("timers.max_cycles_per_fire", timers.max_cycles_per_fire, box.min_gas_limit, "globalbox.min_gas_limit"),
-        ("globalbox.bid_max", box.bid_max, box.bid_min, "globalbox.bid_min"),
-        ("globalbox.watch_key_bytes_max", box.watch_key_bytes_max, Address.WIDTH, "the bytes of an address"),
-        ("globalbox.hits_max", box.hits_max, box.max_fires_per_block + 1, "globalbox.max_fires_per_block + 1"),
-    )

@@ -1,8 +1,8 @@
-"""Canonical CBOR: the one encoding of a value, for event fields, timer envelopes and what handlers return.
+"""Canonical CBOR, for event fields, timer envelopes and what handlers return; and the msgpack of stored records.
 
-The form is the public SDK's: shortest heads, definite lengths, integers beyond 64 bits as shortest bignums, floats as
-finite 64-bit numbers without a negative zero, map keys in order of (length, bytes) of their encoding, no tags but the
-two of bignums. Decoding accepts exactly what encoding can produce.
+The CBOR form is the public SDK's: shortest heads, definite lengths, integers beyond 64 bits as shortest bignums, floats
+as finite 64-bit numbers without a negative zero, map keys in order of (length, bytes) of their encoding, no tags but
+the two of bignums. Decoding accepts exactly what encoding can produce.
 
 Source: docs/spec/sources.md §3 and the public SDK's codec, version 0.1.6.
 """
@@ -19,21 +19,21 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
 
 MAX_DEPTH: Final = 256
-"""Containers and bignums nest at most this deep."""
+"""Deepest nesting of containers and bignums."""
 MAX_INTEGER_BITS: Final = 4096
 
 _UNSIGNED, _NEGATIVE, _BYTES, _TEXT, _LIST, _MAP, _TAG, _SIMPLE = range(8)
 _POSITIVE_BIGNUM, _NEGATIVE_BIGNUM = 2, 3
 _FALSE, _TRUE, _NONE, _HALF, _SINGLE, _DOUBLE, _INDEFINITE = 20, 21, 22, 25, 26, 27, 31
 _SHORT: Final = 24
-"""Numbers below this stand in the head itself; this and the next three announce 1, 2, 4 and 8 bytes."""
+"""Smaller numbers stand in the head itself; this and the next three announce 1, 2, 4 and 8 bytes."""
 _LEAST: Final = (_SHORT, 1 << 8, 1 << 16, 1 << 32)
 """Least number that needs 1, 2, 4 or 8 bytes."""
 _DOUBLE_WIDTH: Final = 8
 _HEAD_WIDTH: Final = 8
 """Most bytes of a number outside a bignum."""
 _SMALL: Final = 1 << 8
-"""Numbers below this have a head of one or two bytes, which is looked up."""
+"""Smaller numbers have a head of one or two bytes, which is looked up."""
 _SMALL_HEADS: Final = tuple(
     tuple(bytes((major << 5 | n,) if n < _SHORT else (major << 5 | _SHORT, n)) for n in range(_SMALL))
     for major in range(_SIMPLE)
@@ -44,7 +44,7 @@ _pack_head_2, _pack_head_4, _pack_head_8 = (Struct(layout).pack for layout in ("
 _float: Final = Struct(">d")
 
 Canonical = bool | int | float | bytes | str | list["Canonical"] | dict[Any, "Canonical"] | None
-"""What decoding answers. Encoding also takes tuples, as lists, and subclasses, as what they extend."""
+"""Decoded values. Encoding also takes tuples, as lists, and subclasses, as the type they extend."""
 
 
 def encode_canonical(value: object) -> bytes:
@@ -52,10 +52,10 @@ def encode_canonical(value: object) -> bytes:
 
     Args:
         value: None, a bool, an integer of at most 4,096 bits, a finite float, bytes, text, or a list, tuple or dict of
-            such values. Keys of a dict must not be containers.
+            such values. Keys of a dict are not containers.
 
     Raises:
-        Rejection: ``INVALID_DATA`` for a value that has no canonical form; ``OVERFLOW`` for a wider integer.
+        Rejection: ``INVALID_DATA`` for a value without a canonical form; ``OVERFLOW`` for a wider integer.
     """
     out = bytearray()
     _append(out, value, 0)
@@ -63,9 +63,9 @@ def encode_canonical(value: object) -> bytes:
 
 
 def fields_encoder(*names: str) -> Callable[..., bytes]:
-    """Return a function that encodes maps of always the same text keys, given as keywords, in half the time.
+    """Return a function that encodes a map of fixed text keys, given as keywords, in half the time.
 
-    The keys are encoded and put in order once, here. The function raises `InvariantError` unless it gets all of them.
+    The keys are encoded and sorted once. The function raises `InvariantError` unless it gets all of them.
 
     Examples:
         >>> encode_point = fields_encoder("y", "x")
@@ -91,7 +91,7 @@ def fields_encoder(*names: str) -> Callable[..., bytes]:
 
 
 def decode_canonical(encoded: bytes) -> Canonical:
-    """Return the value that ``encoded`` is the canonical encoding of.
+    """Return the value of a canonical encoding.
 
     Raises:
         Rejection: ``INVALID_DATA`` with offset and rule for truncated, trailing or non-canonical bytes.
@@ -367,4 +367,7 @@ def _plain(value: object) -> bytes:
 
 
 pack: Final = msgspec.msgpack.Encoder(enc_hook=_plain).encode
-"""Return a record's bytes: minimal integers, text and bytes apart, no maps; equal records are equal bytes."""
+"""Return a record's msgpack: minimal integers, text and bytes apart, no maps; addresses and hashes as plain bytes.
+
+Equal records have equal bytes.
+"""

@@ -1,8 +1,7 @@
-"""Integers in JSON that JavaScript would round: their text stands beside them.
+"""Integers in JSON that JavaScript would round, with their text beside them.
 
-A number of JavaScript is exact up to 2⁵³ - 1. If the member ``balance`` of an object is a larger integer, the object
-has ``balance_text`` too, the same in decimal digits. Beside a member whose list holds such an integer stands that list
-with text in place of its integers.
+JavaScript numbers are exact up to 2⁵³ - 1. If the member ``balance`` is a larger integer, the object also has
+``balance_text``, the same number in decimal digits. A list that holds such an integer gets a list of texts beside it.
 
 Decision: D-97
 """
@@ -10,15 +9,14 @@ Decision: D-97
 from typing import Any, Final
 
 EXACT_MAX: Final = 2**53 - 1
-"""Largest integer up to which JavaScript counts."""
+"""Largest integer that JavaScript represents exactly with all smaller ones."""
 SUFFIX: Final = "_text"
 
 
 def with_texts(members: dict[str, Any]) -> dict[str, Any]:
-    """Put beside each member that JavaScript would round its text.
+    """Add to the members of a JSON object the texts of the integers that JavaScript would round.
 
-    Args:
-        members: Of a JSON object, of plain values; a member of a text's name gives way to the text.
+    An existing member of a text's name is replaced.
 
     >>> with_texts({"height": 7, "balance": 2**53, "bids": [1, 2**64]})["bids_text"]
     ['1', '18446744073709551616']
@@ -42,7 +40,7 @@ def with_texts(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_texts(document: Any) -> Any:
-    """Return a JSON value without the texts that `with_texts` puts there.
+    """Return a JSON value without the texts that `with_texts` adds.
 
     >>> without_texts({"subject": {"last": 2**53, "last_text": "9007199254740992", "name_text": "x"}})
     {'subject': {'last': 9007199254740992, 'name_text': 'x'}}

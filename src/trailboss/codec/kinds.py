@@ -1,7 +1,7 @@
-"""What a field can be, on the wire and in JSON: four functions a kind, and the kinds built from them.
+"""The kinds of fields, on the wire and in JSON: four functions per kind, and the kinds built from them.
 
-Every kind has exactly one encoding of each value, and reading refuses all others; so whatever is accepted encodes
-to the same bytes again. Lengths and counts are compared with the bytes that are left before anything is allocated.
+Every value of a kind has exactly one encoding, and reading refuses all others, so accepted bytes are reproduced
+exactly. Lengths and counts are compared with the remaining bytes before anything is allocated.
 
 Source: docs/spec/sources.md §8; bytes pinned against the public codec, version 0.6.0.
 """
@@ -29,10 +29,10 @@ class Kind(Struct, frozen=True):
 
     Attributes:
         write: Append the wire bytes of a value; the text names the field in a refusal.
-        read: Take a value from bytes at an offset; answer it and the offset behind it.
-        show: Turn a value into JSON.
-        parse: Turn JSON into a value; the text is the path of the field in a refusal.
-        width: Fewest bytes that a value takes on the wire; at least 1.
+        read: Read a value at an offset; return it and the offset behind it.
+        show: Return a value as JSON.
+        parse: Return the value of JSON; the text is the field's path in a refusal.
+        width: Fewest bytes of a value on the wire; at least 1.
     """
 
     write: Callable[[bytearray, Any, str], None]
@@ -48,7 +48,7 @@ def malformed(offset: int, rule: str) -> Rejection:
 
 
 def mistyped(path: str, wanted: str, value: object) -> Rejection:
-    """Return the refusal of a value that is not what the field ``path`` holds."""
+    """Return the refusal of a value of the wrong type in the field ``path``."""
     shown = f"{value!r:.80}" if isinstance(value, str | bool | float | None) else f"a value of {type(value).__name__}"
     return Rejection(RejectionReason.INVALID_DATA, f"{path} must be {wanted}, got {shown}", field=path)
 
@@ -78,10 +78,10 @@ def write_varint(out: bytearray, value: int) -> None:
 
 
 def read_varint(octets: bytes, offset: int, maximum: int) -> tuple[int, int]:
-    """Take an unsigned integer of at most ``maximum``, seven bits a byte, in as few bytes as it needs.
+    """Read an unsigned integer of at most ``maximum``, seven bits a byte, in as few bytes as it needs.
 
     Raises:
-        Rejection: ``INVALID_DATA`` if it is truncated, has a needless zero byte at its end, or exceeds ``maximum``.
+        Rejection: ``INVALID_DATA`` if it is truncated, ends with a redundant zero byte, or exceeds ``maximum``.
     """
     value = shift = 0
     at = offset
@@ -120,13 +120,6 @@ def _varint(maximum: int, show: Callable[[Any], Any], parse: Callable[[Any, str]
     return Kind(write, read, show, parse)
 
 
-def _parse_integer(maximum: int) -> Callable[[Any, str], int]:
-    def parse(value: Any, path: str) -> int:
-        return check_range(path, value, maximum)
-
-    return parse
-
-
 def _parse_decimal(value: Any, path: str) -> int:
     # Longer than any 128-bit number is refused before it is converted.
     if not isinstance(value, str) or len(value) > len(str(U128_MAX)):
@@ -147,10 +140,10 @@ def _fixed(maximum: int) -> Kind:
     def read(octets: bytes, offset: int) -> tuple[int, int]:
         return int.from_bytes(take(octets, offset, width), "big"), offset + width
 
-    return Kind(write, read, _same, _parse_integer(maximum), width)
+    return Kind(write, read, _same, lambda value, path: check_range(path, value, maximum), width)
 
 
-VARINT: Final = _varint(U64_MAX, _same, _parse_integer(U64_MAX))
+VARINT: Final = _varint(U64_MAX, _same, lambda value, path: check_range(path, value, U64_MAX))
 """Unsigned, 64 bits: a varint on the wire, a number in JSON."""
 DECIMAL: Final = _varint(U128_MAX, str, _parse_decimal)
 """Unsigned, 128 bits: a varint on the wire, a decimal string in JSON."""
@@ -221,7 +214,7 @@ def _parse_signature(value: Any, path: str) -> bytes:
 
 
 SIGNATURE: Final = Kind(_RAW65.write, _RAW65.read, _show_signature, _parse_signature, 65)
-"""65 bytes ``r ‖ s ‖ v``: as they are on the wire, an object of r, s and v in JSON."""
+"""65 bytes ``r ‖ s ‖ v`` on the wire; an object of r, s and v in JSON."""
 
 
 def octets(maximum: int = U32_MAX) -> Kind:
@@ -383,7 +376,7 @@ def check_members(value: Any, path: str, required: tuple[str, ...], optional: tu
     """Refuse a JSON value that is not an object of exactly these members.
 
     Raises:
-        Rejection: ``INVALID_DATA`` naming the member that is missing or unknown.
+        Rejection: ``INVALID_DATA`` naming the missing or unknown member.
     """
     if not isinstance(value, dict):
         raise mistyped(path, "an object", value)

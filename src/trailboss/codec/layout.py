@@ -1,4 +1,4 @@
-"""Which fields a transaction and its instructions have, of what kind, in wire order: one table for both codecs.
+"""The fields of a transaction and of its instructions, with their kinds, in wire order: one table for both codecs.
 
 Source: docs/spec/sources.md §7, §8; bytes pinned against the public codec, version 0.6.0.
 """
@@ -91,9 +91,9 @@ _NAMES_FROM: Final = {
         "PublishWorkloadCredentialOffer PublishWorkloadOwnerCertificate"
     ),
 }
-"""First number of a run of numbers without a gap, and the names in it: what this chain refuses, it refuses by name.
+"""First number of a gapless run of instruction numbers, and its names, so that a refusal can name the instruction.
 
-Each number is read off the public codec's encoding of a valid record; only RouteInvocation's is not known.
+Each number is read off the public codec's encoding of a valid record; only RouteInvocation's is unknown.
 """
 
 SYSTEM_NAMES: Final[dict[int, str]] = {
@@ -102,10 +102,10 @@ SYSTEM_NAMES: Final[dict[int, str]] = {
 """Name of each system instruction by its number."""
 
 UNNUMBERED_SYSTEM_NAMES: Final = ("RouteInvocation",)
-"""System instructions whose number is not known."""
+"""System instructions whose number is unknown."""
 
 DEVELOPMENT_NAMES: Final[dict[int, str]] = {240: "SetBalance", 241: "MoveTimer"}
-"""System instructions of our own, under numbers that the public codec does not use. Decision: D-69."""
+"""Our own system instructions, under numbers that the public codec does not use. Decision: D-69."""
 
 ACTOR_NAMES: Final[dict[int, str]] = {0: "DeployActor", 1: "ExecuteActor"}
 LIBRARY_NAMES: Final[dict[int, str]] = {0: "PublishLibrary", 1: "RemoveLibrary"}
@@ -123,16 +123,14 @@ NAMES: Final[dict[str, dict[int, str]]] = {
 
 
 SALT_MAX: Final = 32
-"""A salt has at most this many bytes."""
+"""Most bytes of a salt."""
 _CAPPED: Final = 2
 
 
 class Form(Struct, frozen=True):
-    """How a record is carried.
+    """How a record is carried: its class, and name and kind of each field in wire order.
 
-    Attributes:
-        record: Its class. JSON leaves out the fields whose value is the default there.
-        fields: Name and kind of each field, in wire order.
+    JSON leaves out fields that have the class's default.
     """
 
     record: type[Any]
@@ -144,7 +142,7 @@ class Form(Struct, frozen=True):
             kind.write(out, getattr(value, field), f"{name}.{field}")
 
     def read(self, source: bytes, offset: int) -> tuple[Any, int]:
-        """Take a record from bytes; answer it and the offset behind it."""
+        """Read a record at an offset; return it and the offset behind it."""
         values = []
         for _, kind in self.fields:
             value, offset = kind.read(source, offset)
@@ -152,7 +150,7 @@ class Form(Struct, frozen=True):
         return self.record(*values), offset
 
     def show(self, value: Any) -> dict[str, Any]:
-        """Turn a record into JSON."""
+        """Return a record as JSON."""
         defaults = self._defaults()
         shown = {}
         for field, kind in self.fields:
@@ -162,7 +160,7 @@ class Form(Struct, frozen=True):
         return shown
 
     def parse(self, value: Any, path: str) -> Any:
-        """Turn JSON into a record."""
+        """Return the record that a JSON value describes."""
         optional = tuple(self._defaults())
         check_members(value, path, tuple(field for field, _ in self.fields if field not in optional), optional)
         return self.record(
@@ -216,63 +214,43 @@ def _parse_owner_draw(value: Any, path: str) -> records.OwnerDraw | int:
 
 
 _OWNER_DRAW: Final = Kind(_write_owner_draw, _read_owner_draw, _show_owner_draw, _parse_owner_draw)
-_ROUTES: Final = option(_nested(Form(records.RouteInstall, (("table", OCTETS), ("sponsorship", option(OCTETS))))))
+
+
+def _form(record: type[Struct], *kinds: Kind) -> Form:
+    return Form(record, tuple(zip(record.__struct_fields__, kinds, strict=True)))
+
+
+_ROUTES: Final = option(_nested(_form(records.RouteInstall, OCTETS, option(OCTETS))))
 
 SYSTEM: Final[dict[int, Form]] = {
-    0: Form(records.CreateAccount, (("account", ADDRESS),)),
-    1: Form(records.Transfer, (("to", ADDRESS), ("amount", U64))),
-    41: Form(records.FundActor, (("actor", ADDRESS), ("amount", U64))),
-    43: Form(
-        records.UpgradeActor,
-        (("actor", ADDRESS), ("code", OCTETS), ("manifest", option(OCTETS)), ("routes", _ROUTES)),
-    ),
-    44: Form(
-        records.UpdateBasefeeConfig,
-        (
-            ("alpha", U128),
-            ("max_change_denom", U128),
-            ("min_basefee", U128),
-            ("max_basefee", U128),
-            ("block_cycles_target", U64),
-            ("block_cells_target", U64),
-            ("block_access_target", U64),
-            ("access_weight_scalar_ppm", U64),
-        ),
-    ),
-    48: Form(records.CancelTimer, (("timer_id", OCTETS),)),
-    49: Form(
-        records.UpdateTimerConfig,
-        (
-            ("max_ttl_blocks", U64),
-            ("max_cycles_per_fire", U64),
-            ("max_cells_per_fire", U64),
-            ("max_timers_per_actor", U32),
-            ("gc_cycles_per_block", U64),
-        ),
-    ),
-    50: Form(records.ExtendTimer, (("timer_id", OCTETS), ("new_expires_at", U64))),
-    89: Form(records.UpdateLaneFeeMultipliers, (("user", U32), ("runner", U32), ("timer", U32), ("system", U32))),
-    114: Form(records.SetGovParam, (("key", OCTETS), ("value", OCTETS))),
-    240: Form(records.SetBalance, (("account", ADDRESS), ("amount", U128))),
-    241: Form(records.MoveTimer, (("timer_id", OCTETS), ("height", U64))),
+    0: _form(records.CreateAccount, ADDRESS),
+    1: _form(records.Transfer, ADDRESS, U64),
+    41: _form(records.FundActor, ADDRESS, U64),
+    43: _form(records.UpgradeActor, ADDRESS, OCTETS, option(OCTETS), _ROUTES),
+    44: _form(records.UpdateBasefeeConfig, U128, U128, U128, U128, U64, U64, U64, U64),
+    48: _form(records.CancelTimer, OCTETS),
+    49: _form(records.UpdateTimerConfig, U64, U64, U64, U32, U64),
+    50: _form(records.ExtendTimer, OCTETS, U64),
+    89: _form(records.UpdateLaneFeeMultipliers, U32, U32, U32, U32),
+    114: _form(records.SetGovParam, OCTETS, OCTETS),
+    240: _form(records.SetBalance, ADDRESS, U128),
+    241: _form(records.MoveTimer, OCTETS, U64),
 }
 """The system instructions that this chain executes, by opcode; the last two on development chains alone."""
 
 ACTOR: Final[dict[int, Form]] = {
-    0: Form(
+    0: _form(
         records.DeployActor,
-        (
-            ("code", OCTETS),
-            ("salt", octets(SALT_MAX)),
-            ("init_handler", option(TEXT)),
-            ("init_payload", option(OCTETS)),
-            ("manifest", option(OCTETS)),
-            ("shard", option(U16)),
-            ("routes", _ROUTES),
-            ("owner_draw", _OWNER_DRAW),
-        ),
+        OCTETS,
+        octets(SALT_MAX),
+        option(TEXT),
+        option(OCTETS),
+        option(OCTETS),
+        option(U16),
+        _ROUTES,
+        _OWNER_DRAW,
     ),
-    1: Form(records.ExecuteActor, (("actor", ADDRESS), ("handler", TEXT), ("payload", OCTETS))),
+    1: _form(records.ExecuteActor, ADDRESS, TEXT, OCTETS),
 }
 """The actor instructions, by opcode."""
 

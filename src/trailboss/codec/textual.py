@@ -1,7 +1,6 @@
 """The public JSON shape of a transaction, both ways.
 
-Stricter than the public codec in one point: it ignores fields that it does not know, this refuses them, because a
-misspelt optional field would otherwise silently take its default.
+Unlike the public codec, this refuses unknown fields, because a misspelt optional field would silently take its default.
 
 Source: docs/spec/sources.md §8; shapes pinned against the public codec, version 0.6.0. Decision: D-33
 """
@@ -57,7 +56,7 @@ def from_json(document: dict[str, Any] | str | bytes) -> Transaction:
 
     Raises:
         Rejection: ``UNSUPPORTED_INSTRUCTION`` naming an instruction that this chain does not execute; ``OVERFLOW`` or
-            ``INVALID_DATA`` with the path of the field that is missing, unknown, repeated or of another type.
+            ``INVALID_DATA`` with the path of a missing, unknown, repeated or mistyped field.
     """
     value = document if isinstance(document, dict) else _load(document)
     check_members(value, "transaction", _REQUIRED, _OPTIONAL)
@@ -74,11 +73,7 @@ def _load(text: str | bytes) -> Any:
 
 
 def fault_of(error: ValueError | RecursionError) -> str:
-    """Return why text is not JSON, in words.
-
-    Args:
-        error: What reading it has raised.
-    """
+    """Return why text is not JSON, from the error that reading it raised."""
     if isinstance(error, RecursionError):
         return "it is nested too deep"
     # For a number Python advises to change a setting of the interpreter.

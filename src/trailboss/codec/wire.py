@@ -1,7 +1,7 @@
 """The public transaction codec: wire bytes, signing hash and submission envelope.
 
-A transaction is a version byte, then the fields of `trailboss.codec.layout.ENVELOPE`. What is accepted encodes to the
-same bytes again; everything else is refused with the offset and the rule.
+A transaction is a version byte and the fields of `trailboss.codec.layout.ENVELOPE`. Accepted bytes are reproduced
+exactly; all others are refused with the offset and the rule.
 
 Source: docs/spec/sources.md §8; bytes pinned against the public codec, version 0.6.0. Decision: D-33
 """
@@ -20,7 +20,7 @@ from trailboss.primitives.units import U32_MAX
 VERSION: Final = 2
 """First byte of a transaction."""
 SUBMISSION_OF_TRANSACTIONS: Final = 1
-"""First byte of a submission: the kind that carries transactions."""
+"""First byte of a submission that carries transactions."""
 
 _in_record_order: Final = itemgetter(
     *(tuple(name for name, _ in ENVELOPE).index(field) for field in Transaction.__struct_fields__)
@@ -70,8 +70,8 @@ def decode_transaction(encoded: bytes) -> Transaction:
     """Return the transaction that ``encoded`` is, to the last byte.
 
     Raises:
-        Rejection: ``UNSUPPORTED_INSTRUCTION`` naming an instruction that this chain does not execute;
-            ``INVALID_DATA`` with offset and rule for anything that is not the one encoding of a transaction.
+        Rejection: ``UNSUPPORTED_INSTRUCTION`` naming an instruction that this chain does not execute; ``INVALID_DATA``
+            with offset and rule for anything but the one encoding of a transaction.
     """
     transaction, end = _read_transaction(encoded, 0)
     _check_end(encoded, end)

@@ -19,13 +19,12 @@ def sha256(message: bytes) -> bytes:
 
 
 def domain_digest(domain: bytes, *parts: bytes) -> bytes:
-    """Return the SHA-256 digest of ``parts`` under a name of their own: 32 bytes.
+    """Return the SHA-256 digest of ``parts`` in a domain of their own: 32 bytes.
 
-    Every item is preceded by its length in eight bytes, so no two different lists of parts, and no two domains, hash
-    the same bytes.
+    Every item is preceded by its length in eight bytes, so different parts or domains never hash the same bytes.
 
     Args:
-        domain: What is being hashed; a constant of the caller.
+        domain: Names what is hashed; a constant of the caller.
         parts: The byte strings, in order.
     """
     digest = _sha256(len(domain).to_bytes(8, "big") + domain)
@@ -38,8 +37,8 @@ def domain_digest(domain: bytes, *parts: bytes) -> bytes:
 def merkle_root(leaves: Sequence[bytes]) -> Hash32:
     """Return the root of a binary hash tree over ``leaves``, in order; 32 zero bytes when there are none.
 
-    Leaves and inner nodes are hashed under different prefixes, so an inner node cannot be passed off as a leaf. The
-    last node of an odd level moves up unchanged: duplicating it would give two lists of leaves the same root.
+    Leaves and inner nodes are hashed with different prefixes, so an inner node cannot pass for a leaf. The last node of
+    an odd level moves up unchanged: duplicating it would give two lists of leaves the same root.
     """
     if not leaves:
         return ZERO_HASH

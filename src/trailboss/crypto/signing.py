@@ -33,11 +33,10 @@ _SMALL_ORDER_Y: Final = (0, 1, _FIELD - 1, _ORDER_EIGHT_Y, _FIELD - _ORDER_EIGHT
 
 
 def check_private_key(private_key: bytes) -> None:
-    """Refuse what cannot be a secp256k1 private key.
+    """Refuse an invalid secp256k1 private key. The message never shows the key.
 
     Raises:
-        Rejection: ``INVALID_DATA`` if it is not 32 bytes, or its number is outside 1..GROUP_ORDER. The message never
-            shows the key.
+        Rejection: ``INVALID_DATA`` if it is not 32 bytes, or its number is outside 1..GROUP_ORDER.
     """
     if not isinstance(private_key, bytes) or len(private_key) != PRIVATE_KEY_WIDTH:
         shown = f"{len(private_key)} bytes" if isinstance(private_key, bytes) else type(private_key).__name__
@@ -72,14 +71,10 @@ def sign(hash32: bytes, private_key: bytes) -> bytes:
 def recover(hash32: bytes, signature: bytes) -> Address:
     """Return the address whose key made ``signature`` over ``hash32``.
 
-    Args:
-        hash32: The digest that was signed.
-        signature: 65 bytes ``r ‖ s ‖ v``.
-
     Raises:
-        Rejection: ``INVALID_DATA`` if the digest is not 32 bytes; ``INVALID_SIGNATURE`` if the signature has another
-            width, ``v`` is not 0 or 1, ``r`` or ``s`` is outside its range, ``s`` is the higher of the two valid
-            ones, or no key fits.
+        Rejection: ``INVALID_DATA`` if the digest is not 32 bytes; ``INVALID_SIGNATURE`` if the signature is not 65
+            bytes ``r ‖ s ‖ v``, ``v`` is not 0 or 1, ``r`` or ``s`` is outside its range, ``s`` is the higher of the
+            two valid ones, or no key fits.
     """
     _check_hash(hash32)
     if len(signature) != SIGNATURE_WIDTH:
@@ -103,10 +98,10 @@ def recover(hash32: bytes, signature: bytes) -> Address:
 
 
 def verify_ed25519(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """Say whether an Ed25519 signature is strictly valid.
+    """Return whether an Ed25519 signature is strictly valid.
 
-    Strict: ``S`` below the group order, neither the key nor ``R`` of small order, and the equation checked without
-    the cofactor. A signature that fails any of these is False; a key that is no key is an error of the caller.
+    Strict: ``S`` below the group order, neither the key nor ``R`` of small order, and the equation checked without the
+    cofactor. A signature that fails any of these is False; an invalid key is an error of the caller.
 
     Args:
         public_key: 32 bytes.

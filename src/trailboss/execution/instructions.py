@@ -136,7 +136,7 @@ def _check_extends(context: BlockContext, why: str) -> None:
     if EXTEND not in context.calls:
         raise Rejection(
             RejectionReason.UNSUPPORTED_INSTRUCTION,
-            f"{ExtendTimer.name} is not executed under mechanism {context.mechanism}, whose timers {why}",
+            f"{ExtendTimer.__name__} is not executed under mechanism {context.mechanism}, whose timers {why}",
             mechanism=context.mechanism,
         )
 

@@ -1,8 +1,8 @@
-"""Keccak-256, from whichever wheel is there.
+"""Keccak-256, from whichever wheel is installed.
 
-It lives at the bottom because an address's text form (EIP-55) needs it. ``tiny-keccak`` is a dependency and the
-fastest per call; ``safe-pysha3`` serves platforms that it has no wheel for. A known answer is checked at import,
-because a silently different hash (SHA3-256 has another padding) would fork the chain.
+It is at the bottom because an address's text form (EIP-55) needs it. ``tiny-keccak`` is a dependency and the fastest
+per call; ``safe-pysha3`` serves platforms that it has no wheel for. A known answer is checked at import, because a
+silently different hash (SHA3-256 has another padding) would fork the chain.
 """
 
 from collections.abc import Callable

@@ -6,11 +6,11 @@ from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.keccak import keccak256
 
 SHOWN_CHARACTERS_MAX: Final = 80
-"""A longer wrong value is cut off in a message."""
+"""Characters of a wrong value that a message shows."""
 
 
 class _FixedBytes(bytes):
-    """Bytes of one exact width; equal to, and hashed like, the plain bytes they hold."""
+    """Bytes of one exact width; they compare and hash like plain bytes."""
 
     WIDTH: ClassVar[int]
     __slots__ = ()

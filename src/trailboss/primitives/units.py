@@ -1,8 +1,7 @@
 """Integer units of the protocol and their ranges, checked where a value enters.
 
-Inside the core a unit is a plain ``int`` with a name (``NewType``): one addition of a range-checked class costs
-twenty times as much, and a study makes millions. The functions below are the gate: whatever comes from outside
-passes through one of them once.
+Inside the core a unit is a plain ``int`` with a name (``NewType``): adding range-checked classes would cost twenty
+times as much, and a study does millions of additions. External values pass through the functions below once.
 """
 
 from typing import Final, NewType
@@ -31,20 +30,14 @@ U128_MAX: Final = 2**128 - 1
 CBY_DECIMALS: Final = 9
 BASE_UNITS_PER_CBY: Final = 10**CBY_DECIMALS
 SHOWN_BITS_MAX: Final = 256
-"""A wider integer is told by its width: Python refuses to print very large ones, and nobody would read them."""
+"""A message shows a wider integer by its width: Python refuses to print very large ones, and nobody would read them."""
 
 
 def check_range(name: str, value: object, maximum: int, minimum: int = 0) -> int:
-    """Return ``value`` if it is an integer within ``minimum..=maximum``.
-
-    Args:
-        name: What the value is, for the message.
-        value: Anything; booleans are refused, they are not numbers here.
-        maximum: Largest value accepted.
-        minimum: Smallest value accepted.
+    """Return ``value`` if it is an integer within ``minimum..=maximum``; a bool is not an integer.
 
     Raises:
-        Rejection: ``INVALID_DATA`` if it is not an integer, ``OVERFLOW`` if it lies outside.
+        Rejection: ``INVALID_DATA`` naming ``name`` if it is not an integer, ``OVERFLOW`` if it is outside.
     """
     if type(value) is not int:
         raise Rejection(RejectionReason.INVALID_DATA, f"{name} must be an integer, got {value!r:.80}", field=name)
@@ -74,5 +67,5 @@ def format_cby(amount: int) -> str:
 
 
 def clamp(value: int, minimum: int, maximum: int) -> int:
-    """Return ``value`` held within ``minimum..=maximum``."""
+    """Return ``value`` limited to ``minimum..=maximum``."""
     return min(max(value, minimum), maximum)

@@ -1,6 +1,6 @@
-"""Accounts: money, nonce, and for actors the code and the count of timers."""
+"""Accounts: money, nonce, and for actors the code, the count of timers and the entitlements of their manifest."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
@@ -18,12 +18,12 @@ class Account(msgspec.Struct, array_like=True, gc=False):
     Attributes:
         version: Codec version.
         balance: Base units, 16 bytes big-endian (an amount has 128 bits, msgpack integers 64).
-        nonce: Transactions this account has sent.
+        nonce: Transactions sent.
         code_hash: Keccak-256 of an actor's source, 32 bytes; empty for a plain account.
         owner: Deployer of an actor, 20 bytes; empty for a plain account.
         timer_nonce: Accepted schedules of this actor. Decision: D-01.
         timer_count: Live timers of this actor. Spec: CIP-5 §4.2.
-        agent: Actor that prices this actor's timers, its gas bidding agent, 20 bytes; empty for none. Decision: D-17.
+        agent: The gas bidding agent that prices this actor's timers, 20 bytes; empty for none. Decision: D-17.
         recent_fires: Fires of this actor's timers within the fairness window. Spec: CIP-1v3 §8.
     """
 
@@ -38,31 +38,21 @@ class Account(msgspec.Struct, array_like=True, gc=False):
     recent_fires: int = 0
 
 
-_decoder: Final = msgspec.msgpack.Decoder(Account)
-
-
-def encode_account(account: Account) -> bytes:
-    """Return the record's bytes."""
-    return pack(account)
-
-
-def decode_account(octets: bytes) -> Account:
-    """Return the record that the bytes hold; the bytes come from this chain's own state."""
-    return _decoder.decode(octets)
-
-
+encode_account: Final[Callable[[Account], bytes]] = pack
+decode_account: Final[Callable[[bytes], Account]] = msgspec.msgpack.Decoder(Account).decode
+"""Return the account that bytes of this chain's own state hold."""
 TIMER_SCHEDULE: Final = "timer.schedule"
 """The entitlement to schedule timers. Source: cowboy-facts §2.4."""
 
 
 def encode_manifest(entitlements: Iterable[str]) -> bytes | None:
-    """Return a manifest that declares entitlements; None for one that would declare nothing."""
+    """Return a manifest that declares entitlements; None if there are none. Decision: D-91."""
     declared = sorted(entitlements)
     return encode_canonical(declared) if declared else None
 
 
 def declares(manifest: bytes, entitlement: str) -> bool:
-    """Whether a manifest declares an entitlement: its id is one of the texts in it, at whatever place."""
+    """Whether a manifest declares an entitlement: its id is one of the texts anywhere in it. Decision: D-91."""
     try:
         waiting: list[Any] = [decode_canonical(manifest)]
     except Rejection:

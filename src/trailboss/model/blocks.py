@@ -21,7 +21,7 @@ HEADER_VERSION: Final = 1
 
 
 class Origin(StrEnum):
-    """What an execution came from."""
+    """What caused an execution."""
 
     TRANSACTION = "transaction"
     TIMER = "timer"
@@ -29,7 +29,7 @@ class Origin(StrEnum):
 
 
 class Status(StrEnum):
-    """How an execution ended: applied, rolled back and charged, or turned away with nothing changed."""
+    """How an execution ended: applied; rolled back and charged; or refused with nothing changed."""
 
     OK = "ok"
     REVERTED = "reverted"
@@ -37,27 +37,27 @@ class Status(StrEnum):
 
 
 class ReceiptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one execution did and cost.
+    """What one execution did and cost. Money is in base units.
 
     Attributes:
-        origin: What it came from.
-        origin_hash: Hash of the transaction that it is or, of a deferred one, comes of; 32 zero bytes for a timer or a
+        origin: What caused it.
+        origin_hash: Hash of the transaction, or of the one that created a deferred one; 32 zero bytes for a timer or a
             message. Spec: CIP-5 §5.2. Decision: D-88.
         sender: Execution identity: the signer; for a timer its actor; for a message the actor that sent it.
         payer: Account that paid.
         status: How it ended.
-        error: Why it did not end well.
+        error: Why it failed.
         cycles_used: Cycles used, within the limit.
         cells_used: Cells used, within the limit.
-        reserved: Base units taken before the run.
-        fee_burned: Base units burned.
-        tip: Base units to the proposer.
-        refund: Base units given back.
-        return_value: What the handler returned.
+        reserved: Taken before the run.
+        fee_burned: Burned.
+        tip: Paid to the proposer.
+        refund: Given back.
+        return_value: The handler's answer.
         events: In order.
         timer_id: The timer that fired, or empty.
         actor: The actor that ran, or was deployed; empty for instructions that run none.
-        printed: What actors have printed meanwhile; outside consensus. Decision: D-89.
+        printed: What actors printed meanwhile; outside consensus. Decision: D-89.
     """
 
     origin: Origin
@@ -88,8 +88,8 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A block's header. Roots and hashes are 32 bytes, basefees 16 bytes big-endian.
 
     Attributes:
-        version: Of this layout.
-        chain_id: Of the chain.
+        version: Version of this layout.
+        chain_id: Id of the chain.
         height: 0 for genesis.
         parent: Hash of the header before; 32 zero bytes for genesis.
         timestamp_ms: Milliseconds since 1970.
@@ -121,16 +121,16 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Block(Struct, frozen=True, kw_only=True):
-    """A block and what came of it.
+    """A block and its results.
 
     Attributes:
         header: Its header.
-        hash: Of the header.
-        transactions: In order; those refused are not in it.
+        hash: Hash of the header.
+        transactions: In order, without refused ones.
         receipts: One per transaction, then one per fire, then one per message, in the order they ran.
         events: The block's own events: timers that ended or waited without running. Decision: D-38.
         decisions: How it chose among its due timers; outside consensus, None if it had no choice. Decision: D-53.
-        printed: What gas bidding agents have printed when they were asked; outside consensus. Decision: D-89.
+        printed: What queried gas bidding agents printed; outside consensus. Decision: D-89.
     """
 
     header: Header
@@ -155,8 +155,8 @@ def header_hash(header: Header) -> Hash32:
 def receipts_root(receipts: tuple[ReceiptRecord, ...], events: tuple[EventRecord, ...]) -> Hash32:
     """Return the Merkle root of the receipts, in order, and then of the block's own events.
 
-    A receipt commits to its error's code and slug and not to the words: an exception's text is the interpreter's, and
-    the root may not depend on its version.
+    A receipt commits to its error's code and slug, not to its words: an exception's text depends on the interpreter's
+    version.
 
     Spec: CIP-5 §7
     Decision: D-46

@@ -1,4 +1,7 @@
-"""The host calls about timers, by the forms that the specifications give them: what a mechanism has, others refuse."""
+"""The host calls about timers, by their forms in the specifications, and the requests of the auction and Globalbox.
+
+A mechanism has some of the calls and refuses the others. In a request None means the protocol's default.
+"""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -12,11 +15,11 @@ from trailboss.primitives.errors import Rejection, RejectionReason
 SCHEDULE: Final = "schedule_timer(height, payload, …)"
 """Spec: CIP-5 §4.1, CIP-1v3 §6."""
 SCHEDULE_EX: Final = "schedule_timer_ex(height, payload, …)"
-"""The same call by the name that the public SDK has for it: there wherever the other one is. Decision: D-03."""
+"""The same call under the public SDK's name; it exists wherever the other one does. Decision: D-03."""
 EXTEND: Final = "extend_timer(timer_id, new_expires_at)"
 """Spec: CIP-5 §4.1."""
 CANCEL: Final = "cancel_timer(timer_id)"
-"""Spec: CIP-5 §4.1. Under every mechanism: whose owner may not leave has no promise worth making."""
+"""Spec: CIP-5 §4.1. Available under every mechanism: owners can always cancel their timers."""
 SET_AGENT: Final = "set_gas_bidding_agent(agent)"
 """Spec: CIP-1v3 §7."""
 SET_TIMEOUT_AUCTION: Final = "set_timeout(height, payload, gba, gas_limit)"
@@ -36,7 +39,7 @@ _SAME: Final[Mapping[str, str]] = MappingProxyType({SCHEDULE_EX: SCHEDULE})
 
 
 def is_had(form: str, had: AbstractSet[str]) -> bool:
-    """Return whether a call is among those that a mechanism has, by its form."""
+    """Return whether a mechanism that has the forms ``had`` has a call."""
     return _SAME.get(form, form) in had
 
 
@@ -51,11 +54,6 @@ def name_of(form: str) -> str:
 
 def check_call(form: str, had: AbstractSet[str], mechanism: str) -> None:
     """Refuse a call that a mechanism does not have. Decision: D-56.
-
-    Args:
-        form: The call, one of the forms above.
-        had: The forms that the mechanism has.
-        mechanism: Its name.
 
     Raises:
         Rejection: ``UNSUPPORTED``, with the name of the mechanism and its calls.
@@ -73,8 +71,8 @@ class AuctionRequest(msgspec.Struct, frozen=True):
     """A timer of the auction. Spec: CIP-1v1 §3.
 
     Attributes:
-        height: Block height at which it is due; above the present one.
-        payload: Bytes as given, an envelope still on.
+        height: Block height at which it is due; above the current one.
+        payload: Bytes as given, including an envelope.
         agent: Its gas bidding agent, 20 bytes.
         gas_limit: Cycles, or None for TimerConfig.max_cycles_per_fire.
     """
@@ -86,17 +84,17 @@ class AuctionRequest(msgspec.Struct, frozen=True):
 
 
 class GlobalboxRequest(msgspec.Struct, frozen=True):
-    """A timer of Globalbox. Exactly one of height and keys is given. Spec: CIP-5old §6.1.
+    """A timer of Globalbox, with either a height or watch keys. Spec: CIP-5old §6.1.
 
     Attributes:
-        target: Actor whose handler is to run, 20 bytes.
-        payload: Bytes as given, an envelope still on.
+        target: Actor whose handler runs, 20 bytes.
+        payload: Bytes as given, including an envelope.
         due_height: Block height from which it is due; None for a state watch.
         watch_keys: Prefixes of the keys it watches, as given; None for a height timer.
         gas_limit: Cycles, or None for TimerConfig.max_cycles_per_fire.
         bid: Q32.96, in units of 2⁻⁹⁶ base units per cycle.
-        expiry_height: Last height at which it may fire; None for the farthest one.
-        client_nonce: What its owner names it with; empty for nothing.
+        expiry_height: Last height at which it can fire; None for the farthest.
+        client_nonce: Its owner's name for it; empty for none.
     """
 
     target: bytes
@@ -110,15 +108,7 @@ class GlobalboxRequest(msgspec.Struct, frozen=True):
 
 
 class GlobalboxUpdate(msgspec.Struct, frozen=True):
-    """What is to change of a timer of Globalbox; None stays as it is. Spec: CIP-5old §6.2.
-
-    Attributes:
-        target: Its target, 20 bytes.
-        timer_id: Its id.
-        payload: Bytes as given, an envelope still on.
-        gas_limit: Cycles.
-        bid: Q32.96.
-    """
+    """Changes to a timer of Globalbox; None keeps a value. Spec: CIP-5old §6.2."""
 
     target: bytes
     timer_id: bytes

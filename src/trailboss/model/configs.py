@@ -1,6 +1,6 @@
-"""Governed configurations as the state holds them, and the chain's own running totals."""
+"""Governed configurations as the state holds them, and the running totals. Amounts are 16 bytes big-endian."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -22,10 +22,7 @@ class TimerConfig(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BasefeeConfig(msgspec.Struct, frozen=True, array_like=True):
-    """The fee markets under governance; access is stored and shown, and has no price here.
-
-    Source: cowboy-facts §7. The two basefees are 16 bytes big-endian each.
-    """
+    """The governed fee markets; access is stored and shown, and has no price here. Source: cowboy-facts §7."""
 
     alpha: int
     max_change_denominator: int
@@ -47,21 +44,21 @@ class LaneMultipliers(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Basefees(msgspec.Struct, frozen=True, array_like=True):
-    """Basefees in force in the next block, 16 bytes big-endian each."""
+    """Basefees of the next block."""
 
     cycle: bytes
     cell: bytes
 
 
 class Economy(msgspec.Struct, frozen=True, array_like=True):
-    """Money: what genesis created and what has been burned since, 16 bytes big-endian each."""
+    """Money: what genesis created and what has been burned since."""
 
     supply: bytes
     burned: bytes
 
 
 class SchedulerTotals(msgspec.Struct, array_like=True):
-    """Counts over all timers there ever were; ``scheduled`` is also the next FIFO sequence. Decision: D-35."""
+    """Counts over all timers ever; ``scheduled`` is also the next FIFO sequence. Decision: D-35."""
 
     scheduled: int = 0
     fired: int = 0
@@ -71,21 +68,21 @@ class SchedulerTotals(msgspec.Struct, array_like=True):
 
 
 class JoiningGap(NamedTuple):
-    """Due timers that have yet to join: those from a height and sequence on, up to a last height."""
+    """Due timers that have not joined yet: from a height and sequence, up to a last height."""
 
     first_height: int
     first_sequence: int
     last_height: int
 
     def holds(self, height: int, sequence: int) -> bool:
-        """Return whether a due timer of a height and sequence lies in it."""
+        """Return whether a due timer of a height and sequence is in it."""
         return (self.first_height, self.first_sequence) <= (height, sequence) and height <= self.last_height
 
 
 class BarredPayer(NamedTuple):
-    """Due timers of one payer that could not pay when they were to join: those from one place up to another.
+    """Due timers of one payer that could not pay when they were to join, from one place to another.
 
-    A place is a height and a sequence. The first is that of a timer that could not pay; the other lies behind the last.
+    A place is a height and a sequence. The first is that of a timer that could not pay; the end is behind the last.
     """
 
     payer: bytes
@@ -93,24 +90,24 @@ class BarredPayer(NamedTuple):
     end: tuple[int, int]
 
     def holds(self, payer: bytes, place: tuple[int, int]) -> bool:
-        """Return whether the due timer of a payer at a place is one of them."""
+        """Return whether it includes the due timer of a payer at a place."""
         return payer == self.payer and self.first <= place < self.end
 
 
 def is_outside(
     gaps: Iterable[JoiningGap], barred: Iterable[BarredPayer], fee_payer: bytes, place: tuple[int, int]
 ) -> bool:
-    """Return whether the due timer of a payer at a height and sequence has yet to join. Decision: D-51, D-79."""
+    """Return whether the due timer of a payer at a place has not joined yet. Decision: D-51, D-79."""
     return any(gap.holds(*place) for gap in gaps) or any(each.holds(fee_payer, place) for each in barred)
 
 
 class LaneState(msgspec.Struct, frozen=True, array_like=True):
-    """The timer lane between two blocks. Prices and money are 16 bytes big-endian each. Spec: CIP-1v3 §5.
+    """The timer lane between two blocks. Spec: CIP-1v3 §5.
 
     Attributes:
         basefee: Lane basefee of the next block, base units per cycle.
         previous_tip: Lower median of the tips per cycle that the last block's fires paid; 0 if none fired.
-        burned: Base units that the lane basefee has burned since the activation; part of `Economy.burned`.
+        burned: Base units of lane basefee burned since the activation; part of `Economy.burned`.
     """
 
     basefee: bytes
@@ -119,13 +116,13 @@ class LaneState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class JoiningGaps(msgspec.Struct, frozen=True, array_like=True):
-    """Which due timers have yet to join, ascending, under a mechanism that they join. Decision: D-51."""
+    """Due timers that have not joined yet, ascending. Decision: D-51."""
 
     gaps: tuple[JoiningGap, ...] = ()
 
 
 class BarredPayers(msgspec.Struct, frozen=True, array_like=True):
-    """Which due timers have not joined for want of funds, ascending. Decision: D-79."""
+    """Due timers that have not joined for want of funds, ascending. Decision: D-79."""
 
     barred: tuple[BarredPayer, ...] = ()
 
@@ -135,8 +132,8 @@ class FairnessTotals(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         first: Number of the oldest block record in the window; blocks without a fire have none.
-        next: Number that the next one gets.
-        counts: How many actors have fired so many times within the window, as (fires, actors), ascending by fires.
+        next: Number of the next record.
+        counts: Numbers of actors by their fires within the window, as (fires, actors), ascending.
     """
 
     first: int = 0
@@ -159,7 +156,7 @@ class MailboxEnds(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True):
-    """A message that waits: sender and target, 20 bytes each, the payload and the height of its block."""
+    """A waiting message: sender and target, 20 bytes each, payload, and the height of its block."""
 
     sender: bytes
     target: bytes
@@ -168,17 +165,15 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DeferredCall(msgspec.Struct, frozen=True, array_like=True):
-    """A deferred transaction that waits: an actor calls itself in a later block.
-
-    Decision: D-88
+    """A waiting deferred transaction: an actor calls itself in a later block. Decision: D-88.
 
     Attributes:
-        actor: Who calls, and is called, 20 bytes.
-        handler: What is called.
-        payload: Its argument.
+        actor: Caller and callee, 20 bytes.
+        handler: Its handler.
+        payload: The handler's argument.
         created_at: Height of the block that created it.
-        origin_hash: That of the execution that created it.
-        pool: Number of the gas pool that it draws on.
+        origin_hash: Hash of the execution that created it.
+        pool: Number of its gas pool.
     """
 
     actor: bytes
@@ -190,20 +185,20 @@ class DeferredCall(msgspec.Struct, frozen=True, array_like=True):
 
 
 class GasPool(msgspec.Struct, frozen=True, array_like=True):
-    """What an execution has left of its limits, for the deferred transactions that come of it.
+    """What an execution has left of its limits, for the deferred transactions that it created.
 
     Spec: CIP-5 §5.2
     Decision: D-88
 
     Attributes:
         payer: Who pays, 20 bytes.
-        cycles: That may still be used.
-        cells: That may still be used.
-        cycle_basefee: Burned per cycle, base units as 16 bytes; as all four, what the execution was charged at.
+        cycles: Cycles left.
+        cells: Cells left.
+        cycle_basefee: Burned per cycle, base units; as all four prices, that of the execution.
         cell_basefee: Burned per cell.
         cycle_tip: To the proposer per cycle.
         cell_tip: To the proposer per cell.
-        waiting: How many deferred transactions draw on it.
+        waiting: Deferred transactions that draw on it.
     """
 
     payer: bytes
@@ -217,20 +212,16 @@ class GasPool(msgspec.Struct, frozen=True, array_like=True):
 
 
 Record = TypeVar("Record", bound=msgspec.Struct)
-
-
-def encode_record(record: msgspec.Struct) -> bytes:
-    """Return the bytes of one of these records."""
-    return pack(record)
+encode_record: Final[Callable[[msgspec.Struct], bytes]] = pack
 
 
 def decode_record(octets: bytes, kind: type[Record]) -> Record:
-    """Return the record of the given kind that the bytes hold; the bytes come from this chain's own state."""
+    """Return the record of a kind that bytes of this chain's own state hold."""
     return msgspec.msgpack.decode(octets, type=kind)
 
 
 def amount_octets(amount: int) -> bytes:
-    """Return an amount as the state holds it: 16 bytes, big-endian."""
+    """Return an amount as the state holds it."""
     return amount.to_bytes(AMOUNT_WIDTH, "big")
 
 

@@ -1,7 +1,6 @@
-"""The decision record: what became of each due timer that a block looked at, and why the others were not looked at.
+"""The decision record: what became of each due timer that a block examined, and why it examined no others.
 
-It is kept beside the block, outside consensus: no root and no rule depends on it, and replaying the block gives it
-again.
+It is kept beside the block, outside consensus: no root and no rule depends on it, and replaying the block restores it.
 
 Decision: D-53
 """
@@ -15,29 +14,30 @@ from trailboss.model.configs import JoiningGap
 from trailboss.primitives.units import Amount, Price
 
 ENTRIES_MAX: Final = 256
-"""Most timers that one record names; of the others it keeps the number."""
+"""Most timers that one record names; it counts the others."""
 
 APART_MAX: Final = 64
-"""Of those, the most for each thing that comes before a turn to fire: into Globalbox, from there to the mailbox,
-expired, late, and out of a ranking for want of funds."""
+"""Most entries for each outcome before a turn to fire: into Globalbox, into the mailbox, expired, late, or unranked for
+want of funds.
+"""
 
 RUNNERS_UP_MAX: Final = 16
-"""Timers beyond the last one examined whose ranks are recorded besides: they show who came next, and decide nothing."""
+"""Recorded timers that rank after the last one examined; they show who came next, and decide nothing."""
 
 
 class Stop(StrEnum):
-    """Why a block looked at no more due timers."""
+    """Why a block examined no more due timers."""
 
     NONE_LEFT = "none_left"
-    """There were no others that could have run."""
+    """No others could have run."""
     LANE_FULL = "lane_full"
-    """What was left of the lane was less than the smallest gas limit that waited."""
+    """The lane had less left than the smallest gas limit that waited."""
     CELLS_FULL = "cells_full"
-    """What was left of the block's cells for fires was less than one fire may use. Decision: D-80."""
+    """The block's cells for fires had less left than one fire can use. Decision: D-80."""
     PASSED_OVER_MAX = "passed_over_max"
-    """As many had been passed over for want of room as one block passes over. Decision: D-54."""
+    """The block had passed over as many for want of room as one block does. Decision: D-54."""
     EXAMINED_MAX = "examined_max"
-    """As many had been examined as one block examines. Decision: D-39."""
+    """The block had examined as many as one block does. Decision: D-39."""
 
 
 class Order(StrEnum):
@@ -65,7 +65,7 @@ class FeeSource(StrEnum):
     AGENT = "agent"
     """The actor's own gas bidding agent gave them in this block."""
     FALLBACK = "fallback"
-    """The default agent gave them, because the actor's own could not be asked or did not answer."""
+    """The default agent gave them, because the actor's own failed or could not be queried."""
 
 
 class ExaminedTimer(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -75,19 +75,19 @@ class ExaminedTimer(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         timer_id: 32 bytes.
         actor: Its owner, 20 bytes.
         rank: Its place in the order of the mechanism, from 1; 0 if it ended, or was set aside, before any ranking.
-        outcome: A `Verdict` of the mechanism, as ``fire`` or ``defer``; ``cancelled`` if it was to fire and an earlier
-            fire of the block has cancelled it.
+        outcome: A `Verdict` of the mechanism, such as ``fire`` or ``defer``; ``cancelled`` if an earlier fire of the
+            block cancelled it before its turn.
         reason: Why it waits, a `DeferralReason`; empty unless deferred.
-        gas_limit: Cycles the fire may use, after any clamp.
+        gas_limit: Cycles the fire can use, after any clamp.
         cycles_used: Cycles the fire used; 0 if it did not fire.
         tip: Its priority per cycle: what it pays the proposer.
         weight: W(actor) in parts of 10⁻⁹; 0 under a mechanism without one.
         max_fee: Cap of lane basefee and tip together, in the auction of cycle basefee and tip; 0 under a mechanism
             without one.
         fee_source: Where its fees come from.
-        target: Actor whose handler runs, 20 bytes, if that is another than its owner; else empty.
-        standing: Where its fire stands in Globalbox, in units of 2⁻⁹⁶: the greater comes first; None outside of it.
-        fire_seq: Which fire of the timer it is, from 0; None but for Globalbox.
+        target: Actor whose handler runs, 20 bytes, if it is not its owner; else empty.
+        standing: Its fire's standing in Globalbox, in units of 2⁻⁹⁶: the greater comes first; None outside of it.
+        fire_seq: Number of the timer's fire, from 0; None but for Globalbox.
         deliver_seq: Number of the fire's entry in the mailbox; None outside of it.
     """
 
@@ -109,24 +109,24 @@ class ExaminedTimer(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def effective_priority(self) -> int:
-        """What the lane orders by: tip times W, in parts of 10⁻⁹ base units per cycle. Spec: CIP-1v3 §3."""
+        """The lane's order: tip times W, in parts of 10⁻⁹ base units per cycle. Spec: CIP-1v3 §3."""
         return self.tip * self.weight
 
 
 class AgentFailure(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Why a gas bidding agent gave no bid: the timer, 32 bytes, and the words of what went wrong."""
+    """Why a gas bidding agent gave no bid for a timer, 32 bytes."""
 
     timer_id: bytes
     what: str
 
 
 class AgentBid(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a gas bidding agent has bid for a timer.
+    """A gas bidding agent's bid for a timer, base units.
 
     Attributes:
         timer_id: 32 bytes.
-        max_fee: Its cap, base units per cycle.
-        max_priority_fee: The cap of its tip, base units per cycle.
+        max_fee: Its cap per cycle.
+        max_priority_fee: The cap of its tip per cycle.
         cell_fees: The same two per cell; None if it states none. Decision: D-86.
     """
 
@@ -151,27 +151,26 @@ class DecisionRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         lane_cycles_max: Cycles that the lane offers.
         lane_cycles_used: Cycles that fires used.
         max_cycles_per_fire: Cap of one fire; timers with a higher gas limit are set aside.
-        lane_burned: Base units that the lane basefee burned in this block.
-        examined: Timers that were examined, in the order in which they were decided, and then runners-up; at most
-            ``ENTRIES_MAX``, and of each thing that comes before a turn at most ``APART_MAX``. Under
-            Globalbox a timer may be among them several times.
-        runner_up_count: How many of them are runners-up: the next in rank, about which nothing was decided.
-        examined_count: How many were decided in all.
+        lane_burned: Base units of lane basefee burned in this block.
+        examined: Examined timers in the order of their decisions, then runners-up; at most ``ENTRIES_MAX``, and at most
+            ``APART_MAX`` for each outcome before a turn. Globalbox can list a timer several times.
+        runner_up_count: Runners-up among them: the next in rank, about which nothing was decided.
+        examined_count: Decisions in all.
         cut_off: Rank of the last timer that fired; 0 if none did.
         stopped: Why no more were examined.
         smallest_gas: Smallest gas limit among ranked timers that were not examined; 0 if there were none.
         outranked: Ranked timers not examined; none of them could have run before those that did.
         priced_out: Timers not ranked because their max_fee_per_cycle is below the lane basefee, in the auction below
-            the cycle basefee, or because the max_fee_per_cell that an agent states is below the cell basefee.
+            the cycle basefee, or because an agent's max_fee_per_cell is below the cell basefee.
         over_cap: Timers not ranked because their gas limit is above the lane's cap for one fire.
-        not_joined: Due timers that have yet to join.
-        gaps: Where in the due order those are; empty under a mechanism that is offered all.
+        not_joined: Due timers that have not joined yet.
+        gaps: Their places in the due order; empty under a mechanism that is offered all.
         agent_cycles: Cycles that gas bidding agents used.
-        agent_failures: What went wrong with those that gave no bid; their number is bounded as the questions are.
-        agent_bids: What the others bid, in the order of the questions; at most ``ENTRIES_MAX``.
-        queued: Fires that stand in Globalbox after the block.
+        agent_failures: Failures of agents that gave no bid; the limit of queries bounds them.
+        agent_bids: Bids of the other agents, in the order of the queries; at most ``ENTRIES_MAX``.
+        queued: Fires in Globalbox after the block.
         in_mailbox: Entries that wait in its mailbox after the block.
-        carried: Modified keys of which more watches are to hear in the next block.
+        carried: Modified keys that more watches will match in the next block.
     """
 
     mechanism: str
@@ -206,12 +205,12 @@ class DecisionRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def decided(self) -> tuple[ExaminedTimer, ...]:
-        """The timers that it names and that were decided, in that order."""
+        """The decided timers that it names, in that order."""
         return self.examined[: len(self.examined) - self.runner_up_count]
 
     @property
     def runners_up(self) -> tuple[ExaminedTimer, ...]:
-        """The timers that it names besides: the next in rank."""
+        """The runners-up that it names."""
         return self.examined[len(self.examined) - self.runner_up_count :]
 
     def has_joined(self, height: int, sequence: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a frame asks of the chain beyond its own state, as data, applied when its transaction commits.
+"""What a frame asks of the chain beyond its own state, as data that applies when its transaction commits.
 
 Spec: CIP-5 §4.3
 """
@@ -39,33 +39,21 @@ class ReservedTimerCancelled(Struct, frozen=True):
 
 
 class TimerExtended(Struct, frozen=True):
-    """A timer whose last height moved. ``timer`` is the record after the change."""
+    """A timer with another last height; ``timer`` is the new record."""
 
     timer: Timer
     by_governance: bool
 
 
 class TimerMoved(Struct, frozen=True):
-    """A timer that a development chain has given another height. Decision: D-69.
-
-    Attributes:
-        timer: Its record after the change.
-        from_height: Where it was due before.
-    """
+    """A timer that a development chain moved from another height; ``timer`` is the new record. Decision: D-69."""
 
     timer: Timer
     from_height: int
 
 
 class TimerUpdated(Struct, frozen=True):
-    """A timer with another payload, gas limit or bid.
-
-    Spec: CIP-5old §6.2
-
-    Attributes:
-        timer: Its record after the change.
-        bid: Its bid then, as the state holds it.
-    """
+    """A timer with another payload, gas limit or bid; ``timer`` is the new record. Spec: CIP-5old §6.2."""
 
     timer: Timer
     bid: bytes
@@ -90,9 +78,9 @@ class CallDeferred(Struct, frozen=True):
 
     Attributes:
         actor: 20 bytes.
-        handler: What will be called.
+        handler: Its handler.
         size: Bytes of the payload.
-        number: Its place in the line.
+        number: Its place in the queue.
     """
 
     actor: bytes
@@ -102,12 +90,9 @@ class CallDeferred(Struct, frozen=True):
 
 
 class TimerPriorityClamped(Struct, frozen=True):
-    """A timer's priority was above what its fee cap leaves over the lane basefee. Spec: CIP-1v3 §6.
+    """A priority, base units per cycle, above the fee cap less the lane basefee was lowered. Spec: CIP-1v3 §6.
 
-    Attributes:
-        timer: The timer, already scheduled with the lower one.
-        stated: What its actor gave, base units per cycle.
-        clamped: What it has instead, base units per cycle.
+    ``timer`` is already scheduled with the lower one.
     """
 
     timer: Timer
@@ -116,14 +101,14 @@ class TimerPriorityClamped(Struct, frozen=True):
 
 
 class TimerArgumentDeprecated(Struct, frozen=True):
-    """A timer was scheduled with an argument that is withdrawn, and ignored for the time being. Spec: CIP-1v3 §6."""
+    """A timer was scheduled with a withdrawn argument, which is still ignored. Spec: CIP-1v3 §6."""
 
     timer: Timer
     argument: str
 
 
 class AgentSet(Struct, frozen=True):
-    """An actor has chosen its gas bidding agent, 20 bytes, or none, empty. Decision: D-17."""
+    """An actor chose its gas bidding agent, 20 bytes, or none, empty. Decision: D-17."""
 
     actor: bytes
     agent: bytes

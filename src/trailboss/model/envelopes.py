@@ -1,7 +1,4 @@
-"""Timer payloads that name their handler: which function a fire calls, and with which bytes.
-
-Decision: D-04
-"""
+"""Timer payloads that name their handler: the function that a fire calls, and its argument. Decision: D-04."""
 
 import json
 import re
@@ -21,23 +18,19 @@ _JSON_SPACE: Final = b" \t\r\n"
 _JSON_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _OPENING, _CLOSING = b"[{", b"]}"
 NESTING_MAX: Final = 64
-"""Arrays and objects of an envelope nest at most this deep."""
+"""Deepest nesting of arrays and objects in an envelope."""
 
 
 def route_payload(payload: bytes, handler_bytes_max: int) -> tuple[str, bytes]:
-    """Return the handler that a timer's payload names, and the bytes that it gets.
+    """Return the handler that a timer's payload names, and its argument.
 
     In order: a canonical CBOR map of exactly ``_handler`` and ``_payload`` (bytes), as the public SDK sends; a JSON
-    object with ``_handler`` and ``_payload``, the latter base64 text; anything else goes to ``handle_timer``
-    unchanged. A JSON ``_payload`` that is not base64 text is passed on as compact JSON with sorted keys. A handler
-    name outside 1..=``handler_bytes_max`` falls back to ``handle_timer`` with the payload unchanged.
+    object with ``_handler`` and ``_payload``, the latter base64 text; anything else goes to ``handle_timer`` unchanged.
+    A JSON ``_payload`` that is not base64 text is passed on as compact JSON with sorted keys. A handler name outside
+    1..=``handler_bytes_max`` UTF-8 bytes falls back to ``handle_timer`` with the payload unchanged.
 
     Spec: CIP-5 §4.2
     Decision: D-04
-
-    Args:
-        payload: As given to the host call.
-        handler_bytes_max: Longest name, UTF-8 bytes.
     """
     routed = _from_cbor(payload) or _from_json(payload)
     if routed is None or not _is_name(routed[0], handler_bytes_max):
@@ -76,7 +69,7 @@ def _from_json(payload: bytes) -> tuple[str, bytes] | None:
 
 
 def _nesting(text: bytes) -> int:
-    """Return how deep the brackets of a JSON text nest, those within its strings left out."""
+    """Return the nesting depth of the brackets of a JSON text, outside its strings."""
     deepest = depth = 0
     for bracket in re.sub(rb"[^\[\]{}]+", b"", _JSON_STRING.sub(b"", text)):
         if bracket in _OPENING:

@@ -37,43 +37,8 @@ TIMER_FIRE_RECEIPT: Final = "TimerFireReceipt"
 TIMER_MOVED: Final = "timer.moved"
 BALANCE_SET: Final = "development.balance_set"
 
-PROTOCOL_TOPICS: Final = frozenset(
-    {
-        TIMER_SCHEDULED,
-        TIMER_FIRED,
-        TIMER_DEFERRED,
-        TIMER_EXTENDED,
-        TIMER_CANCELLED,
-        TIMER_EXPIRED,
-        TIMER_UNFUNDED,
-        TIMER_CANCELLED_BY_GOVERNANCE,
-        TIMER_EXTENDED_BY_GOVERNANCE,
-        TIMER_CONFIG_UPDATED,
-        BASEFEE_CONFIG_UPDATED,
-        LANE_MULTIPLIERS_UPDATED,
-        PARAMETER_SET,
-        ACTOR_DEPLOYED,
-        ACTOR_UPGRADED,
-        MESSAGE_SENT,
-        MESSAGE_DROPPED,
-        DEFERRED_CREATED,
-        DEFERRED_DROPPED,
-        TIMER_PRIORITY_CLAMPED,
-        TIMER_ARGUMENT_DEPRECATED,
-        LANE_ACTIVATED,
-        AGENT_SET,
-        AGENT_FALLBACK,
-        TIMER_DELAYED,
-        TIMER_CANCELLED_BY_DELAY,
-        TIMER_UPDATED,
-        TIMER_QUEUED,
-        TIMER_MATERIALIZED,
-        TIMER_FIRE_RECEIPT,
-        TIMER_MOVED,
-        BALANCE_SET,
-    }
-)
-"""What the chain says itself; an actor that emits one of them is refused, or nobody could believe an event."""
+PROTOCOL_TOPICS: Final = frozenset(value for name, value in globals().items() if name.isupper())
+"""Every topic above. Actors cannot emit them, so protocol events are authentic."""
 
 TIMER_ENDINGS: Final = {
     TIMER_FIRED: "fired",
@@ -83,18 +48,16 @@ TIMER_ENDINGS: Final = {
     TIMER_CANCELLED_BY_GOVERNANCE: "cancelled",
     TIMER_CANCELLED_BY_DELAY: "cancelled",
 }
-"""The event that ends a timer, and the path it names; every timer gets exactly one. Decision: D-27, D-35."""
+"""The event that ends a timer, and how it ended; every timer gets exactly one. Decision: D-27, D-35."""
 
 
 class EventRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One event as the receipts root commits to it.
-
-    Decision: D-27
+    """One event as the receipts root commits to it. Decision: D-27.
 
     Attributes:
         name: Topic.
-        emitter: 20 bytes: the actor, or the system actor that speaks for the protocol.
-        data: Canonical CBOR of the clause's fields for protocol events; whatever the actor gave for its own.
+        emitter: 20 bytes: the actor, or the system actor that emits the protocol's events.
+        data: Canonical CBOR of the clause's fields for protocol events; the actor's own bytes for its events.
         timer_id: The timer it is about, or empty.
     """
 

@@ -3,6 +3,7 @@
 Spec: CIP-5old §5.3, CIP-5old §9
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -16,9 +17,9 @@ from trailboss.primitives.units import Cells, Height
 STANDING_WIDTH: Final = 32
 BID_WIDTH: Final = 16
 FRACTION_BITS: Final = 96
-"""Fractional bits of Q32.96, in which bids and scores are counted. Spec: CIP-5old §5.1."""
+"""Fractional bits of Q32.96, the unit of bids and scores. Spec: CIP-5old §5.1."""
 SHOWN_DECIMALS: Final = 9
-"""Decimals of a bid that people are shown."""
+"""Decimals of a bid that people see."""
 _SHOWN_UNIT: Final = 10**SHOWN_DECIMALS
 
 
@@ -26,14 +27,14 @@ class GlobalboxState(msgspec.Struct, frozen=True, array_like=True):
     """The queue's running numbers.
 
     Attributes:
-        clock: Age that everything in the queue has gained by ``clock_height``: 32 bytes, in units of 2⁻⁹⁶.
-        clock_height: Block at which that was counted.
+        clock: Age that everything in the queue gained by ``clock_height``: 32 bytes, in units of 2⁻⁹⁶.
+        clock_height: Block of that count.
         age_weight: W_age since then, in units of 2⁻⁹⁶ a block, 16 bytes.
         first: deliver_seq of the oldest entry in the mailbox.
-        next: deliver_seq that the next entry gets.
+        next: deliver_seq of the next entry.
         queued: Fires in Globalbox.
         first_ended: Number of the oldest ended timer that is still remembered.
-        next_ended: Number that the next one gets.
+        next_ended: Number of the next one.
     """
 
     clock: bytes = bytes(STANDING_WIDTH)
@@ -49,15 +50,14 @@ class GlobalboxState(msgspec.Struct, frozen=True, array_like=True):
 class CarriedHit(NamedTuple):
     """A key that counts as modified in the next block as well.
 
-    Either timer handlers or messages have modified it after the delivery, or more timers watch it than one block
-    inserts.
+    A timer handler or a message modified it after the delivery, or more timers watch it than one block inserts.
 
     Decision: D-31, D-65
 
     Attributes:
         key: The key.
-        next_sequence: Only timers of this FIFO sequence and above have yet to hear of it.
-        modified_at: Block as of which it counts as modified; timers set in that block or later do not hear of it.
+        next_sequence: Timers from this FIFO sequence on have not been notified yet.
+        modified_at: Block as of which it counts as modified; timers set in that block or later ignore it.
     """
 
     key: bytes
@@ -77,15 +77,15 @@ class MailboxEntry(msgspec.Struct, frozen=True, array_like=True):
     Attributes:
         deliver_id: 32 bytes, of height, parent state root, timer id and fire_seq.
         deliver_seq: Its place in the order of execution over the whole chain.
-        timer: The timer's record with the snapshots of payload, gas limit and bid in place, and no queued fire.
-        fire_seq: Which fire of the timer it is, from 0.
-        hit_height: The due height, or that of the block whose change hit it.
+        timer: The timer's record with the snapshots of payload, gas limit and bid, without a queued fire.
+        fire_seq: Number of the timer's fire, from 0.
+        hit_height: The due height, or the block of the change that hit it.
         matched_keys: Watched keys that were modified, ascending; empty for a height.
-        materialized_at: Block that put it here.
-        reserved: Base units that its owner has paid for it in advance, 16 bytes.
-        cycle_basefee: Base units per cycle then, 16 bytes; with it and the bid it is settled.
+        materialized_at: Block that created the entry.
+        reserved: Base units that its owner paid in advance, 16 bytes.
+        cycle_basefee: Base units per cycle then, 16 bytes; it and the bid settle the fire.
         cell_basefee: Base units per cell then, 16 bytes.
-        cells_limit: Cells that it may use.
+        cells_limit: Cells that it can use.
     """
 
     deliver_id: bytes
@@ -115,14 +115,14 @@ class TimerStatus(StrEnum):
 
 
 class EndedTimer(msgspec.Struct, frozen=True, array_like=True):
-    """What is remembered of a timer that has ended, until it is collected. Spec: CIP-5old §14. Decision: D-64.
+    """An ended timer, remembered until it is collected. Spec: CIP-5old §14. Decision: D-64.
 
     Attributes:
         timer_id: 32 bytes.
         owner: 20 bytes.
         target: 20 bytes.
         kind: What fired it.
-        status: How it ended: ``CANCELLED`` if it was cancelled, ``COMPLETED`` otherwise.
+        status: ``CANCELLED`` or ``COMPLETED``.
         fire_seq: Fires materialized.
         last_fire_height: Block of the last of them; 0 for none.
         ended_at: Block in which it ended.
@@ -138,17 +138,9 @@ class EndedTimer(msgspec.Struct, frozen=True, array_like=True):
     ended_at: int
 
 
-_entry_decoder: Final = msgspec.msgpack.Decoder(MailboxEntry)
-
-
-def encode_entry(entry: MailboxEntry) -> bytes:
-    """Return the entry's bytes."""
-    return pack(entry)
-
-
-def decode_entry(octets: bytes) -> MailboxEntry:
-    """Return the entry that the bytes hold; they come from this chain's own state."""
-    return _entry_decoder.decode(octets)
+encode_entry: Final[Callable[[MailboxEntry], bytes]] = pack
+decode_entry: Final[Callable[[bytes], MailboxEntry]] = msgspec.msgpack.Decoder(MailboxEntry).decode
+"""Return the entry that bytes of this chain's own state hold."""
 
 
 def bid_octets(bid: int) -> bytes:
@@ -162,7 +154,7 @@ def bid_of(octets: bytes) -> int:
 
 
 def format_bid(bid: int) -> str:
-    """Return a bid in units of 2⁻⁹⁶ as base units per cycle, with nine decimals at most; an ellipsis stands for more.
+    """Return a bid in units of 2⁻⁹⁶ as base units per cycle, with at most nine decimals; an ellipsis marks a cut.
 
     >>> format_bid(1_250 << 96), format_bid(5 << 95), format_bid((1 << 96) // 3)
     ('1,250', '2.5', '0.333333333…')

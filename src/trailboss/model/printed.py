@@ -1,7 +1,4 @@
-"""What actors print: kept beside receipts for people, outside consensus. No root and no rule depends on it.
-
-Decision: D-89
-"""
+"""What actors print: kept beside receipts for people, outside consensus. Decision: D-89."""
 
 from typing import Final
 
@@ -10,19 +7,19 @@ import msgspec
 LINES_MAX: Final = 100
 """Lines of one execution that are kept."""
 CHARACTERS_MAX: Final = 8_192
-"""Characters of one execution that are kept, those of one ``print`` as well."""
+"""Characters of one execution, and of one ``print``, that are kept."""
 BLOCK_CHARACTERS_MAX: Final = 131_072
 """Characters of one block that are kept."""
 
 
 class PrintedLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One line that an actor has printed, or a warning about what it did.
+    """One line that an actor printed, or a warning about what it did.
 
     Attributes:
-        actor: Whose handler ran, 20 bytes.
-        handler: Which of its handlers.
+        actor: Actor whose handler ran, 20 bytes.
+        handler: The handler.
         text: The line, without control characters.
-        is_warning: Whether the chain says it, not the actor.
+        is_warning: Whether the chain emits it, not the actor.
     """
 
     actor: bytes
@@ -32,7 +29,7 @@ class PrintedLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Printing:
-    """The lines of one execution, in the order in which they are printed."""
+    """The printed lines of one execution, in order."""
 
     __slots__ = ("_is_cut", "_is_open", "_lines", "_room")
 
@@ -43,7 +40,7 @@ class Printing:
         self._is_cut = False
 
     def write(self, actor: bytes, handler: str, text: str) -> None:
-        """Take what an actor prints; a line goes on until it is ended, or another handler prints."""
+        """Add printed text; a line continues until it ends, or another handler prints."""
         kept = text[: self._room]
         self._room -= len(kept)
         self._is_cut = self._is_cut or len(kept) < len(text)
@@ -56,14 +53,14 @@ class Printing:
             self._is_open = True
 
     def warn(self, actor: bytes, handler: str, text: str) -> None:
-        """Add a warning, the same one once."""
+        """Add a warning, unless it is there already."""
         line = PrintedLine(actor, handler, text, is_warning=True)
         if line not in self._lines:
             self._lines.append(line)
             self._is_open = False
 
     def lines(self) -> tuple[PrintedLine, ...]:
-        """Return what is kept; the last line says if that is not all."""
+        """Return the kept lines; the last one says if some are missing."""
         if not self._is_cut:
             return tuple(self._lines)
         last = self._lines[-1]

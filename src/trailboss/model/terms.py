@@ -1,4 +1,4 @@
-"""What a mechanism keeps with a timer beyond what all timers have."""
+"""What a mechanism keeps with a timer beyond the fields of all timers."""
 
 from enum import StrEnum
 
@@ -15,8 +15,8 @@ class AuctionTerms(msgspec.Struct, frozen=True, array_like=True, tag="auction", 
 
     Attributes:
         agent: Its gas bidding agent, 20 bytes.
-        asked_at: Block in which the agent was last asked; 0 if never.
-        is_late: Whether it has been told that it is later than ``MAX_ALLOWED_DELAYS``.
+        asked_at: Block of the agent's last query; 0 for none.
+        is_late: Whether an event has reported that it is later than ``MAX_ALLOWED_DELAYS``.
     """
 
     agent: bytes
@@ -34,23 +34,23 @@ class Trigger(StrEnum):
 
 
 class QueuedFire(msgspec.Struct, frozen=True, array_like=True):
-    """A fire in Globalbox: where it stands, frozen when it was inserted, and with what it will be delivered.
+    """A fire in Globalbox: its rank, fixed at insertion, and what its delivery uses.
 
     Spec: CIP-5old §5.3, CIP-5old §8.2
     Decision: D-20, D-61, D-62
 
     Attributes:
         standing: Score at the insertion less the age clock of that block: 32 bytes, big-endian, two's complement, in
-            units of 2⁻⁹⁶. The greater comes first, and it never changes.
+            units of 2⁻⁹⁶. The greater comes first.
         bucket: Priority bucket; the greater comes first.
         cursor: Round-robin place among its target's candidates of that block, from 0; the lesser comes first.
-        hit_height: Height from which its age counts: the due height, or that of the block whose change hit it.
+        hit_height: Height from which its age counts: the due height, or the block of the change that hit it.
         queued_at: Block of the insertion.
         matched_keys: Watched keys that were modified, ascending; empty for a height.
-        handler: What it will be delivered to.
-        payload: What it will be delivered with.
-        gas_limit: Likewise.
-        bid: Likewise, Q32.96 as 16 bytes.
+        handler: Handler of the delivery; as the next three.
+        payload: Its argument.
+        gas_limit: Cycles.
+        bid: Q32.96 as 16 bytes.
     """
 
     standing: bytes
@@ -68,7 +68,7 @@ class QueuedFire(msgspec.Struct, frozen=True, array_like=True):
 class GlobalboxTerms(msgspec.Struct, frozen=True, array_like=True, tag="globalbox"):
     """A timer of Globalbox: with `Timer` itself the draft's TimerMeta. The owner is `Timer.actor`.
 
-    `Timer.height` is the due height of a height timer. A state watch stands in the calendar one block after its expiry,
+    `Timer.height` is the due height of a height timer. A state watch is in the calendar one block after its expiry,
     where it is collected. `Timer.expires_at` is the expiry height of both.
 
     Spec: CIP-5old §5.1
@@ -78,10 +78,10 @@ class GlobalboxTerms(msgspec.Struct, frozen=True, array_like=True, tag="globalbo
         target: Actor whose handler runs, 20 bytes.
         bid: Q32.96 as 16 bytes, big-endian: its whole part is the tip per cycle, base units. Decision: D-63.
         watch_keys: Prefixes of the keys it watches, ascending; empty for a height.
-        client_nonce: What its owner named it with; empty for nothing. Decision: D-64.
+        client_nonce: Its owner's name for it; empty for none. Decision: D-64.
         fire_seq: Fires materialized so far.
         last_fire_height: Block of the last of them; 0 for none.
-        in_mailbox: Of those, how many entries still wait in the mailbox.
+        in_mailbox: Of those, the entries that still wait in the mailbox.
         fire: The one that waits in Globalbox, if any.
     """
 

@@ -1,5 +1,6 @@
-"""The timer record, what asks for one, and the ways in which one ends."""
+"""The timer record, requests for timers, and the ways in which one ends."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, TypeVar
 
@@ -18,10 +19,10 @@ DEFAULT_HANDLER: Final = "handle_timer"
 NO_FEES: Final = b""
 """Offers what the default agent offers when the timer is due. Decision: D-16."""
 ASK_AGENT: Final = b"\x01"
-"""Offers what its actor's gas bidding agent answers; an agent of its own may follow. Decision: D-16, D-86."""
+"""Offers what its actor's gas bidding agent answers; an agent of its own can follow. Decision: D-16, D-86."""
 FEES_WIDTH: Final = 2 * AMOUNT_WIDTH
 BID_WIDTH: Final = 4 * AMOUNT_WIDTH
-"""Bytes of a standing bid that states what it offers for a cell. Decision: D-86."""
+"""Bytes of a standing bid that states its fees per cell. Decision: D-86."""
 _ASKING_WIDTHS: Final = (len(ASK_AGENT), len(ASK_AGENT) + Address.WIDTH)
 
 
@@ -38,16 +39,16 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
         timer_id: 32 bytes.
         sequence: Place in the order of insertion over the whole chain; FIFO within a height.
         handler: Name of the function or method that it calls.
-        payload: Bytes that the handler gets, the envelope already taken off.
+        payload: The handler's argument, without an envelope.
         fee_payer: Account debited at the fire, 20 bytes.
-        gas_limit: Cycles the fire may use.
-        access_limit: Stored and shown; the specifications have no price for it. 0 is none given.
-        expires_at: Last height at which it may fire.
+        gas_limit: Cycles the fire can use.
+        access_limit: Stored and shown; the specifications have no price for it. 0 if not given.
+        expires_at: Last height at which it can fire.
         schedule_block: Height of the block that scheduled it.
-        deferred_for: What it was last told to wait for, a `DeferralReason`; empty while nothing has deferred it.
-        fees: What it offers in the timer lane: `NO_FEES`, `ASK_AGENT`, that and the 20 bytes of an agent of its own, or
-            its two frozen fees (`freeze_fees`). In the auction its standing bid, or `ASK_AGENT` before the first.
-        terms: What the auction or Globalbox keeps besides; None under the other mechanisms.
+        deferred_for: Its last reported `DeferralReason`; empty while nothing has deferred it.
+        fees: Its offer in the timer lane: `NO_FEES`, `ASK_AGENT`, that and the 20 bytes of an agent of its own, or its
+            two frozen fees (`freeze_fees`). In the auction its standing bid, or `ASK_AGENT` before the first.
+        terms: What the auction or Globalbox keeps with it; None under the other mechanisms.
     """
 
     version: int
@@ -68,24 +69,24 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def target(self) -> bytes:
-        """The actor whose handler it calls, 20 bytes: its owner, unless Globalbox has it call another."""
+        """The actor whose handler it calls, 20 bytes: its owner, unless Globalbox calls another."""
         return self.terms.target if isinstance(self.terms, GlobalboxTerms) else self.actor
 
     @property
     def waits_to_expire(self) -> bool:
-        """Whether its height never comes, so that the calendar has only its end: under Globalbox nothing is extended.
+        """Whether its height never comes, so that the calendar holds only its end; Globalbox extends nothing.
 
-        So it is with every state watch, and with a height timer whose expiry lies before its height. Decision: D-84.
+        True for every state watch, and for a height timer whose expiry lies before its height. Decision: D-84.
         """
         return isinstance(self.terms, GlobalboxTerms) and self.expires_at < self.height
 
     @property
     def own_agent(self) -> bytes:
-        """The gas bidding agent of this timer alone, 20 bytes; empty if its actor's prices it, or none does."""
+        """The gas bidding agent of this timer alone, 20 bytes; empty if it has none."""
         return self.terms.agent if isinstance(self.terms, AuctionTerms) else own_agent(self.fees)
 
     def frozen_fees(self) -> tuple[int, int] | None:
-        """Return max_fee_per_cycle and max_priority_fee_per_cycle; None if they are settled at the fire only."""
+        """Return max_fee_per_cycle and max_priority_fee_per_cycle; None if they are settled only at the fire."""
         return stated_fees(self.fees) if is_stated(self.fees) else None
 
     def cell_fees(self) -> tuple[int, int] | None:
@@ -142,17 +143,15 @@ class DeferralReason(StrEnum):
 
 
 class TimerRequest(msgspec.Struct, frozen=True):
-    """What a frame asks for when it schedules; None takes the protocol's default.
-
-    Spec: CIP-5 §4.1
+    """What a frame asks for when it schedules; None takes the protocol's default. Spec: CIP-5 §4.1.
 
     Attributes:
-        height: Block height at which it is to fire; above the present one.
-        payload: Bytes as given, an envelope still on.
+        height: Block height at which it is to fire; above the current one.
+        payload: Bytes as given, including an envelope.
         fee_payer: 20 bytes, or None for the actor itself.
         gas_limit: Cycles, or None for TimerConfig.max_cycles_per_fire.
         access_limit: Not below 0, or None.
-        expires_at: Block height, or None for the present height plus max_ttl_blocks.
+        expires_at: Block height, or None for the current height plus max_ttl_blocks.
         max_fee_per_cycle: Base units, lane basefee and tip together; None for the default. Spec: CIP-1v3 §6.
         max_priority_fee_per_cycle: Base units; None for the default. Spec: CIP-1v3 §6.
         gas_bidding_agent: 20 bytes of the agent that prices this timer, or None for its actor's. Spec: CIP-1v3 §7.
@@ -171,6 +170,7 @@ class TimerRequest(msgspec.Struct, frozen=True):
     has_bid: bool = False
 
 
+encode_timer: Final[Callable[[Timer], bytes]] = pack
 _decoder: Final = msgspec.msgpack.Decoder(Timer)
 _version: Final = msgspec.msgpack.Decoder(list[object])
 
@@ -210,11 +210,6 @@ def own_agent(fees: bytes) -> bytes:
     return fees[len(ASK_AGENT) :] if asks_agent(fees) else b""
 
 
-def encode_timer(timer: Timer) -> bytes:
-    """Return the record's bytes."""
-    return pack(timer)
-
-
 def decode_timer(octets: bytes) -> Timer:
     """Return the record that the bytes hold.
 
@@ -246,13 +241,9 @@ def _complaint(octets: bytes, error: Exception | None) -> str:
 def timer_id(actor: bytes, height: int, payload: bytes, nonce: int) -> bytes:
     """Derive a timer's id: keccak256(actor ‖ height, 8 bytes ‖ payload ‖ nonce, 8 bytes), big-endian.
 
-    Spec: CIP-5 §3.3
-    Decision: D-01 (the nonce is the actor's own count of accepted schedules)
+    ``payload`` includes an envelope; ``nonce`` is the actor's count of accepted schedules so far.
 
-    Args:
-        actor: 20 bytes.
-        height: Block height at which the timer is due, unsigned 64 bits.
-        payload: As given to the host call, an envelope still on.
-        nonce: Accepted schedules of this actor so far, unsigned 64 bits.
+    Spec: CIP-5 §3.3
+    Decision: D-01
     """
     return keccak256(actor + height.to_bytes(8, "big") + payload + nonce.to_bytes(8, "big"))

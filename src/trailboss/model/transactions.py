@@ -1,10 +1,9 @@
-"""Transactions: their records, and what needs a digest or a key to say about them.
-
-Everyone above imports the records from here. They are defined beside the codec that builds them.
+"""Transactions: the codec's records, and their hashes and signatures.
 
 Source: docs/spec/sources.md §3, §8. Decision: D-33, D-36
 """
 
+from hashlib import sha256
 from typing import Final
 
 from msgspec.structs import replace
@@ -34,7 +33,7 @@ from trailboss.codec.instructions import (
 )
 from trailboss.codec.layout import SALT_MAX
 from trailboss.codec.wire import encode_transaction, signing_hash
-from trailboss.crypto.digest import keccak256, sha256
+from trailboss.crypto.digest import keccak256
 from trailboss.crypto.signing import address_of, recover, sign
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
@@ -71,24 +70,24 @@ __all__ = [
 ]
 
 GROUP_WIDTH: Final = 2
-"""The first bytes of an address name its group of accounts."""
+"""Leading bytes of an address that name its group of accounts."""
 
 
 def transaction_hash(transaction: Transaction) -> Hash32:
     """Return the SHA-256 digest of the wire bytes, signatures included: the name of a signed transaction.
 
-    The public protocol does not publish what it hashes; this is the chain's own choice.
+    The public protocol does not publish its hash; this is the chain's own choice.
 
     Raises:
         Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
     """
-    return Hash32(sha256(encode_transaction(transaction)))
+    return Hash32(sha256(encode_transaction(transaction)).digest())
 
 
 def sign_transaction(transaction: Transaction, private_key: bytes) -> Transaction:
-    """Return the transaction as sent and signed by ``private_key``; the sender is set to the key's address.
+    """Return the transaction sent and signed by ``private_key``.
 
-    Signatures of additional signers cover the sender, so they stay valid only if the sender was right before.
+    Signatures of additional signers cover the sender, so they stay valid only if the sender was already right.
 
     Raises:
         Rejection: ``INVALID_DATA`` for an invalid key; ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its
@@ -99,7 +98,7 @@ def sign_transaction(transaction: Transaction, private_key: bytes) -> Transactio
 
 
 def is_unsigned(transaction: Transaction) -> bool:
-    """Return whether nobody has signed for the sender; only a development chain may take it then. Decision: D-69."""
+    """Return whether the sender's signature is missing; only a development chain can accept that. Decision: D-69."""
     return transaction.signature == UNSIGNED
 
 
@@ -107,8 +106,8 @@ def check_signature(transaction: Transaction) -> None:
     """Refuse a transaction that its sender, or an additional signer, has not signed.
 
     Raises:
-        Rejection: ``INVALID_SIGNATURE`` naming the claimed and the recovered address, or what is wrong with the
-            signature; ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
+        Rejection: ``INVALID_SIGNATURE`` naming the claimed and the recovered address, or the fault of the signature;
+            ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
     """
     digest = signing_hash(transaction)
     _check_signer("from", transaction.sender, digest, transaction.signature)
@@ -137,7 +136,7 @@ def _check_signer(field: str, claimed: Address, digest: Hash32, signature: bytes
 
 
 def derive_actor_address(deployer: Address, salt: bytes, code_hash: bytes, shard: int | None = None) -> Address:
-    """Return the address that a deployment gives an actor.
+    """Return the address of a deployed actor.
 
     Args:
         deployer: Who deploys it.
@@ -146,7 +145,7 @@ def derive_actor_address(deployer: Address, salt: bytes, code_hash: bytes, shard
         shard: The address's first two bytes as a number; None takes the deployer's.
 
     Raises:
-        Rejection: ``INVALID_DATA`` for a longer salt, another width of hash or a shard that is no integer;
+        Rejection: ``INVALID_DATA`` for a longer salt, another width of hash or a shard that is not an integer;
             ``OVERFLOW`` for a shard outside 16 bits.
 
     Source: docs/spec/sources.md §3 (the public SDK's derivation). Decision: D-36

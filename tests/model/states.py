@@ -79,7 +79,7 @@ def is_true(statement: Statement, state: State) -> bool:
 
 def make_state(values: dict[bytes, bytes]) -> State:
     """Return the state of some values."""
-    roots = next_roots(EMPTY_ROOTS, values)
+    roots = next_roots(EMPTY_ROOTS, values.items())
     return State(values, roots, state_root(roots))
 
 

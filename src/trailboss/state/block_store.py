@@ -1,6 +1,6 @@
-"""What every store does alike: blocks on top of one another, the tree of each namespace, and the way back.
+"""What all stores share: consecutive blocks, the tree of each namespace, and the way back.
 
-Where values and undo journal lie is the business of the two stores derived from this one.
+The two derived stores decide where values and undo journal are kept.
 """
 
 from abc import ABC, abstractmethod
@@ -33,17 +33,17 @@ BEFORE_GENESIS: Final = -1
 KEPT_ROOTS: Final = 64
 """Changed blocks whose trees are kept for going back by pointer; further back the trees are changed back.
 
-Every kept tree costs the nodes that its block replaced, so keeping all of them would cost far more than the state.
+Every kept tree costs the nodes that its block replaced; keeping all of them would cost far more than the state.
 """
 
 
 class Undo(Struct, frozen=True, gc=False):
-    """What takes one block, or a run of them, back.
+    """What reverts one block, or a run of them.
 
     Attributes:
         height: Height of the block, or of the lowest one.
         state_root: State root before it.
-        values: Value before it of every key it changed; None for none.
+        values: Previous value of every changed key; None for none.
     """
 
     height: int
@@ -52,38 +52,26 @@ class Undo(Struct, frozen=True, gc=False):
 
 
 class BlockStore(ABC):
-    """Committed state, a block at a time.
-
-    One thread uses a store. What it has published in views, other threads read meanwhile.
+    """Committed state, block by block. One thread uses a store; other threads read its views.
 
     Invariant: ``_recent`` holds the trees before each of the last blocks of the undo journal, in the same order.
+
+    Attributes:
+        height: Height of the last block committed; ``BEFORE_GENESIS`` if there is none.
+        state_root: Root of the whole state.
+        roots: The tree of each namespace.
     """
 
-    __slots__ = ("_height", "_recent", "_roots", "_slots", "_state_root", "_trail")
+    __slots__ = ("_recent", "_slots", "_trail", "height", "roots", "state_root")
 
     def __init__(self) -> None:
-        self._height = BEFORE_GENESIS
-        self._roots = EMPTY_ROOTS
-        self._state_root = state_root(EMPTY_ROOTS)
+        self.height = BEFORE_GENESIS
+        self.roots: Roots = EMPTY_ROOTS
+        self.state_root = state_root(EMPTY_ROOTS)
         self._slots = SlotIndex()
         self._recent: deque[Roots] = deque(maxlen=KEPT_ROOTS)
         # The present point, for views; None until there is one.
         self._trail: Trail | None = None
-
-    @property
-    def height(self) -> int:
-        """Height of the last block committed; ``BEFORE_GENESIS`` if there is none."""
-        return self._height
-
-    @property
-    def state_root(self) -> Hash32:
-        """Root of the whole state."""
-        return self._state_root
-
-    @property
-    def roots(self) -> Roots:
-        """The tree of each namespace."""
-        return self._roots
 
     @abstractmethod
     def read(self, key: bytes) -> bytes | None:
@@ -95,144 +83,116 @@ class BlockStore(ABC):
 
     @abstractmethod
     def _put(self, undo: Undo, changes: Mapping[bytes, bytes | None]) -> None:
-        """Write one block's changes, and what takes them back, to values and journal.
-
-        Args:
-            undo: What takes the block back.
-            changes: Value by full key, None to delete.
-        """
+        """Write one block's changes, and its undo, to values and journal."""
 
     @abstractmethod
     def _undo_above(self, height: int) -> list[Undo]:
-        """Return what takes back every changed block above ``height``, the newest first."""
+        """Return the undo of every changed block above ``height``, the newest first."""
 
     @abstractmethod
     def _take_back(self, height: int, undo: Undo) -> None:
-        """Write the values as they were after the block of ``height``, and drop the journal above it.
-
-        Args:
-            height: Height to go back to.
-            undo: What takes back all blocks above it at once.
-        """
+        """Write the values as of the block of ``height``, and drop the journal above it, with their common undo."""
 
     def slot_names(self, address: bytes) -> Sequence[bytes]:
-        """Return the scannable slot names of an actor, ascending; live, not for keeping."""
+        """Return the scannable slot names of an actor, ascending, as a live sequence that must not be kept."""
         return self._slots.names(address)
 
     def count(self, namespace: bytes, bound: bytes | None = None) -> int:
-        """Return how many keys a namespace holds.
-
-        Args:
-            namespace: One of the committed namespaces.
-            bound: Full key of the namespace, or the beginning of one: only the keys below it; None for all.
-
-        Complexity: O(log n).
-        """
-        return count_keys(self._roots, namespace, bound)
+        """Return how many keys a namespace holds; see `count_keys`. Complexity: O(log n)."""
+        return count_keys(self.roots, namespace, bound)
 
     def iterate(
         self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield full keys and values of a namespace, ascending by key. Do not commit or revert meanwhile.
-
-        Args:
-            namespace: One of the committed namespaces.
-            lower: Least full key of the namespace, or the beginning of one; None for the first.
-            upper: Full key that ends the range and is not in it, or the beginning of one; None for no end.
-
-        Raises:
-            InvariantError: If the tree names a key that has no value.
-        """
-        return iterate_values(self._roots, self.read, namespace, lower, upper)
+        """Yield full keys and values of a namespace, ascending; see `iterate_values`. Do not commit or revert."""
+        return iterate_values(self.roots, self.read, namespace, lower, upper)
 
     def view(self) -> StoreView:
-        """Return the present state for other threads to read, whatever becomes of the store.
+        """Return the current state for other threads to read, whatever the store does later.
 
         Complexity: O(1). From the first view on, going back reads the values that it replaces.
         """
         if self._trail is None:
             self._trail = Trail()
-        return StoreView(self, self._trail, self._height, self._state_root, self._roots)
+        return StoreView(self, self._trail, self.height, self.state_root, self.roots)
 
     def read_shared(self, key: bytes) -> bytes | None:
-        """Return the value that a full key has now, as `read` does, but from any thread: for `StoreView`."""
+        """Return the current value of a full key, from any thread: for `StoreView`."""
         return self.read(key)
 
     def timer_height_shared(self, identity: bytes) -> Height | None:
-        """Return the height at which a timer is due now, as `timer_height` does, but from any thread."""
+        """Return the height at which a timer is due now, from any thread."""
         return self.timer_height(identity)
 
     def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
         """Commit one block and return the new state root. A block without changes costs next to nothing.
 
         Args:
-            height: Height of the block: one more than the last.
+            height: One more than the last block's.
             changes: The block's net changes: value by full key, None to delete.
 
         Raises:
-            InvariantError: If the height is not the next one, a key has no committed namespace or not its width, or
-                a new slot's value is not a slot record; nothing has changed then.
+            InvariantError: If the height is not the next one, a key has no committed namespace or not its width, or a
+                new slot's value is not a slot record; nothing has changed then.
         """
-        if height != self._height + 1:
-            raise InvariantError(f"block {height} cannot be committed on top of block {self._height}")
+        if height != self.height + 1:
+            raise InvariantError(f"block {height} cannot be committed on top of block {self.height}")
         if changes:
-            roots = next_roots(self._roots, changes)
+            roots = next_roots(self.roots, changes.items())
             root = state_root(roots)
             before = {key: self.read(key) for key in changes}
-            slots = _slot_changes(changes, before)
-            self._announce(before, height)
-            self._put(Undo(height, self._state_root, before), changes)
+            slots = _slot_moves(changes, before)
+            if self._trail is not None:
+                self._trail = self._trail.announce(before, height)
+            self._put(Undo(height, self.state_root, before), changes)
             self._change_slots(slots)
-            self._recent.append(self._roots)
-            self._roots, self._state_root = roots, root
-        self._height = height
-        return self._state_root
+            self._recent.append(self.roots)
+            self.roots, self.state_root = roots, root
+        self.height = height
+        return self.state_root
 
     def revert(self, height: int) -> None:
-        """Go back to exactly the state after the block of ``height``.
+        """Go back to exactly the state after the block of ``height``, ``BEFORE_GENESIS`` up to the current height.
 
-        Complexity: O(keys changed since). The trees themselves go back by pointer within ``KEPT_ROOTS`` changed blocks,
-        and are changed back in one batch from further away.
-
-        Args:
-            height: ``BEFORE_GENESIS`` up to the present height.
+        Complexity: O(keys changed since). The trees go back by pointer within ``KEPT_ROOTS`` changed blocks, and are
+        changed back in one batch from further away.
 
         Raises:
             InvariantError: If the store is not above that height, or the trees changed back miss their old root.
         """
-        if not BEFORE_GENESIS <= height <= self._height:
-            raise InvariantError(f"cannot go back to block {height} from block {self._height}")
+        if not BEFORE_GENESIS <= height <= self.height:
+            raise InvariantError(f"cannot go back to block {height} from block {self.height}")
         undone = self._undo_above(height)
         restored: dict[bytes, bytes | None] = {}
         for undo in undone:
             restored.update(undo.values)
-        root = Hash32(undone[-1].state_root) if undone else self._state_root
+        root = Hash32(undone[-1].state_root) if undone else self.state_root
         roots = self._roots_before(len(undone), restored)
         if state_root(roots) != root:
             raise InvariantError(f"going back to block {height} gives another state root than it had")
         concerned = restored if self._trail is not None else [key for key in restored if key[0] == STORAGE_BYTE]
         before = {key: self.read(key) for key in concerned}
-        slots = _slot_changes(restored, before)
-        if height < self._height:
-            self._announce(before, height)
+        slots = _slot_moves(restored, before)
+        if self._trail is not None and height < self.height:
+            self._trail = self._trail.announce(before, height)
         self._take_back(height, Undo(height + 1, root, restored))
         self._change_slots(slots)
         for _ in range(min(len(undone), len(self._recent))):
             self._recent.pop()
-        self._roots, self._state_root, self._height = roots, root, height
+        self.roots, self.state_root, self.height = roots, root, height
 
     def check_invariants(self) -> None:
-        """Build trees, root, slot names and heights of timers from the values alone; compare with the kept ones.
+        """Rebuild trees, root, slot names and heights of timers from the values alone; compare with the kept ones.
 
         Raises:
             InvariantError: If any of them differs.
         """
         rebuilt = build_roots(self._values_in_order())
         for namespace, root in rebuilt.items():
-            kept = self._roots[namespace]
+            kept = self.roots[namespace]
             if (tree.digest(kept), tree.count(kept)) != (tree.digest(root), tree.count(root)):
                 raise InvariantError(f"the tree of namespace {namespace.decode()} is not that of its values")
-        if self._state_root != state_root(rebuilt):
+        if self.state_root != state_root(rebuilt):
             raise InvariantError("the state root is not that of the trees")
         slots = SlotIndex()
         for key, record in self._values_in_order():
@@ -249,43 +209,38 @@ class BlockStore(ABC):
 
     @abstractmethod
     def _values_in_order(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield every full key and value as they are stored, ascending by key, without asking the trees."""
+        """Yield every stored full key and value, ascending by key, without using the trees."""
 
     def _roots_before(self, blocks: int, restored: Mapping[bytes, bytes | None]) -> Roots:
-        """Return the trees as they were ``blocks`` changed blocks ago, when the values were as in ``restored``."""
+        """Return the trees of ``blocks`` changed blocks ago, when the values were as in ``restored``."""
         if not blocks:
-            return self._roots
+            return self.roots
         if blocks <= len(self._recent):
             return self._recent[-blocks]
-        return next_roots(self._roots, restored)
+        return next_roots(self.roots, restored.items())
 
-    def _announce(self, before: Mapping[bytes, bytes | None], height: int) -> None:
-        """Tell the views what is about to change; see `Trail.announce`. Nothing is changed before this."""
-        if self._trail is not None:
-            self._trail = self._trail.announce(before, height)
-
-    def _change_slots(self, slots: "_SlotMoves") -> None:
-        for address, name in slots.added:
-            self._slots.add(address, name)
-        for address, name in slots.removed:
-            self._slots.remove(address, name)
+    def _change_slots(self, moves: list[tuple[bytes, bytes, bool]]) -> None:
+        for address, name, is_added in moves:
+            if is_added:
+                self._slots.add(address, name)
+            else:
+                self._slots.remove(address, name)
 
 
-class _SlotMoves(Struct, frozen=True):
-    """Address and name of the slots that a batch of changes adds and removes."""
-
-    added: list[tuple[bytes, bytes]]
-    removed: list[tuple[bytes, bytes]]
-
-
-def _slot_changes(changes: Mapping[bytes, bytes | None], before: Mapping[bytes, bytes | None]) -> _SlotMoves:
-    """Return which slots ``changes`` adds and removes, where the values were as in ``before``.
+def _slot_moves(
+    changes: Mapping[bytes, bytes | None], before: Mapping[bytes, bytes | None]
+) -> list[tuple[bytes, bytes, bool]]:
+    """Return address and name of each slot that ``changes`` adds (True) or removes (False) from ``before``.
 
     Raises:
         InvariantError: If an added or removed value is not a slot record.
     """
-    slots = [(key, value, before[key]) for key, value in changes.items() if key[0] == STORAGE_BYTE]
-    return _SlotMoves(
-        [(storage_address(key), decode_slot(new)[0]) for key, new, old in slots if old is None and new is not None],
-        [(storage_address(key), decode_slot(old)[0]) for key, new, old in slots if new is None and old is not None],
-    )
+    moves: list[tuple[bytes, bytes, bool]] = []
+    for key, new in changes.items():
+        if key[0] == STORAGE_BYTE:
+            old = before[key]
+            if old is None and new is not None:
+                moves.append((storage_address(key), decode_slot(new)[0], True))
+            elif new is None and old is not None:
+                moves.append((storage_address(key), decode_slot(old)[0], False))
+    return moves

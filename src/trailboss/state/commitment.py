@@ -1,4 +1,4 @@
-"""The root over everything: one tree a namespace, and the state root over their digests.
+"""The root over everything: one tree per namespace, and the state root over their digests.
 
 ``state_root = sha256(0x03 ‖ "cowboy-state-v1" ‖ for each namespace: its byte ‖ the digest of its tree)``, namespaces in
 the order of ``keys.KEY_WIDTHS``. A leaf commits to sha256 of its value.
@@ -26,7 +26,7 @@ LAYOUTS: Final[Mapping[bytes, tree.Layout]] = MappingProxyType(
 EMPTY_ROOTS: Final[Roots] = MappingProxyType(dict.fromkeys(KEY_WIDTHS))
 
 BUILD_BATCH: Final = 16_384
-"""Keys that are brought into the trees at a time, so that building them needs little more memory than they do."""
+"""Keys added to the trees at a time, so that building needs little extra memory."""
 
 
 def state_root(roots: Roots) -> Hash32:
@@ -35,41 +35,37 @@ def state_root(roots: Roots) -> Hash32:
     return Hash32(sha256(STATE_ROOT_TAG + b"".join(parts)).digest())
 
 
-def next_roots(roots: Roots, changes: Mapping[bytes, bytes | None]) -> Roots:
-    """Return the trees with ``changes`` made; from ``EMPTY_ROOTS`` they are built in bulk.
-
-    Args:
-        roots: The trees; they stay as they are.
-        changes: Value by full key; None deletes.
+def next_roots(roots: Roots, changes: Iterable[tuple[bytes, bytes | None]]) -> Roots:
+    """Return the trees with ``changes`` made: full key and value, or None to delete.
 
     Raises:
         InvariantError: If a key has no committed namespace, or not its width.
     """
-    return _apply(roots, changes.items())
+    leaves: dict[bytes, list[bytes]] = {namespace: [] for namespace in KEY_WIDTHS}
+    for full_key, value in changes:
+        namespace, key = full_key[:1], full_key[1:]
+        if len(key) != KEY_WIDTHS.get(namespace):
+            raise InvariantError(f"state key {full_key.hex()} has no committed namespace, or not its width")
+        leaves[namespace].append(key if value is None else key + sha256(value).digest())
+    return {namespace: tree.apply(root, leaves[namespace], LAYOUTS[namespace]) for namespace, root in roots.items()}
 
 
 def build_roots(values: Iterable[tuple[bytes, bytes]]) -> Roots:
-    """Return the trees of a whole state.
-
-    Args:
-        values: Full key and value; it is fastest in ascending order of the keys.
+    """Return the trees of a whole state, from full keys and values; ascending keys are fastest.
 
     Raises:
         InvariantError: If a key has no committed namespace, or not its width.
     """
     remaining, roots = iter(values), EMPTY_ROOTS
     for first in remaining:
-        roots = _apply(roots, chain((first,), islice(remaining, BUILD_BATCH - 1)))
+        roots = next_roots(roots, chain((first,), islice(remaining, BUILD_BATCH - 1)))
     return roots
 
 
 def count_keys(roots: Roots, namespace: bytes, bound: bytes | None = None) -> int:
     """Return how many keys a namespace holds.
 
-    Args:
-        roots: The trees.
-        namespace: One of the committed namespaces.
-        bound: Full key of the namespace, or the beginning of one: only the keys below it; None for all.
+    ``bound``, a full key of the namespace or the beginning of one, counts only the keys below it.
 
     Complexity: O(depth).
     """
@@ -88,10 +84,10 @@ def iterate_values(
 
     Args:
         roots: The trees.
-        read: Returns the value of a full key; from the state that the trees belong to.
+        read: Returns the value of a full key, from the state of the trees.
         namespace: One of the committed namespaces.
         lower: Least full key of the namespace, or the beginning of one; None for the first.
-        upper: Full key that ends the range and is not in it, or the beginning of one; None for no end.
+        upper: Full key after the range, or the beginning of one; None for no end.
 
     Raises:
         InvariantError: If a tree names a key that has no value.
@@ -107,19 +103,8 @@ def iterate_values(
         yield full_key, value
 
 
-def _apply(roots: Roots, changes: Iterable[tuple[bytes, bytes | None]]) -> Roots:
-    """Return the trees with ``changes`` made: full key and value, or None to delete."""
-    leaves: dict[bytes, list[bytes]] = {namespace: [] for namespace in KEY_WIDTHS}
-    for full_key, value in changes:
-        namespace, key = full_key[:1], full_key[1:]
-        if len(key) != KEY_WIDTHS.get(namespace):
-            raise InvariantError(f"state key {full_key.hex()} has no committed namespace, or not its width")
-        leaves[namespace].append(key if value is None else key + sha256(value).digest())
-    return {namespace: tree.apply(root, leaves[namespace], LAYOUTS[namespace]) for namespace, root in roots.items()}
-
-
 def differing_keys(left: Roots, right: Roots) -> Iterator[bytes]:
-    """Yield the full keys that hold a value in one state and another or none in the other, ascending in a namespace.
+    """Yield the full keys that have different values in two states, ascending in a namespace.
 
     Complexity: O(differing keys × depth) as long as both trees have the same form around them; at most all keys.
     """
@@ -142,7 +127,7 @@ def _differing(left: Node | None, right: Node | None, layout: Layout) -> Iterato
 
 
 def _children_at(node: Interior, position: int) -> tuple[Node | None, ...]:
-    """Return the subtrees of a node by the nibble at ``position``, which lies within its prefix or just after it."""
+    """Return the subtrees of a node by the nibble at ``position``, which is in its prefix or just after it."""
     if position == node.prefix_length:
         return node.children
     slot = nibble_at(node.prefix, position)

@@ -1,7 +1,6 @@
-"""What the digests of the tree and the state root are made of: the one definition, for the tree and for proofs.
+"""The inputs of the tree's digests and of the state root: the one definition, for the tree and for proofs.
 
-`trailboss.state.tree` says what a page and an interior node are, `trailboss.state.commitment` how the trees of all
-namespaces come together. This module imports nothing of either, so that a verifier of proofs needs no store.
+It imports neither `trailboss.state.tree` nor `trailboss.state.commitment`, so that a verifier of proofs needs no store.
 """
 
 from typing import Final

@@ -16,6 +16,7 @@ Decision: D-02 (timers lie under height and id: store, height index and height-o
 """
 
 from collections.abc import Mapping
+from enum import Enum
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Final
@@ -33,7 +34,7 @@ TRANSIENT: Final = b"x"
 KEY_WIDTHS: Final[Mapping[bytes, int]] = MappingProxyType(
     {ACCOUNTS: 20, STORAGE: 52, TIMERS: 40, CONFIGURATIONS: 32, MAILBOX: 40}
 )
-"""Bytes of a key after its namespace byte, for each committed namespace, in the order of the state root."""
+"""Bytes of a key after its namespace byte, per committed namespace, in the order of the state root."""
 
 TRANSIENT_BYTE: Final = TRANSIENT[0]
 STORAGE_BYTE: Final = STORAGE[0]
@@ -45,11 +46,11 @@ TIMER_ID_START: Final = 1 + HEIGHT_WIDTH
 """Where the id begins in a full timer key, behind namespace and height."""
 
 DEFERRED_NUMBERS: Final = 2**61
-"""Where the deferred transactions begin in the mailbox's namespace, behind the messages."""
+"""Where the deferred transactions begin in the mailbox's namespace, after the messages."""
 ENDED_NUMBERS: Final = 2**62
-"""Where the ended timers begin, behind them; no chain numbers 2**61 of any."""
+"""Where the ended timers begin, after them; no chain has 2**61 of any."""
 FIRE_NUMBERS: Final = 2**63
-"""Where the materialized fires begin, behind them."""
+"""Where the materialized fires begin, after them."""
 
 _ADDRESS_END: Final = 21
 _MAJOR_END: Final = 9
@@ -57,6 +58,15 @@ _NO_MINOR: Final = bytes(32)
 _CODE: Final = b"code:"
 _MANIFEST: Final = b"manifest:"
 _AFTER_TIMERS: Final = b"u"
+
+
+class Missing(Enum):
+    """A key that a table does not hold, as opposed to one that it holds as deleted (None)."""
+
+    MISSING = "missing"
+
+
+MISSING: Final = Missing.MISSING
 
 
 def account_key(address: bytes) -> bytes:
@@ -105,11 +115,7 @@ def timer_range(first: Height, last: Height) -> tuple[bytes, bytes]:
 
 
 def timer_moves(changes: Mapping[bytes, bytes | None]) -> dict[bytes, Height | None]:
-    """Return the height of every timer that ``changes`` sets, by id, and None for every other one that it deletes.
-
-    Args:
-        changes: Value by full key, None to delete.
-    """
+    """Return the height of every timer that ``changes`` sets, by id, and None for every other one that it deletes."""
     timers = [(key, value) for key, value in changes.items() if key[0] == TIMERS_BYTE]
     moves: dict[bytes, Height | None] = {timer_id(key): None for key, value in timers if value is None}
     moves.update((timer_id(key), timer_height(key)) for key, value in timers if value is not None)
@@ -135,8 +141,8 @@ def mailbox_key(major: int, minor: bytes = _NO_MINOR) -> bytes:
     """Return the key of a mailbox or Globalbox entry.
 
     Args:
-        major: What entries are ordered by first, an unsigned 64-bit integer; for the mailbox the sequence number.
-        minor: What they are ordered by next, 32 bytes; the mailbox needs none.
+        major: First in the order, an unsigned 64-bit integer; for the mailbox the sequence number.
+        minor: Next in the order, 32 bytes; the mailbox needs none.
     """
     return MAILBOX + major.to_bytes(8, "big") + minor
 
@@ -162,10 +168,10 @@ def mailbox_major(key: bytes) -> int:
 
 
 def transient_key(kind: bytes, identifier: bytes) -> bytes:
-    """Return the key of a value that lives no longer than its transaction.
+    """Return the key of a value that lasts for its transaction.
 
     Args:
-        kind: What the value is; at most 255 bytes. Its length is part of the key, so kinds cannot run into each other.
+        kind: What the value is; at most 255 bytes. The key includes its length, so kinds cannot overlap.
         identifier: Which one, of any length.
     """
     return TRANSIENT + len(kind).to_bytes(1, "big") + kind + identifier

@@ -1,8 +1,8 @@
-"""The names of actor storage in order, so that a prefix of them can be scanned.
+"""The names of actor storage in order, for prefix scans.
 
 A storage key holds the hash of the slot's name, so that keys have one width and nobody can make the tree deep. The
-names live in the values, as the record ``[name, value]``; what is kept here is a view derived from them, and it can
-be built from them at any time. Names longer than ``SCANNED_NAME_MAX`` are stored like any other but never scanned.
+names are in the values, as the record ``[name, value]``; this view is derived from them and can be rebuilt at any time.
+Names longer than ``SCANNED_NAME_MAX`` are stored but never scanned.
 """
 
 from bisect import bisect_left
@@ -49,7 +49,7 @@ class SlotIndex:
         self._names: dict[bytes, SortedList] = {}
 
     def add(self, address: bytes, name: bytes) -> None:
-        """Add a name that the actor's list does not hold; one too long to be scanned is left out.
+        """Add a name that the actor's list does not hold; one too long for scans is left out.
 
         Complexity: O(log names).
         """
@@ -72,7 +72,7 @@ class SlotIndex:
             del self._names[address]
 
     def names(self, address: bytes) -> Sequence[bytes]:
-        """Return the actor's names, ascending. The sequence is live: it is not for keeping."""
+        """Return the actor's names, ascending, as a live sequence that must not be kept."""
         names: Sequence[bytes] = self._names.get(address, _NO_NAMES)
         return names
 
@@ -92,7 +92,7 @@ class SlotChanges:
         self._noted: dict[bytes, bytes] = {}
 
     def note(self, key: bytes, record: bytes | None, committed: bytes | None) -> None:
-        """Take account of one storage key as it now stands.
+        """Update one storage key.
 
         Args:
             key: Full key of the slot.
@@ -113,13 +113,7 @@ class SlotChanges:
             index.remove(address, self._noted.pop(key))
 
     def scan(self, address: bytes, committed: Sequence[bytes], prefix: bytes, limit: int) -> list[bytes]:
-        """Return the first names that begin with ``prefix``, ascending.
-
-        Args:
-            address: The actor.
-            committed: Its committed names, ascending.
-            prefix: What the names begin with; may be empty.
-            limit: Most names returned.
+        """Return the first names that begin with ``prefix``, ascending; ``committed`` are the actor's committed names.
 
         Complexity: O(limit × log names), however many names are hidden.
         """
@@ -142,9 +136,8 @@ class SlotChanges:
 def _next_visible(committed: Sequence[bytes], hidden: Sequence[bytes], index: int) -> int:
     """Return the least index from ``index`` on whose committed name is not hidden; the length if there is none.
 
-    Every hidden name is a committed one and both ascend. So from a hidden name on, the two run in step until the first
-    visible name and never again, and a bisection finds where they part: a run of hidden names of any length costs
-    only its logarithm.
+    Every hidden name is a committed one and both ascend. From a hidden name on, the two run in step until the first
+    visible name and never again, and a bisection finds where they part: a run of hidden names costs only its logarithm.
     """
     if index == len(committed) or committed[index] not in hidden:
         return index

@@ -1,7 +1,7 @@
-"""Committed state: what the chain agrees on, a block at a time, and the way back.
+"""Committed state: what the chain agrees on, block by block, and the way back.
 
-`Store` is the seam: the chain knows no more of where the state lies. `MemoryStore` keeps all of it in memory,
-`disk_store.DiskStore` in a directory.
+`Store` is the interface. `MemoryStore` keeps the state in memory, `trailboss.state.disk.store.DiskStore` in a
+directory.
 """
 
 from bisect import bisect_right
@@ -33,44 +33,36 @@ class KeyValue(Protocol):
 
     def read(self, key: bytes) -> bytes | None:
         """Return the value of a full key, or None if it has none."""
-        ...
 
     def slot_names(self, address: bytes) -> Sequence[bytes]:
-        """Return the scannable slot names of an actor, ascending; live, not for keeping."""
-        ...
+        """Return the scannable slot names of an actor, ascending, as a live sequence that must not be kept."""
 
 
 class ReadableStore(KeyValue, Protocol):
-    """Committed state as it stands after a block, for reading: a store's, or a view's of it."""
+    """Committed state after a block, for reading: a store's, or a view's."""
 
     @property
     def height(self) -> int:
         """Height of the last block committed; ``BEFORE_GENESIS`` if there is none."""
-        ...
 
     @property
     def state_root(self) -> Hash32:
         """Root of the whole state."""
-        ...
 
     @property
     def roots(self) -> Roots:
         """The tree of each namespace."""
-        ...
 
     def iterate(
         self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
     ) -> Iterator[tuple[bytes, bytes]]:
         """Yield full keys and values of a namespace in order; see `BlockStore.iterate`."""
-        ...
 
     def count(self, namespace: bytes, bound: bytes | None = None) -> int:
         """Return how many keys a namespace holds, or how many below a bound; see `BlockStore.count`."""
-        ...
 
     def timer_height(self, identity: bytes) -> Height | None:
         """Return the height at which a committed timer is due, or None if there is none of that id."""
-        ...
 
 
 class Store(ReadableStore, Protocol):
@@ -79,30 +71,25 @@ class Store(ReadableStore, Protocol):
     @property
     def floor(self) -> int:
         """Lowest height that the store can go back to; ``BEFORE_GENESIS`` for all the way."""
-        ...
 
     def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
         """Commit the next block and return the new state root; see `BlockStore.commit`."""
-        ...
 
     def revert(self, height: int) -> None:
         """Go back to the state after the block of ``height``; see `BlockStore.revert`."""
-        ...
 
     def view(self) -> StoreView:
-        """Return the present state for other threads to read; see `BlockStore.view`."""
-        ...
+        """Return the current state for other threads to read; see `BlockStore.view`."""
 
     def check_invariants(self) -> None:
         """Check the store against itself; see `BlockStore.check_invariants`."""
-        ...
 
 
 class MemoryStore(BlockStore):
-    """A store in memory, with an undo journal of every block that changed something.
+    """A store in memory, with an undo journal of every changing block.
 
-    A timer lies under its id, as the height at which it is due and its record: a second table, from ids to full keys,
-    would cost 130 bytes more.
+    A timer is stored under its id, as its due height and its record: a second table, from ids to full keys, would cost
+    130 bytes more.
     """
 
     __slots__ = ("_first", "_journal", "_timers", "_values")
@@ -116,16 +103,16 @@ class MemoryStore(BlockStore):
 
     @property
     def floor(self) -> int:
-        """Lowest height that the store can go back to: that of the copy, if it is one."""
+        """Lowest height that the store can go back to; a copy's own height."""
         return self._first
 
     @classmethod
     def copy_of(cls, store: ReadableStore, changes: Mapping[bytes, bytes | None]) -> Self:
-        """Return a store in memory that stands at the height of another one. It goes no further back than that.
+        """Return a store in memory at the height of another one. It goes no further back.
 
         Args:
-            store: Stays as it is.
-            changes: What the copy holds otherwise: value by full key, None to delete.
+            store: Stays unchanged.
+            changes: The copy's differences: value by full key, None to delete.
 
         Complexity: O(state); the trees, which never change, are shared.
         """
@@ -134,7 +121,7 @@ class MemoryStore(BlockStore):
             copy._write(dict(store.iterate(namespace)))
         for key, record in store.iterate(STORAGE):
             copy._slots.add(storage_address(key), decode_slot(record)[0])
-        copy._roots, copy._state_root, copy._height = store.roots, store.state_root, store.height - 1
+        copy.roots, copy.state_root, copy.height = store.roots, store.state_root, store.height - 1
         copy.commit(store.height, changes)
         copy._first = store.height
         copy._journal.clear()

@@ -1,9 +1,9 @@
 """The authenticated map: a canonical, order-preserving radix-16 trie with leaf pages, copy-on-write, SHA-256.
 
 The shape is a function of the key set alone. A set of at most ``capacity`` keys is a *page*; a larger one is an
-*interior* node at the longest prefix that all its keys share, counted in nibbles, with one child a next nibble. So
-two histories that end in the same contents end in the same digest. Keys of one tree have one width. The tree holds
-digests of values, not the values.
+*interior* node at the longest prefix that all its keys share, counted in nibbles, with one child per next nibble. So
+histories with equal contents have equal digests. Keys of one tree have one width. The tree holds digests of values, not
+the values.
 
 ```text
 page      digest = sha256(0x01 ‖ entries)              an entry is key ‖ value digest; entries ascend
@@ -12,9 +12,9 @@ interior  digest = sha256(0x02 ‖ prefix_length(1) ‖ count(8) ‖ prefix ‖ 
 empty     digest = 32 zero bytes
 ```
 
-Nodes never change. A batch copies the paths that it touches and hashes each touched node once; an old root stays
-valid, so going back is keeping a pointer. The count below every interior node is part of its digest, which makes
-"how many keys lie below this one" a short proof.
+Nodes never change. A batch copies the paths that it touches and hashes each touched node once; an old root stays valid,
+so going back is keeping a pointer. The count below every interior node is part of its digest, which makes "how many
+keys lie below this one" a short proof.
 
 Complexity: ``apply`` is O(changes × depth), and depth is about log16(keys / capacity) for keys that are hashes.
 """
@@ -57,10 +57,10 @@ class Interior(Struct, frozen=True, eq=False, gc=False):
     Attributes:
         digest: Digest of the node.
         count: Keys below.
-        prefix_length: Nibbles that all keys below share, from the first nibble of the key on.
+        prefix_length: Leading nibbles that all keys below share.
         prefix: Those nibbles, two a byte; the low nibble of an odd tail is 0.
         child_digests: The 16 child digests, one after the other.
-        children: The children by next nibble; at least two are there.
+        children: At least two, by next nibble.
     """
 
     digest: bytes
@@ -75,7 +75,7 @@ Node = Page | Interior
 
 
 class Layout(Struct, frozen=True):
-    """What fixes the form of a tree besides its keys.
+    """The form of a tree.
 
     Attributes:
         key_width: Bytes of every key, 1..=127.
@@ -100,9 +100,8 @@ def apply(root: Node | None, changes: list[bytes], layout: Layout) -> Node | Non
     """Return the tree with ``changes`` made; from an empty one it is built in bulk.
 
     Args:
-        root: The tree, None if it is empty; it stays as it is.
-        changes: One for each key: key ‖ value digest to set it, the key alone to delete it; deleting an absent key
-            changes nothing. Keys have the width of ``layout``.
+        root: The tree, None if it is empty; it stays unchanged.
+        changes: One per key: key ‖ value digest to set it, the key alone to delete it, if it exists.
         layout: Form of the tree; the one it was built with.
     """
     return _apply(sorted(changes), layout, root, 0, len(changes)) if changes else root
@@ -113,11 +112,7 @@ def iterate(
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yield key and value digest of the entries with ``lower <= key < upper``, ascending by key.
 
-    Args:
-        root: The tree.
-        layout: Its form.
-        lower: Least key, or the beginning of one; empty for all.
-        upper: Key, or the beginning of one, that ends the range; None for no end.
+    A bound can be the beginning of a key; ``upper`` None means no end.
     """
     key_width = layout.key_width
     entry_width = key_width + DIGEST_WIDTH
@@ -132,7 +127,7 @@ def iterate(
 
 
 def count_below(root: Node | None, bound: bytes, layout: Layout) -> int:
-    """Return how many keys are less than ``bound``, which has the width of a key or is the beginning of one.
+    """Return how many keys are less than ``bound``, a key or the beginning of one.
 
     Complexity: O(depth).
     """
@@ -184,7 +179,7 @@ def _build(entries: list[bytes], start: int, end: int, layout: Layout) -> Node |
 
 
 def _slot_run(keys: list[bytes], start: int, end: int, position: int) -> tuple[int, int]:
-    """Return the nibble of ``keys[start]`` at ``position``, and where within ``start..end`` the next nibble begins.
+    """Return the nibble of ``keys[start]`` at ``position``, and the index, up to ``end``, where the next nibble begins.
 
     The keys ascend and share all nibbles before ``position``.
     """
@@ -252,7 +247,7 @@ def _apply_to_page(changes: list[bytes], layout: Layout, page: Page, start: int,
 
 
 def _apply_to_interior(changes: list[bytes], layout: Layout, node: Interior, start: int, end: int) -> Node | None:
-    """Hand changes down to the children of a node, and put what comes back into its canonical form."""
+    """Apply changes to the children of a node, and return the result in canonical form."""
     node = _split_prefix(node, changes[start], changes[end - 1])
     prefix_length, total = node.prefix_length, node.count
     children = list(node.children)
@@ -284,9 +279,9 @@ def _apply_to_interior(changes: list[bytes], layout: Layout, node: Interior, sta
 def _split_prefix(node: Interior, first: bytes, last: bytes) -> Interior:
     """Return ``node``, or a node above it that also has room for the keys ``first..=last``.
 
-    If some of those keys leave the compressed prefix, the node returned stands where the first of them does and has
-    ``node`` for its only child. It is not canonical and has no digest yet: whoever asked for it adds another child,
-    or drops it again.
+    If some of those keys leave the compressed prefix, the returned node is where the first of them does and has
+    ``node`` as its only child. It is not canonical and has no digest yet; the caller adds another child or drops it
+    again.
     """
     prefix, width = node.prefix, len(node.prefix)
     own = prefix_of(first, node.prefix_length)
@@ -301,7 +296,7 @@ def _split_prefix(node: Interior, first: bytes, last: bytes) -> Interior:
 
 
 def _pages(root: Node | None, key_width: int, lower: bytes, upper: bytes | None) -> Iterator[Page]:
-    """Yield, in order, the pages that can hold keys of a range, without walking subtrees wholly outside it."""
+    """Yield, in order, the pages that can hold keys of a range, skipping subtrees outside it."""
     lower = lower.ljust(key_width, b"\x00")
     waiting = [root]
     while waiting:

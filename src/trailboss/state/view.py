@@ -1,41 +1,31 @@
-"""The state as one block left it, to be read by any thread while the store goes on.
+"""The state as of one block, readable from any thread while the store continues.
 
-A view keeps nothing but the trees of its block, which never change. Values it reads in the store, and then asks whether
-the store has changed them since: a store that somebody has a view of says what it is about to change, and what that was
-before, and only then changes it. So whatever a reader meets, the old value or the new one, the trail of changes behind
-its view leads it to the value of its block. Nobody copies the state, and nobody waits for anybody.
+A view keeps only its block's trees, which never change. It reads values from the store; a store with views records the
+old value of each key before it changes the key. A reader checks that change log after reading, so it always sees the
+value as of its block. Views are lock-free and copy nothing.
 
 Decision: D-74
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import Enum
+from itertools import chain
 from typing import Final, NamedTuple, Protocol
 
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
 from trailboss.state.commitment import Roots, count_keys, iterate_values
-from trailboss.state.keys import STORAGE, storage_range, timer_moves
+from trailboss.state.keys import MISSING, STORAGE, storage_range, timer_moves
 from trailboss.state.slots import SCANNED_NAME_MAX, decode_slot
 
-
-class _Unchanged(Enum):
-    """A key that a change does not concern, as against one that had no value before it (None)."""
-
-    UNCHANGED = "unchanged"
-
-
-_UNCHANGED: Final = _Unchanged.UNCHANGED
-
 FOLLOWED_MAX: Final = 16
-"""Changes that a reader follows one by one; of more it makes one table, for itself and those after it."""
+"""Changes that a reader follows one by one; more are merged into one table, for all later readers."""
 
 
 class Change:
-    """What a store has changed in one step, set down before it did.
+    """One change of a store, recorded before it happens.
 
     Attributes:
-        before: Value before it of every key that it changed; None for none.
+        before: Previous value of every changed key; None for none.
         height: Height of the store after it.
         following: The point after it.
     """
@@ -49,7 +39,7 @@ class Change:
         self._timer_heights: Mapping[bytes, Height | None] | None = None
 
     def timer_heights(self) -> Mapping[bytes, Height | None]:
-        """Return the height before it of every timer that it set, moved or deleted, by id; None for none."""
+        """Return the previous height of every timer that it set, moved or deleted, by id; None for none."""
         # Two threads may both work it out, and both get the same.
         if self._timer_heights is None:
             self._timer_heights = timer_moves(self.before)
@@ -57,13 +47,12 @@ class Change:
 
 
 class Trail:
-    """A point in the life of a store, from which on its changes can be followed.
+    """A point in a store's life from which its changes can be followed.
 
-    Points know what comes after them and not what was before. So a change is kept as long as somebody has a view from
-    before it, and no longer.
+    Points refer forward only, so a change is kept only as long as an older view exists.
 
     Attributes:
-        change: The next change; None as long as there is none.
+        change: The next change; None while there is none.
     """
 
     __slots__ = ("change",)
@@ -72,10 +61,10 @@ class Trail:
         self.change: Change | None = None
 
     def announce(self, before: Mapping[bytes, bytes | None], height: int) -> "Trail":
-        """Set down a change that the store is about to make, and return the point after it.
+        """Record a change that the store is about to make, and return the point after it.
 
         Args:
-            before: Value of every key that it is about to change; None for none. Stays as it is.
+            before: Current value of every key that will change; None for none. It must not be modified later.
             height: Height of the store after it.
         """
         following = Trail()
@@ -92,12 +81,12 @@ class Trail:
 
 
 class _Past(NamedTuple):
-    """How far a view has followed the trail, and what it found there.
+    """How far a view has followed the trail, and its findings.
 
     Attributes:
         values: Value in the view of every key changed up to there; None for none.
         timer_heights: Height in the view of every timer changed up to there, by id; None for none.
-        lowest: Lowest height that the store had up to there.
+        lowest: Lowest height of the store up to there.
         trail: The point reached.
     """
 
@@ -108,19 +97,17 @@ class _Past(NamedTuple):
 
 
 class SharedStore(Protocol):
-    """What a view needs of its store, from whichever thread."""
+    """What a view needs of its store, from any thread."""
 
     def read_shared(self, key: bytes) -> bytes | None:
-        """Return the value that a full key has now, or None if it has none."""
-        ...
+        """Return the current value of a full key, or None if it has none."""
 
     def timer_height_shared(self, identity: bytes) -> Height | None:
         """Return the height at which a timer is due now, or None if there is none of that id."""
-        ...
 
 
 class StoreView:
-    """The state after one block. Any thread may read it, several at once.
+    """The state after one block. Any thread can read it, several at once.
 
     Attributes:
         height: The block's.
@@ -131,15 +118,7 @@ class StoreView:
     __slots__ = ("_past", "_read_shared", "_timer_height_shared", "height", "roots", "state_root")
 
     def __init__(self, store: SharedStore, trail: Trail, height: int, state_root: Hash32, roots: Roots) -> None:
-        """Look at a store as it stands.
-
-        Args:
-            store: Goes on.
-            trail: Its present point.
-            height: Its height.
-            state_root: Its root.
-            roots: Its trees.
-        """
+        """View a store from its current point, height, root and trees."""
         self._read_shared: Callable[[bytes], bytes | None] = store.read_shared
         self._timer_height_shared = store.timer_height_shared
         self._past = _Past({}, {}, height, trail)
@@ -152,16 +131,16 @@ class StoreView:
 
         Complexity: O(1), and once O(keys changed since).
         """
-        # First the store, then the past: what the store changes meanwhile has been announced.
+        # First the store, then the past: the store has announced what it changes meanwhile.
         value = self._read_shared(key)
         past = self._past
-        before = past.values.get(key, _UNCHANGED)
-        if before is not _UNCHANGED:
+        before = past.values.get(key, MISSING)
+        if before is not MISSING:
             return before
         passed, change = 0, past.trail.change
         while change is not None:
-            before = change.before.get(key, _UNCHANGED)
-            if before is not _UNCHANGED:
+            before = change.before.get(key, MISSING)
+            if before is not MISSING:
                 return before
             passed, change = passed + 1, change.following.change
         if passed > FOLLOWED_MAX:
@@ -175,16 +154,13 @@ class StoreView:
         """
         height = self._timer_height_shared(identity)
         past = self._past
-        before = past.timer_heights.get(identity, _UNCHANGED)
-        if before is not _UNCHANGED:
-            return before
         passed = 0
-        for change in past.trail:
-            before = change.timer_heights().get(identity, _UNCHANGED)
-            if before is not _UNCHANGED:
+        for heights in chain((past.timer_heights,), (change.timer_heights() for change in past.trail)):
+            before = heights.get(identity, MISSING)
+            if before is not MISSING:
                 return before
             passed += 1
-        if passed > FOLLOWED_MAX:
+        if passed > FOLLOWED_MAX + 1:
             self._catch_up()
         return height
 
@@ -204,11 +180,11 @@ class StoreView:
     def iterate(
         self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield full keys and values of a namespace, ascending; see `BlockStore.iterate`. The store may go on."""
+        """Yield full keys and values of a namespace, ascending; see `BlockStore.iterate`. The store can continue."""
         return iterate_values(self.roots, self.read, namespace, lower, upper)
 
     def changed_since(self, namespace: bytes) -> frozenset[bytes]:
-        """Return the full keys of a namespace that the store has changed since, those changed back again included.
+        """Return the full keys of a namespace that the store has changed since, including those changed back.
 
         Complexity: O(keys changed since).
         """
@@ -217,7 +193,7 @@ class StoreView:
         return frozenset(key for key in list(self._past.values) if key.startswith(namespace))
 
     def lowest_since(self) -> int:
-        """Return the lowest height that the store has had since; that of the view unless it has gone back below it.
+        """Return the lowest height of the store since; that of the view unless the store went back below it.
 
         Complexity: O(1), and once O(keys changed since).
         """
@@ -228,10 +204,10 @@ class StoreView:
         return min([past.lowest, *(change.height for change in changes)])
 
     def _catch_up(self) -> None:
-        """Follow the trail to its end, so that the next reader need not, and no change is kept that has been followed.
+        """Follow the trail to its end, so that the next reader need not, and followed changes are released.
 
-        Threads may do so together: each puts the changes in from the oldest on, the first value of a key stays, and it
-        does not matter whose point is kept.
+        Threads can do so concurrently: each adds the changes from the oldest on, the first value of a key stays, and
+        either resulting point is right.
         """
         values, timer_heights, lowest, trail = self._past
         for change in trail:

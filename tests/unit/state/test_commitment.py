@@ -27,7 +27,7 @@ print(store.state_root)
 def test_state_root_hashes_the_namespaces_in_order_when_one_key_is_there() -> None:
     """The root is the tag, then each namespace's byte and tree digest, in the order a, s, t, c, g."""
     key = bytes(range(20))
-    roots = next_roots(EMPTY_ROOTS, {account_key(key): b"value"})
+    roots = next_roots(EMPTY_ROOTS, {account_key(key): b"value"}.items())
     page = sha256(b"\x01" + key + sha256(b"value").digest()).digest()
     rest = b"".join(namespace + bytes(32) for namespace in (b"s", b"t", b"c", b"g"))
     assert state_root(roots) == sha256(b"\x03cowboy-state-v1" + b"a" + page + rest).digest()
@@ -38,7 +38,7 @@ def test_next_roots_refuses_the_key_when_namespace_or_width_is_wrong(key) -> Non
     """No key but those of the committed namespaces, in their widths, can reach a tree."""
     message = f"state key {key.hex()} has no committed namespace, or not its width"
     with pytest.raises(InvariantError, match=message):
-        next_roots(EMPTY_ROOTS, {key: b"value"})
+        next_roots(EMPTY_ROOTS, {key: b"value"}.items())
 
 
 def test_state_root_is_the_same_when_the_hash_seed_differs(output_under_hash_seed) -> None:

@@ -10,7 +10,7 @@ from trailboss.state.commitment import EMPTY_ROOTS, differing_keys, next_roots
 
 def test_nothing_differs_when_the_states_are_equal() -> None:
     """Empty ones, too."""
-    roots = next_roots(EMPTY_ROOTS, {keys.config_key(b"a"): b"1"})
+    roots = next_roots(EMPTY_ROOTS, {keys.config_key(b"a"): b"1"}.items())
     assert list(differing_keys(EMPTY_ROOTS, EMPTY_ROOTS)) == []
     assert list(differing_keys(roots, dict(roots))) == []
 
@@ -39,7 +39,7 @@ def test_differing_keys_are_those_of_the_values(seed: int) -> None:
         else:
             right[changed] = b"%d" % dice.randrange(3)
     expected = sorted(each for each in left.keys() | right.keys() if left.get(each) != right.get(each))
-    ours, theirs = next_roots(EMPTY_ROOTS, left), next_roots(EMPTY_ROOTS, right)
+    ours, theirs = next_roots(EMPTY_ROOTS, left.items()), next_roots(EMPTY_ROOTS, right.items())
     assert sorted(differing_keys(ours, theirs)) == sorted(differing_keys(theirs, ours)) == expected
     for namespace in keys.KEY_WIDTHS:
         found = [each for each in differing_keys(ours, theirs) if each.startswith(namespace)]

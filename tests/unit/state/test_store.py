@@ -139,7 +139,7 @@ def broken_value(store: MemoryStore) -> None:
 
 
 def broken_root(store: MemoryStore) -> None:
-    store._state_root = MemoryStore().state_root
+    store.state_root = MemoryStore().state_root
 
 
 def broken_names(store: MemoryStore) -> None:

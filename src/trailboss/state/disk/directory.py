@@ -1,7 +1,4 @@
-"""A chain directory in use: its lock, its tables, and a head that follows every transaction.
-
-Decision: D-48
-"""
+"""A chain directory in use: its lock, its tables, and a head that follows every transaction. Decision: D-48."""
 
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -22,18 +19,17 @@ class ChainDirectory:
     Attributes:
         path: The directory.
         tables: Its tables.
-        genesis: What the chain was made from.
-        marker: What the last transaction left.
+        genesis: The chain's genesis.
+        marker: The state after the last transaction.
     """
 
     __slots__ = ("_clean", "_closing", "_head", "_is_writable", "_refusal", "genesis", "marker", "path", "tables")
 
     @classmethod
     def create(cls, path: Path, genesis: bytes, *, durable: bool, map_size: int) -> Self:
-        """Make a chain without blocks, and open it.
+        """Create a chain without blocks, and open it.
 
-        The file of the tables gets its name last. So a directory in which this was interrupted holds no chain, and one
-        can be created there again.
+        The tables' file gets its name last, so an interrupted creation leaves no chain and can be repeated.
 
         Raises:
             StorageError: If a chain or anything else is there already, or it cannot be written.
@@ -52,7 +48,7 @@ class ChainDirectory:
 
     @classmethod
     def open(cls, path: Path, *, durable: bool, map_size: int) -> Self:
-        """Open the directory of a chain; one that cannot be written is opened to be read.
+        """Open the directory of a chain; one that cannot be written is opened read-only.
 
         Raises:
             StorageError: If there is no chain, it is in use, of another format, damaged, truncated or behind its head.
@@ -70,10 +66,10 @@ class ChainDirectory:
 
         Args:
             path: The directory.
-            closing: What releases its lock; it is taken over if opening succeeds.
+            closing: Releases its lock; taken over if opening succeeds.
             durable: Whether a transaction returns only when it is on disk.
-            map_size: Bytes of address space to begin with.
-            is_writable: Whether its files can be written; if not, they are only read.
+            map_size: Initial bytes of address space.
+            is_writable: Whether its files can be written.
         """
         self.path = path
         self._is_writable = is_writable
@@ -97,7 +93,7 @@ class ChainDirectory:
         self._closing = closing.pop_all()
 
     def write(self, action: Callable[[Transaction], Marker]) -> None:
-        """Do in one transaction what ``action`` does; it writes and returns the marker. See `Tables.write`.
+        """Run ``action`` in one transaction; it writes and returns the marker. See `Tables.write`.
 
         Raises:
             StorageError: If the disk is full or fails; nothing more can be written then.
@@ -116,7 +112,7 @@ class ChainDirectory:
         """Check that blocks can still be written.
 
         Raises:
-            StorageError: If the directory is closed or can only be read, or writing it has failed.
+            StorageError: If the directory is closed or read-only, or a write has failed.
         """
         if not self._is_writable:
             fix = "copy the directory to where it can be written"
@@ -125,12 +121,12 @@ class ChainDirectory:
             raise StorageError(self.path, f"the store takes no more blocks: {self._refusal}", "open it again")
 
     def abandon(self) -> None:
-        """Close all files without noting that they were closed in order."""
+        """Close all files without recording an orderly close."""
         self._refusal = "what it holds does not agree"
         self.close()
 
     def close(self) -> None:
-        """Close all files and release the directory; more than once is fine."""
+        """Close all files and release the directory; closing again does nothing."""
         changed_in_order = self._refusal is None and not self._clean and self._is_writable
         self._refusal = self._refusal or "it is closed"
         with self._closing:

@@ -1,17 +1,17 @@
 """What a chain directory needs of the operating system: a lock, durable names, and two small files beside the tables.
 
 ```text
-lock    the process id of whoever has the chain open; the lock is the kernel's and ends with the process; where the
-        directory cannot be written it is shared by those who read
+lock    the process id of the chain's owner; the lock is the kernel's and ends with the process; a directory that
+        cannot be written is shared by its readers
 head    two slots of 512 bytes, written in turn after every transaction of the tables, never flushed
         slot = transaction(8) ‖ height(8, signed) ‖ state root(32) ‖ sha256 of those
 clean   size(8) ‖ sha256 of the tables' file(32) ‖ sha256 of those, written when the chain is closed and removed
         before its tables change
 ```
 
-Why a head: LMDB takes the newest of its two meta pages, so one flipped bit there would silently give the block before.
-The head says which transaction was committed last. A slot lies within one sector and is written by one call, so that
-neither a killed process nor a power cut can tear it.
+The head exists because LMDB uses the newer of its two meta pages, so one flipped bit there would silently give the
+block before. The head records the last committed transaction. A slot is within one sector and written by one call, so
+that neither a killed process nor a power cut can tear it.
 
 Decision: D-48
 """
@@ -40,7 +40,7 @@ SLOT_WIDTH: Final = 512
 RESTORE: Final = "restore the directory from a copy, or import an export of the chain"
 
 FOREIGN_SHOWN: Final = 5
-"""Most foreign files that a message names."""
+"""Foreign files that a message names."""
 
 _FILE_MODE: Final = 0o644
 _UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -50,13 +50,7 @@ _CLEAN: Final = Struct(">Q32s")
 
 
 class Head(NamedTuple):
-    """What was committed last.
-
-    Attributes:
-        transaction: Number of the tables' transaction.
-        height: Height of the last durable block.
-        state_root: State root after it.
-    """
+    """The last commit: the tables' transaction, and height and state root of the last durable block."""
 
     transaction: int
     height: int
@@ -65,19 +59,19 @@ class Head(NamedTuple):
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what the operating system refuses into a `StorageError` about ``path``."""
+    """Turn an operating system error into a `StorageError` about ``path``."""
     try:
         yield
     except OSError as error:
         what = f"the system refuses: {error.strerror or error}"
-        raise StorageError(path, what, "mend that and try again; no sealed block is lost") from error
+        raise StorageError(path, what, "correct this and try again; no sealed block is lost") from error
 
 
 def make_directory(directory: Path) -> None:
-    """Make a directory and those above it, if they are not there.
+    """Create a directory and its parents, unless they exist.
 
     Raises:
-        StorageError: If it is something else, or cannot be made.
+        StorageError: If it is something else, or cannot be created.
     """
     with explained(directory):
         if directory.exists() and not directory.is_dir():
@@ -86,7 +80,7 @@ def make_directory(directory: Path) -> None:
 
 
 def check_vacant(directory: Path) -> None:
-    """Check that a chain can be made in a directory: it holds nothing but what an unfinished attempt left there.
+    """Check that a directory holds nothing but the remains of an unfinished creation.
 
     Raises:
         StorageError: If it holds a chain or anything else.
@@ -105,7 +99,7 @@ def check_present(directory: Path) -> None:
     """Check that a directory holds a chain.
 
     Raises:
-        StorageError: If it is not there, or no directory, or holds no chain.
+        StorageError: If it does not exist, is not a directory, or holds no chain.
     """
     with explained(directory):
         if not directory.exists():
@@ -120,7 +114,7 @@ def check_present(directory: Path) -> None:
 
 
 class DirectoryLock:
-    """The right to use a chain directory: held by one store on the machine that may write, or by some that only read.
+    """The right to use a chain directory: of one store on the machine that can write, or of several that only read.
 
     Attributes:
         is_writable: Whether the directory can be written; if not, its store only reads.
@@ -166,7 +160,7 @@ class DirectoryLock:
                 os.pwrite(file, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
-        """Give the lock back; the file stays."""
+        """Release the lock; the file stays."""
         if self._file is not None:
             os.close(self._file)
 
@@ -180,7 +174,7 @@ class HeadFile:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
 
     def write(self, head: Head) -> None:
-        """Write the head after a transaction, over the one before the last."""
+        """Write the head after a transaction, over the older slot."""
         with explained(self._path):
             os.pwrite(self._file, _slot(head), head.transaction % SLOTS * SLOT_WIDTH)
 
@@ -191,7 +185,7 @@ class HeadFile:
             os.ftruncate(self._file, SLOTS * SLOT_WIDTH)
 
     def make_durable(self) -> None:
-        """Wait until the head is on disk."""
+        """Flush the head to disk."""
         with explained(self._path):
             os.fsync(self._file)
 
@@ -201,11 +195,11 @@ class HeadFile:
 
 
 def check_head(path: Path, found: Head, *, tables_are_clean: bool) -> None:
-    """Check that the tables are not behind the head. A directory without a head has nothing to compare with.
+    """Check that the tables are not behind the head; without a head there is nothing to compare.
 
     Args:
         path: The head.
-        found: What the tables say was committed last.
+        found: The last commit according to the tables.
         tables_are_clean: Whether the tables are known to be as they were closed; then the head need not be readable.
 
     Raises:
@@ -238,7 +232,7 @@ def check_head(path: Path, found: Head, *, tables_are_clean: bool) -> None:
 
 
 def write_clean(directory: Path) -> None:
-    """Note size and digest of the tables' file, which nobody writes any more."""
+    """Record size and digest of the tables' file, which is no longer written."""
     tables = directory.joinpath(TABLES_NAME)
     with explained(directory.joinpath(CLEAN_NAME)):
         content = _CLEAN.pack(tables.stat().st_size, _digest(tables))
@@ -246,21 +240,21 @@ def write_clean(directory: Path) -> None:
 
 
 def remove_clean(directory: Path) -> None:
-    """Remove what `write_clean` has written: the tables' file is about to change."""
+    """Remove the record of `write_clean`, before the tables' file changes."""
     path = directory.joinpath(CLEAN_NAME)
     with explained(path):
         path.unlink(missing_ok=True)
 
 
 def remove_unfinished(directory: Path) -> None:
-    """Remove what a failed attempt to make a chain has written."""
+    """Remove the files of a failed creation."""
     with suppress(OSError):
         for name in (UNFINISHED_NAME, HEAD_NAME):
             directory.joinpath(name).unlink(missing_ok=True)
 
 
 def is_clean(directory: Path) -> bool:
-    """Tell whether the tables' file is exactly as it was when the chain was last closed."""
+    """Return whether the tables' file is exactly as it was when the chain was last closed."""
     path, tables = directory.joinpath(CLEAN_NAME), directory.joinpath(TABLES_NAME)
     with explained(path):
         octets = path.read_bytes() if path.exists() else b""
@@ -272,7 +266,7 @@ def is_clean(directory: Path) -> bool:
 
 
 def make_durable(directory: Path) -> None:
-    """Wait until the names in a directory are on disk."""
+    """Flush the names in a directory to disk."""
     with explained(directory):
         file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -1,7 +1,4 @@
-"""The records of a chain's tables, each with a checksum over its table, its key and itself.
-
-Decision: D-48
-"""
+"""The records of a chain's tables, each with a checksum over its table, its key and itself. Decision: D-48."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -14,16 +11,16 @@ from trailboss.state.block_store import Undo
 
 
 class DamagedRecord(ValueError):
-    """A record whose checksum or form is wrong."""
+    """A record with a wrong checksum or form."""
 
 
 class JournalRow(Struct, frozen=True, array_like=True, gc=False):
-    """What one changed block did: enough to do it again and to take it back.
+    """What redoes and undoes one changed block.
 
     Attributes:
         height: Height of the block.
         root_before: State root before it.
-        changes: Full key, value before and value after of everything it changed; None for none.
+        changes: Full key, previous value and new value of everything it changed; None for none.
     """
 
     height: int
@@ -31,7 +28,7 @@ class JournalRow(Struct, frozen=True, array_like=True, gc=False):
     changes: list[tuple[bytes, bytes | None, bytes | None]]
 
     def undo(self) -> Undo:
-        """Return what takes the block back."""
+        """Return what reverts the block."""
         return Undo(self.height, self.root_before, {key: old for key, old, _ in self.changes})
 
     def redo(self) -> dict[bytes, bytes | None]:
@@ -40,7 +37,7 @@ class JournalRow(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Marker(Struct, array_like=True):
-    """What a transaction left; the last record that it writes.
+    """The state after a transaction; the last record that it writes.
 
     Attributes:
         transaction: Number of the transaction.
@@ -48,7 +45,7 @@ class Marker(Struct, array_like=True):
         state_root: State root after it.
         flushed_height: Height whose state the flat tables hold.
         flushed_root: State root after that height.
-        floor: Lowest height that the journal reaches back to.
+        floor: Lowest height in the journal's reach.
     """
 
     transaction: int
@@ -62,7 +59,7 @@ class Marker(Struct, array_like=True):
 CHECKSUM_WIDTH: Final = 32
 
 # Roots are bytes of a type of their own.
-_encode: Final = msgspec.msgpack.Encoder(enc_hook=bytes).encode
+encode: Final = msgspec.msgpack.Encoder(enc_hook=bytes).encode
 _decode_row: Final = msgspec.msgpack.Decoder(JournalRow).decode
 _decode_marker: Final = msgspec.msgpack.Decoder(Marker).decode
 
@@ -71,14 +68,14 @@ def encode_row(undo: Undo, changes: Mapping[bytes, bytes | None]) -> bytes:
     """Return the journal row of a block, without checksum."""
     before = undo.values
     triples = [(key, before[key], value) for key, value in changes.items()]
-    return _encode(JournalRow(undo.height, undo.state_root, triples))
+    return encode(JournalRow(undo.height, undo.state_root, triples))
 
 
 def decode_row(octets: bytes) -> JournalRow:
     """Return a journal row.
 
     Raises:
-        DamagedRecord: If it is none.
+        DamagedRecord: If the bytes are not one.
     """
     try:
         return _decode_row(octets)
@@ -86,16 +83,11 @@ def decode_row(octets: bytes) -> JournalRow:
         raise DamagedRecord(f"it is not a journal row: {error}") from error
 
 
-def encode_marker(marker: Marker) -> bytes:
-    """Return the record of a marker, without checksum."""
-    return _encode(marker)
-
-
 def decode_marker(octets: bytes) -> Marker:
     """Return a marker.
 
     Raises:
-        DamagedRecord: If it is none.
+        DamagedRecord: If the bytes are not one.
     """
     try:
         return _decode_marker(octets)

@@ -1,7 +1,4 @@
-"""What a chain's tables must agree on before anybody may build on them.
-
-Decision: D-48
-"""
+"""The checks that a chain's tables must pass when they are opened. Decision: D-48."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -16,7 +13,7 @@ from trailboss.state.disk.journal import (
     Marker,
     decode_marker,
     decode_row,
-    encode_marker,
+    encode,
     without_checksum,
 )
 from trailboss.state.disk.tables import (
@@ -33,7 +30,7 @@ from trailboss.state.keys import STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_addr
 from trailboss.state.slots import SlotIndex, decode_slot
 
 FORMAT: Final = 3
-"""Version of the tables; a change of what any of them means raises it."""
+"""Version of the tables; any change of their meaning raises it."""
 
 _FORMAT_KEY: Final = b"format"
 _GENESIS_KEY: Final = b"genesis"
@@ -55,12 +52,12 @@ def initialize(tables: Tables, genesis: bytes) -> Marker:
 def put_marker(tables: Tables, transaction: Transaction, marker: Marker) -> Marker:
     """Write a marker with the number of its transaction, and return it."""
     marker.transaction = transaction.id()
-    tables.put_record(transaction, META, _MARKER_KEY, encode_marker(marker))
+    tables.put_record(transaction, META, _MARKER_KEY, encode(marker))
     return marker
 
 
 def load_genesis(tables: Tables) -> bytes:
-    """Return what the chain was made from, after checking the version of the tables.
+    """Return the chain's genesis, after checking the version of the tables.
 
     Raises:
         StorageError: If they have another version, or the record is missing or damaged.
@@ -94,7 +91,7 @@ def load_flat(tables: Tables, marker: Marker) -> tuple[Roots, SlotIndex]:
     """Build the trees and the slot names from the flat table of values.
 
     Raises:
-        StorageError: If they do not give the state root that was flushed.
+        StorageError: If they do not give the flushed state root.
     """
     slots = SlotIndex()
     try:
@@ -133,10 +130,10 @@ def read_row(tables: Tables, key: bytes, stored: bytes) -> JournalRow:
 
 
 def check_rest(tables: Tables) -> None:
-    """Check what the state root says nothing of: the heights of timers, and every record of journal and blocks.
+    """Check what the state root does not cover: the heights of timers, and every record of journal and blocks.
 
     Raises:
-        StorageError: If the heights of timers are not those of the table of values, or a record is damaged.
+        StorageError: If the heights of timers differ from the table of values, or a record is damaged.
     """
     # Two sums over the same keys in different order; what one damaged row changes, no other puts right.
     expected = sum(int.from_bytes(key, "big") for key in tables.keys(STATE, TIMERS) if key[0] == TIMERS_BYTE)

@@ -1,15 +1,14 @@
 """Committed state in a directory: blocks staged in memory, sealed in one transaction, and the way back.
 
-A sealed block is one row of the journal; the flat tables follow every 64 changed blocks, in key order, in the same
-transaction as the marker that says so. What the tables do not have yet lies in memory, as do the trees, which are
-built from the flat tables when the chain is opened.
+A sealed block is one row of the journal. The flat tables follow every 64 changed blocks, in key order, in the same
+transaction as the marker that records it. Memory holds what the tables lack, and the trees, which are rebuilt from the
+flat tables when the chain is opened.
 
 Decision: D-48
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from enum import Enum
 from heapq import merge
 from pathlib import Path
 from typing import Final, Self
@@ -39,19 +38,19 @@ from trailboss.state.disk.tables import (
     height_key,
     key_height,
 )
-from trailboss.state.keys import timer_moves
+from trailboss.state.keys import MISSING, timer_moves
 from trailboss.state.view import StoreView
 
 
 class StoreSettings(Struct, frozen=True):
-    """What a store on disk is tuned with. None of it changes what the files mean.
+    """The tuning of a store on disk. It does not change the meaning of the files.
 
     Attributes:
-        flush_interval: Changed blocks after which the flat tables follow the journal. More save writes, for timers that
-            live shorter never reach the tables; they cost memory and a longer opening.
+        flush_interval: Changed blocks after which the flat tables follow the journal. More save writes, because
+            short-lived timers never reach the tables; they cost memory and a longer opening.
         kept_journal: Changed blocks that the journal keeps; a chain can go back that far. A row holds the old and the
             new value of what its block changed: a few hundred bytes for a transfer, 50 KB for 100 timers.
-        map_size: Bytes of address space that the file begins with; a power of two times the page size.
+        map_size: Initial bytes of the file's address space; a power of two times the page size.
     """
 
     flush_interval: int = 64
@@ -62,20 +61,11 @@ class StoreSettings(Struct, frozen=True):
 DEFAULT_SETTINGS: Final = StoreSettings()
 
 
-class _Unknown(Enum):
-    """A key that no pending change concerns, as against one that is deleted (None)."""
-
-    UNKNOWN = "unknown"
-
-
-_UNKNOWN: Final = _Unknown.UNKNOWN
-
-
 class DiskStore(BlockStore):
     """A store in a directory.
 
     Invariant: the flat tables hold the state at the marker's flushed height; ``_pending`` and ``_pending_timers`` hold
-    what differs since. ``_staged`` holds the journal rows of the changed blocks that are not sealed yet.
+    the later differences. ``_staged`` holds the journal rows of changed blocks that are not sealed yet.
     """
 
     __slots__ = ("_directory", "_pending", "_pending_timers", "_settings", "_staged", "_tables", "_unflushed")
@@ -84,11 +74,11 @@ class DiskStore(BlockStore):
     def create(
         cls, directory: Path, genesis: bytes, *, durable: bool = True, settings: StoreSettings = DEFAULT_SETTINGS
     ) -> Self:
-        """Make a chain directory and open it. If that is interrupted, the directory can be created again.
+        """Create a chain directory, with its parents, and open it. An interrupted creation can be repeated.
 
         Args:
-            directory: The directory; it is made, with its parents, if it is not there.
-            genesis: What the chain is made from; opaque here.
+            directory: The directory.
+            genesis: The chain's genesis; opaque here.
             durable: See `open`.
             settings: See `StoreSettings`.
 
@@ -99,14 +89,14 @@ class DiskStore(BlockStore):
 
     @classmethod
     def open(cls, directory: Path, *, durable: bool = True, settings: StoreSettings = DEFAULT_SETTINGS) -> Self:
-        """Open a chain directory, and check that it holds what was sealed last.
+        """Open a chain directory, and check that it holds the last sealed state.
 
         Complexity: O(state), about 3 µs a key after an orderly close and 7 µs otherwise.
 
         Args:
             directory: The directory.
-            durable: Whether `seal` and `revert` return only when everything is on disk. Otherwise they survive the end
-                of the process, but not of the machine: for tests and for imports.
+            durable: Whether `seal` and `revert` return only when everything is on disk. Otherwise the data survives the
+                end of the process, but not of the machine: for tests and imports.
             settings: See `StoreSettings`.
 
         Raises:
@@ -115,12 +105,7 @@ class DiskStore(BlockStore):
         return cls(ChainDirectory.open(directory, durable=durable, map_size=settings.map_size), settings)
 
     def __init__(self, directory: ChainDirectory, settings: StoreSettings) -> None:
-        """Load what a directory holds; use `create` or `open`.
-
-        Args:
-            directory: The directory, open; it is closed if what it holds does not agree.
-            settings: See `StoreSettings`.
-        """
+        """Load an open directory, which is closed on failure; use `create` or `open`."""
         super().__init__()
         self._directory, self._tables, self._settings = directory, directory.tables, settings
         self._pending: dict[bytes, bytes | None] = {}
@@ -129,25 +114,25 @@ class DiskStore(BlockStore):
         self._unflushed = 0
         with ExitStack() as failing:
             failing.callback(directory.abandon)
-            self._roots, self._slots = load_flat(directory.tables, directory.marker)
-            self._state_root = state_root(self._roots)
+            self.roots, self._slots = load_flat(directory.tables, directory.marker)
+            self.state_root = state_root(self.roots)
             self._replay()
             failing.pop_all()
 
     def _replay(self) -> None:
-        """Commit again what the journal has above the flat tables, and compare the root with the marker's."""
+        """Redo the journal above the flat tables, and compare the root with the marker's."""
         for row in load_rows(self._tables, self._directory.marker):
             self._check_root(row.root_before)
-            self._height = row.height - 1
+            self.height = row.height - 1
             super().commit(row.height, row.redo())
         self._check_root(self._directory.marker.state_root)
-        self._height = self._directory.marker.height
+        self.height = self._directory.marker.height
         self._unflushed = len(self._staged)
         self._staged.clear()
 
     def _check_root(self, expected: bytes) -> None:
-        if self._state_root != expected:
-            what = f"the tables give state root {self._state_root.hex()}, and {expected.hex()} was sealed"
+        if self.state_root != expected:
+            what = f"the tables give state root {self.state_root.hex()}, and {expected.hex()} was sealed"
             raise StorageError(self._tables.path, what, files.RESTORE)
 
     @property
@@ -157,7 +142,7 @@ class DiskStore(BlockStore):
 
     @property
     def genesis(self) -> bytes:
-        """What was given to `create`."""
+        """The genesis given to `create`."""
         return self._directory.genesis
 
     @property
@@ -167,19 +152,19 @@ class DiskStore(BlockStore):
 
     def read(self, key: bytes) -> bytes | None:
         """Return the value of a full key, or None if it has none."""
-        value = self._pending.get(key, _UNKNOWN)
-        return self._tables.get(STATE, key) if value is _UNKNOWN else value
+        value = self._pending.get(key, MISSING)
+        return self._tables.get(STATE, key) if value is MISSING else value
 
     def timer_height(self, identity: bytes) -> Height | None:
         """Return the height at which a committed timer is due, or None if there is none of that id."""
-        height = self._pending_timers.get(identity, _UNKNOWN)
-        if height is not _UNKNOWN:
+        height = self._pending_timers.get(identity, MISSING)
+        if height is not MISSING:
             return height
         stored = self._tables.get(TIMER_HEIGHTS, identity)
         return None if stored is None else Height(key_height(stored))
 
     def view(self) -> StoreView:
-        """Return the present state for other threads to read; see `BlockStore.view`.
+        """Return the current state for other threads to read; see `BlockStore.view`.
 
         Raises:
             StorageError: If the store is closed or has failed.
@@ -191,19 +176,19 @@ class DiskStore(BlockStore):
     def read_shared(self, key: bytes) -> bytes | None:
         """Return the value that a full key has now, as `read` does, but from any thread: for `StoreView`."""
         # A value leaves the pending ones only when the tables have it, and other threads see that they do.
-        value = self._pending.get(key, _UNKNOWN)
-        return self._tables.get_shared(STATE, key) if value is _UNKNOWN else value
+        value = self._pending.get(key, MISSING)
+        return self._tables.get_shared(STATE, key) if value is MISSING else value
 
     def timer_height_shared(self, identity: bytes) -> Height | None:
         """Return the height at which a timer is due now, as `timer_height` does, but from any thread."""
-        height = self._pending_timers.get(identity, _UNKNOWN)
-        if height is not _UNKNOWN:
+        height = self._pending_timers.get(identity, MISSING)
+        if height is not MISSING:
             return height
         stored = self._tables.get_shared(TIMER_HEIGHTS, identity)
         return None if stored is None else Height(key_height(stored))
 
     def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
-        """Stage one block; see `BlockStore.commit`. It is durable when it is sealed.
+        """Stage one block; see `BlockStore.commit`. Sealing makes it durable.
 
         Raises:
             StorageError: If the store is closed or has failed.
@@ -214,8 +199,8 @@ class DiskStore(BlockStore):
     def revert(self, height: int) -> None:
         """Go back to exactly the state after the block of ``height``; see `BlockStore.revert`.
 
-        What is not sealed is undone in memory. What is sealed is undone in one transaction, with the block records
-        above ``height``; it is durable when this returns.
+        Unsealed blocks are undone in memory. Sealed ones are undone in one transaction, with the block records above
+        ``height``; it is durable when this returns.
 
         Raises:
             StorageError: If the journal does not reach that far, or the store is closed or has failed.
@@ -227,17 +212,17 @@ class DiskStore(BlockStore):
         """Make everything staged durable, in one transaction.
 
         Args:
-            record: Height and block record to store with it; None for none. Heights of records ascend.
+            record: Height and block record to store with it, if any. Heights of records ascend.
 
         Raises:
             InvariantError: If the record's height is not above that of the last record, or is above the last block.
-            StorageError: If the disk is full or fails, or the store is closed or has failed. It refuses everything
-                from then on; what was sealed before is safe.
+            StorageError: If the disk is full or fails, or the store is closed or has failed. It then refuses
+                everything; sealed blocks are safe.
         """
         self._directory.check_writable()
         if record is not None:
             self._check_record_height(record[0])
-        elif self._height == self._directory.marker.height:
+        elif self.height == self._directory.marker.height:
             return
         unflushed = self._unflushed + len(self._staged)
         flush = unflushed >= self._settings.flush_interval
@@ -252,9 +237,9 @@ class DiskStore(BlockStore):
             if flush:
                 self._put_flat(transaction, self._pending)
                 deleted = tables.delete_first(transaction, JOURNAL, self._settings.kept_journal)
-                flushed = (self._height, self._state_root)
+                flushed = (self.height, self.state_root)
                 floor = floor if deleted is None else key_height(deleted)
-            return put_marker(tables, transaction, Marker(0, self._height, self._state_root, *flushed, floor))
+            return put_marker(tables, transaction, Marker(0, self.height, self.state_root, *flushed, floor))
 
         self._directory.write(action)
         self._staged.clear()
@@ -277,7 +262,7 @@ class DiskStore(BlockStore):
     def records(self, first: int) -> Iterator[tuple[int, bytes]]:
         """Yield height and content of the sealed block records from ``first`` on, ascending.
 
-        Blocks may be sealed or reverted meanwhile: what is there when its turn comes is yielded.
+        Blocks can be sealed or reverted meanwhile; each record is yielded as it is in its turn.
 
         Raises:
             StorageError: If one is damaged.
@@ -289,7 +274,7 @@ class DiskStore(BlockStore):
             found = self._tables.record_from(BLOCKS, height_key(height + 1))
 
     def close(self) -> None:
-        """Close the store and release the directory; what is staged and not sealed is gone. More than once is fine."""
+        """Close the store and release the directory; unsealed blocks are lost. Closing again does nothing."""
         self._directory.close()
 
     def __enter__(self) -> Self:
@@ -356,5 +341,5 @@ class DiskStore(BlockStore):
     def _check_record_height(self, height: int) -> None:
         last = self._tables.record_to(BLOCKS, height_key(U64_MAX))
         least = 0 if last is None else key_height(last[0]) + 1
-        if not least <= height <= self._height:
-            raise InvariantError(f"a block record of height {height} must lie within {least}..={self._height}")
+        if not least <= height <= self.height:
+            raise InvariantError(f"a block record of height {height} must lie within {least}..={self.height}")

@@ -1,7 +1,7 @@
-"""The named tables of a chain in one LMDB file: reading, writing in one transaction, growing, and trusting the file.
+"""The named tables of a chain in one LMDB file: reading, writing in one transaction, growing, and checking the file.
 
-A damaged file can crash the process that maps it. So its structure is checked byte by byte, by the walker that ships
-with LMDB's Python binding, before LMDB sees it.
+A damaged file can crash the process that maps it, so the walker of LMDB's Python binding checks its structure byte by
+byte before LMDB opens it.
 
 Decision: D-48
 """
@@ -57,14 +57,11 @@ _UNREACHED = re.compile(r"(?P<pages>\d+) page\(s\) are neither reachable nor in 
 
 
 def unexplained(faults: Sequence[str]) -> list[str]:
-    """Return the faults of a file that LMDB does not cause itself.
+    """Return a file's faults, as the walker reports them, without those that LMDB itself causes.
 
     LMDB writes a long record over a longer one of the same transaction into the pages of the longer one, and the pages
-    behind it stay with the record. The walker finds them at three places: the record has spare pages, its table counts
-    them, and nothing reaches them. That is sound if the three agree. Otherwise the spare pages belong to somebody else.
-
-    Args:
-        faults: What the walker says of a file.
+    behind it stay with the record. The walker reports three faults: the record has spare pages, its table counts them,
+    and nothing reaches them. That is sound if the three agree; otherwise the spare pages belong to something else.
     """
     spare: Counter[str] = Counter()
     others, unreached = [], 0
@@ -91,7 +88,7 @@ def check_structure(path: Path) -> None:
     Complexity: O(file), about 3 µs a row.
 
     Raises:
-        StorageError: If it is no LMDB file of this machine's kind, or a damaged or truncated one.
+        StorageError: If it is not an LMDB file of this machine's kind, or is damaged or truncated.
     """
     try:
         faults = unexplained(verify(str(path)))  # type: ignore[no-untyped-call]
@@ -102,12 +99,12 @@ def check_structure(path: Path) -> None:
 
 
 class Tables:
-    """The tables of one chain, open. One thread owns them; its reads see the last transaction.
+    """The open tables of one chain. One thread owns them; its reads see the last transaction.
 
-    Once they are shared, other threads may call `get_shared`, `record_from` and `record_to`. All of these read within
-    one transaction, one thread at a time, and never wait for a write: LMDB leaves the pages of the last state alone
-    while the next one is written, so the readers' transaction is begun anew after each write, when nothing writes, and
-    never while one is under way. Hence it is never older than LMDB allows without a lock file of its own.
+    Once they are shared, other threads can call `get_shared`, `record_from` and `record_to`. These read within one
+    transaction, one thread at a time, and never wait for a write: LMDB keeps the pages of the last state while the next
+    one is written, so the readers' transaction is renewed after each write and never during one. Hence it is never
+    older than LMDB allows without a lock file of its own.
 
     Attributes:
         path: Their file.
@@ -116,14 +113,14 @@ class Tables:
     def __init__(
         self, path: Path, *, map_size: int, durable: bool, create: bool = False, is_writable: bool = True
     ) -> None:
-        """Open the tables of a file whose structure is known to be sound, or create them.
+        """Open the tables of a file with a sound structure, or create them.
 
         Args:
             path: The file.
-            map_size: Bytes of address space to begin with; it grows by doubling.
+            map_size: Initial bytes of address space; it grows by doubling.
             durable: Whether a transaction returns only when it is on disk.
-            create: Whether to make the tables.
-            is_writable: Whether the file can be written; if not, it is opened to be read.
+            create: Whether to create the tables.
+            is_writable: Whether the file can be written; if not, it is opened read-only.
 
         Raises:
             StorageError: If the file cannot be opened or lacks a table.
@@ -160,7 +157,7 @@ class Tables:
             raise
 
     def _check_flags(self) -> None:
-        """Refuse a table whose flags are not those of a plain one, for it would be read in another order."""
+        """Refuse a table with unusual flags, which would be read in another order."""
         for name, handle in self._handles.items():
             if any(handle.flags().values()):
                 raise StorageError(self.path, f"table {name.decode()} has foreign flags", RESTORE)
@@ -172,7 +169,7 @@ class Tables:
             return int(self._environment.info()["last_txnid"])
 
     def get(self, table: bytes, key: bytes) -> bytes | None:
-        """Return what is stored under a key, or None."""
+        """Return the value under a key, or None."""
         # This is the one hot path: a context manager would double its price.
         try:
             return (self._reader or self._reading()).get(key, db=self._handles[table])
@@ -180,12 +177,12 @@ class Tables:
             raise self._failure(error) from error
 
     def share(self) -> None:
-        """Let other threads read from now on. Doing it again changes nothing."""
+        """Let other threads read from now on."""
         if self._shared is None:
             self._share_anew()
 
     def get_shared(self, table: bytes, key: bytes) -> bytes | None:
-        """Return what is stored under a key, or None; for any thread, once the tables are shared.
+        """Return the value under a key, or None; for any thread, once the tables are shared.
 
         Raises:
             InvariantError: If they are not.
@@ -209,14 +206,14 @@ class Tables:
         return None if stored is None else self._content(table, key, stored)
 
     def scan(self, table: bytes, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Yield keys and what is stored under them, ascending from ``first`` on. Do not write meanwhile."""
+        """Yield keys and values, ascending from ``first`` on. Do not write meanwhile."""
         with self._explained():
             cursor = self._reading().cursor(db=self._handles[table])
             if cursor.set_range(first):
                 yield from cursor.iternext()
 
     def keys(self, table: bytes, first: bytes = b"") -> Iterator[bytes]:
-        """Yield keys, ascending from ``first`` on, in half the time that `scan` takes. Do not write meanwhile."""
+        """Yield keys, ascending from ``first`` on, in half the time of `scan`. Do not write meanwhile."""
         with self._explained():
             cursor = self._reading().cursor(db=self._handles[table])
             if cursor.set_range(first):
@@ -240,14 +237,12 @@ class Tables:
         return None if found is None else (found[0], self._content(table, *found))
 
     def write(self, action: Callable[[Transaction], Result]) -> Result:
-        """Do everything that ``action`` does, or nothing, and return what it returns.
+        """Run ``action`` in one transaction, completely or not at all, and return its result.
 
-        Args:
-            action: What to do within the transaction. It may be called again when the map has to grow, so it changes
-                nothing but the transaction.
+        The action runs again when the map has to grow, so it changes nothing but the transaction.
 
         Raises:
-            StorageError: If the disk is full or fails. The tables may not be written any more then.
+            StorageError: If the disk is full or fails. The tables must not be written any more then.
         """
         while True:
             self._end_reading()
@@ -312,7 +307,7 @@ class Tables:
             self._reader = None
 
     def _share_anew(self) -> None:
-        """Let the other threads see the last transaction. Nothing may be writing."""
+        """Let the other threads see the last transaction. No write may be under way."""
         with self._sharing, self._explained():
             self._end_sharing()
             self._shared = self._environment.begin()
@@ -323,7 +318,7 @@ class Tables:
 
     @contextmanager
     def _looking(self, table: bytes) -> Iterator[Cursor]:
-        """Give a cursor for one look."""
+        """Open a cursor for one lookup."""
         with self._explained():
             if self._shared is None:
                 yield self._reading().cursor(db=self._handles[table])
@@ -352,7 +347,7 @@ class Tables:
         return StorageError(
             self.path,
             f"the tables cannot be used: {error}",
-            "free space or mend the disk, then open the chain again; no sealed block is lost",
+            "free space or repair the disk, then open the chain again; no sealed block is lost",
         )
 
     @contextmanager

@@ -1,5 +1,5 @@
-"""Proofs of what the state of one root holds, made by whoever has the state and verified by whoever has the root.
+"""Proofs of what the state of one root holds, made from the state and verified from the root alone.
 
-`subjects` says what a proof can be about, `proof` is the record and its verification, `nodes` folds the part of a tree
-that it shows, `statements` tells what it proves, `text` is its JSON. Only `proving`, which makes proofs, sees trees.
+`subjects` defines what a proof can be about, `proof` the record, its verification and its JSON, `nodes` folds the shown
+part of a tree, `statements` describes what is proved. Only `proving`, which makes proofs, sees trees.
 """

@@ -1,8 +1,8 @@
-"""The part of a tree that a proof shows, and how a digest comes out of it again.
+"""The part of a tree that a proof shows, and the digest computed from it.
 
-The nodes stand parents first, children in the order of their nibbles. Which children of an interior node are shown is
-not for the proof to say: all those, and only those, below which a key of the range could lie. Every other child is its
-digest. So what is left out cannot belong to the range, and a range has one proof.
+The nodes are in order, parents first, children by nibble. A proof does not choose the shown children of an interior
+node: it shows exactly those below which a key of the range could be, and the digests of the others. So omitted parts
+cannot belong to the range, and a range has one proof.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,14 +40,14 @@ class ShownPage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
 
 
 class ShownInterior(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="interior"):
-    """An inner node without the digests of those children that are shown themselves.
+    """An inner node, without the digests of shown children.
 
     Attributes:
         count: Keys below.
         prefix_length: Nibbles that all keys below share.
         prefix: Those nibbles, two a byte; the low nibble of an odd tail is 0.
         present: Bit ``1 << nibble`` is set if there is a child under that nibble.
-        digests: Digests of the children that are there and not shown, one after the other.
+        digests: Digests of existing children that are not shown, one after the other.
     """
 
     count: int
@@ -63,7 +63,7 @@ Entry = tuple[bytes, bytes]
 
 
 class _Folded(NamedTuple):
-    """What a parent needs to know of a subtree that has been checked: all its keys begin as both bounds begin."""
+    """A checked subtree, as its parent needs it: all its keys begin as both bounds begin."""
 
     digest: bytes
     total: int
@@ -73,13 +73,7 @@ class _Folded(NamedTuple):
 
 
 def shown_slots(prefix: bytes, prefix_length: int, keys: KeyRange) -> range:
-    """Return the nibbles under which keys of a range could lie.
-
-    Args:
-        prefix: Prefix of the interior node, packed.
-        prefix_length: Its nibbles; fewer than a key has.
-        keys: The range.
-    """
+    """Return the nibbles under which keys of a range could be, for an interior node with this packed prefix."""
     low, high = prefix_of(keys.low, prefix_length), prefix_of(keys.high, prefix_length)
     if low > prefix or high < prefix:
         return range(0)
@@ -89,7 +83,7 @@ def shown_slots(prefix: bytes, prefix_length: int, keys: KeyRange) -> range:
 
 
 def entries_within(entries: bytes, keys: KeyRange) -> Iterator[Entry]:
-    """Yield key and value digest of the entries of a page that belong to a range."""
+    """Yield key and value digest of a page's entries within a range."""
     key_width = len(keys.low)
     for at in range(0, len(entries), key_width + DIGEST_WIDTH):
         key = entries[at : at + key_width]
@@ -98,14 +92,10 @@ def entries_within(entries: bytes, keys: KeyRange) -> Iterator[Entry]:
 
 
 def fold_nodes(nodes: Sequence[ShownNode], keys: KeyRange) -> tuple[bytes, list[Entry]]:
-    """Check the shown part of a tree, and return the tree's digest and all its entries within a range.
+    """Check the shown part of a tree, parents first; return the tree's digest and all its entries within a range.
 
-    Nothing is trusted: besides the digests, all of the tree's canonical form is checked as far as it is shown. The last
-    node comes first, so that every node finds its children folded; nothing recurses.
-
-    Args:
-        nodes: The nodes, parents first; none for an empty tree.
-        keys: The range.
+    Nothing is trusted: the digests and the canonical form are checked as far as they are shown. The last node comes
+    first, so that every node finds its children folded; nothing recurses.
 
     Raises:
         ProofError: Naming the node, counted from 0, and the rule that it breaks.
@@ -175,7 +165,7 @@ def _fold_interior(node: ShownInterior, keys: KeyRange, folded: list[_Folded]) -
 
 
 def _check_interior(node: ShownInterior, key_width: int) -> None:
-    """Check what an interior node alone can tell."""
+    """Check an interior node by itself."""
     if not 0 <= node.prefix_length < 2 * key_width:
         raise ProofError(f"a prefix of {node.prefix_length} nibbles leaves none of a key of {key_width} bytes")
     width = (node.prefix_length + 1) // 2

@@ -1,14 +1,14 @@
-"""Proofs: what the state of one root holds, for somebody who has only the root.
+"""Proofs: what the state of one root holds, for anyone who has only the root.
 
 A proof shows all of its subject: an account, a storage slot, all slots of an actor, a timer, all timers of a range of
-heights. If nothing is there, that is what it shows. Its bytes are the positional msgpack array
+heights; or that there is none. Its bytes are the positional msgpack array
 
 ```text
 [version, subject, digest of every other namespace's tree, shown nodes, values of the entries within the range]
 ```
 
-and there is one such array for a subject and a state: other bytes do not decode, or do not verify. This module and all
-that it imports need no store and no chain.
+and a subject and a state have exactly one; other bytes do not decode, or do not verify. This module and its imports
+need no store and no chain.
 
 Spec: CIP-1v3 §2.3
 Decision: D-49
@@ -52,13 +52,13 @@ _KINDS: Final = (
 
 
 class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What shows to somebody who has only a state root all that the state holds of a subject.
+    """Shows all that the state of one root holds of a subject.
 
     Attributes:
         version: Version of this format.
         subject: What it is about.
         other_digests: Digest of the tree of each namespace but the subject's, 32 bytes each, in the state root's order.
-        nodes: The part of the subject's tree that is shown, parents first; see `trailboss.state.proofs.nodes`.
+        nodes: The shown part of the subject's tree, parents first; see `trailboss.state.proofs.nodes`.
         values: Value of each entry within the subject's range, ascending by key.
     """
 
@@ -69,12 +69,9 @@ class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     values: tuple[bytes, ...]
 
     def verify(self, state_root: bytes) -> Statement:
-        """Check the proof against a state root, and return what it proves.
+        """Check the proof against a trusted state root of 32 bytes, and return what it proves.
 
         Spec: CIP-1v3 §2.3, CIP-5 §3.2
-
-        Args:
-            state_root: 32 bytes, from a block header that you trust.
 
         Raises:
             ProofError: If it proves nothing about that root; the message names the step that failed.
@@ -99,10 +96,10 @@ class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> Self:
-        """Read a proof; it has not been verified yet.
+        """Read a proof without verifying it.
 
         Raises:
-            ProofError: If the bytes are no proof, or not in the one encoding of theirs.
+            ProofError: If the bytes are not the one encoding of a proof.
         """
         try:
             proof = msgspec.msgpack.decode(octets, type=cls)
@@ -118,10 +115,10 @@ class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
     @classmethod
     def from_json(cls, document: object) -> Self:
-        """Read a proof from such a JSON object, as ``json.loads`` returns it; it has not been verified yet.
+        """Read a proof from a JSON object, as ``json.loads`` returns it, without verifying it.
 
         Raises:
-            ProofError: If the object is no proof, or not as `to_json` writes it.
+            ProofError: If the object is not a proof as `to_json` writes it.
         """
         try:
             proof = msgspec.convert(from_document(document, cls, _KINDS), type=cls, builtin_types=(bytes,))
@@ -149,7 +146,7 @@ def _combine(namespace: bytes, digest: bytes, other_digests: Sequence[bytes]) ->
 
 
 def _check_values(entries: Sequence[Entry], values: Sequence[bytes]) -> None:
-    """Check that the values are those that the entries commit to."""
+    """Check that the entries commit to the values."""
     if len(entries) != len(values):
         raise ProofError(f"the tree has {len(entries)} entries within the range, the proof {len(values)} values")
     for (key, value_digest), value in zip(entries, values, strict=True):
@@ -162,7 +159,7 @@ _HEX: Final = "0x"
 
 
 def to_document(record: msgspec.Struct) -> dict[str, Any]:
-    """Return a record as a JSON object; one that has a tag names it as its ``kind``."""
+    """Return a record as a JSON object; a tagged one names its tag as its ``kind``."""
     tag = type(record).__struct_config__.tag
     kind = {} if tag is None else {_KIND: tag}
     return kind | {name: _show(getattr(record, name)) for name in record.__struct_fields__}
@@ -173,11 +170,11 @@ def from_document(document: object, expected: type[msgspec.Struct], kinds: Seque
 
     Args:
         document: As ``json.loads`` returns it.
-        expected: Type of the record that the whole document is to hold.
-        kinds: Types of the records with a ``kind`` that may stand within.
+        expected: Type of the record of the whole document.
+        kinds: Types of the nested records with a ``kind``.
 
     Raises:
-        ValueError: If it is no object, a ``kind`` is unknown, a field is missing, or text is not hexadecimal.
+        ValueError: If it is not an object, a ``kind`` is unknown, a field is missing, or text is not hexadecimal.
         RecursionError: If it is nested too deep.
     """
     if not isinstance(document, dict):

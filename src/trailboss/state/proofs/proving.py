@@ -1,4 +1,4 @@
-"""Making proofs: the walk over a tree that shows all of a range and nothing that it need not.
+"""Making proofs: a walk over a tree that shows all of a range and no more than necessary.
 
 Decision: D-49
 """
@@ -15,12 +15,7 @@ from trailboss.state.proofs.subjects import Subject, subject_range
 
 
 def prove(roots: Roots, read: Callable[[bytes], bytes | None], subject: Subject) -> Proof:
-    """Return the proof of all that the state holds of a subject.
-
-    Args:
-        roots: The tree of each namespace.
-        read: Returns the value of a full key; from the state that the trees belong to.
-        subject: What to prove.
+    """Return the proof of all that the state holds of a subject; ``read`` returns the value of a full key.
 
     Raises:
         InvariantError: If a tree holds a key that has no value.

@@ -1,4 +1,4 @@
-"""What a proof that held says: the records themselves, and one plain sentence."""
+"""The meaning of a verified proof: the records themselves, and one plain sentence."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
@@ -27,12 +27,7 @@ from trailboss.state.proofs.subjects import (
 
 
 class Slot(msgspec.Struct, frozen=True, array_like=True):
-    """One storage slot.
-
-    Attributes:
-        name: Its name, as the actor uses it.
-        value: What it holds.
-    """
+    """One storage slot: its name as the actor uses it, and its value."""
 
     name: bytes
     value: bytes
@@ -47,13 +42,13 @@ _timers: Final = msgspec.msgpack.Decoder(Timer)
 
 
 class Statement(Struct, frozen=True):
-    """What is so in the state of one root, and nothing else is: a statement is always about all of its subject.
+    """All that the state of one root holds of a subject.
 
     Attributes:
         subject: What it is about.
         state_root: The root it holds for.
-        records: All records of the subject, none if there are none. Timers stand by height and, within one, in the
-            order in which they were inserted; slots by the hashes of their names.
+        records: All records of the subject; none if there are none. Timers are ordered by height and insertion, slots
+            by the hashes of their names.
     """
 
     subject: Subject
@@ -80,14 +75,10 @@ class Statement(Struct, frozen=True):
 
 
 def decode_records(subject: Subject, entries: Sequence[tuple[bytes, bytes]]) -> tuple[Record, ...]:
-    """Return the records that stand under some keys.
-
-    Args:
-        subject: What they are records of.
-        entries: Full key and value of each, ascending by key.
+    """Return a subject's records, from full keys and values in ascending order.
 
     Raises:
-        ProofError: If one is no such record in its one encoding, or not the one that belongs under its key.
+        ProofError: If a value is not such a record in its one encoding, or does not belong under its key.
     """
     match subject:
         case AccountSubject():

@@ -1,7 +1,7 @@
-"""What a proof can be about, and which keys of the state that concerns.
+"""What a proof can be about, and its keys in the state.
 
-Every subject is a range of keys of one namespace, from the least to the greatest that it could hold. One account is a
-range of one key. So there is one kind of proof: the whole contents of a range, which may be nothing.
+Every subject is a range of keys of one namespace, from the least to the greatest that it could hold; one account is a
+range of one key. So there is one kind of proof: the whole contents of a range, which can be empty.
 
 Decision: D-49
 """
@@ -19,58 +19,33 @@ _LEAST_ID: Final = bytes(Hash32.WIDTH)
 _GREATEST_ID: Final = b"\xff" * Hash32.WIDTH
 
 
-class AccountSubject(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="account"):
-    """The account or actor at an address.
+class _Record(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    pass
 
-    Attributes:
-        address: 20 bytes.
 
-    Raises:
-        Rejection: ``INVALID_DATA`` for an address of another width.
-    """
-
+class _OfAddress(_Record, frozen=True):
     address: bytes
 
     def __post_init__(self) -> None:
         Address(self.address)
 
 
-class SlotSubject(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="slot"):
-    """One storage slot of an actor.
+class AccountSubject(_OfAddress, frozen=True, tag="account"):
+    """The account or actor at an address of 20 bytes; another width is ``INVALID_DATA``."""
 
-    Attributes:
-        address: Address of the actor, 20 bytes.
-        name: Name of the slot, of any length.
 
-    Raises:
-        Rejection: ``INVALID_DATA`` for an address of another width.
-    """
+class SlotSubject(_OfAddress, frozen=True, tag="slot"):
+    """One storage slot of an actor, by the actor's address, 20 bytes, and the slot's name, of any length."""
 
-    address: bytes
     name: bytes
 
-    def __post_init__(self) -> None:
-        Address(self.address)
+
+class StorageSubject(_OfAddress, frozen=True, tag="storage"):
+    """All storage slots of the actor at an address of 20 bytes."""
 
 
-class StorageSubject(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="storage"):
-    """All storage slots of an actor.
-
-    Attributes:
-        address: Address of the actor, 20 bytes.
-
-    Raises:
-        Rejection: ``INVALID_DATA`` for an address of another width.
-    """
-
-    address: bytes
-
-    def __post_init__(self) -> None:
-        Address(self.address)
-
-
-class TimerSubject(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="timer"):
-    """One timer. Its id commits to its height, so a timer that is not under its own height is nowhere.
+class TimerSubject(_Record, frozen=True, tag="timer"):
+    """One timer. Its id commits to its height, so a timer that is not under its own height does not exist.
 
     Decision: D-02
 
@@ -79,7 +54,7 @@ class TimerSubject(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
         timer_id: 32 bytes.
 
     Raises:
-        Rejection: ``INVALID_DATA`` or ``OVERFLOW`` for a height or an id outside of that.
+        Rejection: ``INVALID_DATA`` or ``OVERFLOW`` for an invalid height or id.
     """
 
     height: Height
@@ -90,15 +65,11 @@ class TimerSubject(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
         Hash32(self.timer_id)
 
 
-class TimersSubject(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="timers"):
-    """All timers of the heights ``first..=last``.
-
-    Attributes:
-        first: Block height, unsigned 64 bits.
-        last: Block height, not below ``first``, unsigned 64 bits.
+class TimersSubject(_Record, frozen=True, tag="timers"):
+    """All timers of the heights ``first..=last``, unsigned 64 bits.
 
     Raises:
-        Rejection: ``INVALID_DATA`` or ``OVERFLOW`` for heights outside of that.
+        Rejection: ``INVALID_DATA`` or ``OVERFLOW`` for invalid heights.
     """
 
     first: Height
@@ -125,7 +96,7 @@ class KeyRange(NamedTuple):
     Attributes:
         namespace: One byte.
         low: Least key, without the namespace byte, of the namespace's width.
-        high: Greatest key, of the same width; it belongs to the range.
+        high: Greatest key, inclusive, of the same width.
     """
 
     namespace: bytes

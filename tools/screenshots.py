@@ -57,7 +57,7 @@ def shots_of(scene: Scene) -> list[Shot]:
         "accounts": links.ACCOUNTS,
         "payers": links.PAYERS,
         "fees": links.FEES,
-        "lane": links.LANE,
+        "lane": links.MECHANISM,
         "events": links.EVENTS,
         "mempool": links.MEMPOOL,
         "search": links.search("0x04"),

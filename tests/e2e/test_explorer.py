@@ -29,7 +29,7 @@ MAIN_PAGES = (
     links.ACCOUNTS,
     links.PAYERS,
     links.FEES,
-    links.LANE,
+    links.MECHANISM,
     links.EVENTS,
     links.MEMPOOL,
     links.SEARCH,

@@ -1,6 +1,6 @@
-"""What addresses are called: development accounts, the system's actors, and actors by the class in their source.
+"""Names of addresses: of development accounts, of the system's actors, and of actors by the class in their source.
 
-An actor's label is no name that anybody vouches for: it is shown with digits of the address, and never without.
+An actor chooses its own label, so the label is shown with digits of the address, and never without.
 """
 
 import re
@@ -17,7 +17,7 @@ LABEL_MAX: Final = 24
 LABELS_KEPT: Final = 10_000
 SOURCE_SEARCHED: Final = 65_536
 """Bytes of a source in which a class is looked for."""
-TELLING_DIGITS: Final = 4
+SHOWN_DIGITS: Final = 4
 SYSTEM_NAMES: Final = ("nobody", "basefee actor", "governance actor", "mailbox escrow")
 _CLASS: Final = re.compile(rb"^class[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 
@@ -26,22 +26,16 @@ Labels = dict[bytes, str]
 
 
 class Names:
-    """What addresses are called on a chain after a block."""
+    """Names of addresses on a chain after a block."""
 
     def __init__(self, reader: ChainReader, known: Mapping[bytes, str], labels: Labels) -> None:
-        """Begin.
-
-        Args:
-            reader: The chain.
-            known: Names that are fixed.
-            labels: What the sources seen so far are called; more are added.
-        """
+        """Begin with fixed names and the labels of sources seen so far, to which more are added."""
         self._reader = reader
         self._known = known
         self._labels = labels
 
     def get(self, address: bytes) -> str:
-        """Return what an address is called; empty for nothing.
+        """Return the name of an address; empty if it has none.
 
         Complexity: O(1) and a read of its account, and once for each source a search in it.
         """
@@ -49,7 +43,7 @@ class Names:
         if known is not None:
             return known
         label = self.label(address)
-        return f"{label}…{address.hex()[-TELLING_DIGITS:]}" if label else ""
+        return f"{label}…{address.hex()[-SHOWN_DIGITS:]}" if label else ""
 
     def accounts(self) -> list[bytes]:
         """Return the addresses of the development accounts, in the order of their numbers."""
@@ -60,7 +54,7 @@ class Names:
         return [address for address, known in self._known.items() if known.casefold() == name.casefold()]
 
     def short(self, address: bytes) -> str:
-        """Return what an address is called where it stands beside it in full; empty for nothing."""
+        """Return the name of an address that is shown in full beside it; empty if it has none."""
         return self._known.get(bytes(address)) or self.label(address)
 
     def label(self, address: bytes) -> str:
@@ -90,7 +84,7 @@ def label_of(source: bytes) -> str:
 def fixed_names(reader: ChainReader) -> dict[bytes, str]:
     """Return the names that no actor has chosen: of development accounts and of the system's actors.
 
-    Complexity: a key for each development account: ask once for a chain.
+    Complexity: derives a key for each development account; call it once for a chain.
     """
     governance = reader.params.governance
     system = (governance.basefee_actor, governance.governance_actor, governance.escrow_actor)

@@ -1,4 +1,4 @@
-"""Cells: ids with their links, money with its base units, sentences with the ids in them made into links."""
+"""Cells: ids with their links, money with its base units, sentences whose ids are links, values of mechanisms."""
 
 import re
 from collections.abc import Iterator
@@ -8,18 +8,20 @@ from msgspec.structs import replace
 
 from trailboss.explorer import links
 from trailboss.explorer.address_labels import Names
-from trailboss.explorer.documents import Cell, Content
-from trailboss.explorer.text import TEXT_MAX, height_words, shortened, visible
+from trailboss.explorer.documents import Cell, Content, Fact
+from trailboss.explorer.text import TEXT_MAX, height_words, shortened, titled, visible
 from trailboss.explorer.text import words as octet_words
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
+from trailboss.views.mechanism import base
+from trailboss.views.mechanism.base import Kind, Value
 
 COPIED_MAX: Final = 4_096
-"""Bytes that a copy button holds; more of them would make pages heavy that nobody copies from."""
+"""Bytes that a copy button holds; more of them would make pages heavy."""
 SHORT_UNIT: Final = 100_000
 """Base units in the last decimal of an amount that is shown short."""
 NOTHING: Final[Content] = (Cell("·", kind="dim"),)
-"""What stands where there is nothing to say."""
+"""Stands for an empty value."""
 _IDS: Final = re.compile(r"(timer |transaction |code_hash )?0x([0-9a-fA-F]{64}|[0-9a-fA-F]{40})(?![0-9a-fA-F])")
 
 
@@ -77,21 +79,13 @@ def future(height: int, *, now: int) -> Content:
 
 
 def address(octets: bytes, names: Names, *, whole: bool = False) -> Content:
-    """Return an address, by its name where it has one.
-
-    Args:
-        octets: 20 bytes.
-        names: What addresses are called.
-        whole: Whether it is shown in full, and its name beside it.
-    """
+    """Return an address: by its name where it has one, or ``whole`` with its name beside it."""
     found, name = str(Address(octets)), names.get(octets)
     if whole:
-        shown = (Cell(found, copy=found, kind="mono id"),)
         label = names.short(octets)
-        return (*shown, Cell(label, kind="badge")) if label else shown
-    return (
-        Cell(name or shortened(found), href=links.account(octets), copy=found, note=found, kind="" if name else "mono"),
-    )
+        return (Cell(found, copy=found, kind="mono id"), *(badge(label) if label else ()))
+    shown, kind = (name, "") if name else (shortened(found), "mono")
+    return (Cell(shown, href=links.account(octets), copy=found, note=found, kind=kind),)
 
 
 def whole_address(octets: bytes) -> Content:
@@ -135,6 +129,33 @@ def octets(value: bytes) -> Content:
     """Return bytes: as text if they are, with a button that copies all of them if they are few enough."""
     copied = f"0x{value.hex()}" if 0 < len(value) <= COPIED_MAX else ""
     return (Cell(octet_words(value), copy=copied, kind="mono"),)
+
+
+def value(kind: Kind, what: Value, names: Names) -> Content:
+    """Return a value of a mechanism's table or fact."""
+    match what:
+        case None:
+            return NOTHING
+        case Address():
+            return address(what, names)
+        case Hash32():
+            return timer(what) if kind is Kind.TIMER else short_root(what)
+        case int() if kind is Kind.HEIGHT:
+            return block(what)
+        case int() if kind is Kind.MONEY:
+            return bare_money(what)
+        case _ if kind is Kind.NUMBER:
+            return number(what) if isinstance(what, int) else text(what, kind="number")
+        case _:
+            return sentence(str(what), names)
+
+
+def fact(found: base.Fact, names: Names) -> Fact:
+    """Return a fact of a mechanism."""
+    content = value(found.kind, found.value, names)
+    if found.is_warning:
+        content = tuple(replace(cell, kind=f"{cell.kind} warn".lstrip()) for cell in content)
+    return Fact(titled(found.label), content)
 
 
 def sentence(what: str, names: Names) -> Content:

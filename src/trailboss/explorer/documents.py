@@ -93,6 +93,11 @@ class Column(Struct, frozen=True):
     bare: bool = False
 
 
+def numbers(*labels: str) -> tuple[Column, ...]:
+    """Return columns of numbers."""
+    return tuple(Column(label, right=True) for label in labels)
+
+
 class Row(Struct, frozen=True):
     """A row of a table.
 

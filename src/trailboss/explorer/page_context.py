@@ -9,26 +9,28 @@ from msgspec import Struct
 from trailboss.chain.view import ChainView
 from trailboss.explorer.address_labels import Names
 from trailboss.explorer.documents import Document
-from trailboss.explorer.query import Query
+from trailboss.explorer.links import Query
 from trailboss.primitives.octets import Address
 from trailboss.views.forecast.recent import BLOCKS, RecentBlock, recent_blocks
 from trailboss.views.forecast.runway import Runway, runway_of
+from trailboss.views.mechanism.base import MechanismViews
+from trailboss.views.mechanism.registry import views_for
 from trailboss.views.timer_list import TimerFilter
 
 if TYPE_CHECKING:
     from trailboss.node.service import Node
 
 PAID_TIMERS_MAX: Final = 500
-"""Timers of a payer, the lowest heights first, by which the explorer tells how long its purse lasts."""
+"""Timers of a payer, the lowest heights first, from which the explorer computes how long its balance lasts."""
 
 
 class Reading(Struct, frozen=True, dict=True):
-    """The chain after one block, and the node's index and mempool beside it.
+    """The chain after one block, with the node's index and mempool.
 
     Attributes:
         node: The node.
-        view: The chain; everything that a page tells is of its height.
-        names: What some addresses are called.
+        view: The chain; all that a page shows is of its height.
+        names: Names of addresses.
     """
 
     node: "Node"
@@ -40,11 +42,15 @@ class Reading(Struct, frozen=True, dict=True):
         """Height of the last block."""
         return self.view.height
 
-    def runway(self, payer: bytes) -> Runway:
-        """Return how long a payer's purse lasts, by its next timers.
+    @property
+    def mechanism(self) -> MechanismViews:
+        """What people see under the mechanism of the next block."""
+        return views_for(self.view)
 
-        Complexity: O(live timers of the payer) to find them, however many there are of others, and a reading of each of
-        the first ``PAID_TIMERS_MAX``.
+    def runway(self, payer: bytes) -> Runway:
+        """Return how long a payer's balance lasts, by its next timers.
+
+        Complexity: O(``PAID_TIMERS_MAX``), however many timers others have.
         """
         wanted = TimerFilter(payer=Address(payer))
         # One more, so that it is known whether there are more.
@@ -53,7 +59,7 @@ class Reading(Struct, frozen=True, dict=True):
 
     @cached_property
     def recent(self) -> list[RecentBlock]:
-        """The blocks by which runways are told, read once for all of them."""
+        """The blocks by which runways are computed, read once for all of them."""
         return recent_blocks(self.view, BLOCKS)
 
 
@@ -75,9 +81,11 @@ class Page(Struct, frozen=True):
         build: Makes it, in a thread.
         section: Path of the main page that it belongs to.
         is_live: Whether it changes as blocks come.
+        title: Its name in the navigation; empty if it is not there.
     """
 
     path: str
     build: Builder
     section: str
     is_live: bool = True
+    title: str = ""

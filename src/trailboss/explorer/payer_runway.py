@@ -1,121 +1,112 @@
-"""Whether a payer can pay: its runway, in the command line's words, and what of it is an alert."""
+"""Whether a payer can pay: its runway, what of it is an alert, and what it spends by day of chain time."""
 
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
 from fractions import Fraction
 from typing import Final
 
 from trailboss.explorer import cells
 from trailboss.explorer.address_labels import Names
 from trailboss.explorer.cells import NOTHING
-from trailboss.explorer.documents import FULL, Column, Content, Fact, Notice, Row, Section, Table
+from trailboss.explorer.documents import HALF, Chart, Column, Content, Fact, Notice, Row, Section, Table, numbers
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.text import blocks_words
-from trailboss.primitives.units import format_cby
+from trailboss.index.records import DaySpend
+from trailboss.model.blocks import Origin
+from trailboss.primitives.octets import Address
+from trailboss.primitives.units import BASE_UNITS_PER_CBY, format_cby
 from trailboss.views.forecast.runway import PaidActor, Reach, Runway
 from trailboss.views.text import counted
 
-NAMES: Final = {"present": "present", "twice": "twice", "p95": "95th percentile"}
+BASEFEES: Final = {"present": "present", "twice": "twice", "p95": "95th percentile"}
 SOON_BLOCKS: Final = 100
 LATER_BLOCKS: Final = 1_000
+ALERTS_SHOWN: Final = 5
 REACH_COLUMNS: Final = (
     Column("Basefees", bare=True),
-    Column("Cycle", right=True),
-    Column("Lane", right=True),
-    Column("Cell", right=True),
-    Column("CBY a fire", right=True),
-    Column("Fires left", right=True),
-    Column("Dry in block", right=True),
+    *numbers("Cycle", "Lane", "Cell", "CBY a fire", "Fires left", "Dry in block"),
 )
 ACTOR_COLUMNS: Final = (
     Column("Actor", bare=True),
-    Column("Live timers", right=True),
-    Column("Fires seen", right=True),
-    Column("A fire every", right=True),
-    Column("Cycles", right=True),
-    Column("Cells", right=True),
+    *numbers("Live timers", "Fires seen", "A fire every", "Cycles", "Cells"),
 )
-
-
-def present_reach(runway: Runway) -> Reach:
-    """Return how far the purse reaches at the basefees of now."""
-    return runway.reaches[0]
+DAYS_SHOWN: Final = 60
+DAY_MS: Final = 86_400_000
+DAY_MAX: Final = (date.max - date(1970, 1, 1)).days
+SPENDING: Final = {Origin.TIMER: "Fires", Origin.TRANSACTION: "Transactions", Origin.MESSAGE: "Messages"}
 
 
 def alert_tone(runway: Runway) -> str:
-    """Return how pressing a purse is at the basefees of now: ``bad`` within 100 blocks, ``warn`` within 1,000."""
-    dry_at = present_reach(runway).dry_at
+    """Return how pressing it is at the present basefees: ``bad`` within 100 blocks, ``warn`` within 1,000."""
+    dry_at = runway.reaches[0].dry_at
     if dry_at is None or dry_at - runway.height > LATER_BLOCKS:
         return ""
     return "bad" if dry_at - runway.height <= SOON_BLOCKS else "warn"
 
 
-def alert_words(runway: Runway) -> str:
-    """Return in a sentence when a purse runs dry; empty if it does not as things stand."""
-    reach = present_reach(runway)
-    if reach.dry_at is None:
-        return ""
-    fires = "pays for no fire any more" if not reach.fires else f"pays for {counted(reach.fires, 'more fire')}"
-    return (
-        f"{fires}: in block {reach.dry_at}, {blocks_words(reach.dry_at - runway.height)}, a timer needs "
-        f"{format_cby(reach.required)} CBY and finds {format_cby(reach.available)} CBY"
+def _alert(runway: Runway, names: Names, key: str, title: str = "") -> Notice:
+    reach = runway.reaches[0]
+    dry_at = reach.dry_at or 0
+    fires = "can pay for no further fire" if not reach.fires else f"can pay for {counted(reach.fires, 'more fire')}"
+    words = (
+        f" {fires}: in block {dry_at}, {blocks_words(dry_at - runway.height)}, a timer needs "
+        f"{format_cby(reach.required)} CBY and finds {format_cby(reach.available)} CBY."
     )
-
-
-def alert_notice(runway: Runway, names: Names, key: str, title: str = "") -> Notice:
-    """Return the alert of a purse that runs dry."""
     payer = cells.without_copy(cells.address(runway.payer, names))
-    content = (*payer, *cells.text(f" {alert_words(runway)}."))
-    return Notice(key, title, content=content, tone=alert_tone(runway))
+    return Notice(key, title, (*payer, *cells.text(words)), tone=alert_tone(runway))
 
 
-def purse_sections(runway: Runway, reading: Reading, *, title: str = "Runway", span: str = FULL) -> tuple[Section, ...]:
-    """Return what is known of a purse: an alert if there is one, how far it reaches, and for whom."""
-    found: list[Section] = []
-    if alert_tone(runway):
-        found.append(alert_notice(runway, reading.names, "purse-alert", "It runs dry"))
+def payer_alerts(runways: Sequence[Runway], reading: Reading) -> tuple[Notice, ...]:
+    """Return an alert for each payer that runs dry soon, the most pressing first."""
+    pressing = [runway for runway in runways if alert_tone(runway)]
+    pressing.sort(key=lambda runway: runway.reaches[0].dry_at or 0)
+    return tuple(_alert(each, reading.names, f"alert-{each.payer.hex()}") for each in pressing[:ALERTS_SHOWN])
+
+
+def runway_alert(runway: Runway, reading: Reading) -> tuple[Notice, ...]:
+    """Return the alert of one payer, if it runs dry soon."""
+    return (_alert(runway, reading.names, "purse-alert", "It runs dry"),) if alert_tone(runway) else ()
+
+
+def runway_sections(runway: Runway, reading: Reading) -> Iterator[Section]:
+    """Yield what is known of a payer: an alert if there is one, how far its balance reaches, and for which actors."""
+    yield from runway_alert(runway, reading)
     if runway.timers or runway.actors:
         note = f"by the last {counted(max(0, runway.last_block - runway.first_block + 1), 'block')}"
         rows = tuple(Row(_reach_cells(each), each.name) for each in runway.reaches)
-        found.append(Table("reaches", title, REACH_COLUMNS, rows, "", note=note, span=span))
+        yield Table("reaches", "Runway", REACH_COLUMNS, rows, note=note)
     if len(runway.actors) > 1:
         rows = tuple(Row(_actor_cells(each, reading.names), each.actor.hex()) for each in runway.actors)
-        found.append(Table("paid-actors", "Whose fires it pays for", ACTOR_COLUMNS, rows, "", span=span))
-    return tuple(found)
+        yield Table("paid-actors", "Whose fires it pays for", ACTOR_COLUMNS, rows)
 
 
-def purse_facts(runway: Runway) -> tuple[Fact, ...]:
-    """Return a purse in three facts."""
-    more, stuck = "more than " if runway.has_more else "", ""
-    if runway.stuck:
-        stuck = f", {runway.stuck:,} of which cannot fire"
+def runway_facts(runway: Runway) -> tuple[Fact, ...]:
+    """Return a payer's balance, and how far it reaches."""
+    more = "more than " if runway.has_more else ""
+    stuck = f", {runway.stuck:,} of which cannot fire" if runway.stuck else ""
+    present, twice = (f"{reach.fires:,}" for reach in runway.reaches[:2])
     return (
         Fact("Balance", cells.money(runway.balance)),
         Fact("Pays for", cells.text(f"{more}{counted(runway.timers, 'live timer')}{stuck}")),
-        Fact("Fires left", cells.text(_left_words(runway))),
+        Fact("Fires left", cells.text(f"{present} at the present basefees, {twice} at twice these")),
         Fact("Runs dry", _dry_words(runway)),
     )
 
 
-def _left_words(runway: Runway) -> str:
-    present, twice = (f"{reach.fires:,}" for reach in runway.reaches[:2])
-    return f"{present} at the present basefees, {twice} at twice these"
-
-
 def _dry_words(runway: Runway) -> Content:
-    reach = present_reach(runway)
-    if reach.dry_at is None:
-        return cells.text("not as things stand", kind="good")
-    words = f"in block {reach.dry_at}, {blocks_words(reach.dry_at - runway.height)}"
-    return cells.text(words, kind=alert_tone(runway))
+    dry_at = runway.reaches[0].dry_at
+    if dry_at is None:
+        return cells.text("not at present basefees", kind="good")
+    return cells.text(f"in block {dry_at}, {blocks_words(dry_at - runway.height)}", kind=alert_tone(runway))
 
 
 def _reach_cells(reach: Reach) -> tuple[Content, ...]:
-    cost = reach.spent // reach.fires if reach.fires else None
     return (
-        cells.text(NAMES[reach.name]),
+        cells.text(BASEFEES[reach.name]),
         cells.number(reach.cycle_basefee),
         cells.number(reach.lane_basefee),
         cells.number(reach.cell_basefee),
-        NOTHING if cost is None else cells.bare_money(cost),
+        cells.bare_money(reach.spent // reach.fires) if reach.fires else NOTHING,
         cells.number(reach.fires),
         cells.text("never") if reach.dry_at is None else cells.text(reach.dry_at, kind="number"),
     )
@@ -140,3 +131,35 @@ def rounded(value: Fraction) -> str:
     """
     tenths = round(value * 10)
     return f"{tenths // 10:,}" if value.denominator == 1 else f"{tenths // 10:,}.{tenths % 10}"
+
+
+def spend_chart(reading: Reading, payer: Address, span: str = HALF) -> Iterator[Chart]:
+    """Yield the chart of what a payer has spent in the last days, if it has spent anything."""
+    today = reading.view.head.header.timestamp_ms // DAY_MS
+    days = reading.node.index.spend(payer, reading.height, max(0, today - DAYS_SHOWN + 1), today)
+    if not days:
+        return
+    axis = range(max(days[0].day, today - DAYS_SHOWN + 1), today + 1)
+    by_day = {each.day: each for each in days}
+    series = [
+        (name, [round(_fees(by_day.get(day), origin) / BASE_UNITS_PER_CBY, 6) for day in axis])
+        for origin, name in SPENDING.items()
+        if any(_fees(day, origin) for day in days)
+    ]
+    total = format_cby(sum(_fees(day, origin) for day in days for origin in SPENDING))
+    label = f"{total} CBY spent in {len(axis)} days of chain time."
+    note = f"CBY by day of chain time, {total} in all"
+    yield Chart("spend", "Spend per day", label, list(map(day_words, axis)), series, bars=True, note=note, span=span)
+
+
+def day_words(day: int) -> str:
+    """Return a day as people write it; as a number if it lies in no year that the calendar has.
+
+    >>> day_words(0), day_words(10**9)
+    ('1970-01-01', 'day 1000000000')
+    """
+    return f"{date(1970, 1, 1) + timedelta(days=day)}" if day <= DAY_MAX else f"day {day}"
+
+
+def _fees(day: DaySpend | None, origin: Origin) -> int:
+    return 0 if day is None else sum(spend.fees for spend in day.spend if spend.origin is origin)

@@ -23,9 +23,9 @@ from trailboss.explorer.address_labels import Labels, Names, fixed_names
 from trailboss.explorer.cells import text
 from trailboss.explorer.documents import Document, Notice
 from trailboss.explorer.failures import failure_document, gone_document, rejection_document
+from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Page, Reading, Redirect
-from trailboss.explorer.pages import NOWHERE, PAGES, SUBJECT, navigation
-from trailboss.explorer.query import Query
+from trailboss.explorer.pages import NOWHERE, PAGES, SUBJECT
 from trailboss.explorer.renderer import FAVICON, Frame, page_html
 from trailboss.explorer.text import visible
 from trailboss.node.block_builder import StoppingError
@@ -54,6 +54,7 @@ RHYTHMS: Final = {
     Rhythm.MANUAL: "blocks on request",
     Rhythm.INTERVAL: "a block every {time:,} ms",
 }
+NAVIGATION: Final = tuple((page.title, page.path) for page in PAGES if page.title)
 SECURITY: Final = {
     # Nothing is loaded from, or sent to, anywhere else, and no script is in a page. Bars and grids have styles.
     "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -123,7 +124,8 @@ class Explorer:
         return Shown(html, document.status)
 
     def _frame(self, mark: str) -> Frame:
-        node, view = self.node, self.node.view
+        reading, node = self.look(), self.node
+        view = reading.view
         genesis, pace, health = view.genesis, node.pace, node.health
         quiet = QUIET_BLOCKS * pace.block_time_ms // MILLISECONDS + QUIET_SECONDS
         rhythm = RHYTHMS[pace.rhythm].format(time=pace.block_time_ms)
@@ -133,7 +135,7 @@ class Explorer:
             mechanism=view.mechanism.name,
             state_root=str(view.state_root),
             chain=f"Chain id {genesis.chain_id}, preset {genesis.preset}, {rhythm}",
-            pages=navigation(view.mechanism.name),
+            pages=(*NAVIGATION, (reading.mechanism.title, links.MECHANISM)),
             failure="" if health.status == "running" else health.reason or health.status,
             # Without an interval no block is due at any time.
             quiet_seconds=quiet if pace.rhythm is Rhythm.INTERVAL else None,

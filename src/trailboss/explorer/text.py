@@ -1,13 +1,12 @@
-"""Values as people read them: the words of the command line, and text of actors with nothing in it to obey.
+"""Values as people read them, and text of actors without anything that a browser would obey.
 
-Whatever an actor chooses (its code, its storage, names of handlers, what it says in events and exceptions) passes
-through `visible` once, and reaches the browser as text: never as HTML, never as markdown.
+All that an actor chooses (its code, its storage, names of handlers, events and exceptions) passes through `visible`.
 """
 
 from typing import Final
 
 from trailboss.primitives.units import U64_MAX
-from trailboss.views import text as telling
+from trailboss.views import text as views_text
 from trailboss.views.text import counted
 
 HEAD_DIGITS: Final = 8
@@ -28,7 +27,7 @@ def visible(text: str, limit: int = TEXT_MAX) -> str:
     'a\\u202eb\\x1b[0m'
     """
     cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
-    return telling.visible(cut).replace("\n", "\\n")
+    return views_text.visible(cut).replace("\n", "\\n")
 
 
 def words(octets: bytes, limit: int = BYTES_MAX) -> str:
@@ -37,7 +36,7 @@ def words(octets: bytes, limit: int = BYTES_MAX) -> str:
     >>> words(b"price"), words(bytes([0, 255])), words(b"")
     ('price', '0x00ff', '0x')
     """
-    found = telling.words(octets[:limit])
+    found = views_text.words(octets[:limit])
     return found if len(octets) <= limit else f"{found}… ({len(octets):,} bytes)"
 
 
@@ -77,3 +76,12 @@ def share_words(part: int, whole: int) -> str:
         return "·"
     percent = part * 100 // whole
     return "<1 %" if part and not percent else f"{percent} %"
+
+
+def titled(words: str) -> str:
+    """Return words with a capital first letter, and the others as they are.
+
+    >>> titled("tip × W")
+    'Tip × W'
+    """
+    return words[:1].upper() + words[1:]

@@ -192,6 +192,11 @@ class TimerView(Struct, frozen=True):
     auction: AuctionTimer | None = None
     globalbox: GlobalboxTimer | None = None
 
+    @property
+    def is_watch(self) -> bool:
+        """Whether changed keys make it fire, and no height."""
+        return self.globalbox is not None and self.globalbox.due_height is None
+
 
 class TimerEntry(Struct, frozen=True):
     """A timer in a list.
@@ -242,6 +247,11 @@ class TimerEntry(Struct, frozen=True):
     priced_out: bool = False
     auction: AuctionTimer | None = None
     globalbox: GlobalboxTimer | None = None
+
+    @property
+    def is_watch(self) -> bool:
+        """Whether changed keys make it fire, and no height."""
+        return self.globalbox is not None and self.globalbox.due_height is None
 
 
 class DecisionRow(Struct, frozen=True, kw_only=True):

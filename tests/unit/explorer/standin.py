@@ -6,8 +6,8 @@ from typing import Any
 from tools.explorer_scene import Scene, open_scene
 from trailboss.explorer.address_labels import Names, fixed_names
 from trailboss.explorer.documents import Cell, Document, Notice, Section, Steps, Table
+from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
-from trailboss.explorer.query import Query
 from trailboss.index import Index
 from trailboss.mempool import Mempool
 from trailboss.model.timers import Timer

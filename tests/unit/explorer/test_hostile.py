@@ -28,13 +28,12 @@ from trailboss.explorer.documents import (
     Steps,
     Table,
 )
-from trailboss.explorer.pages.actor import actor
-from trailboss.explorer.pages.block import block
-from trailboss.explorer.pages.events import events
+from trailboss.explorer.pages.accounts import actor
+from trailboss.explorer.pages.blocks import block, events
 from trailboss.explorer.pages.overview import overview
 from trailboss.explorer.pages.timer import timer
 from trailboss.explorer.pages.timers import timers
-from trailboss.explorer.pages.transaction import transaction
+from trailboss.explorer.pages.transactions import transaction
 from trailboss.explorer.renderer import page_html, section_html
 from trailboss.explorer.routes import Explorer
 from trailboss.index.answers.timers import timer_page

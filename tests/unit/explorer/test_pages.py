@@ -11,18 +11,17 @@ from trailboss.explorer import links
 from trailboss.explorer.documents import Chart, Document, HeatMap, Table
 from trailboss.explorer.page_context import Redirect
 from trailboss.explorer.pages import NOWHERE, PAGES
-from trailboss.explorer.pages.account import account
-from trailboss.explorer.pages.actor import actor
-from trailboss.explorer.pages.block import block
+from trailboss.explorer.pages.accounts import account, actor
+from trailboss.explorer.pages.blocks import block
 from trailboss.explorer.pages.calendar import calendar
 from trailboss.explorer.pages.fees import fees
-from trailboss.explorer.pages.lane import lane as lane_page
+from trailboss.explorer.pages.mechanism import mechanism as mechanism_page
 from trailboss.explorer.pages.overview import overview
 from trailboss.explorer.pages.payers import payers
 from trailboss.explorer.pages.search import search
 from trailboss.explorer.pages.timer import timer
 from trailboss.explorer.pages.timers import timers
-from trailboss.explorer.pages.transaction import transaction
+from trailboss.explorer.pages.transactions import transaction
 from trailboss.explorer.renderer import section_html
 from trailboss.explorer.routes import build_document
 from trailboss.index.answers.timers import timer_page
@@ -220,7 +219,7 @@ def test_fees_page_draws_as_many_points_as_fit_when_all_blocks_are_asked_for(lan
 )
 def test_lane_page_has_what_the_mechanism_keeps(mechanism: str, key: str, scenes: Scenes) -> None:
     """Weights under the auction, the queue and the mailbox under Globalbox."""
-    document = built(lane_page(look(scenes(mechanism)), ask(links.LANE), ""))
+    document = built(mechanism_page(look(scenes(mechanism)), ask(links.MECHANISM), ""))
     assert section(document, key).columns
 
 

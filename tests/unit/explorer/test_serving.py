@@ -11,8 +11,8 @@ from starlette.applications import Starlette
 from tests.unit.explorer.standin import StandIn, ask, look, section, stand_in, words
 from trailboss.explorer import explorer_routes, links, routes
 from trailboss.explorer.documents import Document
+from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Page, Reading, Redirect
-from trailboss.explorer.query import Query
 from trailboss.explorer.routes import PAGES_KEPT, Explorer, asset_path, build_document
 from trailboss.primitives.errors import Rejection, RejectionReason, ViewGoneError
 

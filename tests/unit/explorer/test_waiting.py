@@ -10,10 +10,9 @@ from trailboss.chain.drafts import draft_transaction
 from trailboss.codec.wire import encode_transaction
 from trailboss.explorer.links import transaction as transaction_path
 from trailboss.explorer.page_context import Redirect
-from trailboss.explorer.pages.account import account
-from trailboss.explorer.pages.mempool import mempool
+from trailboss.explorer.pages.accounts import account
 from trailboss.explorer.pages.search import search
-from trailboss.explorer.pages.transaction import transaction
+from trailboss.explorer.pages.transactions import mempool, transaction
 from trailboss.model.transactions import Transaction, Transfer, transaction_hash
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
@@ -42,7 +41,7 @@ def test_transaction_waits_and_then_is_in_a_block(node: StandIn) -> None:
     name = transaction_hash(made)
     waiting = built(transaction(look(node), ask(), str(name)))
     assert waiting.subject[-1].text == "waits"
-    assert "next in line" in words(section(waiting, "waits").content)
+    assert "the next of its sender" in words(section(waiting, "waits").content)
     assert "0.000000007 CBY" in words(section(waiting, "instruction").rows[2].content)
     listed = section(built(mempool(look(node), ask(), "")), "transactions")
     assert [row.key for row in listed.rows] == [name.hex()]

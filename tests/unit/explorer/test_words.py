@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tests.unit.explorer.standin import StandIn, look, words
 from trailboss.explorer import cells, links
 from trailboss.explorer.address_labels import label_of
-from trailboss.explorer.error_trace import parse_places, source_lines
+from trailboss.explorer.failures import source_lines, traceback_lines
+from trailboss.explorer.links import Query, parse_id
 from trailboss.explorer.pages.calendar import level_of, scale_words, spread, thresholds
-from trailboss.explorer.query import Query, parse_id
 from trailboss.explorer.text import blocks_words, height_words, share_words, shortened, visible
 from trailboss.explorer.text import words as octet_words
 from trailboss.primitives.errors import Rejection
@@ -109,7 +109,7 @@ def test_id_is_refused_when_it_is_none(text: str) -> None:
 
 def test_traceback_names_places_whatever_the_source_says() -> None:
     """A line of source may hold what looks like another line of a traceback."""
-    assert parse_places(["line 3, in a: x = 'line 9, in b: c'", "nonsense", "line x, in a: b"])[0].source == (
+    assert traceback_lines(["line 3, in a: x = 'line 9, in b: c'", "nonsense", "line x, in a: b"])[0].source == (
         "x = 'line 9, in b: c'"
     )
     assert source_lines(b"a\tb\r\n\xff\x1b\x0cc") == ["a   b", "\ufffd\\x1b\\x0cc"]

@@ -119,7 +119,7 @@ def _row(entry: TimerEntry) -> tuple[Cell, ...]:
     state = entry.state if entry.ended_at is None else f"{ending} in {entry.ended_at}"
     return (
         entry.timer_id,
-        None if entry.globalbox is not None and entry.globalbox.due_height is None else entry.height,
+        None if entry.is_watch else entry.height,
         state,
         entry.actor,
         entry.handler,

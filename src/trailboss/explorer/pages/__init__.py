@@ -1,59 +1,39 @@
-"""The explorer's pages: each a function from one look at the node to a document. They know nothing of a browser."""
+"""The explorer's pages: each a function from one look at the node to a document. They know nothing of HTML."""
 
 from typing import Final
 
 from trailboss.explorer import links
 from trailboss.explorer.page_context import Page
-from trailboss.explorer.pages.account import account
-from trailboss.explorer.pages.accounts import accounts
-from trailboss.explorer.pages.actor import actor
-from trailboss.explorer.pages.block import block
-from trailboss.explorer.pages.blocks import blocks
+from trailboss.explorer.pages.accounts import account, accounts, actor
+from trailboss.explorer.pages.blocks import block, blocks, events
 from trailboss.explorer.pages.calendar import calendar
-from trailboss.explorer.pages.events import events
 from trailboss.explorer.pages.fees import fees
-from trailboss.explorer.pages.lane import lane
-from trailboss.explorer.pages.mempool import mempool
-from trailboss.explorer.pages.nowhere import nowhere
+from trailboss.explorer.pages.mechanism import mechanism
 from trailboss.explorer.pages.overview import overview
 from trailboss.explorer.pages.payers import payers
-from trailboss.explorer.pages.search import search
+from trailboss.explorer.pages.search import nowhere, search
 from trailboss.explorer.pages.timer import timer
 from trailboss.explorer.pages.timers import timers
-from trailboss.explorer.pages.transaction import transaction
+from trailboss.explorer.pages.transactions import mempool, transaction
 
 SUBJECT: Final = "{subject}"
 PAGES: Final = (
-    Page(links.OVERVIEW, overview, links.OVERVIEW),
-    Page(links.BLOCKS, blocks, links.BLOCKS),
-    Page(f"{links.ROOT}/block/{SUBJECT}", block, links.BLOCKS),
-    Page(f"{links.ROOT}/transaction/{SUBJECT}", transaction, links.BLOCKS),
-    Page(links.TIMERS, timers, links.TIMERS),
-    Page(f"{links.ROOT}/timer/{SUBJECT}", timer, links.TIMERS),
-    Page(links.CALENDAR, calendar, links.CALENDAR),
-    Page(f"{links.ROOT}/actor/{SUBJECT}", actor, links.ACCOUNTS),
-    Page(f"{links.ROOT}/account/{SUBJECT}", account, links.ACCOUNTS),
-    Page(links.ACCOUNTS, accounts, links.ACCOUNTS),
+    Page(links.OVERVIEW, overview, links.OVERVIEW, title="Overview"),
+    Page(links.BLOCKS, blocks, links.BLOCKS, title="Blocks"),
+    Page(links.TIMERS, timers, links.TIMERS, title="Timers"),
+    Page(links.CALENDAR, calendar, links.CALENDAR, title="Calendar"),
+    Page(links.ACCOUNTS, accounts, links.ACCOUNTS, title="Accounts"),
+    Page(links.PAYERS, payers, links.PAYERS, title="Payers"),
+    Page(links.FEES, fees, links.FEES, title="Fees"),
+    Page(links.MECHANISM, mechanism, links.MECHANISM),
     Page(links.EVENTS, events, links.OVERVIEW),
-    Page(links.PAYERS, payers, links.PAYERS),
-    Page(links.FEES, fees, links.FEES),
-    Page(links.LANE, lane, links.LANE),
     Page(links.MEMPOOL, mempool, links.OVERVIEW),
     Page(links.SEARCH, search, "", is_live=False),
+    Page(f"{links.ROOT}/block/{SUBJECT}", block, links.BLOCKS),
+    Page(f"{links.ROOT}/transaction/{SUBJECT}", transaction, links.BLOCKS),
+    Page(f"{links.ROOT}/timer/{SUBJECT}", timer, links.TIMERS),
+    Page(f"{links.ROOT}/actor/{SUBJECT}", actor, links.ACCOUNTS),
+    Page(f"{links.ROOT}/account/{SUBJECT}", account, links.ACCOUNTS),
 )
-NOWHERE: Final = Page(f"{links.ROOT}/{{rest:path}}", nowhere, "", is_live=False)
-"""For every path below the explorer's that is none of its pages; it is asked last."""
-
-
-def navigation(mechanism: str) -> tuple[tuple[str, str], ...]:
-    """Return names and paths of the main pages."""
-    return (
-        ("Overview", links.OVERVIEW),
-        ("Blocks", links.BLOCKS),
-        ("Timers", links.TIMERS),
-        ("Calendar", links.CALENDAR),
-        ("Accounts", links.ACCOUNTS),
-        ("Payers", links.PAYERS),
-        ("Fees", links.FEES),
-        (links.LANE_NAMES.get(mechanism, "Lane"), links.LANE),
-    )
+NOWHERE: Final = Page(links.ROOT, nowhere, "", is_live=False)
+"""For every path of the explorer's that is none of its pages."""

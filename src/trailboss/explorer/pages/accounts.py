@@ -1,59 +1,191 @@
-"""The accounts and actors of the chain, in order of address; development accounts first."""
+"""Accounts and actors: the list of all, one account, and one actor with its storage and code."""
 
 from itertools import islice
 from typing import Final
 
-from trailboss.explorer import cells, links
+from trailboss.explorer import cells, links, tables
 from trailboss.explorer.cells import NOTHING
-from trailboss.explorer.documents import Column, Document, Row, Section, Table
-from trailboss.explorer.page_context import Reading
-from trailboss.explorer.parts import offset_of, pager_of
-from trailboss.explorer.query import PAGE_ROWS, Query
-from trailboss.primitives.octets import Address
-from trailboss.views.accounts import ACTOR, Holder, account_count, holder_of
+from trailboss.explorer.documents import (
+    FULL,
+    HALF,
+    Cell,
+    Code,
+    Column,
+    Document,
+    Fact,
+    Facts,
+    Notice,
+    Pager,
+    Row,
+    Section,
+    Table,
+    numbers,
+)
+from trailboss.explorer.failures import missing_document, node_url, source_lines
+from trailboss.explorer.instructions import payload
+from trailboss.explorer.links import PAGE_ROWS, Query, parse_id
+from trailboss.explorer.page_context import Reading, Redirect
+from trailboss.explorer.payer_runway import runway_facts, runway_sections, spend_chart
+from trailboss.index.answers.timers import timer_page
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.accounts import (
+    ACTOR,
+    NO_ACCOUNT,
+    ActorView,
+    Holder,
+    account_count,
+    actor_view,
+    holder_of,
+    source_of,
+    storage_page,
+)
+from trailboss.views.text import counted
+from trailboss.views.timer_list import TimerFilter
 
+TIMERS_SHOWN: Final = 10
+SLOTS_SHOWN: Final = 8
+LINES_MAX: Final = 3_000
+"""Lines of source that a page shows."""
 COLUMNS: Final = (
     Column("Name", bare=True),
     Column("Address", bare=True),
     Column("Kind", bare=True),
-    Column("Balance, CBY", right=True),
-    Column("Nonce", right=True),
-    Column("Live timers", right=True),
+    *numbers("Balance, CBY", "Nonce", "Live timers"),
 )
+STORAGE_COLUMNS: Final = (Column("Slot"), Column("Value", wide=True), *numbers("Bytes"))
 
 
 def accounts(reading: Reading, query: Query, _subject: str) -> Document:
-    """Return the page. Complexity: O(accounts before the page), none of which is decoded but to be passed over."""
+    """Return all accounts and actors, in order of address; development accounts first.
+
+    Complexity: O(accounts before the page).
+    """
     view, total = reading.view, account_count(reading.view)
-    offset = offset_of(query, total)
-    found = [
-        holder_of(view, Address(address), {}) for address, _ in islice(view.accounts(), offset, offset + PAGE_ROWS)
-    ]
-    sections: list[Section] = []
-    known = [holder_of(view, Address(address), {}) for address in reading.names.accounts()]
-    if known and not offset:
-        title, note = "Development accounts", "their keys are known to everybody"
-        rows = tuple(_row(holder, reading) for holder in known)
-        sections.append(Table("known", title, COLUMNS, rows, "", note=note))
-    note = "in order of address"
-    rows = tuple(_row(holder, reading) for holder in found)
-    pager = pager_of(query, total)
-    sections.append(
-        Table("accounts", "All accounts and actors", COLUMNS, rows, "There is none.", pager=pager, note=note)
+    offset = tables.offset_of(query, total)
+    known = [] if offset else reading.names.accounts()
+    listed = [address for address, _ in islice(view.accounts(), offset, offset + PAGE_ROWS)]
+    rows, more = (
+        tuple(_row(holder_of(view, Address(address), {}), reading) for address in some) for some in (known, listed)
     )
-    return Document("Accounts", "Accounts", tuple(sections))
+    note, pager = "in order of address", tables.pager_of(query, total)
+    table = Table("accounts", "All accounts and actors", COLUMNS, more, "There is none.", pager=pager, note=note)
+    first = Table("known", "Development accounts", COLUMNS, rows, note="their keys are public")
+    return Document("Accounts", "Accounts", (first, table) if rows else (table,))
 
 
 def _row(holder: Holder, reading: Reading) -> Row:
-    timers, name = NOTHING, reading.names.short(holder.address)
+    timers, name, is_actor = NOTHING, reading.names.short(holder.address), holder.kind == ACTOR
     if holder.timers:
         timers = cells.link(f"{holder.timers:,}", links.query(links.TIMERS, {"actor": holder.address}), kind="number")
-    drawn = (
+    shown = (
         cells.text(name) if name else NOTHING,
         cells.whole_address(holder.address),
-        cells.text("actor" if holder.kind == ACTOR else "account", kind="" if holder.kind == ACTOR else "dim"),
+        cells.text("actor") if is_actor else cells.text("account", kind="dim"),
         cells.bare_money(holder.balance),
         cells.number(holder.nonce or None),
         timers,
     )
-    return Row(drawn, holder.address.hex())
+    return Row(shown, holder.address.hex())
+
+
+def account(reading: Reading, query: Query, subject: str) -> Document | Redirect:
+    """Return the page of an account; an actor has a page of its own."""
+    address = Address(parse_id(subject, (Address.WIDTH,)))
+    holder = holder_of(reading.view, address, {})
+    if holder.kind == ACTOR:
+        return Redirect(links.query(links.actor(address), query.parameters))
+    waiting = reading.node.mempool.of_sender(holder.address)
+    rows = [Fact("Balance", cells.money(holder.balance)), Fact("Nonce", cells.number(holder.nonce))]
+    if waiting:
+        rows.append(Fact("In the mempool", cells.link(counted(len(waiting), "transaction"), links.MEMPOOL)))
+    sections: list[Section] = [Facts("facts", "What it holds", tuple(rows), span=HALF)]
+    if holder.kind == NO_ACCOUNT:
+        fund = f"It has never received anything. To fund it: trailboss faucet {address} --url {node_url(reading)}"
+        sections.insert(0, Notice("empty", "The chain has no such account", cells.text(fund), tone="warn"))
+    runway = reading.runway(address)
+    if runway.timers or runway.actors:
+        facts = Facts("purse", "Its balance for timers", runway_facts(runway), span=HALF)
+        sections += [facts, *runway_sections(runway, reading)]
+    paid = _timers(reading, TimerFilter(payer=address), "Next timers that it pays for")
+    sections += [*((paid,) if paid.rows else ()), *spend_chart(reading, address, FULL)]
+    sections.append(tables.receipts_table(reading, query, address, "Transactions"))
+    about = cells.address(address, reading.names, whole=True)
+    return Document(f"Account {str(address)[:10]}", "Account", tuple(sections), subject=about)
+
+
+def actor(reading: Reading, query: Query, subject: str) -> Document | Redirect:
+    """Return the page of an actor; an account without code has a page of its own."""
+    address = Address(parse_id(subject, (Address.WIDTH,)))
+    found = actor_view(reading.view, address)
+    if found is None:
+        if reading.view.account(address) is not None:
+            return Redirect(links.query(links.account(address), query.parameters))
+        return missing_document(f"There is no actor at {address}", "It may be deployed in a later block.")
+    runway, spend = reading.runway(address), tuple(spend_chart(reading, address))
+    sections: tuple[Section, ...] = (
+        _actor_facts(reading, found),
+        Facts("purse", "Its balance for timers", runway_facts(runway), span=HALF),
+        *runway_sections(runway, reading),
+        _timers(reading, TimerFilter(actor=address), "Next timers"),
+        *spend,
+        _storage(reading, query, address, span=HALF if spend else FULL),
+        tables.receipts_table(reading, query, address, "Transactions and fires"),
+        _code(reading, found),
+    )
+    title = f"{reading.names.label(address) or 'Actor'} {str(address)[:10]}"
+    return Document(title, "Actor", sections, subject=cells.address(address, reading.names, whole=True))
+
+
+def _actor_facts(reading: Reading, found: ActorView) -> Facts:
+    rows = [
+        Fact("Owner", cells.address(found.owner, reading.names)),
+        Fact("Live timers", cells.link(f"{found.timers:,}", links.query(links.TIMERS, {"actor": found.address}))),
+        Fact("Scheduled so far", cells.number(found.schedules)),
+        Fact("Code hash", cells.short_root(found.code_hash)),
+    ]
+    if found.agent is not None:
+        rows.append(Fact("Gas bidding agent", cells.address(found.agent, reading.names)))
+    if found.recent_fires:
+        rows.append(Fact("Fires in the window", cells.number(found.recent_fires)))
+    if found.mailbox_count:
+        rows.append(Fact("In the mailbox for it", cells.number(found.mailbox_count)))
+    return Facts("facts", "What it is", tuple(rows), span=HALF)
+
+
+def _timers(reading: Reading, wanted: TimerFilter, title: str) -> Table:
+    page = timer_page(reading.view, reading.node.index, wanted, 0, TIMERS_SHOWN)
+    rows = tuple(tables.timer_row(entry, reading) for entry in page.timers)
+    chosen = {"actor": wanted.actor, "payer": wanted.payer}
+    more = Cell(f"All {page.total_count:,} live", href=links.query(links.TIMERS, chosen))
+    if not rows:
+        more = Cell("Those that ended", href=links.query(links.TIMERS, {**chosen, "state": "all"}))
+    empty = "It has no live timer, so nothing of it runs by itself. Those that ended may show why."
+    return Table("timers", title, tables.TIMER_COLUMNS, rows, empty, more=more)
+
+
+def _storage(reading: Reading, query: Query, address: Address, *, span: str) -> Table:
+    """Return a page of its slots: a page begins where the one before it ended."""
+    text = query.text("slot")
+    cursor = Hash32(parse_id(text, (Hash32.WIDTH,))) if text else None
+    page = storage_page(reading.view, address, SLOTS_SHOWN, cursor)
+    rows = tuple(
+        Row((cells.octets(name), payload(value), cells.number(len(value))), name.hex())
+        for name, value in page.storage.items()
+    )
+    following = query.but(slot=f"0x{page.next_cursor.hex()}") if page.next_cursor is not None else ""
+    pager = None
+    if text or following:
+        words = f"{len(rows)} slots, in the order of their hashed names"
+        pager = Pager(words, first=query.but(slot="") if text else "", following=following)
+    return Table("storage", "Storage", STORAGE_COLUMNS, rows, "It has stored nothing.", pager=pager, span=span)
+
+
+def _code(reading: Reading, found: ActorView) -> Section:
+    source = source_of(reading.view, found.code_hash)
+    if source is None:
+        return Notice("code", "Its code is not in the state")
+    lines = source_lines(source)
+    note = f"{len(lines):,} lines, {len(source):,} bytes"
+    if len(lines) > LINES_MAX:
+        note += f"; the first {LINES_MAX:,} are shown"
+    return Code("code", "Code", tuple(lines[:LINES_MAX]), note=note, copy=source.decode("utf-8", errors="replace"))

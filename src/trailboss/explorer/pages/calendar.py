@@ -22,9 +22,9 @@ from trailboss.explorer.documents import (
     Section,
     Table,
 )
-from trailboss.explorer.empty_hints import schedule_command
+from trailboss.explorer.failures import schedule_command
+from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
-from trailboss.explorer.query import Query
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.calendar import tier_counts, tier_ends
 from trailboss.views.text import counted

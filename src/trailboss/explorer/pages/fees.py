@@ -1,14 +1,15 @@
-"""Fees: how the basefees went, how full blocks and the lane were, what was burned and what proposers got."""
+"""Fees: how the basefees went, how full blocks and the timer budget were, what was burned and what proposers got."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from trailboss.explorer import cells
 from trailboss.explorer.documents import HALF, Chart, Content, Document, Filter, Section, Series, Stat, Stats, Table
+from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
-from trailboss.explorer.query import Query
+from trailboss.explorer.pages.overview import burned_stat, mechanism_stat
 from trailboss.index.records import BlockSpan
-from trailboss.primitives.units import BASE_UNITS_PER_CBY, format_cby
+from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.views.status import status_of
 from trailboss.views.text import counted
 
@@ -27,15 +28,9 @@ def fees(reading: Reading, query: Query, _subject: str) -> Document:
     chosen = query.choice("blocks", RANGES, DEFAULT)
     first = 1 if chosen == "all" else max(1, reading.height + 1 - int(chosen))
     spans = reading.node.index.statistics(first, reading.height, POINTS, reading.height) if reading.height else ()
-    form = Table(
-        "range",
-        "Range",
-        (),
-        (),
-        "",
-        note=f"blocks {first} to {reading.height}. {_thinned(spans)}" if spans else "there is no block yet",
-        filters=(Filter("blocks", "Blocks", chosen, options=tuple(RANGES.items())),),
-    )
+    note = f"blocks {first} to {reading.height}. {_thinned(spans)}" if spans else "there is no block yet"
+    filters = (Filter("blocks", "Blocks", chosen, options=tuple(RANGES.items())),)
+    form = Table("range", "Range", (), (), note=note, filters=filters)
     sections: tuple[Section, ...] = (_stats(reading), form, *(_charts(reading, spans) if spans else ()))
     return Document("Fees", "Fees", sections)
 
@@ -44,31 +39,22 @@ def _thinned(spans: Sequence[BlockSpan]) -> str:
     widest = max(span.last - span.first + 1 for span in spans)
     if widest == 1:
         return "A point is one block"
-    points = counted(widest, "block")
-    return f"A point is {points}: of basefees the highest of them, of everything else the mean of a block"
+    return f"A point is {counted(widest, 'block')}: the highest basefees of them, and the mean of a block of all else"
 
 
 def _stats(reading: Reading) -> Stats:
     status, totals = status_of(reading.view), reading.node.index.totals(reading.height)
     timer_cycle, timer_cell = reading.view.rules().timer_basefees()
-    items = [
+    counts = f"{totals.transactions:,} transactions, {totals.fires:,} fires"
+    items = (
         Stat("Cycle basefee", cells.number(status.basefees.cycle), _fires_pay(timer_cycle, status.basefees.cycle)),
         Stat("Cell basefee", cells.number(status.basefees.cell), _fires_pay(timer_cell, status.basefees.cell)),
-    ]
-    if status.lane.basefee is not None:
-        tip = cells.text(f"median tip {status.lane.previous_tip:,}")
-        items.append(Stat("Lane basefee", cells.number(status.lane.basefee), tip))
-    fees = totals.burned + totals.tips
-    items += [
-        Stat("Burned", cells.short_money(totals.burned), cells.text(f"of {format_cby(status.supply)} CBY at genesis")),
+        mechanism_stat(status),
+        burned_stat(totals.burned, status),
         Stat("Tips", cells.short_money(totals.tips), cells.text("to proposers")),
-        Stat(
-            "Fees in all",
-            cells.short_money(fees),
-            cells.text(f"{totals.transactions:,} transactions, {totals.fires:,} fires"),
-        ),
-    ]
-    return Stats("stats", "", tuple(items))
+        Stat("Fees in all", cells.short_money(totals.burned + totals.tips), cells.text(counts)),
+    )
+    return Stats("stats", "", items)
 
 
 def _fires_pay(price: int, others: int) -> Content:
@@ -77,40 +63,33 @@ def _fires_pay(price: int, others: int) -> Content:
 
 def _charts(reading: Reading, spans: Sequence[BlockSpan]) -> tuple[Chart, ...]:
     heights = [span.last for span in spans]
-    blocks = [span.last - span.first + 1 for span in spans]
-    basefees: list[Series] = [("Cycle basefee", [span.cycle_basefee_max for span in spans])]
+    blocks = [(span, span.last - span.first + 1) for span in spans]
+    prices: list[Series] = [("Cycle basefee", [span.cycle_basefee_max for span in spans])]
     if any(span.lane_basefee_max is not None for span in spans):
-        basefees.append(("Lane basefee", [span.lane_basefee_max for span in spans]))
+        prices.append(("Lane basefee", [span.lane_basefee_max for span in spans]))
     highest = max(span.cycle_basefee_max for span in spans)
-    fires = [span.tally.timer_cycles // count for span, count in zip(spans, blocks, strict=True)]
-    others = [(span.tally.cycles - span.tally.timer_cycles) // count for span, count in zip(spans, blocks, strict=True)]
-    lane_max = reading.view.rules().timer_cycles_max() or 1
-    use = [round(100 * cycles / lane_max, 2) for cycles in fires]
-    burned = [_cby(span.tally.burned, count) for span, count in zip(spans, blocks, strict=True)]
-    tips = [_cby(span.tally.tips, count) for span, count in zip(spans, blocks, strict=True)]
+    fires = [span.tally.timer_cycles // count for span, count in blocks]
+    others = [(span.tally.cycles - span.tally.timer_cycles) // count for span, count in blocks]
+    budget = reading.view.rules().timer_cycles_max() or 1
+    use = [round(100 * cycles / budget, 2) for cycles in fires]
+    burned = [_cby(span.tally.burned, count) for span, count in blocks]
+    tips = [_cby(span.tally.tips, count) for span, count in blocks]
     cell = [("Cell basefee", [span.cell_basefee_max for span in spans])]
+
+    def bars(key: str, title: str, label: str, series: list[Series], note: str = "") -> Chart:
+        return Chart(key, title, label, heights, series, bars=True, note=note, span=HALF)
+
+    label = f"Basefees of a cycle by height; the cycle basefee was {highest:,} at most."
+    use_label = f"Use of the timer budget in percent by height, {max(use):g} percent at most."
+    used: list[Series] = [("Fires", fires), ("Transactions", others)]
+    money: list[Series] = [("Burned", burned), ("Tips", tips)]
     return (
-        Chart(
-            "basefees", "Basefees a cycle",
-            f"Cycle basefee and lane basefee by height; the cycle basefee was {highest:,} at most.",
-            heights, basefees, note="base units",
-        ),
-        Chart(
-            "use", "Use of the lane", f"Use of the lane in percent by height, {max(use):g} percent at most.",
-            heights, [("Use", use)], bars=True, note="percent", span=HALF,
-        ),
-        Chart(
-            "cycles", "Cycles a block", "Cycles that fires and transactions used, by height.",
-            heights, [("Fires", fires), ("Transactions", others)], bars=True, span=HALF,
-        ),
-        Chart(
-            "burned", "Burned and tips a block", "CBY burned and CBY of tips, by height.",
-            heights, [("Burned", burned), ("Tips", tips)], bars=True, note="CBY", span=HALF,
-        ),
-        Chart(
-            "cell-basefee", "Basefee a cell", "Cell basefee by height.", heights, cell, note="base units", span=HALF,
-        ),
-    )  # fmt: skip
+        Chart("basefees", "Basefees a cycle", label, heights, prices, note="base units"),
+        bars("use", "Use of the timer budget", use_label, [("Use", use)], "percent"),
+        bars("cycles", "Cycles a block", "Cycles that fires and transactions used, by height.", used),
+        bars("burned", "Burned and tips a block", "CBY burned and CBY of tips, by height.", money, "CBY"),
+        Chart("cell-basefee", "Basefee a cell", "Cell basefee by height.", heights, cell, note="base units", span=HALF),
+    )
 
 
 def _cby(amount: int, blocks: int) -> float:

@@ -1,10 +1,10 @@
-"""The overview: what the chain does right now, and what it will do next."""
+"""The overview: what the chain does now, and what it will do next."""
 
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from trailboss.explorer import cells, links
+from trailboss.explorer import cells, links, tables
 from trailboss.explorer.documents import (
     HALF,
     THIRD,
@@ -15,71 +15,78 @@ from trailboss.explorer.documents import (
     Content,
     Document,
     Row,
-    Section,
     Series,
     Stat,
     Stats,
     Table,
+    numbers,
 )
-from trailboss.explorer.empty_hints import schedule_command
+from trailboss.explorer.failures import schedule_command
+from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
-from trailboss.explorer.pages.payers import payer_alerts, upcoming_payers
-from trailboss.explorer.parts import BLOCK_COLUMNS, BLOCK_EVENT_COLUMNS, block_event_row, block_row
-from trailboss.explorer.query import Query
+from trailboss.explorer.pages.payers import upcoming_payers
+from trailboss.explorer.payer_runway import payer_alerts
 from trailboss.explorer.text import share_words
 from trailboss.index import EventFilter, read_events
 from trailboss.primitives.units import format_cby
-from trailboss.views.status import ChainStatus, status_of
+from trailboss.views.status import ChainStatus, status_facts, status_of
 from trailboss.views.text import counted
 from trailboss.views.timer_list import TimerFilter, list_timers
 
 BLOCKS_SHOWN: Final = 10
 EVENTS_SHOWN: Final = 14
 NEXT_SHOWN: Final = 10
-SPARK_BLOCKS: Final = 120
+CHART_BLOCKS: Final = 120
 PERCENT: Final = 100
-PAYERS_LOOKED_AT: Final = 6
-"""Of those whose timers come next; the page of payers looks at more."""
+PAYERS_EXAMINED: Final = 6
+"""Payers of the next timers; the page of payers examines more."""
 HANDLER_MAX: Final = 24
-NEXT_COLUMNS: Final = (Column("Height", right=True), Column("Timer"), Column("Handler", wide=True))
+STATUS_FACTS: Final = 2
+"""Facts about the mechanism that a page of numbers has room for."""
+NEXT_COLUMNS: Final = (*numbers("Height"), Column("Timer"), Column("Handler", wide=True))
 
 
 def overview(reading: Reading, _query: Query, _subject: str) -> Document:
     """Return the page."""
-    status = status_of(reading.view)
-    sections: tuple[Section, ...] = (
-        *payer_alerts([reading.runway(payer) for payer in upcoming_payers(reading)[:PAYERS_LOOKED_AT]], reading),
-        _stats(reading, status),
-        _blocks(reading),
-        _next_timers(reading),
-        _events(reading),
-        *_charts(reading),
-    )
-    return Document("Overview", "Overview", sections)
+    alerts = payer_alerts([reading.runway(payer) for payer in upcoming_payers(reading)[:PAYERS_EXAMINED]], reading)
+    tables = (_blocks(reading), _next_timers(reading), _events(reading))
+    return Document("Overview", "Overview", (*alerts, _stats(reading), *tables, *_charts(reading)))
 
 
-def _stats(reading: Reading, status: ChainStatus) -> Stats:
-    head, lane_max = reading.view.head.header, reading.view.rules().timer_cycles_max()
-    used = head.timer_cycles_used
-    items = [
-        Stat("Live timers", cells.link(f"{status.timers.live:,}", links.TIMERS), _due_words(reading)),
-        Stat("Fires", cells.number(status.timers.fires), _endings(status)),
+def _stats(reading: Reading) -> Stats:
+    status, head = status_of(reading.view), reading.view.head.header
+    budget, used, timers = reading.view.rules().timer_cycles_max(), head.timer_cycles_used, status.timers
+    endings = f"{timers.unfunded:,} unfunded, {timers.expired:,} expired, {timers.cancelled:,} cancelled"
+    items = (
+        Stat("Live timers", cells.link(f"{timers.live:,}", links.TIMERS), _due_words(reading)),
+        Stat("Fires", cells.number(timers.fires), cells.text(endings)),
         Stat(
-            "Lane use, last block",
-            cells.text(share_words(used, lane_max)),
-            cells.text(f"{used:,} of {lane_max:,} cycles"),
-            share=used * PERCENT // lane_max if lane_max else None,
+            "Timer budget used, last block",
+            cells.text(share_words(used, budget)),
+            cells.text(f"{used:,} of {budget:,} cycles"),
+            share=used * PERCENT // budget if budget else None,
         ),
         Stat(
             "Cycle basefee",
             cells.link(f"{status.basefees.cycle:,}", links.FEES),
             cells.text(f"{status.basefees.cell:,} a cell"),
         ),
-        *_mechanism_stats(status),
+        mechanism_stat(status),
         Stat("Mempool", cells.link(f"{len(reading.node.mempool):,}", links.MEMPOOL), cells.text("transactions wait")),
-        Stat("Burned", cells.short_money(status.burned), cells.text(f"of {format_cby(status.supply)} CBY at genesis")),
-    ]
-    return Stats("stats", "", tuple(items))
+        burned_stat(status.burned, status),
+    )
+    return Stats("stats", "", items)
+
+
+def mechanism_stat(status: ChainStatus) -> Stat:
+    """Return which mechanism chooses among due timers, and the first facts about its state."""
+    facts = [f"{each.label}: {each.value}" for each in status_facts(status)[:STATUS_FACTS]]
+    return Stat("Mechanism", cells.link(status.mechanism, links.MECHANISM), cells.text("; ".join(facts)))
+
+
+def burned_stat(burned: int, status: ChainStatus) -> Stat:
+    """Return how much has been burned."""
+    return Stat("Burned", cells.short_money(burned), cells.text(f"of {format_cby(status.supply)} CBY at genesis"))
 
 
 def _due_words(reading: Reading) -> Content:
@@ -90,48 +97,16 @@ def _due_words(reading: Reading) -> Content:
     return cells.link(words, links.query(links.TIMERS, {"state": "due"}), kind="warn")
 
 
-def _endings(status: ChainStatus) -> Content:
-    timers = status.timers
-    told = [f"{timers.unfunded:,} unfunded", f"{timers.expired:,} expired", f"{timers.cancelled:,} cancelled"]
-    return cells.text(", ".join(told))
-
-
-def _mechanism_stats(status: ChainStatus) -> Iterator[Stat]:
-    lane, auction, box = status.lane, status.auction, status.globalbox
-    if lane.basefee is not None:
-        yield Stat(
-            "Lane basefee", cells.link(f"{lane.basefee:,}", links.LANE), cells.text(f"median tip {lane.previous_tip:,}")
-        )
-    elif lane.activation_height is not None:
-        yield Stat("Lane begins", cells.link(str(lane.activation_height), links.LANE), cells.text("height"))
-    if auction is not None:
-        hint = cells.text(f"{counted(auction.waiting, 'timer')} waiting, next at {auction.next_epoch_at}")
-        yield Stat("Auction epoch", cells.link(f"{auction.epoch:,}", links.LANE), hint)
-    if box is not None:
-        hint = cells.text(f"{box.mailbox:,} in the mailbox")
-        yield Stat("Globalbox", cells.link(counted(box.queued, "fire"), links.LANE), hint)
-
-
 def _blocks(reading: Reading) -> Table:
     blocks = reading.view.blocks[max(0, reading.height + 1 - BLOCKS_SHOWN) :]
-    lane_max = reading.view.rules().timer_cycles_max()
-    rows = tuple(block_row(block, lane_max) for block in reversed(blocks))
+    budget = reading.view.rules().timer_cycles_max()
+    rows = tuple(tables.block_row(block, budget) for block in reversed(blocks))
     more = Cell("All blocks", href=links.BLOCKS)
-    return Table(
-        "blocks",
-        "Latest blocks",
-        BLOCK_COLUMNS,
-        rows,
-        "There is no block yet.",
-        more=more,
-        scrolls=True,
-        span=TWO_THIRDS,
-    )
+    return Table("blocks", "Latest blocks", tables.BLOCK_COLUMNS, rows, more=more, scrolls=True, span=TWO_THIRDS)
 
 
 def _next_timers(reading: Reading) -> Table:
-    now = reading.height
-    entries = islice(list_timers(reading.view, TimerFilter(first=now + 1)), NEXT_SHOWN)
+    following = reading.height + 1
     rows = tuple(
         Row(
             (
@@ -140,38 +115,37 @@ def _next_timers(reading: Reading) -> Table:
                 cells.said(entry.handler, HANDLER_MAX),
             ),
             entry.timer_id.hex(),
-            tone="now" if entry.height == now + 1 else "",
+            tone="now" if entry.height == following else "",
         )
-        for entry in entries
+        for entry in islice(list_timers(reading.view, TimerFilter(first=following)), NEXT_SHOWN)
     )
-    empty = "Nothing is scheduled. Deploy an actor that schedules timers, or schedule one without:"
-    command = schedule_command(reading)
-    more = Cell("All timers", href=links.TIMERS)
+    empty = "Nothing is scheduled. Deploy an actor that schedules timers, or schedule one without an actor:"
+    command, more = schedule_command(reading), Cell("All timers", href=links.TIMERS)
     return Table("next", "Next due timers", NEXT_COLUMNS, rows, empty, command=command, more=more, span=THIRD)
 
 
 def _events(reading: Reading) -> Table:
     found = reading.node.index.events(EventFilter(), reading.height, 0, EVENTS_SHOWN, newest_first=True).items
-    told = zip(found, read_events(reading.view.blocks, found), strict=True)
-    rows = tuple(block_event_row(event, reading.names, f"{place.height}.{place.index}") for place, event in told)
-    more = Cell("All events", href=links.EVENTS)
-    return Table("events", "Latest events", BLOCK_EVENT_COLUMNS, rows, "Nothing has happened yet.", more=more)
+    rows = tuple(
+        tables.event_row(event, reading.names, f"{place.height}.{place.index}", with_block=True)
+        for place, event in zip(found, read_events(reading.view.blocks, found), strict=True)
+    )
+    more, empty = Cell("All events", href=links.EVENTS), "Nothing has happened yet."
+    return Table("events", "Latest events", (*tables.BLOCK, *tables.EVENT_COLUMNS), rows, empty, more=more)
 
 
 def _charts(reading: Reading) -> Iterator[Chart]:
     height = reading.height
     if not height:
         return
-    first = max(1, height + 1 - SPARK_BLOCKS)
-    blocks = reading.node.index.statistics(first, height, SPARK_BLOCKS, height)
+    blocks = reading.node.index.statistics(max(1, height + 1 - CHART_BLOCKS), height, CHART_BLOCKS, height)
     heights = [block.last for block in blocks]
-    series: list[Series] = [("Cycle basefee", [block.cycle_basefee for block in blocks])]
+    prices: list[Series] = [("Cycle basefee", [block.cycle_basefee for block in blocks])]
     if any(block.lane_basefee is not None for block in blocks):
-        series.append(("Lane basefee", [block.lane_basefee for block in blocks]))
+        prices.append(("Lane basefee", [block.lane_basefee for block in blocks]))
     count = counted(len(blocks), "block")
     label = f"Basefees in the last {count}; the last one is {blocks[-1].cycle_basefee:,} a cycle."
-    note = "base units a cycle"
-    yield Chart("basefees", "Basefees", label, heights, series, note=note, span=HALF)
+    yield Chart("basefees", "Basefees", label, heights, prices, note="base units a cycle", span=HALF)
     fires = [block.tally.timer_cycles for block in blocks]
     others = [block.tally.cycles - block.tally.timer_cycles for block in blocks]
     label = f"Cycles of fires and of transactions in the last {count}."

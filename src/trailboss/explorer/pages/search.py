@@ -5,8 +5,9 @@ from typing import Final
 
 from trailboss.explorer import cells
 from trailboss.explorer.documents import Column, Content, Document, Notice, Row, Table
+from trailboss.explorer.failures import missing_document
+from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading, Redirect
-from trailboss.explorer.query import Query
 from trailboss.explorer.text import visible
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
@@ -88,3 +89,8 @@ def _address_row(reading: Reading, address: Address) -> Row:
     account = reading.view.account(address)
     kind = "Actor" if account is not None and account.code_hash else "Account"
     return _row(kind, cells.address(address, reading.names), address.hex(), cells.text(address, kind="mono dim"))
+
+
+def nowhere(_reading: Reading, query: Query, _subject: str) -> Document:
+    """Return the page for a path that is none."""
+    return missing_document(f"There is no page at {query.path}")

@@ -2,42 +2,27 @@
 
 from typing import Final
 
-from trailboss.explorer import cells
-from trailboss.explorer.cells import NOTHING
-from trailboss.explorer.documents import Column, Content, Document, Filter, Row, Table
-from trailboss.explorer.empty_hints import schedule_command
+from trailboss.explorer import cells, tables
+from trailboss.explorer.documents import Document, Filter, Row, Table
+from trailboss.explorer.failures import schedule_command
+from trailboss.explorer.links import PAGE_ROWS, Query
 from trailboss.explorer.page_context import Reading
-from trailboss.explorer.parts import TIMER_COLUMNS, offset_of, pager_of, timer_row
-from trailboss.explorer.query import PAGE_ROWS, Query
 from trailboss.index.answers.timers import SCANNED_MAX, timer_page
-from trailboss.model.globalbox import format_bid
-from trailboss.model.markets import MarketKind
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.records import TimerEntry
 from trailboss.views.text import counted
-from trailboss.views.timer_list import ALL, DUE, LIVE, TimerFilter
+from trailboss.views.timer_list import ALL, DEFERRED, DUE, ENDED, LIVE, TimerFilter
 
-STATES: Final = {
-    LIVE: "live",
-    DUE: "due",
-    "deferred": "deferred",
-    "fired": "fired",
-    "expired": "expired",
-    "unfunded": "unfunded",
-    "cancelled": "cancelled",
-    ALL: "all",
-}
-LANE_STATES: Final = {"over-cap": "over cap", "priced-out": "priced out"}
-AUCTION_STATES: Final = {"priced-out": "priced out", "late": "late"}
-GLOBALBOX_STATES: Final = {"queued": "queued", "in-mailbox": "in the mailbox"}
-FEE_COLUMNS: Final = (Column("Max fee", right=True), Column("Tip", right=True))
-AUCTION_COLUMNS: Final = (*FEE_COLUMNS, Column("Asked in", right=True), Column("Blocks late", right=True))
-GLOBALBOX_COLUMNS: Final = (Column("Target"), Column("Bid", right=True), Column("Fires", right=True))
+STATES: Final = (LIVE, DUE, DEFERRED, *ENDED, ALL)
+"""States that timers have under every mechanism."""
+NONE_LIVE: Final = "No timer is scheduled. Deploy an actor that schedules timers, or schedule one without an actor:"
+NONE_MATCHES: Final = "No timer matches. Choose another state, or leave the other fields empty."
 
 
 def timers(reading: Reading, query: Query, _subject: str) -> Document:
     """Return the page."""
-    states = _states(reading)
+    views, height = reading.mechanism, reading.height
+    states = {state: state for state in STATES} | {name: each.label for name, each in views.timer_states.items()}
     state = query.choice("state", states, LIVE)
     wanted = TimerFilter(
         state=state,
@@ -48,96 +33,43 @@ def timers(reading: Reading, query: Query, _subject: str) -> Document:
         last=query.number("to", U64_MAX),
     )
     if wanted.last < wanted.first:
-        query.complaints.append(f"the heights from {wanted.first} to {wanted.last} hold nothing: swap them")
+        query.complaints.append(f"no height is from {wanted.first} to {wanted.last}: swap them")
     offset = (query.page() - 1) * PAGE_ROWS
     page = timer_page(reading.view, reading.node.index, wanted, offset, PAGE_ROWS)
-    if offset_of(query, page.total_count) != offset:
+    if tables.offset_of(query, page.total_count) != offset:
         # Beyond the end, as when timers have fired since: the last page there is.
-        page = timer_page(reading.view, reading.node.index, wanted, offset_of(query, page.total_count), PAGE_ROWS)
-    columns, besides = TIMER_COLUMNS + _columns(reading), _is_globalbox(reading)
-    rows = tuple(_row(entry, reading, is_globalbox=besides) for entry in page.timers)
-    note = f"{counted(page.live, 'timer')} live after block {reading.height}"
+        offset = tables.offset_of(query, page.total_count)
+        page = timer_page(reading.view, reading.node.index, wanted, offset, PAGE_ROWS)
+    is_empty = not page.live and state == LIVE
+    note = f"{counted(page.live, 'timer')} live after block {height}"
     if page.total_count >= SCANNED_MAX:
-        note += f"; the first {SCANNED_MAX:,} were looked at"
+        note += f"; the first {SCANNED_MAX:,} were examined"
     table = Table(
         "timers",
         f"Timers: {states[state]}",
-        columns,
-        rows,
-        _empty(page.live, state),
-        command="" if page.live or state != LIVE else schedule_command(reading),
-        pager=pager_of(query, page.total_count),
-        filters=_filters(query, states, state, is_globalbox=besides),
+        tables.TIMER_COLUMNS + tables.mechanism_columns(views.timer_columns),
+        tuple(_row(entry, reading) for entry in page.timers),
+        NONE_LIVE if is_empty else NONE_MATCHES,
+        command=schedule_command(reading) if is_empty else "",
+        pager=tables.pager_of(query, page.total_count),
+        filters=_filters(query, states, state, has_targets=views.has_targets),
         note=note,
     )
     return Document("Timers", "Timers", (table,))
 
 
-def _is_globalbox(reading: Reading) -> bool:
-    return reading.view.rules().market.kind is MarketKind.GLOBALBOX
+def _row(entry: TimerEntry, reading: Reading) -> Row:
+    row, views = tables.timer_row(entry, reading), reading.mechanism
+    values = zip(views.timer_columns, views.timer_cells(entry), strict=True)
+    tone = "warn" if entry.priced_out else ""
+    return Row((*row.cells, *(cells.value(column.kind, each, reading.names) for column, each in values)), row.key, tone)
 
 
-def _states(reading: Reading) -> dict[str, str]:
-    rules, found = reading.view.rules(), dict(STATES)
-    if rules.market.kind is MarketKind.GLOBALBOX:
-        found |= GLOBALBOX_STATES
-    elif rules.market.kind is MarketKind.AUCTION:
-        found |= AUCTION_STATES
-    elif rules.market.kind is MarketKind.LANE:
-        found |= LANE_STATES
-    return found
-
-
-def _columns(reading: Reading) -> tuple[Column, ...]:
-    rules = reading.view.rules()
-    if rules.market.kind is MarketKind.GLOBALBOX:
-        return GLOBALBOX_COLUMNS
-    if rules.market.kind is MarketKind.AUCTION:
-        return AUCTION_COLUMNS
-    return () if rules.market.kind is not MarketKind.LANE else FEE_COLUMNS
-
-
-def _row(entry: TimerEntry, reading: Reading, *, is_globalbox: bool) -> Row:
-    row = timer_row(entry, reading)
-    rules = reading.view.rules()
-    if is_globalbox:
-        return Row((*row.cells, *_globalbox(entry, reading)), row.key)
-    if rules.market.kind is MarketKind.AUCTION:
-        found = entry.auction
-        asked, late = (None, None) if found is None else (found.asked_at, found.delay_count or None)
-        return Row((*row.cells, *_fees(entry), cells.number(asked), cells.number(late)), row.key)
-    return row if rules.market.kind is not MarketKind.LANE else Row((*row.cells, *_fees(entry)), row.key)
-
-
-def _fees(entry: TimerEntry) -> tuple[Content, Content]:
-    if entry.max_fee_per_cycle is None or entry.max_priority_fee_per_cycle is None:
-        return (cells.text(entry.fees, kind="dim") if entry.fees else NOTHING), NOTHING
-    tone = "warn" if entry.priced_out else "number"
-    return cells.text(f"{entry.max_fee_per_cycle:,}", kind=tone), cells.number(entry.max_priority_fee_per_cycle)
-
-
-def _globalbox(entry: TimerEntry, reading: Reading) -> tuple[Content, Content, Content]:
-    found = entry.globalbox
-    if found is None:
-        return NOTHING, NOTHING, NOTHING
-    bid = cells.text(format_bid(found.bid_fp), kind="number")
-    return cells.address(found.target, reading.names), bid, cells.number(found.fire_seq or None)
-
-
-def _filters(query: Query, states: dict[str, str], state: str, *, is_globalbox: bool) -> tuple[Filter, ...]:
-    found = [
+def _filters(query: Query, states: dict[str, str], state: str, *, has_targets: bool) -> tuple[Filter, ...]:
+    addresses = ("actor", "target", "payer") if has_targets else ("actor", "payer")
+    return (
         Filter("state", "State", state, options=tuple(states.items())),
-        Filter("actor", "Actor", query.text("actor"), hint="0x…"),
-        Filter("payer", "Payer", query.text("payer"), hint="0x…"),
+        *(Filter(name, name.capitalize(), query.text(name), hint="0x…") for name in addresses),
         Filter("from", "From height", query.text("from"), numeric=True),
         Filter("to", "To height", query.text("to"), numeric=True),
-    ]
-    if is_globalbox:
-        found.insert(2, Filter("target", "Target", query.text("target"), hint="0x…"))
-    return tuple(found)
-
-
-def _empty(live: int, state: str) -> str:
-    if live or state != LIVE:
-        return "No timer is like this. Choose another state, or leave the other fields empty."
-    return "No timer is scheduled. Deploy an actor that schedules timers, or schedule one without:"
+    )

@@ -1,0 +1,109 @@
+"""The page of the mechanism that chooses among due timers: its rules, its state, its tables, and what it did lately."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from trailboss.explorer import cells, tables
+from trailboss.explorer.documents import HALF, Chart, Document, Fact, Facts, Row, Section, Table, numbers
+from trailboss.explorer.links import Query
+from trailboss.explorer.page_context import Reading
+from trailboss.explorer.text import share_words
+from trailboss.model.blocks import Block
+from trailboss.views.mechanism import base
+from trailboss.views.status import MechanismView, mechanism_view, status_facts
+from trailboss.views.text import counted
+
+RECENT: Final = 120
+SHOWN: Final = 20
+PERCENT: Final = 100
+DELIVERS: Final = {
+    "after_transactions": "after the block's transactions",
+    "before_transactions": "before the block's transactions",
+}
+CHARGES: Final = {
+    "all_first": "all payers of a block before the first fire",
+    "in_turn": "each payer when its turn comes",
+}
+BLOCK_COLUMNS: Final = numbers(
+    "Block", "Examined", "Fired", "Used", "Cut-off", "Outranked", "Priced out", "Over cap", "Yet to join"
+)
+
+
+def mechanism(reading: Reading, query: Query, _subject: str) -> Document:
+    """Return the page."""
+    found, views = mechanism_view(reading.view), reading.mechanism
+    sections: list[Section] = [_rules(reading, found), _state(reading, found)]
+    own = views.tables(reading.view)
+    sections += [_own_table(each, reading, query, name="page" if len(own) == 1 else each.key) for each in own]
+    blocks = reading.view.blocks[max(1, reading.height + 1 - RECENT) :]
+    sections += [_use(reading, blocks), _blocks(blocks)]
+    return Document(views.title, views.title, tuple(sections), subject=cells.badge(found.mechanism))
+
+
+def _rules(reading: Reading, found: MechanismView) -> Facts:
+    rules = reading.view.rules()
+    changed = f"{found.mechanism}, {found.first} before" if found.first != found.mechanism else found.mechanism
+    joined = f"{counted(found.joined_max, 'due timer')} a block" if found.joined_max else "all due timers at once"
+    cap = f"{reading.mechanism.cycles_per_fire(rules):,} cycles, {rules.timer.max_cells_per_fire:,} cells"
+    facts = {
+        "Mechanism": changed,
+        "Timers run": DELIVERS[found.delivers],
+        "Charges": CHARGES[found.charges],
+        "A block has": f"{rules.timer_cycles_max():,} cycles for fires",
+        "One fire may use": cap,
+        "Examines": f"at most {counted(found.examined_max, 'due timer')} a block",
+        "Join": joined,
+    }
+    rows = tuple(Fact(label, cells.text(words)) for label, words in facts.items())
+    return Facts("rules", "How it chooses", rows, span=HALF)
+
+
+def _state(reading: Reading, found: MechanismView) -> Facts:
+    rows = (
+        Fact("After block", cells.block(found.height)),
+        Fact("Due and waiting", cells.text(counted(reading.view.due_count(), "timer"))),
+        *(cells.fact(each, reading.names) for each in status_facts(found)),
+    )
+    return Facts("state", "Its state", rows, span=HALF)
+
+
+def _own_table(found: base.Table, reading: Reading, query: Query, *, name: str) -> Table:
+    def row(at: int) -> Row:
+        shown = tables.mechanism_cells(found.columns, found.rows[at], reading.names)
+        return Row(shown, "".join(cell.copy or cell.text for content in shown[:3] for cell in content))
+
+    columns, total = tables.mechanism_columns(found.columns), len(found.rows)
+    return tables.paged_table(found.key, found.title, columns, total, row, query=query, name=name, empty=found.empty)
+
+
+def _use(reading: Reading, blocks: Sequence[Block]) -> Chart:
+    budget = reading.view.rules().timer_cycles_max() or 1
+    used = [round(block.header.timer_cycles_used * PERCENT / budget, 2) for block in blocks]
+    mean = share_words(sum(block.header.timer_cycles_used for block in blocks), budget * max(1, len(blocks)))
+    label = f"Use of the timer budget in the last {counted(len(blocks), 'block')}, {mean} in the mean."
+    heights, note = [block.height for block in blocks], f"percent, {mean} in the mean"
+    return Chart("use", "Use of the timer budget", label, heights, [("Use", used)], bars=True, note=note)
+
+
+def _blocks(blocks: Sequence[Block]) -> Table:
+    rows = tuple(_block_rows(reversed(blocks)))
+    note = f"of the last {counted(len(blocks), 'block')}, those with due timers"
+    empty = "No timer has fallen due lately. A decision record appears here as soon as one does."
+    return Table("decisions", "Decisions", BLOCK_COLUMNS, rows[:SHOWN], empty, note=note, scrolls=True)
+
+
+def _block_rows(blocks: Iterable[Block]) -> Iterable[Row]:
+    for block in blocks:
+        record = block.decisions
+        if record is None:
+            continue
+        fired = sum(item.outcome == "fire" for item in record.decided)
+        counts = (record.cut_off, record.outranked, record.priced_out, record.over_cap, record.not_joined)
+        shown = (
+            cells.block(block.height),
+            cells.number(record.examined_count),
+            cells.number(fired),
+            cells.text(share_words(record.lane_cycles_used, record.lane_cycles_max), kind="number"),
+            *(cells.number(count or None) for count in counts),
+        )
+        yield Row(shown, str(block.height))

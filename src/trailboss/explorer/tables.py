@@ -1,0 +1,300 @@
+"""Tables that several pages have: blocks, receipts, events, prints, timers, decisions; and the pages of long lists."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from trailboss.explorer import cells
+from trailboss.explorer.address_labels import Names
+from trailboss.explorer.cells import NOTHING
+from trailboss.explorer.documents import HALF, Column, Content, Fact, Facts, Notice, Pager, Row, Section, Table, numbers
+from trailboss.explorer.instructions import instruction_line
+from trailboss.explorer.links import PAGE_ROWS, Query
+from trailboss.explorer.page_context import Reading
+from trailboss.explorer.text import share_words, titled, visible
+from trailboss.index.records import IndexedReceipt
+from trailboss.model import events
+from trailboss.model.blocks import Block, Origin, ReceiptRecord
+from trailboss.model.configs import amount_of
+from trailboss.primitives.octets import Address
+from trailboss.primitives.units import U64_MAX
+from trailboss.views.explain.sentences import data_words
+from trailboss.views.mechanism import base
+from trailboss.views.mechanism.base import Kind
+from trailboss.views.mechanism.registry import views_of
+from trailboss.views.records import DecisionView, Event, Printed, Receipt, TimerEntry, block_events, receipt_view
+from trailboss.views.text import WIDE
+from trailboss.views.timer_list import REVERTED
+
+BLOCK_COLUMNS: Final = numbers("Block", "Transactions", "Fires", "Events", "Cycles", "Budget use", "Cycle basefee")
+BLOCK: Final = numbers("Block")
+EVENT_COLUMNS: Final = (
+    Column("Event", bare=True),
+    Column("Emitter"),
+    Column("Timer"),
+    Column("What it says", wide=True, bare=True),
+)
+PRINTED_COLUMNS: Final = (*BLOCK, Column("Actor"), Column("Handler"), Column("Line", wide=True, bare=True))
+RECEIPT_COLUMNS: Final = (
+    Column("Receipt of", bare=True),
+    Column("Actor"),
+    Column("Status", bare=True),
+    *numbers("Cycles", "Cells", "CBY paid"),
+    Column("Payer"),
+)
+HISTORY_COLUMNS: Final = (*BLOCK, *RECEIPT_COLUMNS, Column("What", wide=True, bare=True))
+TIMER_COLUMNS: Final = (
+    Column("Timer", bare=True),
+    *numbers("Height"),
+    Column("State", bare=True),
+    Column("Actor"),
+    Column("Handler"),
+    Column("Payer"),
+    *numbers("Gas limit", "Expires after"),
+)
+TONES: Final = {
+    "ok": "good", "fired": "good", "due": "now", "queued": "now", "in-mailbox": "now", "deferred": "warn",
+    "reverted": "bad", "refused": "bad", "unfunded": "bad", "expired": "warn",
+}  # fmt: skip
+"""How a state looks."""
+EVENT_TONES: Final = {
+    events.TIMER_UNFUNDED: "bad",
+    events.TIMER_EXPIRED: "warn",
+    events.TIMER_DEFERRED: "warn",
+    events.TIMER_DELAYED: "warn",
+    events.AGENT_FALLBACK: "warn",
+}
+OUTCOME_TONES: Final = {"fired": "good", "expired": "warn", "unfunded": "bad", "waits": "faded"}
+
+
+def state_badge(state: str, *, reverted: bool = False) -> Content:
+    """Return a state as a badge; that of a timer whose fire has reverted says so."""
+    shown = REVERTED if reverted else state
+    return cells.badge(shown, TONES.get(shown, ""))
+
+
+def block_row(found: Block, budget: int) -> Row:
+    """Return a block of a list, with the timer budget as the measure of its fires."""
+    header = found.header
+    fires = sum(receipt.origin is not Origin.TRANSACTION for receipt in found.receipts)
+    counts = (len(found.transactions), fires, sum(1 for _ in block_events(found)), header.cycles_used)
+    shown = (
+        cells.block(found.height),
+        *(cells.number(count or None) for count in counts),
+        cells.text(share_words(header.timer_cycles_used, budget), kind="number") if fires else NOTHING,
+        cells.number(amount_of(header.cycle_basefee)),
+    )
+    return Row(shown, str(found.height))
+
+
+def event_row(event: Event, names: Names, key: str, *, with_block: bool = False) -> Row:
+    """Return an event, with its block in front if wanted."""
+    shown = (
+        *((cells.block(event.block_height),) if with_block else ()),
+        cells.said(event.name),
+        cells.address(event.emitter, names),
+        cells.timer(event.timer_id) if event.timer_id else NOTHING,
+        cells.sentence(data_words(event, WIDE), names),
+    )
+    return Row(shown, key, tone=EVENT_TONES.get(event.name, ""))
+
+
+def printed_sections(lines: Sequence[Printed], names: Names) -> tuple[Table, ...]:
+    """Return what actors have printed, and warnings about them, as a section; none if there is nothing."""
+    rows = tuple(
+        Row(
+            (
+                cells.block(line.block_height),
+                cells.address(line.actor, names),
+                cells.said(line.handler),
+                (*(cells.badge("warning", "warn") if line.is_warning else ()), *cells.said(line.text)),
+            ),
+            str(at),
+            tone="warn" if line.is_warning else "",
+        )
+        for at, line in enumerate(lines)
+    )
+    note = "kept by this node, in no root"
+    return (Table("printed", "Printed", PRINTED_COLUMNS, rows, note=note),) if rows else ()
+
+
+def receipt_row(receipt: Receipt, names: Names, key: str, tx_hash: bytes | None = None) -> Row:
+    """Return a receipt; that of a transaction leads to its page, that of a fire to its timer's."""
+    origin = cells.text(receipt.origin)
+    if tx_hash is not None:
+        origin = (*cells.text("transaction "), *cells.transaction(tx_hash))
+    elif receipt.timer_id is not None:
+        origin = (*cells.text(f"{receipt.origin} "), *cells.timer(receipt.timer_id))
+    status = state_badge(receipt.status)
+    if receipt.error is not None:
+        status += cells.text(f" E{receipt.error.code}", note=visible(receipt.error.what))
+    shown = (
+        origin,
+        NOTHING if receipt.actor is None else cells.address(receipt.actor, names),
+        status,
+        cells.number(receipt.cycles_used),
+        cells.number(receipt.cells_used),
+        cells.bare_money(receipt.fee_paid),
+        cells.address(receipt.payer, names),
+    )
+    return Row(shown, key, tone="bad" if receipt.error is not None else "")
+
+
+def summary_of(record: ReceiptRecord, height: int) -> Receipt:
+    """Return a receipt without its events, of which there may be thousands."""
+    return receipt_view(replace(record, events=()), height)
+
+
+def receipts_table(reading: Reading, query: Query, address: Address, title: str) -> Table:
+    """Return the receipts of an address as sender, payer, target or actor, the newest first."""
+    index, upto = reading.node.index, reading.height
+    offset = (query.page("receipts") - 1) * PAGE_ROWS
+    page = index.receipts(address, upto, offset=offset, limit=PAGE_ROWS)
+    if not page.items and page.total:
+        page = index.receipts(address, upto, offset=offset_of(query, page.total, name="receipts"), limit=PAGE_ROWS)
+    rows = tuple(_history_row(reading, found) for found in page.items)
+    empty = "Nothing yet: no transaction of it, to it or about it, and no fire that it ran or paid for."
+    pager = pager_of(query, page.total, name="receipts")
+    return Table("receipts", title, HISTORY_COLUMNS, rows, empty, pager=pager)
+
+
+def _history_row(reading: Reading, found: IndexedReceipt) -> Row:
+    block = reading.view.blocks[found.height]
+    record = block.receipts[found.receipt]
+    position = found.position if found.origin is Origin.TRANSACTION else None
+    tx_hash = None if position is None else record.origin_hash
+    row = receipt_row(summary_of(record, found.height), reading.names, f"{found.height}.{found.receipt}", tx_hash)
+    what = NOTHING
+    if position is not None:
+        what = instruction_line(block.transactions[position].instruction, reading.names)
+    return Row((cells.block(found.height), *row.cells, what), row.key, tone=row.tone)
+
+
+def timer_row(entry: TimerEntry, reading: Reading) -> Row:
+    """Return a timer of a list."""
+    names = reading.names
+    state = state_badge(entry.state, reverted=entry.reverted)
+    if entry.ended_at is not None:
+        state += (*cells.text(" in "), *cells.block(entry.ended_at))
+    elif entry.deferred_for or entry.tier:
+        state += cells.text(f" {entry.deferred_for or entry.tier}", kind="dim")
+    own = entry.fee_payer == entry.actor
+    shown = (
+        cells.timer(entry.timer_id),
+        cells.text("state watch", kind="dim") if entry.is_watch else cells.future(entry.height, now=reading.height),
+        state,
+        cells.address(entry.actor, names),
+        cells.said(entry.handler),
+        cells.text("the actor", kind="dim") if own else cells.address(entry.fee_payer, names),
+        cells.number(entry.gas_limit),
+        cells.text("never" if entry.expires_at == U64_MAX else entry.expires_at, kind="number"),
+    )
+    return Row(shown, entry.timer_id.hex())
+
+
+def mechanism_columns(columns: Iterable[base.Column]) -> tuple[Column, ...]:
+    """Return the columns of a mechanism's table."""
+    return tuple(map(_mechanism_column, columns))
+
+
+def _mechanism_column(column: base.Column) -> Column:
+    is_wide = column.least > 0
+    return Column(titled(column.title), column.right, wide=is_wide, bare=is_wide or column.kind is Kind.TIMER)
+
+
+def mechanism_cells(columns: Iterable[base.Column], values: Iterable[base.Value], names: Names) -> tuple[Content, ...]:
+    """Return a row of a mechanism's table."""
+    return tuple(cells.value(column.kind, value, names) for column, value in zip(columns, values, strict=True))
+
+
+def decision_sections(view: DecisionView, reading: Reading, query: Query) -> tuple[Section, ...]:
+    """Return how a block chose among its due timers; nothing if no timer was due that could run."""
+    found, names, views = (*view.rows, *view.runners_up), reading.names, views_of(view.mechanism)
+    if not found and not view.sentences:
+        return ()
+    facts = Facts("lane", "How it chose among its due timers", _decision_facts(view, names), span=HALF)
+    waiting = tuple(
+        Notice(f"waiting-{at}", "", cells.text(f"Waiting: {words}.")) for at, words in enumerate(view.sentences)
+    )
+    columns = views.decision_columns
+
+    def row(at: int) -> Row:
+        shown = mechanism_cells(columns, views.decision_cells(found[at]), names)
+        return Row(shown, str(at), tone=OUTCOME_TONES.get(found[at].outcome, ""))
+
+    table = paged_table("due", "Due timers", mechanism_columns(columns), len(found), row, query=query)
+    return (facts, *((table,) if found else ()), *waiting)
+
+
+def _decision_facts(view: DecisionView, names: Names) -> tuple[Fact, ...]:
+    share = share_words(view.lane_cycles_used, view.lane_cycles_max)
+    used = f"{view.lane_cycles_used:,} of {view.lane_cycles_max:,} cycles ({share})"
+    bids = f", {len(view.bids):,} bids" if view.bids else ""
+    named = "" if len(view.rows) == view.examined else f", the first {len(view.rows):,} are listed"
+    cut_off = "" if view.cut_off is None else f", cut-off at rank {view.cut_off:,}"
+    return (
+        Fact("Mechanism", cells.text(view.mechanism)),
+        Fact("Used", cells.text(f"{used}, at most {view.max_cycles_per_fire:,} a fire")),
+        Fact("Basefees", cells.text(f"{view.cycle_basefee:,} a cycle, {view.cell_basefee:,} a cell")),
+        *(cells.fact(each, names) for each in views_of(view.mechanism).decision_facts(view)),
+        *((Fact("Agents", cells.text(f"{view.agent_cycles:,} cycles{bids}")),) if view.agent_cycles else ()),
+        Fact("Examined", cells.text(f"{view.examined:,}{named}{cut_off}")),
+    )
+
+
+def pager_of(
+    query: Query, total: int, *, rows: int = PAGE_ROWS, name: str = "page", names_first: bool = False
+) -> Pager | None:
+    """Return the pager of a list; None for an empty one.
+
+    Args:
+        query: The page's query.
+        total: Rows of the list.
+        rows: Rows of a page.
+        name: Name of the parameter that selects the page.
+        names_first: Whether the address names the first page too, as where another one is shown without.
+    """
+    if not total:
+        return None
+    last_page = -(-total // rows)
+    page = min(query.page(name), last_page)
+
+    def at(number: int) -> str:
+        return query.but(**{name: number if number > 1 or names_first else ""})
+
+    return Pager(
+        f"{(page - 1) * rows + 1:,} to {min(page * rows, total):,} of {total:,}",
+        first=at(1) if page > 1 else "",
+        previous=at(page - 1) if page > 1 else "",
+        following=at(page + 1) if page < last_page else "",
+        last=at(last_page) if page < last_page else "",
+    )
+
+
+def offset_of(query: Query, total: int, *, rows: int = PAGE_ROWS, name: str = "page") -> int:
+    """Return how many rows of a list come before the page that is asked for, or before its last page."""
+    return (min(query.page(name), max(1, -(-total // rows))) - 1) * rows
+
+
+def paged_table(
+    key: str,
+    title: str,
+    columns: tuple[Column, ...],
+    total: int,
+    row: Callable[[int], Row],
+    *,
+    query: Query,
+    rows: int = PAGE_ROWS,
+    name: str = "",
+    empty: str = "",
+) -> Table:
+    """Return a page of a list whose rows are drawn by their place; a short list has no pager.
+
+    The parameter that selects the page is called ``name``, else as the table's key.
+    """
+    name = name or key
+    offset = offset_of(query, total, rows=rows, name=name)
+    shown = tuple(row(at) for at in range(offset, min(offset + rows, total)))
+    pager = pager_of(query, total, rows=rows, name=name) if total > rows else None
+    return Table(key, title, columns, shown, empty, pager=pager)

@@ -1,12 +1,20 @@
-"""One suite for all four mechanisms: every chain is checked after every block."""
+"""One suite for all four mechanisms, and for a fifth one: every chain is checked after every block."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from tests.conformance.mechanisms.doer import MECHANISMS, open_chain
+from tests.conformance.mechanisms.lifo import registered
 from trailboss.chain import Chain
 from trailboss.testing import LocalChain
+
+
+@pytest.fixture(autouse=True, scope="session")
+def fifth_mechanism() -> Iterator[None]:
+    """Register the toy for as long as the suite runs."""
+    with registered():
+        yield
 
 
 @pytest.fixture(params=MECHANISMS)

@@ -4,11 +4,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
+from tests.conformance.mechanisms import lifo
 from trailboss.model.events import TIMER_ENDINGS
 from trailboss.testing import ActorHandle, LocalChain
 from trailboss.views.records import Receipt
 
-MECHANISMS: Final = ("fifo", "lane", "auction", "globalbox")
+MECHANISMS: Final = ("fifo", "lane", "auction", "globalbox", lifo.NAME)
 CBY: Final = 10**9
 FUNDS: Final = 1_000 * CBY
 GAS: Final = 100_000
@@ -23,6 +24,7 @@ CALLS: Final = {
     "lane": _CIP5,
     "auction": "pvm_host.set_timeout(height, payload, pvm_host.self_address(), gas_limit)",
     "globalbox": "pvm_host.set_timeout(pvm_host.self_address(), height, payload, gas_limit)",
+    lifo.NAME: _CIP5,
 }
 """How each mechanism's actors set a timer that calls themselves at a height."""
 

@@ -28,8 +28,8 @@ from trailboss.chain.replay import verify_chain
 from trailboss.model.transactions import CancelTimer, FundActor
 from trailboss.testing import LocalChain
 
-CAP_CODES = {"fifo": 1501, "lane": 1501, "auction": 1501, "globalbox": 1514}
-PARAMETER_CODES = {"fifo": 1202, "lane": 1202, "auction": 1202, "globalbox": 1511}
+CAP_CODES = {"fifo": 1501, "lane": 1501, "auction": 1501, "globalbox": 1514, "lifo": 1501}
+PARAMETER_CODES = {"fifo": 1202, "lane": 1202, "auction": 1202, "globalbox": 1511, "lifo": 1202}
 CROWD = 30
 
 

@@ -94,9 +94,9 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     lengths: list[int] = []
     request = Client._request
 
-    def counted(self: Client, *arguments: Any, **named: Any) -> httpx.Response:
+    def counted(self: Client, *arguments: Any, **named: Any) -> Any:
         response = request(self, *arguments, **named)
-        lengths.append(len(response.content))
+        lengths.append(len(response[1]))
         return response
 
     monkeypatch.setattr(Client, "_request", counted)

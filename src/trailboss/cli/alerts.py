@@ -1,7 +1,4 @@
-"""Alerts of a watchtower: when somebody is called, once a dry spell, and how.
-
-Decision: D-98
-"""
+"""Alerts of `trailboss watch`: when one is raised, once for each dry spell, and how it is sent. Decision: D-98."""
 
 import json
 import os
@@ -9,39 +6,42 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from http.client import HTTPException
 from typing import Final, Self
 
-import httpx
 from msgspec import Struct
 
 from trailboss.cli.errors import Mistake
+from trailboss.cli.remote.client import JSON, connect, headers_for, reason_of, split_url
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.forecast.watchtower import WatchedPayer
 from trailboss.views.json_values import to_json_value
+from trailboss.views.text import counted
 
 NEAR: Final = "near"
 DRY: Final = "dry"
 CALL_SECONDS: Final = 30
-"""As long as a command, or whoever answers at a URL, may take."""
+"""Time limit of a command or a POST."""
 VARIABLE: Final = "TRAILBOSS_"
 REDIRECTED: Final = 300
 
 
 class Alert(Struct, frozen=True, kw_only=True):
-    """What somebody is called for. Money is base units.
+    """An alert about a payer. Money is base units.
 
     Attributes:
-        alert: ``near``: its purse runs dry soon; ``dry``: a timer has ended because it could not pay.
-        payer: Whose purse; at the first look, of an actor that could not pay before it, the actor.
+        alert: ``near``: it runs out of money soon; ``dry``: a timer has ended because it could not pay.
+        payer: The payer; at the first look, the actor that could not pay before it.
         height: The last block.
         within: How many fires ahead is soon.
-        balance: What it holds; of one that has run dry, what was there to take.
+        balance: Its balance; of one that has run dry, what was there to take.
         fires_left: Fires that it pays for.
-        blocks_left: Blocks until one finds too little; None of one that has run dry.
-        dry_at: The block in which it does, or has done so; None at the first look.
+        blocks_left: Blocks until one cannot be paid; None of one that has run dry.
+        dry_at: The block in which it runs dry, or has done so; None at the first look.
         required: What that fire needs to start.
-        actor: Of one that has run dry: the actor whose timer it was.
-        timer_id: Likewise: the timer; None at the first look.
+        actor: Of one that has run dry: the owner of the timer.
+        timer_id: Of one that has run dry: the timer; None at the first look.
     """
 
     alert: str
@@ -58,7 +58,7 @@ class Alert(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_near(cls, found: WatchedPayer, height: int, within: int) -> Self:
-        """Return the alert of a payer that runs dry soon."""
+        """Return the alert of a payer that runs out of money soon."""
         return cls(
             alert=NEAR,
             payer=found.payer,
@@ -89,20 +89,18 @@ class Alert(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         if self.alert == NEAR:
-            fires = f"{self.fires_left:,} more fire{'' if self.fires_left == 1 else 's'}"
-            return (
-                f"{self.payer} pays for {fires}: it runs dry in block {self.dry_at:,}, after {self.blocks_left:,} more"
-            )
+            fires, blocks = counted(self.fires_left, "more fire"), counted(self.blocks_left or 0, "more block")
+            return f"{self.payer} pays for {fires}: it runs dry in block {self.dry_at:,}, after {blocks}"
         when = "lately" if self.dry_at is None else f"in block {self.dry_at:,}"
         return f"{self.payer} has run dry: a timer of {self.actor} ended unfunded {when}"
 
 
 class _Spell(Struct):
-    """A payer that somebody has been called for.
+    """A payer with an alert.
 
     Attributes:
-        balance: The least that it has held since; None while it has not been looked at.
-        is_dry: Whether a timer has ended for it.
+        balance: Its lowest balance since; None before the first look.
+        is_dry: Whether a timer has ended because it could not pay.
     """
 
     balance: int | None
@@ -110,22 +108,17 @@ class _Spell(Struct):
 
 
 class Spells:
-    """Keeps who has been called for: once a dry spell, which ends when money comes in and reaches far enough.
+    """The dry spells of payers: each has one alert, and ends when enough money comes in.
 
-    Far enough is beyond the fires that are soon; of a payer that has run dry any money ends the spell.
+    Enough pays for more fires than are soon; of a payer that has run dry any money ends the spell.
     """
 
     def __init__(self, within: int) -> None:
-        """Begin with nobody.
-
-        Args:
-            within: Fires ahead that are soon.
-        """
         self._within = within
         self._spells: dict[bytes, _Spell] = {}
 
     def near(self, payers: Iterable[WatchedPayer]) -> Iterator[WatchedPayer]:
-        """Yield those of the payers, as they are now, that run dry soon and for whom nobody has been called."""
+        """Yield the payers that run dry soon and have had no alert in this spell."""
         for each in payers:
             spell = self._spells.get(each.payer)
             if spell is not None and spell.balance is not None and each.balance > spell.balance:
@@ -139,7 +132,7 @@ class Spells:
                 yield each
 
     def begin_dry(self, payer: bytes) -> bool:
-        """Take note that a payer has run dry, and return whether nobody has been called for it."""
+        """Note that a payer has run dry, and return whether it has had no alert in this spell."""
         known = self._spells.get(payer)
         if known is None:
             self._spells[payer] = _Spell(None, is_dry=True)
@@ -149,11 +142,11 @@ class Spells:
 
 
 Call = Callable[[Alert], str]
-"""Calls somebody; returns what went wrong, or nothing."""
+"""Sends an alert; returns what went wrong, or nothing."""
 
 
 def parse_call(text: str) -> Call:
-    """Return how somebody is called: by a POST to a URL, or by a command.
+    """Return what sends alerts: a POST to a URL, or a command.
 
     Raises:
         Mistake: If it is neither.
@@ -174,18 +167,20 @@ def parse_call(text: str) -> Call:
 
 def _posting(url: str) -> Call:
     try:
-        scheme = httpx.URL(url).scheme
-    except httpx.InvalidURL as error:
-        raise Mistake(f"{url!r} is no URL: {error}", "give one that begins with http:// or https://") from None
-    if scheme not in ("http", "https"):
-        raise Mistake(f"{url!r} is not of HTTP", "give a URL that begins with http:// or https://, or a command")
+        target = split_url(url)
+    except ValueError as error:
+        raise Mistake(f"--alert {url!r} is no URL: {error}", "give another URL, or a command") from None
+    path = f"{target.path or '/'}{f'?{target.query}' if target.query else ''}"
 
     def call(alert: Alert) -> str:
+        body = json.dumps(to_json_value(alert)).encode()
         try:
-            answer = httpx.post(url, json=to_json_value(alert), timeout=CALL_SECONDS, trust_env=False)
-        except httpx.HTTPError as error:
-            return f"{url} cannot be reached: {str(error) or type(error).__name__}"
-        return f"{url} answers {answer.status_code}" if answer.status_code >= REDIRECTED else ""
+            with closing(connect(target, CALL_SECONDS, CALL_SECONDS)) as connection:
+                connection.request("POST", path, body, headers_for(target, JSON))
+                status = connection.getresponse().status
+        except (OSError, HTTPException) as error:
+            return f"{url} cannot be reached: {reason_of(error)}"
+        return f"{url} answers {status}" if status >= REDIRECTED else ""
 
     return call
 

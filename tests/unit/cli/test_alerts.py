@@ -134,7 +134,7 @@ def test_failure_of_a_command_is_said(script: Path, monkeypatch: pytest.MonkeyPa
         ("./nowhere.sh", "there is no such program"),
         ("", "there is no such program"),
         ("'open", "is no command: No closing quotation"),
-        ("ftp://localhost/x", "is not of HTTP"),
+        ("ftp://localhost/x", "is no URL"),
         ("http://a:port", "is no URL"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -31,6 +32,45 @@ def test_program_imports_no_chain_when_it_only_says_what_it_can_do(arguments: li
     )
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert finished.stdout.splitlines()[-1] == "[]"
+
+
+WEB = (
+    "anyio", "fastapi", "h11", "httptools", "httpx", "litestar", "nicegui", "prometheus_client", "pydantic", "pygal",
+    "starlette", "structlog", "uvicorn", "uvloop",
+)  # fmt: skip
+
+
+SERVED = ("litestar", "starlette", "structlog", "uvicorn")
+"""Some of them, without which no node runs."""
+
+
+def test_commands_and_the_test_kit_import_nothing_of_the_web() -> None:
+    """`pip install trailboss` has no web packages; only `dev` and `node` need them, once they run."""
+    places = sorted({f"trailboss.cli.commands.{entry.place.partition(':')[0]}" for entry in COMMANDS})
+    modules = [*places, "trailboss.cli.remote.chain", "trailboss.testing.plugin", "trailboss.testing.local_chain"]
+    program = (
+        "import sys\nfrom importlib import import_module\n"
+        f"for name in {modules!r}:\n    import_module(name)\n"
+        f"print([name for name in {WEB!r} if name in sys.modules])\n"
+    )
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert finished.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", ["dev", "node"])
+def test_command_says_what_to_install_when_the_web_packages_are_missing(command: str, tmp_path: Path) -> None:
+    """One line says how, and the exit status is 1."""
+    program = (
+        "import sys\n"
+        f"for name in {SERVED!r}:\n    sys.modules[name] = None\n"
+        f"from trailboss.cli.main import app\napp([{command!r}])\n"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert finished.returncode == 1
+    assert "pip install 'trailboss[node]'" in finished.stderr
+    assert "Traceback" not in finished.stderr
 
 
 @pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)

@@ -1,117 +1,179 @@
-"""Requests to a node, and what its refusals are here.
+"""Requests to a node, with the standard library: the command line needs no HTTP package. Decision: D-77."""
 
-Decision: D-77
-"""
-
+import json
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from time import monotonic
 from typing import Any, Final
-
-import httpx
+from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 from trailboss.cli.errors import Missing, Refused
 from trailboss.primitives.errors import ErrorObject
 
 CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS: Final = 60
-"""Longer than a node takes for anything but an advance of many blocks, which comes in pieces."""
-STREAM_TIMEOUT: Final = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
-"""A stream without news has a heartbeat every few seconds."""
+"""Longer than a node takes for anything but an advance of many blocks, which is requested in pieces. A stream without
+news has a heartbeat every few seconds."""
+IDLE_SECONDS: Final = 2
+"""After this time a connection is made again: servers close idle ones after five seconds."""
 OCTETS: Final = "application/octet-stream"
+JSON: Final = "application/json"
 BAD_REQUEST: Final = 400
 REQUEST_TIMEOUT: Final = 408
 OK: Final = 200
 
 
 class Client:
-    """Asks one node.
-
-    Attributes:
-        url: Where it listens.
-    """
+    """Sends requests to one node, over one connection."""
 
     def __init__(self, url: str) -> None:
-        """Prepare to ask; nothing is sent yet.
+        """Prepare; nothing is sent yet.
 
         Raises:
             Missing: If the URL cannot be one of a node.
         """
         self.url = url.rstrip("/")
         try:
-            self._http = httpx.Client(
-                base_url=self.url, timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS), trust_env=False
-            )
-        except (httpx.InvalidURL, ValueError) as error:
+            self._target = split_url(self.url)
+        except ValueError as error:
             raise Missing(f"{url!r} is no URL of a node: {error}", "write it as http://localhost:4000") from None
+        self._connection: HTTPConnection | None = None
+        self._used_at = 0.0
 
     def get(self, path: str, **query: object) -> Any:
-        """Return what the node answers at a path; parameters that are None are left out."""
-        given = {name: str(value) for name, value in query.items() if value is not None}
-        return self._document(self._request("GET", path, params=given))
+        """Return the answer of the node at a path; parameters that are None are left out."""
+        return self._document(*self._request("GET", path, query))
 
     def post(self, path: str, members: Mapping[str, object] | None = None) -> Any:
         """Send a JSON object, and return the answer."""
-        return self._document(self._request("POST", path, json=dict(members or {})))
+        return self._document(*self._request("POST", path, {}, json.dumps(dict(members or {})).encode(), JSON))
 
     def post_octets(self, path: str, octets: bytes, *, expected: tuple[int, ...] = (OK,), **query: object) -> Any:
         """Send bytes, and return the answer, which may also come with another status that is expected."""
-        given = {name: str(value) for name, value in query.items()}
-        response = self._request("POST", path, content=octets, headers={"content-type": OCTETS}, params=given)
-        return self._document(response, expected)
+        return self._document(*self._request("POST", path, query, octets, OCTETS), expected)
 
     def stream(self, path: str, **query: object) -> Iterator[str]:
-        """Yield the lines of an answer that goes on, until the node ends it; parameters that are None are left out.
+        """Yield the lines of an answer, over a connection of its own, until the node ends it.
 
         Raises:
             Missing: If the node goes away.
         """
-        given = {name: str(value) for name, value in query.items() if value is not None}
+        connection = None
         try:
-            with self._http.stream("GET", path, params=given, timeout=STREAM_TIMEOUT) as response:
-                yield from response.iter_lines()
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise Missing(
-                f"the node at {self.url} is gone: {str(error) or type(error).__name__}", "see whether it still runs"
-            ) from None
+            connection = connect(self._target, CONNECT_SECONDS, ANSWER_SECONDS)
+            for line in self._answer(connection, "GET", path, query):
+                yield line.decode().rstrip("\r\n")
+        except (OSError, HTTPException) as error:
+            raise Missing(f"the node at {self.url} is gone: {reason_of(error)}", "see whether it still runs") from None
+        finally:
+            if connection is not None:
+                connection.close()
 
     def close(self) -> None:
-        """Let go of the connection."""
-        self._http.close()
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
-    def _request(self, method: str, path: str, **what: Any) -> httpx.Response:
+    def _request(
+        self, method: str, path: str, query: Mapping[str, object], body: bytes | None = None, kind: str = JSON
+    ) -> tuple[int, bytes]:
+        """Return status and body of an answer."""
+        if monotonic() - self._used_at > IDLE_SECONDS:
+            self.close()
         try:
-            return self._http.request(method, path, **what)
-        except httpx.TimeoutException:
+            if self._connection is None:
+                self._connection = connect(self._target, CONNECT_SECONDS, ANSWER_SECONDS)
+            answer = self._answer(self._connection, method, path, query, body, kind)
+            found = answer.status, answer.read()
+        except TimeoutError:
+            self.close()
+            what = f"the node at {self.url} has not answered {method} {path} in time"
+            raise Missing(what, "see what its log says") from None
+        except (OSError, HTTPException) as error:
+            self.close()
             raise Missing(
-                f"the node at {self.url} has not answered {method} {path} in time", "see what its log says"
-            ) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise Missing(
-                f"there is no node at {self.url}: {str(error) or type(error).__name__}",
+                f"there is no node at {self.url}: {reason_of(error)}",
                 "start one with `trailboss dev`, or name another with --url",
             ) from None
+        self._used_at = monotonic()
+        if answer.will_close:
+            self.close()
+        return found
+
+    def _answer(
+        self,
+        connection: HTTPConnection,
+        method: str,
+        path: str,
+        query: Mapping[str, object],
+        body: bytes | None = None,
+        kind: str = JSON,
+    ) -> HTTPResponse:
+        given = {name: str(value) for name, value in query.items() if value is not None}
+        target = f"{self._target.path}{path}{f'?{urlencode(given)}' if given else ''}"
+        connection.request(method, target, body, headers_for(self._target, None if body is None else kind))
+        return connection.getresponse()
 
     def refused(self, document: Mapping[str, Any]) -> Refused:
-        """Return the refusal that an answer tells of."""
+        """Return the refusal in an answer."""
         return Refused(read_error(document["error"]))
 
-    def _document(self, response: httpx.Response, expected: tuple[int, ...] = (OK,)) -> Any:
+    def _document(self, status: int, body: bytes, expected: tuple[int, ...] = (OK,)) -> Any:
         try:
-            document = response.json()
+            document = json.loads(body)
         except ValueError:
             document = None
-        if response.status_code in expected and document is not None:
+        if status in expected and document is not None:
             return document
         error = document.get("error") if isinstance(document, dict) else None
         if not isinstance(error, dict) or error.keys() < {"code", "slug", "what", "why", "fix"}:
             raise Missing(
-                f"{self.url} answers {response.status_code} and not as a node of Trailboss does",
-                "name the URL of one with --url",
+                f"{self.url} answers {status} and not as a node of Trailboss does", "name the URL of one with --url"
             )
         raise Refused(read_error(error))
 
 
+def split_url(url: str) -> SplitResult:
+    """Return the parts of an HTTP URL.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    target = urlsplit(url)
+    if target.scheme not in ("http", "https"):
+        raise ValueError("it must begin with http:// or https://")
+    if not target.hostname or target.port == 0:
+        raise ValueError("it must name a host, and a port above 0 if any")
+    return target
+
+
+def connect(target: SplitResult, connect_seconds: float, answer_seconds: float) -> HTTPConnection:
+    """Return an open connection to the host of a URL; raises OSError."""
+    kind = HTTPSConnection if target.scheme == "https" else HTTPConnection
+    connection = kind(str(target.hostname), target.port, timeout=connect_seconds)
+    connection.connect()
+    connection.sock.settimeout(answer_seconds)
+    return connection
+
+
+def headers_for(target: SplitResult, kind: str | None) -> dict[str, str]:
+    """Return the headers of a request: the type of its body, and the user and password that the URL names."""
+    headers = {} if kind is None else {"Content-Type": kind}
+    if target.username is not None:
+        user = f"{unquote(target.username)}:{unquote(target.password or '')}".encode()
+        headers["Authorization"] = f"Basic {b64encode(user).decode()}"
+    return headers
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a request failed."""
+    return str(error) or type(error).__name__
+
+
 def read_error(document: Mapping[str, Any]) -> ErrorObject:
-    """Return the error that a node tells of."""
+    """Return the error in an answer."""
     return ErrorObject(
         code=int(document["code"]),
         slug=str(document["slug"]),

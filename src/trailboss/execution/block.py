@@ -13,7 +13,7 @@ from trailboss.crypto.digest import merkle_root
 from trailboss.execution.delivery import deliver_timers
 from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger
-from trailboss.execution.mailbox import Delivery, charge_delivery, take_deferred, take_messages
+from trailboss.execution.mailbox import Delivery, charge_delivery, nothing_waits, take_deferred, take_messages
 from trailboss.execution.markets import MARKETS
 from trailboss.execution.paid_execution import Body, Run, run_envelope
 from trailboss.execution.session import BlockContext, BlockSession, Scope
@@ -118,6 +118,8 @@ def _apply_transactions(
 
 def _deliver_messages(session: BlockSession) -> None:
     """Run deferred transactions, and then messages, after the timers. Spec: CIP-5 §5.1. Decision: D-42, D-88."""
+    if nothing_waits(session.overlay.read):
+        return
     waiting: list[DeferredCall | Message] = [*take_deferred(session), *take_messages(session)]
     for each in waiting:
         delivery = charge_delivery(session, each)
@@ -141,7 +143,8 @@ def _close(session: BlockSession, close_market: Callable[[], None]) -> None:
     if session.reservations:
         raise InvariantError(f"{len(session.reservations)} reserved timers neither ran nor were cancelled")
     rules, overlay = session.context.rules, session.overlay
-    session.write_ends()
+    if session.ends:
+        session.write_ends()
     close_market()
     cycle, cell = rules.next_basefees(session.cycles_used, session.cells_used)
     if (cycle, cell) != (rules.cycle_basefee, rules.cell_basefee):

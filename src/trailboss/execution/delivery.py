@@ -54,6 +54,8 @@ def deliver_timers(session: BlockSession, mechanism: Mechanism) -> Callable[[], 
     """
     # CHECK
     session.has_delivered = True
+    if not (session.hooks.opens_empty or session.queue.due_count):
+        return lambda: None
     mechanism.expire(session.queue.died())
     recorder = Recorder(session)
     opened = session.hooks.open(session)
@@ -104,7 +106,7 @@ def _least_cost(session: BlockSession, timer: Timer) -> int:
 def _selection_context(session: BlockSession, market: Market) -> SelectionContext[Market]:
     rules = session.context.rules
     cycle_basefee, cell_basefee = rules.timer_basefees()
-    lane_cycles_max, lane_cells_max = rules.timer_cycles_max(), rules.timer_cells_max()
+    lane_cycles_max, lane_cells_max = rules.market.timer_cycles_max, rules.timer_cells_max()
     return SelectionContext(
         height=session.context.height,
         cycle_basefee=cycle_basefee,

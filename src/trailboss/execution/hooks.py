@@ -90,6 +90,7 @@ class MarketHooks(Struct, frozen=True, kw_only=True):
 
     Attributes:
         open: Opens the market before the deliveries.
+        opens_empty: Whether it opens in a block without due timers as well.
         check_request: Refuses arguments that a timer may not have.
         offer: Returns what a timer offers, from its request and whether its actor has an agent.
         calls: Host calls that only some markets have, by form.
@@ -111,6 +112,7 @@ class MarketHooks(Struct, frozen=True, kw_only=True):
     """
 
     open: Callable[[BlockSession], OpenMarket]
+    opens_empty: bool = True
     check_request: Callable[[Rules, TimerRequest], None] = lambda *_: None
     offer: Callable[[Rules, TimerRequest, bool], Offered]
     calls: Mapping[str, MarketCall] = MappingProxyType({})

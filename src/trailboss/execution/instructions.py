@@ -69,7 +69,7 @@ def intrinsic_costs(instruction: Instruction, costs: CostParams) -> tuple[Cycles
     return Cycles(costs.transaction_base + cycles), Cells(cells)
 
 
-def execute_instruction(scope: Scope, instruction: Instruction, meter: Meter) -> Run:
+def execute_instruction(instruction: Instruction, scope: Scope, meter: Meter) -> Run:
     """Carry out an instruction; its changes are rolled back by the caller if the run has an error.
 
     Raises:
@@ -78,9 +78,12 @@ def execute_instruction(scope: Scope, instruction: Instruction, meter: Meter) ->
     """
     match instruction:
         case Transfer(to, amount):
-            return _transfer(scope, to, amount)
+            scope.session.ledger.transfer(scope.envelope.sender, to, amount)
+            return Run()
         case FundActor(actor, amount):
-            return _fund(scope, actor, amount)
+            _check_actor(scope, actor)
+            scope.session.ledger.transfer(scope.envelope.sender, actor, amount)
+            return Run()
         case CreateAccount(account):
             return _create_account(scope, account)
         case DeployActor():
@@ -139,16 +142,6 @@ def _check_extends(context: BlockContext, why: str) -> None:
             f"{ExtendTimer.__name__} is not executed under mechanism {context.mechanism}, whose timers {why}",
             mechanism=context.mechanism,
         )
-
-
-def _transfer(scope: Scope, to: bytes, amount: int) -> Run:
-    scope.session.ledger.transfer(scope.envelope.sender, to, amount)
-    return Run()
-
-
-def _fund(scope: Scope, actor: bytes, amount: int) -> Run:
-    _check_actor(scope, actor)
-    return _transfer(scope, actor, amount)
 
 
 def _create_account(scope: Scope, address: bytes) -> Run:

@@ -16,7 +16,7 @@ class Ledger:
     """Accounts as the running block sees them.
 
     Attributes:
-        burned: Base units burned so far in this block.
+        burned: Base units, already debited, that are gone for ever in this block.
     """
 
     __slots__ = ("_read", "_sources", "_write", "burned")
@@ -90,10 +90,6 @@ class Ledger:
         """
         self.debit(sender, amount)
         self.credit(to, amount)
-
-    def burn(self, amount: int) -> None:
-        """Count base units, already debited, as gone for ever."""
-        self.burned += amount
 
     def code(self, account: Account) -> str:
         """Return an actor's source text.

@@ -39,7 +39,9 @@ def _open_nothing(session: BlockSession) -> OpenMarket:
 
 MARKETS: Final[Mapping[MarketKind, MarketHooks]] = MappingProxyType(
     {
-        MarketKind.NONE: MarketHooks(open=_open_nothing, offer=offer_without_lane, check=check_fairness),
+        MarketKind.NONE: MarketHooks(
+            open=_open_nothing, opens_empty=False, offer=offer_without_lane, check=check_fairness
+        ),
         MarketKind.LANE: MarketHooks(
             open=open_lane,
             check_request=check_request,

@@ -111,7 +111,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
     if exhausted is not None:
         run = Run(error=located(exhausted, run.error))
     if run.error is None:
-        events = (*commit_effects(scope), *run.events)
+        events = (*(commit_effect(session, effect) for effect in scope.effects), *run.events)
     else:
         scope.revert(mark)
         events = ()
@@ -120,8 +120,9 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
     settlement = settle(reserved, cycles, cells, envelope.prices)
     session.ledger.credit(envelope.payer, settlement.refund)
     session.ledger.credit(session.context.proposer, settlement.tip)
-    session.ledger.burn(settlement.burned)
-    keep_gas(scope, cycles, cells)
+    session.ledger.burned += settlement.burned
+    if scope.effects or envelope.pool is not None:
+        keep_gas(scope, cycles, cells)
     session.overlay.clear_transient()
     session.cycles_used += cycles
     session.cells_used += cells
@@ -146,16 +147,12 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
     )
 
 
-def commit_effects(scope: Scope) -> list[EventRecord]:
-    """Apply a committed transaction's effects to queue and reservations; return one event for each, in order.
+def commit_effect(session: BlockSession, effect: Effect) -> EventRecord:
+    """Apply an effect of a committed transaction to queue and reservations, and return its event.
 
     Spec: CIP-5 §4.3
     Decision: D-27
     """
-    return [_commit(scope.session, effect) for effect in scope.effects]
-
-
-def _commit(session: BlockSession, effect: Effect) -> EventRecord:
     match effect:
         case TimerScheduled(timer, facts):
             session.put_in(timer)

@@ -218,11 +218,10 @@ class BlockSession(Struct):
 
     def write_ends(self) -> None:
         """Write what `count_end` has counted to the totals."""
-        if self.ends:
-            totals = self.totals()
-            for end, count in self.ends.items():
-                setattr(totals, end.value, getattr(totals, end.value) + count)
-            self.overlay.write(SCHEDULER_KEY, encode_record(totals))
+        totals = self.totals()
+        for end, count in self.ends.items():
+            setattr(totals, end.value, getattr(totals, end.value) + count)
+        self.overlay.write(SCHEDULER_KEY, encode_record(totals))
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -1,5 +1,7 @@
 """A transaction: admission, charge, run, settle."""
 
+from functools import partial
+
 from trailboss.execution.admission import (
     Units,
     check_balance,
@@ -10,14 +12,13 @@ from trailboss.execution.admission import (
 )
 from trailboss.execution.development import check_sender
 from trailboss.execution.instructions import execute_instruction, intrinsic_costs
-from trailboss.execution.paid_execution import Run, run_envelope
-from trailboss.execution.session import BlockSession, Envelope, Scope
+from trailboss.execution.paid_execution import run_envelope
+from trailboss.execution.session import BlockSession, Envelope
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.model.blocks import Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
 from trailboss.model.transactions import ExecuteActor, Transaction, transaction_hash
 from trailboss.primitives.units import Cells, Cycles
-from trailboss.vm.meter import Meter
 
 
 def apply_transaction(
@@ -61,12 +62,8 @@ def apply_transaction(
         prices=prices,
         actor=instruction.actor if isinstance(instruction, ExecuteActor) else b"",
     )
-
-    def body(scope: Scope, meter: Meter) -> Run:
-        return execute_instruction(scope, instruction, meter)
-
     # RUN, SETTLE
-    receipt = run_envelope(session, envelope, reserved, body)
+    receipt = run_envelope(session, envelope, reserved, partial(execute_instruction, instruction))
     session.receipts.append(receipt)
     return receipt
 

@@ -14,6 +14,8 @@ from trailboss.model.decisions import APART_MAX, DecisionRecord, FeeSource, Stop
 from trailboss.model.timers import DeferralReason
 from trailboss.params import load_params
 from trailboss.testing import ActorHandle, LocalChain
+from trailboss.views.mechanism import fifo
+from trailboss.views.mechanism import registry as view_registry
 
 CBY = 10**9
 BASEFEE = 10_000
@@ -230,6 +232,8 @@ def test_runners_up_follow_the_decided_when_there_is_room(
     """They are named after those that were examined, within the same bound, and count for nothing else."""
     monkeypatch.setattr("trailboss.execution.decision_recorder.ENTRIES_MAX", most)
     monkeypatch.setattr(registry, "MECHANISMS", {**registry.MECHANISMS, "lane": lambda _: Runners()})
+    views = {**view_registry.MECHANISM_VIEWS, "runners": fifo.VIEWS}
+    monkeypatch.setattr(view_registry, "MECHANISM_VIEWS", views)
     chain = LocalChain(mechanism="lane")
     actor = chain.deploy(ACTOR, sender=chain.accounts[0], value=100 * CBY)
     arm(actor, *(f"{label},20000,1,99" for label in "abcde"))

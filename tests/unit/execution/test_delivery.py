@@ -17,6 +17,8 @@ from trailboss.model.decisions import Stop
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.params import load_params
 from trailboss.testing import ActorHandle, LocalChain
+from trailboss.views.mechanism import fifo
+from trailboss.views.mechanism import registry as view_registry
 
 CBY = 10**9
 BASEFEE = 10_000
@@ -130,6 +132,8 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Start:
         policy = DeliveryPolicy(phase=phase, charging=Charging.IN_TURN, examined_max=100, calls=calls)
         rows = {**registry.MECHANISMS, "all_fire": lambda _: AllFire(policy=policy, **changes)}
         monkeypatch.setattr(registry, "MECHANISMS", rows)
+        views = {**view_registry.MECHANISM_VIEWS, "all_fire": fifo.VIEWS}
+        monkeypatch.setattr(view_registry, "MECHANISM_VIEWS", views)
         chain = LocalChain(mechanism="all_fire")
         return chain.deploy(ACTOR, sender=chain.accounts[0], value=value)
 

@@ -10,7 +10,7 @@ from trailboss.execution import timers
 from trailboss.execution.host import ChainHost
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.markets import MARKETS
-from trailboss.execution.paid_execution import commit_effects
+from trailboss.execution.paid_execution import commit_effect
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
 from trailboss.fees.settlement import Prices
 from trailboss.governance.markets import LANE_KEY
@@ -20,6 +20,7 @@ from trailboss.mechanisms.fee_lane.mechanism import build_lane
 from trailboss.model.actors import Account
 from trailboss.model.blocks import Origin
 from trailboss.model.configs import LaneState, amount_octets, encode_record
+from trailboss.model.events import EventRecord
 from trailboss.model.timers import ASK_AGENT, NO_FEES, Timer, TimerRequest, freeze_fees
 from trailboss.params import load_params
 from trailboss.primitives.errors import Rejection
@@ -92,9 +93,14 @@ def scheduled(running: Scope, **given: object) -> Timer:
     return timers.find_timer(running.session, identity)
 
 
+def committed(running: Scope) -> list[EventRecord]:
+    """Commit what has been asked for, and return the events."""
+    return [commit_effect(running.session, effect) for effect in running.effects]
+
+
 def events(running: Scope) -> list[tuple[str, dict]]:
     """Commit what has been asked for; return each event's name and data."""
-    return [(event.name, decode_canonical(event.data)) for event in commit_effects(running)]
+    return [(event.name, decode_canonical(event.data)) for event in committed(running)]
 
 
 def refusal(running: Scope, **given: object) -> Rejection:
@@ -231,7 +237,7 @@ def test_bid_is_ignored_with_a_warning_when_the_lane_is_not_active(active: int) 
     timer = scheduled(running, has_bid=True)
 
     assert timer.fees == NO_FEES
-    told, warning = commit_effects(running)
+    told, warning = committed(running)
     assert (told.name, warning.name) == ("timer.scheduled", "timer.argument_deprecated")
     assert (warning.emitter, warning.timer_id) == (ACTOR, timer.timer_id)
     assert decode_canonical(warning.data) == {"argument": "bid"}
@@ -321,7 +327,7 @@ def test_agent_is_set_at_any_time(active: int, agent: bytes | None) -> None:
     plain = freeze_fees(2_000, 300) if active else NO_FEES
     assert (before.fees, after.fees) == ((ASK_AGENT, plain) if agent is None else (plain, ASK_AGENT))
     assert timers.find_timer(running.session, before.timer_id) == before
-    _, told, _ = commit_effects(running)
+    _, told, _ = committed(running)
     assert (told.name, told.emitter, decode_canonical(told.data)) == ("gba.set", ACTOR, {"agent": expected})
 
 

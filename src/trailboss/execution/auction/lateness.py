@@ -38,5 +38,5 @@ def _charge_penalty(session: BlockSession, timer: Timer) -> Amount:
     penalty = Amount(min(price, ledger.balance(timer.actor)))
     ledger.debit(timer.actor, penalty)
     # SETTLE
-    ledger.burn(penalty)
+    ledger.burned += penalty
     return penalty

@@ -12,8 +12,9 @@ from trailboss.model.decisions import DecisionRecord, ExaminedTimer, FeeSource, 
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.units import Price
 from trailboss.testing import LocalChain
-from trailboss.views.forecast.chances import Offer, chance_within, why_not
+from trailboss.views.forecast.chances import Offer, chance_within
 from trailboss.views.forecast.recent import RecentBlock
+from trailboss.views.mechanism.registry import views_of
 
 OUTRANKED, PRICED_OUT, LANE_FULL = DeferralReason.OUTRANKED, DeferralReason.PRICED_OUT, DeferralReason.LANE_FULL
 GAS = 300
@@ -56,7 +57,9 @@ def verdict(
 ) -> DeferralReason | None:
     """Return why a timer of W = 1 would not have run in a block with that record."""
     recent = RecentBlock(replace(BLOCK, decisions=decisions), 1, lane, 1, {})
-    return why_not(recent, Offer(gas_limit, max_fee, tip, 1))
+    quoting = views_of("fifo" if lane is None else "lane").quoting
+    assert quoting is not None
+    return quoting.why_not(recent, Offer(gas_limit, max_fee, tip, 1))
 
 
 @pytest.mark.spec("L-04")

@@ -229,7 +229,7 @@ def test_quote_knows_of_the_activation_when_it_lies_before_the_due_height() -> N
         assert (after.mechanism, after.lane_basefee, after.max_fee, after.tip) == ("lane", 10_000, None, 0)
         assert after.max_cost == 250_000 * 20_000 + 550_000 * 10_000
         assert counts(after)[0] == (1, 20, 20)
-        with pytest.raises(Rejection, match="250000 at height 50: the lane is active from height 50"):
+        with pytest.raises(Rejection, match="250000: the timer lane, active from height 50"):
             chain.quote(50, 250_001)
         chain.mine(29)
         assert chain.quote(60, FRAME).chances[0].of == 0

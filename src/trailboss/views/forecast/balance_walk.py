@@ -45,7 +45,7 @@ class Loop(Struct, frozen=True):
         return 1 if self.step is None else -(-self.step.denominator // self.step.numerator)
 
 
-class PurseWalk(Struct, frozen=True):
+class BalanceWalk(Struct, frozen=True):
     """What a purse comes to.
 
     Attributes:
@@ -63,7 +63,7 @@ class PurseWalk(Struct, frozen=True):
     available: int = 0
 
 
-def walk_purse(loops: Sequence[Loop], balance: int, *, in_turn: bool) -> PurseWalk:
+def walk_balance(loops: Sequence[Loop], balance: int, *, in_turn: bool) -> BalanceWalk:
     """Pay for fires in order of height until one finds less than its reserve.
 
     As long as the purse holds all reserves of a block besides, every fire is sure to start: up to the last height at
@@ -94,14 +94,14 @@ def walk_purse(loops: Sequence[Loop], balance: int, *, in_turn: bool) -> PurseWa
         if height != block:
             block, held = height, 0
         if left - held < loop.reserve:
-            return PurseWalk(fires, balance - left, height, loop.reserve, left - held)
+            return BalanceWalk(fires, balance - left, height, loop.reserve, left - held)
         fires += 1
         left -= loop.cost
         if not in_turn:
             held += loop.reserve - loop.cost
         if loop.has(number + 1):
             heappush(coming, (loop.height_of(number + 1), index, number + 1))
-    return PurseWalk(fires, balance - left)
+    return BalanceWalk(fires, balance - left)
 
 
 def _last_height(loops: Sequence[Loop], amount: int) -> int:

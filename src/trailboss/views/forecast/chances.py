@@ -1,19 +1,19 @@
-"""How often a timer would have run in the last blocks, worked out from their decision records.
+"""How often a timer would have run in the last blocks, and what of that its mechanism decides.
 
 Decision: D-53
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 from msgspec import Struct
 
-from trailboss.execution.decision_recorder import CANCELLED
-from trailboss.fees.settlement import offered_tip
-from trailboss.mechanisms.base import Verdict
-from trailboss.model.decisions import DecisionRecord, Stop
+from trailboss.chain.reader import ChainReader
+from trailboss.governance.rules import Rules
+from trailboss.model.actors import Account
 from trailboss.model.timers import DeferralReason
-from trailboss.primitives.units import U64_MAX, Price
+from trailboss.params.loader import PRICE_MAX
+from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.views.forecast.recent import RecentBlock
 
 
@@ -52,54 +52,42 @@ class Offer(Struct, frozen=True):
     weight: int
 
 
-def why_not(recent: RecentBlock, offer: Offer) -> DeferralReason | None:
-    """Return why a timer would not have run in a recent block; None if it would have."""
-    record, lane_basefee = recent.block.decisions, recent.lane_basefee
-    if lane_basefee is None:
-        return None if record is None else _why_not_in_order(record, offer)
-    if offer.max_fee < lane_basefee:
-        return DeferralReason.PRICED_OUT
-    if record is None:
-        return None
-    if not record.has_joined(recent.block.height, U64_MAX):
-        return DeferralReason.NOT_JOINED
-    tip = offered_tip(offer.max_fee, offer.priority, Price(lane_basefee))
-    return DeferralReason.OUTRANKED if _lane_left(record, tip * offer.weight) < offer.gas_limit else None
+class Quoting(Struct, frozen=True, kw_only=True):
+    """What a quote asks the mechanism: the first three of the mechanism at the timer's height, the rest of that of now.
+
+    Attributes:
+        lane_basefee: What a cycle costs on top of the cycle basefee.
+        charged_cycles: Cycles that a fire is charged for, by its gas limit; refuses one that could never run.
+        price_parts: Label and field of a `Quote` for each part of the price per cycle after the cycle basefee.
+        has_cap: Whether the default agent freezes a cap.
+        priority: The tip that scheduling stores for the one stated, or for none; refuses one that it cannot have.
+        weight: W(actor) of an account, or of an actor that has not fired; parts of 10⁻⁹.
+        why_not: Why a timer would not have run in a recent block; None if it would have.
+        notes: What the numbers do not say, by the timer's height, the tip stated and its actor's account.
+    """
+
+    lane_basefee: Callable[[Rules], int]
+    charged_cycles: Callable[[Rules, int], int]
+    price_parts: tuple[tuple[str, str], ...] = ()
+    has_cap: bool
+    priority: Callable[[Rules, int | None], int]
+    weight: Callable[[ChainReader, Account | None], int]
+    why_not: Callable[[RecentBlock, Offer], DeferralReason | None]
+    notes: Callable[[Rules, int, int | None, Account | None], Iterable[str]]
+
+
+def refused(name: str, value: int, rule: str) -> Rejection:
+    """Return the refusal of an argument of a quote."""
+    shown = str(value) if abs(value) <= PRICE_MAX else f"an integer of {value.bit_length()} bits"
+    return Rejection(RejectionReason.INVALID_INPUT, f"{name} is {shown}, it must be {rule}", field=name, value=shown)
 
 
 def chance_within(verdicts: Sequence[DeferralReason | None], within: int) -> Chance:
     """Return how many of the blocks begin a run of so many in which any says yes; see `Chance`.
 
     Args:
-        verdicts: `why_not` of each recent block, oldest first.
+        verdicts: `Quoting.why_not` of each recent block, oldest first.
         within: Length of the run, at least 1.
     """
     starts = range(max(len(verdicts) - within + 1, 0))
     return Chance(within, sum(None in verdicts[start : start + within] for start in starts), len(starts))
-
-
-def _why_not_in_order(record: DecisionRecord, offer: Offer) -> DeferralReason | None:
-    """Return why a timer would not have run as the last of a FIFO block."""
-    if _fifo_left(record) < offer.gas_limit:
-        return DeferralReason.LANE_FULL
-    waited = any(timer.reason == DeferralReason.CELLS_FULL for timer in record.examined)
-    return DeferralReason.CELLS_FULL if waited else None
-
-
-def _fifo_left(record: DecisionRecord) -> int:
-    """Return the cycles that a FIFO block had left, reserved ones taken off; 0 if the record does not name all."""
-    if record.examined_count > len(record.examined) or record.stopped is Stop.EXAMINED_MAX:
-        return 0
-    took = sum(timer.gas_limit for timer in record.examined if timer.outcome in (Verdict.FIRE.value, CANCELLED))
-    return record.lane_cycles_max - took
-
-
-def _lane_left(record: DecisionRecord, effective_priority: int) -> int:
-    """Return the cycles that a block of the lane had left for a timer of that effective priority, at its turn."""
-    ranked = [timer for timer in record.decided if timer.rank]
-    if not any(timer.effective_priority < effective_priority for timer in ranked):
-        # Its turn comes after all that are named, and after those that the record has no room for.
-        is_cut = record.stopped in (Stop.EXAMINED_MAX, Stop.PASSED_OVER_MAX, Stop.CELLS_FULL)
-        return 0 if is_cut else record.lane_cycles_max - record.lane_cycles_used
-    before = sum(timer.cycles_used for timer in ranked if timer.effective_priority >= effective_priority)
-    return record.lane_cycles_max - before

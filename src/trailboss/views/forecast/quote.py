@@ -1,6 +1,6 @@
 """`quote_timer`: what a timer that is scheduled now would cost, and how likely it runs soon after it is due."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
@@ -8,23 +8,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
-from trailboss.execution.lane.fairness import read_totals
 from trailboss.execution.timer_checks import gas_limit_bounds
-from trailboss.fees.settlement import Prices, max_cost, offered_tip
-from trailboss.governance.markets import MarketTerms, is_active
+from trailboss.fees.settlement import Prices, max_cost
 from trailboss.governance.rules import Rules
-from trailboss.mechanisms.fee_lane.weight import lower_median, weight_of
-from trailboss.model.markets import MarketKind
 from trailboss.model.timers import DeferralReason, decode_timer
-from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
-from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, Price, clamp
+from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, Price
 from trailboss.state.keys import TIMERS, timer_range
 from trailboss.timer_queue.source import StoredTimers
-from trailboss.views.forecast.chances import Chance, Offer, chance_within, why_not
-from trailboss.views.forecast.recent import BLOCKS, recent_blocks
-from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
+from trailboss.views.forecast.chances import Chance, Offer, chance_within, refused
+from trailboss.views.forecast.recent import BLOCKS, of_present_mechanism, recent_blocks
+from trailboss.views.mechanism.base import MechanismViews
+from trailboss.views.mechanism.registry import views_at, views_for, views_of
 
 WITHIN: Final = (1, 5, 10, 50)
 """Numbers of blocks for which a chance is told, unless told otherwise."""
@@ -105,6 +101,12 @@ class Quote(Struct, frozen=True, kw_only=True):
     ahead: Backlog
     notes: tuple[str, ...]
 
+    def price_parts(self) -> list[tuple[str, int]]:
+        """Return label and price of each part of what a cycle costs."""
+        quoting = views_of(self.mechanism).quoting
+        own = () if quoting is None else quoting.price_parts
+        return [("cycle basefee", self.cycle_basefee), *((label, getattr(self, name)) for label, name in own)]
+
     @property
     def per_cycle(self) -> int:
         """What one cycle costs now, everything counted."""
@@ -160,37 +162,34 @@ def quote_timer(
             ``INVALID_INPUT`` as well on a chain of the auction or of Globalbox, where prices are bids and nothing of
             this holds; ``ACTOR_NOT_FOUND`` for an actor that is not there.
     """
-    rules = chain.rules()
-    if rules.market.kind is MarketKind.AUCTION or rules.market.kind is MarketKind.GLOBALBOX:
-        raise _no_quote(chain.mechanism.name)
+    rules, now, at = chain.rules(), views_for(chain), views_at(chain, height)
+    if now.quoting is None or at.quoting is None:
+        raise _no_quote(now.name)
     _check_height(rules, height)
-    in_lane = is_active(rules.params, height)
-    _check_gas_limit(rules, gas_limit, height=height, in_lane=in_lane)
-    _check_tip(rules, tip)
+    least, most = gas_limit_bounds(rules)
+    if not least <= gas_limit <= most:
+        raise refused("gas_limit", gas_limit, f"within {least}..={most}, what a timer of now may have")
     if any(each < 1 for each in within):
-        raise _refused("within", min(within), "at least 1 block")
-    weight, notes = _weight(chain, rules, actor), list(_notes(chain, rules, in_lane, tip, actor))
-    lane_basefee = _lane_basefee(rules) if in_lane else Price(0)
-    max_fee = 2 * lane_basefee if rules.market.kind is MarketKind.LANE else None
-    priority = 0 if rules.market.kind is not MarketKind.LANE else _priority(rules.market, tip)
+        raise refused("within", min(within), "at least 1 block")
+    charged, priority = at.quoting.charged_cycles(rules, gas_limit), now.quoting.priority(rules, tip)
+    account = None if actor is None else chain.account(Address(actor))
+    if actor is not None and (account is None or not account.code_hash):
+        raise Rejection(RejectionReason.ACTOR_NOT_FOUND, f"there is no actor at {Address(actor)}")
+    lane_basefee, weight = Price(at.quoting.lane_basefee(rules)), now.quoting.weight(chain, account)
+    max_fee = 2 * lane_basefee if now.quoting.has_cap else None
     cycle_basefee, cell_basefee = rules.timer_basefees()
-    effective = lane_gas_limit(rules, gas_limit, rules.height) if in_lane else gas_limit
     prices = Prices(cycle_basefee, cell_basefee, Price(priority), lane_basefee=lane_basefee)
-    cycles, cells = Cycles(effective), Cells(rules.timer.max_cells_per_fire)
-    recent = [
-        each
-        for each in recent_blocks(chain, blocks)
-        if (each.lane_basefee is None) == (rules.market.kind is not MarketKind.LANE)
-    ]
+    cycles, cells = Cycles(charged), Cells(rules.timer.max_cells_per_fire)
+    recent = of_present_mechanism(chain, recent_blocks(chain, blocks))
     offer = Offer(gas_limit, max_fee or 0, priority, weight)
-    verdicts = [why_not(each, offer) for each in recent]
-    waiting, ahead = _backlogs(chain, rules, height, in_lane=in_lane)
+    verdicts = [now.quoting.why_not(each, offer) for each in recent]
+    waiting, ahead = _backlogs(chain, at, height)
     return Quote(
         height=height,
         scheduled_in=rules.height,
         gas_limit=gas_limit,
-        charged_cycles=effective,
-        mechanism="lane" if in_lane else chain.mechanism.name,
+        charged_cycles=charged,
+        mechanism=at.name,
         cycle_basefee=cycle_basefee,
         lane_basefee=lane_basefee,
         tip=priority,
@@ -207,7 +206,7 @@ def quote_timer(
         not_run={reason: verdicts.count(reason) for reason in DeferralReason if reason in verdicts},
         waiting=waiting,
         ahead=ahead,
-        notes=tuple(notes),
+        notes=tuple(now.quoting.notes(rules, height, tip, account)),
     )
 
 
@@ -218,29 +217,9 @@ def _check_height(rules: Rules, height: int) -> None:
     now, last = rules.height, min(rules.height + rules.timer.max_ttl_blocks, U64_MAX)
     if height <= now:
         rule = f"above {now}: the next block, {now}, is the first that can schedule a timer"
-        raise _refused("height", height, rule)
+        raise refused("height", height, rule)
     if height > last:
-        raise _refused("height", height, f"at most {last}, or the timer expires before it is due")
-
-
-def _check_gas_limit(rules: Rules, gas_limit: int, *, height: int, in_lane: bool) -> None:
-    least, most = gas_limit_bounds(rules)
-    if not least <= gas_limit <= most:
-        raise _refused("gas_limit", gas_limit, f"within {least}..={most}, what a timer of now may have")
-    cap = lane_cap(rules)
-    if in_lane and lane_gas_limit(rules, gas_limit, rules.height) > cap:
-        begins = rules.params.lane.activation_height
-        rule = f"at most {cap} at height {height}: the lane is active from height {begins} on, and sets more aside"
-        raise _refused("gas_limit", gas_limit, rule)
-
-
-def _check_tip(rules: Rules, tip: int | None) -> None:
-    if tip is None:
-        return
-    if not 0 <= tip <= PRICE_MAX:
-        raise _refused("tip", tip, "within 0..=2**127 - 1")
-    if rules.market.kind is not MarketKind.LANE:
-        raise _refused("tip", tip, "none while the timer lane is not active: scheduling refuses one")
+        raise refused("height", height, f"at most {last}, or the timer expires before it is due")
 
 
 def _no_quote(mechanism: str) -> Rejection:
@@ -253,25 +232,7 @@ def _no_quote(mechanism: str) -> Rejection:
     )
 
 
-def _refused(name: str, value: int, rule: str) -> Rejection:
-    shown = str(value) if abs(value) <= PRICE_MAX else f"an integer of {value.bit_length()} bits"
-    return Rejection(RejectionReason.INVALID_INPUT, f"{name} is {shown}, it must be {rule}", field=name, value=shown)
-
-
 # What it costs
-
-
-def _lane_basefee(rules: Rules) -> Price:
-    """Return the lane basefee; before the activation what the lane would begin with now. Decision: D-15."""
-    lane = rules.params.lane
-    if rules.market.kind is MarketKind.LANE:
-        return rules.market.basefee
-    return Price(clamp(rules.cycle_basefee, lane.basefee_min, lane.basefee_max))
-
-
-def _priority(lane: MarketTerms, tip: int | None) -> int:
-    """Return the priority that scheduling stores; the default cap leaves room for as much as the basefee."""
-    return offered_tip(2 * lane.basefee, lane.previous_tip if tip is None else tip, lane.basefee)
 
 
 def _cost_at_cap(cycles: Cycles, cells: Cells, prices: Prices, max_fee: int) -> int:
@@ -281,49 +242,29 @@ def _cost_at_cap(cycles: Cycles, cells: Cells, prices: Prices, max_fee: int) -> 
 
 def _full_blocks(rules: Rules, max_fee: int) -> int:
     """Return after how many full lanes in a row the lane basefee is still within a cap. Spec: CIP-1v3 §5."""
-    terms = rules.market
-    blocks = 0
-    while terms.kind is MarketKind.LANE and blocks < FULL_BLOCKS_MAX:
-        following = terms.next_basefee(rules.params.timers.lane_cycles_per_block)
-        if following > max_fee:
-            break
-        terms = replace(terms, basefee=following)
+    market, full, blocks = rules.market, rules.params.timers.lane_cycles_per_block, 0
+    while blocks < FULL_BLOCKS_MAX and (following := market.next_basefee(full)) <= max_fee:
+        market = replace(market, basefee=following)
         blocks += 1
     return blocks
-
-
-# How likely it runs
-
-
-def _weight(chain: ChainReader, rules: Rules, actor: bytes | None) -> int:
-    """Return W(actor) as of now; 0 under FIFO. Spec: CIP-1v3 §8."""
-    account = None if actor is None else chain.account(Address(actor))
-    if actor is not None and (account is None or not account.code_hash):
-        raise Rejection(RejectionReason.ACTOR_NOT_FOUND, f"there is no actor at {Address(actor)}")
-    if rules.market.kind is not MarketKind.LANE:
-        return 0
-    lane = rules.params.lane
-    median = lower_median(read_totals(chain.store.read).counts)
-    return weight_of(0 if account is None else account.recent_fires, median, lane.weight_min, lane.weight_max)
 
 
 # What is ahead
 
 
-def _backlogs(chain: ChainReader, rules: Rules, height: int, *, in_lane: bool) -> tuple[Backlog, Backlog]:
+def _backlogs(chain: ChainReader, at: MechanismViews, height: int) -> tuple[Backlog, Backlog]:
     """Return what is due and has not run, and what is due at or before a height."""
-    source = StoredTimers(chain.store)
-    lane_cycles, cap = rules.params.timers.lane_cycles_per_block, lane_cap(rules)
+    rules, source = chain.rules(), StoredTimers(chain.store)
+    lane_cycles = rules.params.timers.lane_cycles_per_block
     waiting, ahead = _Sum(), _Sum()
     rows = chain.store.iterate(TIMERS, *timer_range(Height(0), Height(height)))
     for _, octets in islice(rows, QUEUED_MAX):
         timer = decode_timer(octets)
-        gas = lane_gas_limit(rules, timer.gas_limit, timer.schedule_block) if in_lane else timer.gas_limit
-        over = in_lane and gas > cap
+        over = at.is_over_cap(rules, timer)
         for each in (waiting, ahead) if timer.height <= chain.height else (ahead,):
             each.counted += 1
             each.over_cap += over
-            each.gas += 0 if over else gas
+            each.gas += 0 if over else at.next_fire(rules, timer).gas_limit
     return (
         waiting.backlog(source.count_below(chain.height + 1), lane_cycles),
         ahead.backlog(source.count_below(height + 1), lane_cycles),
@@ -338,25 +279,3 @@ class _Sum:
 
     def backlog(self, timers: int, lane_cycles: int) -> Backlog:
         return Backlog(timers, self.counted, self.over_cap, self.gas, -(-self.gas // lane_cycles))
-
-
-def _notes(chain: ChainReader, rules: Rules, in_lane: bool, tip: int | None, actor: bytes | None) -> Iterator[str]:
-    """Yield what the numbers do not say."""
-    begins = rules.params.lane.activation_height
-    if rules.market.kind is not MarketKind.LANE and in_lane:
-        yield (
-            f"the timer lane begins at height {begins}: the price is what it would begin with now, the chances are "
-            "those of blocks under FIFO, and whoever offers more goes first from then on"
-        )
-    elif rules.market.kind is not MarketKind.LANE and begins:
-        yield f"the timer lane begins at height {begins}: a timer that still waits then competes in it"
-    if rules.market.kind is not MarketKind.LANE:
-        return
-    if tip is not None and tip > rules.market.basefee:
-        yield (
-            f"the default cap of {2 * rules.market.basefee:,} leaves room for a tip of {rules.market.basefee:,}: "
-            f"{tip:,} is stored as that, unless max_fee_per_cycle is at least {rules.market.basefee + tip:,}"
-        )
-    account = None if actor is None else chain.account(actor)
-    if tip is None and account is not None and account.agent:
-        yield f"its gas bidding agent {Address(account.agent)} decides when it is due; these are the default's fees"

@@ -6,9 +6,9 @@ from typing import Final
 from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
+from trailboss.governance.markets import is_active
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
-from trailboss.model.markets import MarketKind
 from trailboss.primitives.errors import Rejection, RejectionReason
 
 BLOCKS: Final = 100
@@ -49,7 +49,6 @@ def recent_blocks(chain: ChainReader, count: int) -> list[RecentBlock]:
     if not 1 <= count <= BLOCKS_MAX:
         raise Rejection(RejectionReason.INVALID_INPUT, f"blocks is {count}, outside 1..={BLOCKS_MAX}", field="blocks")
     rules = chain.rules()
-    begins = None if rules.market.kind is not MarketKind.LANE else rules.params.lane.activation_height
     multiplier, unit = rules.multipliers.timer, rules.params.fees.lane_multiplier_unit
     lane_basefee = rules.market.basefee
     found = []
@@ -61,7 +60,7 @@ def recent_blocks(chain: ChainReader, count: int) -> list[RecentBlock]:
             cell_basefee = amount_of(header.cell_basefee) * multiplier // unit
         else:
             cycle_basefee, cell_basefee, lane_basefee = record.cycle_basefee, record.cell_basefee, record.lane_basefee
-        is_lane = begins is not None and block.height >= begins
+        is_lane = is_active(rules.params, block.height)
         found.append(RecentBlock(block, cycle_basefee, lane_basefee if is_lane else None, cell_basefee, _fires(block)))
     found.reverse()
     return found
@@ -73,3 +72,10 @@ def _fires(block: Block) -> dict[bytes, list[ReceiptRecord]]:
         if receipt.origin is Origin.TIMER:
             found.setdefault(receipt.payer, []).append(receipt)
     return found
+
+
+def of_present_mechanism(chain: ChainReader, recent: Sequence[RecentBlock]) -> list[RecentBlock]:
+    """Return the recent blocks under the mechanism of now."""
+    params, height = chain.rules().params, chain.height + 1
+    is_lane = is_active(params, height)
+    return [each for each in recent if is_active(params, each.block.height) == is_lane]

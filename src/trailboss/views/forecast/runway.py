@@ -8,21 +8,15 @@ from typing import Final
 from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
-from trailboss.execution.globalbox.records import is_executing
-from trailboss.fees.settlement import offered_tip
-from trailboss.governance.markets import is_active
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms.base import Charging
-from trailboss.model.globalbox import FRACTION_BITS, bid_of
-from trailboss.model.markets import MarketKind
-from trailboss.model.terms import AuctionTerms, GlobalboxTerms, Trigger
-from trailboss.model.timers import Timer, asks_agent, decode_timer
+from trailboss.model.timers import Timer, decode_timer
 from trailboss.primitives.octets import Address
-from trailboss.primitives.units import Price
 from trailboss.state.keys import TIMERS
-from trailboss.views.forecast.balance_walk import Loop, walk_purse
-from trailboss.views.forecast.recent import BLOCKS, RecentBlock, recent_blocks
-from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
+from trailboss.views.forecast.balance_walk import Loop, walk_balance
+from trailboss.views.forecast.recent import BLOCKS, RecentBlock, of_present_mechanism, recent_blocks
+from trailboss.views.mechanism.base import MechanismViews
+from trailboss.views.mechanism.registry import views_at, views_for
 
 TIMERS_MAX: Final = 10_000
 """Most timers of a payer that are looked at, the lowest heights first."""
@@ -184,13 +178,13 @@ def runway_of(
     payer, rules, balance = Address(payer), chain.rules(), chain.balance(Address(payer))
     recent = recent_blocks(chain, blocks) if recent is None else recent
     known = _walked(chain, payer) if timers is None else filter(None, map(chain.timer, timers))
-    found, has_more = _live_timers(payer, known, min(most, TIMERS_MAX))
-    ready = [timer for timer in found if _can_fire(rules, timer)]
-    actors = _paid_actors(rules, payer, recent, ready)
+    found, has_more = _live_timers(views_for(chain), payer, known, min(most, TIMERS_MAX))
+    ready = [fire for fire in (_next_fire(chain, timer) for timer in found) if fire is not None]
+    actors = _paid_actors(payer, recent, ready)
     by_address: dict[bytes, PaidActor] = {actor.actor: actor for actor in actors}
-    steps = _steps(rules, ready, by_address)
-    going = [(timer, step, by_address[timer.actor]) for timer, step in zip(ready, steps, strict=True)]
-    in_turn, cases = chain.mechanism.policy.charging is Charging.IN_TURN, islice(_cases(rules, recent), reaches)
+    steps = _steps(ready, by_address)
+    going = [(fire, step, by_address[fire.timer.actor]) for fire, step in zip(ready, steps, strict=True)]
+    cases = islice(_cases(rules, of_present_mechanism(chain, recent)), reaches)
     return Runway(
         payer=payer,
         height=chain.height,
@@ -201,17 +195,17 @@ def runway_of(
         first_block=recent[0].block.height if recent else rules.height,
         last_block=chain.height,
         actors=tuple(actors),
-        reaches=tuple(_reach(rules, balance, going, case, in_turn=in_turn) for case in cases),
-        notes=tuple(_notes(rules, found, actors, has_more=has_more)),
+        reaches=tuple(_reach(chain, balance, going, case) for case in cases),
+        notes=tuple(_notes(chain, found, actors, has_more=has_more)),
     )
 
 
 # What goes on
 
 
-def _live_timers(payer: Address, timers: Iterable[Timer], most: int) -> tuple[list[Timer], bool]:
+def _live_timers(views: MechanismViews, payer: Address, timers: Iterable[Timer], most: int) -> tuple[list[Timer], bool]:
     """Return those of some timers that the payer has yet to pay for, and whether there are more than are looked at."""
-    paid = (timer for timer in timers if timer.fee_payer == payer and not is_executing(timer))
+    paid = (timer for timer in timers if timer.fee_payer == payer and not views.is_paid(timer))
     found = list(islice(paid, most))
     has_more = next(paid, None) is not None
     return sorted(found, key=lambda timer: (timer.height, timer.sequence)), has_more
@@ -226,38 +220,28 @@ def _walked(chain: ChainReader, payer: Address) -> Iterator[Timer]:
             yield decode_timer(octets)
 
 
-def _first_block(rules: Rules, timer: Timer) -> int:
-    return rules.height if _is_watch(timer) else max(timer.height, rules.height)
+class _Fire(Struct, frozen=True):
+    """The next fire of a live timer: the timer as it will run, and the first block in which it may."""
+
+    timer: Timer
+    first: int
 
 
-def _is_watch(timer: Timer) -> bool:
-    return isinstance(timer.terms, GlobalboxTerms) and timer.terms.kind is Trigger.STATE_WATCH
+def _next_fire(chain: ChainReader, timer: Timer) -> _Fire | None:
+    """Return the next fire of a timer; None if it cannot fire as things stand. Decision: D-13."""
+    rules = chain.rules()
+    first = rules.height if views_for(chain).is_watch(timer) else max(timer.height, rules.height)
+    views = views_at(chain, first)
+    if timer.expires_at < first or views.is_over_cap(rules, timer) or not views.can_fire(timer):
+        return None
+    return _Fire(views.next_fire(rules, timer), first)
 
 
-def _gas_limit(rules: Rules, timer: Timer) -> int:
-    """Return the cycles that a timer's fire is charged for. Decision: D-13."""
-    if isinstance(timer.terms, GlobalboxTerms) and timer.terms.fire is not None:
-        return timer.terms.fire.gas_limit
-    if is_active(rules.params, _first_block(rules, timer)):
-        return lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)
-    return timer.gas_limit
-
-
-def _can_fire(rules: Rules, timer: Timer) -> bool:
-    first = _first_block(rules, timer)
-    is_over = is_active(rules.params, first) and _gas_limit(rules, timer) > lane_cap(rules)
-    terms = timer.terms
-    is_unhit = isinstance(terms, GlobalboxTerms) and _is_watch(timer) and terms.fire is None
-    return timer.expires_at >= first and not is_over and not is_unhit
-
-
-def _paid_actors(
-    rules: Rules, payer: Address, recent: Sequence[RecentBlock], timers: Sequence[Timer]
-) -> list[PaidActor]:
+def _paid_actors(payer: Address, recent: Sequence[RecentBlock], fires: Sequence[_Fire]) -> list[PaidActor]:
     """Return what each actor has done for this payer, and has scheduled for it."""
     due: dict[bytes, list[int]] = {}
-    for timer in timers:
-        due.setdefault(timer.actor, []).append(_first_block(rules, timer))
+    for fire in fires:
+        due.setdefault(fire.timer.actor, []).append(fire.first)
     seen: dict[bytes, _Seen] = {}
     for each in recent:
         for receipt in each.fires.get(payer, ()):
@@ -290,24 +274,28 @@ class _Seen:
         self.cells += cells
 
 
-def _steps(rules: Rules, timers: Sequence[Timer], actors: dict[bytes, PaidActor]) -> list[Fraction | None]:
+def _steps(fires: Sequence[_Fire], actors: dict[bytes, PaidActor]) -> list[Fraction | None]:
     """Return after how many blocks each timer is followed by one like it; None for one that fires once."""
     ends: dict[bytes, int] = {}
     going: dict[bytes, int] = {}
-    for timer in timers:
-        first, actor = _first_block(rules, timer), timer.actor
-        # Timers come in order of height: the first of an actor tells where its next span ends.
-        if first < ends.setdefault(actor, first + actors[actor].span):
+    for fire in fires:
+        actor = fire.timer.actor
+        # Timers come in order of height: the first of an actor shows where its next span ends.
+        if fire.first < ends.setdefault(actor, fire.first + actors[actor].span):
             going[actor] = going.get(actor, 0) + 1
     return [
-        Fraction(actors[timer.actor].span * going[timer.actor], actors[timer.actor].fires)
-        if _first_block(rules, timer) < ends[timer.actor]
+        Fraction(actors[fire.timer.actor].span * going[fire.timer.actor], actors[fire.timer.actor].fires)
+        if fire.first < ends[fire.timer.actor]
         else None
-        for timer in timers
+        for fire in fires
     ]
 
 
 # What it costs
+
+
+_Going = tuple[_Fire, Fraction | None, PaidActor]
+"""A fire, after how many blocks one like it follows, and its actor."""
 
 
 class _Case(Struct, frozen=True):
@@ -320,37 +308,27 @@ class _Case(Struct, frozen=True):
 
 
 def _cases(rules: Rules, recent: Sequence[RecentBlock]) -> Iterator[_Case]:
+    """Yield the basefees of each reach, by the recent blocks under the mechanism of now."""
     cycle, cell = rules.timer_basefees()
     lane = rules.market.surcharge
     yield _Case(PRESENT, cycle, lane, cell)
     yield _Case(TWICE, 2 * cycle, 2 * lane, 2 * cell)
-    blocks = [
-        _Case(HIGH, each.cycle_basefee, each.lane_basefee or 0, each.cell_basefee)
-        for each in recent
-        if (each.lane_basefee is None) == (rules.market.kind is not MarketKind.LANE)
-    ]
+    blocks = [_Case(HIGH, each.cycle_basefee, each.lane_basefee or 0, each.cell_basefee) for each in recent]
     blocks.sort(key=lambda case: (case.cycle_basefee + case.lane_basefee, case.cell_basefee))
     yield blocks[-(-PERCENTILE * len(blocks) // HUNDRED) - 1] if blocks else _Case(HIGH, cycle, lane, cell)
 
 
-def _reach(
-    rules: Rules,
-    balance: int,
-    ready: Sequence[tuple[Timer, Fraction | None, PaidActor]],
-    case: _Case,
-    *,
-    in_turn: bool,
-) -> Reach:
-    loops = []
-    for timer, step, actor in ready:
-        tip = _tip(rules, timer, case)
+def _reach(chain: ChainReader, balance: int, going: Sequence[_Going], case: _Case) -> Reach:
+    rules, views, loops = chain.rules(), views_for(chain), []
+    for fire, step, actor in going:
+        tip = views.tip_at(rules, fire.timer, case.cycle_basefee, case.lane_basefee)
         if tip is not None:
             cycle_price = case.cycle_basefee + case.lane_basefee + tip
-            reserve = _gas_limit(rules, timer) * cycle_price + rules.timer.max_cells_per_fire * case.cell_basefee
+            reserve = fire.timer.gas_limit * cycle_price + rules.timer.max_cells_per_fire * case.cell_basefee
             used = actor.cycles_used * cycle_price + actor.cells_used * case.cell_basefee
             cost = min(-(-used // actor.fires), reserve) if actor.fires else reserve
-            loops.append(Loop(_first_block(rules, timer), step, reserve, cost))
-    walk = walk_purse(loops, balance, in_turn=in_turn)
+            loops.append(Loop(fire.first, step, reserve, cost))
+    walk = walk_balance(loops, balance, in_turn=chain.mechanism.policy.charging is Charging.IN_TURN)
     return Reach(
         name=case.name,
         cycle_basefee=case.cycle_basefee,
@@ -361,39 +339,21 @@ def _reach(
         dry_at=walk.dry_at,
         required=walk.required,
         available=walk.available,
-        priced_out=len(ready) - len(loops),
+        priced_out=len(going) - len(loops),
     )
 
 
-def _tip(rules: Rules, timer: Timer, case: _Case) -> int | None:
-    """Return what a timer tips per cycle in a case; None if it is priced out. Decision: D-14, D-16, D-57, D-63."""
-    if isinstance(timer.terms, GlobalboxTerms):
-        terms = timer.terms
-        return bid_of(terms.bid if terms.fire is None else terms.fire.bid) >> FRACTION_BITS
-    if isinstance(timer.terms, AuctionTerms):
-        floor, default = case.cycle_basefee, (2 * case.cycle_basefee, 0)
-    elif rules.market.kind is MarketKind.LANE:
-        floor, default = case.lane_basefee, (2 * case.lane_basefee, rules.market.previous_tip)
-    else:
-        return 0
-    max_fee, priority = timer.frozen_fees() or default
-    return None if max_fee < floor else offered_tip(max_fee, priority, Price(floor))
-
-
-def _notes(rules: Rules, timers: Sequence[Timer], actors: Sequence[PaidActor], *, has_more: bool) -> Iterator[str]:
+def _notes(
+    chain: ChainReader, timers: Sequence[Timer], actors: Sequence[PaidActor], *, has_more: bool
+) -> Iterator[str]:
     """Yield what the numbers do not say."""
+    rules, views = chain.rules(), views_for(chain)
     begins = rules.params.lane.activation_height
-    if rules.market.kind is not MarketKind.LANE and begins:
+    if views.gives_way and begins:
         yield f"the timer lane begins at height {begins}: its prices are not in these numbers"
     if has_more:
         yield f"it pays for more than {len(timers)} timers: those of the lowest heights are counted"
     unseen = sum(actor.is_worst_case for actor in actors)
     if unseen:
         yield f"no fire of {unseen} of its actors was seen: their timers are counted once, at all that they may use"
-    if rules.market.kind is MarketKind.AUCTION and timers:
-        yield "its timers are counted at their standing bids, or at the default bid: their agents may bid otherwise"
-    watches = sum(_is_watch(timer) and not _can_fire(rules, timer) for timer in timers)
-    if watches:
-        yield f"{watches} of its timers watch the state: when a change hits them is not foreseen, so they are left out"
-    if rules.market.kind is MarketKind.LANE and any(asks_agent(timer.fees) for timer in timers):
-        yield "gas bidding agents decide on some of its timers: they are counted at the default's fees"
+    yield from views.runway_notes(rules, timers)

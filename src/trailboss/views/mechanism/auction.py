@@ -1,11 +1,12 @@
 """What people see under the GBA auction: standing bids, lateness, and the weights of actors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
 from trailboss.chain.reader import ChainReader
 from trailboss.fees.settlement import Prices, offered_cell_tip, offered_tip
+from trailboss.governance.rules import Rules
 from trailboss.mechanisms import auction
 from trailboss.model import events as names
 from trailboss.model.blocks import Block
@@ -275,6 +276,19 @@ SENTENCES: Final = {
         ),
     ),
 }
+
+
+def _tip_at(_rules: Rules, timer: Timer, cycle_basefee: int, _lane_basefee: int) -> int | None:
+    """Return what a timer tips by its standing bid or by the default bid. Decision: D-57."""
+    max_fee, priority = timer.frozen_fees() or (2 * cycle_basefee, 0)
+    return None if max_fee < cycle_basefee else offered_tip(max_fee, priority, Price(cycle_basefee))
+
+
+def _runway_notes(_: Rules, timers: Sequence[Timer]) -> Iterator[str]:
+    if timers:
+        yield "its timers are counted at their standing bids, or at the default bid: their agents may bid otherwise"
+
+
 VIEWS: Final = MechanismViews(
     name=auction.NAME,
     title="Auction",
@@ -296,6 +310,8 @@ VIEWS: Final = MechanismViews(
     waits_from=lambda _, due: due,
     wait_reader=lambda _, timer: _BidHistory(timer).wait,
     asks_agents=True,
+    tip_at=_tip_at,
+    runway_notes=_runway_notes,
     status_field="auction",
     status_facts=_status_facts,
     tables=_tables,

@@ -14,6 +14,7 @@ from trailboss.model.timers import Timer
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
 from trailboss.views.explain.waits import WaitingTimer, WaitReader
+from trailboss.views.forecast.chances import Quoting
 from trailboss.views.mechanism.outlook import Outlook, Trial
 from trailboss.views.records import DEFAULT_FEES, FROZEN_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
 
@@ -265,6 +266,10 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
             they do not.
         wait_reader: Returns what reads how a timer waited in one block after the other.
         asks_agents: Whether each block asks the agents of due timers.
+        can_fire: Whether a live timer fires at its height if it has not expired and can be paid for.
+        tip_at: What a timer tips per cycle at a cycle basefee and a lane basefee; None if it is priced out.
+        runway_notes: What a runway over some timers does not say.
+        quoting: What a quote asks; None where a fire costs what is bid for it.
         cycles_per_fire: Most cycles that one fire may use.
         tables: Tables of its page.
         sentences: What the events say that only it has, by name.
@@ -299,6 +304,10 @@ class MechanismViews(Struct, frozen=True, kw_only=True):
     waits_from: Callable[[Rules, int], int | None] = lambda _rules, _due: None
     wait_reader: Callable[[Rules, WaitingTimer], WaitReader] | None = None
     asks_agents: bool = False
+    can_fire: Callable[[Timer], bool] = lambda _: True
+    tip_at: Callable[[Rules, Timer, int, int], int | None] = lambda *_: 0
+    runway_notes: Callable[[Rules, Sequence[Timer]], Iterable[str]] = lambda *_: ()
+    quoting: Quoting | None = None
     status_field: str
     status_facts: Callable[[Any], Iterable[Fact]]
     cycles_per_fire: Callable[[Rules], int] = lambda rules: rules.timer.max_cycles_per_fire

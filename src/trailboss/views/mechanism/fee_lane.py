@@ -1,20 +1,28 @@
 """What people see under the timer lane of CIP-1 v3: max fee and tip, W(actor), the lane basefee."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
 from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
-from trailboss.fees.settlement import Prices
+from trailboss.execution.lane.fairness import read_totals
+from trailboss.fees.settlement import Prices, offered_tip
+from trailboss.governance.markets import is_active
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms import fee_lane
-from trailboss.model.decisions import DecisionRecord
+from trailboss.mechanisms.fee_lane.weight import lower_median, weight_of
+from trailboss.model.actors import Account
+from trailboss.model.decisions import DecisionRecord, Stop
 from trailboss.model.timers import DeferralReason, Timer, asks_agent
-from trailboss.primitives.units import Cycles, Price, format_cby
+from trailboss.params.loader import PRICE_MAX
+from trailboss.primitives.octets import Address
+from trailboss.primitives.units import U64_MAX, Cycles, Price, clamp, format_cby
 from trailboss.views.explain.bids import recorded_bid
 from trailboss.views.explain.waits import AGENT_OFFER, CELL_OFFER, Wait, WaitingTimer, WaitReader, make_wait, named_in
+from trailboss.views.forecast.chances import Offer, Quoting, refused
+from trailboss.views.forecast.recent import RecentBlock
 from trailboss.views.mechanism.base import (
     ACTOR,
     FEE_COLUMNS,
@@ -188,6 +196,86 @@ def _derived(timer: WaitingTimer, gas_limit: int, height: int, record: DecisionR
     return DeferralReason.PRICED_OUT if max_fee < record.lane_basefee else DeferralReason.OUTRANKED
 
 
+# Quotes and runways
+
+
+def _starting_basefee(rules: Rules) -> int:
+    """Return the lane basefee; before the activation what the lane would begin with now. Decision: D-15."""
+    if is_active(rules.params, rules.height):
+        return rules.market.basefee
+    lane = rules.params.lane
+    return clamp(rules.cycle_basefee, lane.basefee_min, lane.basefee_max)
+
+
+def _charged_cycles(rules: Rules, gas_limit: int) -> int:
+    cap, charged = lane_cap(rules), lane_gas_limit(rules, gas_limit, rules.height)
+    if charged > cap:
+        begins = rules.params.lane.activation_height
+        rule = f"at most {cap}: the timer lane, active from height {begins} on, sets aside what may use more"
+        raise refused("gas_limit", gas_limit, rule)
+    return charged
+
+
+def _priority(rules: Rules, tip: int | None) -> int:
+    """Return the priority that scheduling stores; the default cap leaves room for as much as the basefee."""
+    if tip is not None and not 0 <= tip <= PRICE_MAX:
+        raise refused("tip", tip, "within 0..=2**127 - 1")
+    market = rules.market
+    return offered_tip(2 * market.basefee, market.previous_tip if tip is None else tip, market.basefee)
+
+
+def _weight(chain: ChainReader, account: Account | None) -> int:
+    """Return W(actor) as of now. Spec: CIP-1v3 §8."""
+    lane = chain.rules().params.lane
+    median = lower_median(read_totals(chain.store.read).counts)
+    return weight_of(0 if account is None else account.recent_fires, median, lane.weight_min, lane.weight_max)
+
+
+def _why_not(recent: RecentBlock, offer: Offer) -> DeferralReason | None:
+    basefee, record = Price(recent.lane_basefee or 0), recent.block.decisions
+    if offer.max_fee < basefee:
+        return DeferralReason.PRICED_OUT
+    if record is None:
+        return None
+    if not record.has_joined(recent.block.height, U64_MAX):
+        return DeferralReason.NOT_JOINED
+    tip = offered_tip(offer.max_fee, offer.priority, basefee)
+    return DeferralReason.OUTRANKED if _lane_left(record, tip * offer.weight) < offer.gas_limit else None
+
+
+def _lane_left(record: DecisionRecord, effective_priority: int) -> int:
+    """Return the cycles that a block of the lane had left for a timer of that effective priority, at its turn."""
+    ranked = [timer for timer in record.decided if timer.rank]
+    if not any(timer.effective_priority < effective_priority for timer in ranked):
+        # Its turn comes after all that are named, and after those that the record has no room for.
+        is_cut = record.stopped in (Stop.EXAMINED_MAX, Stop.PASSED_OVER_MAX, Stop.CELLS_FULL)
+        return 0 if is_cut else record.lane_cycles_max - record.lane_cycles_used
+    before = sum(timer.cycles_used for timer in ranked if timer.effective_priority >= effective_priority)
+    return record.lane_cycles_max - before
+
+
+def _quote_notes(rules: Rules, _: int, tip: int | None, account: Account | None) -> Iterator[str]:
+    basefee = rules.market.basefee
+    if tip is not None and tip > basefee:
+        yield (
+            f"the default cap of {2 * basefee:,} leaves room for a tip of {basefee:,}: "
+            f"{tip:,} is stored as that, unless max_fee_per_cycle is at least {basefee + tip:,}"
+        )
+    if tip is None and account is not None and account.agent:
+        yield f"its gas bidding agent {Address(account.agent)} decides when it is due; these are the default's fees"
+
+
+def _tip_at(rules: Rules, timer: Timer, _: int, lane_basefee: int) -> int | None:
+    """Return what a timer tips, by its own fees or by the default agent's. Decision: D-14, D-16."""
+    max_fee, priority = timer.frozen_fees() or (2 * lane_basefee, rules.market.previous_tip)
+    return None if max_fee < lane_basefee else offered_tip(max_fee, priority, Price(lane_basefee))
+
+
+def _runway_notes(_: Rules, timers: Sequence[Timer]) -> Iterator[str]:
+    if any(asks_agent(timer.fees) for timer in timers):
+        yield "gas bidding agents decide on some of its timers: they are counted at the default's fees"
+
+
 VIEWS: Final = MechanismViews(
     name=fee_lane.NAME,
     title="Lane",
@@ -209,6 +297,18 @@ VIEWS: Final = MechanismViews(
     outlook=_outlook,
     waits_from=_waits_from,
     wait_reader=_wait_reader,
+    tip_at=_tip_at,
+    runway_notes=_runway_notes,
+    quoting=Quoting(
+        lane_basefee=_starting_basefee,
+        charged_cycles=_charged_cycles,
+        price_parts=(("lane basefee", "lane_basefee"), ("tip", "tip")),
+        has_cap=True,
+        priority=_priority,
+        weight=_weight,
+        why_not=_why_not,
+        notes=_quote_notes,
+    ),
     status_field="lane",
     status_facts=_status_facts,
     cycles_per_fire=lane_cap,

@@ -7,9 +7,18 @@ from typing import Final
 from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
+from trailboss.execution.decision_recorder import CANCELLED
 from trailboss.fees.settlement import Prices
+from trailboss.governance.markets import is_active
+from trailboss.governance.rules import Rules
 from trailboss.mechanisms import fifo
-from trailboss.model.timers import Timer
+from trailboss.mechanisms.base import Verdict
+from trailboss.model.actors import Account
+from trailboss.model.decisions import DecisionRecord, Stop
+from trailboss.model.timers import DeferralReason, Timer
+from trailboss.params.loader import PRICE_MAX
+from trailboss.views.forecast.chances import Offer, Quoting, refused
+from trailboss.views.forecast.recent import RecentBlock
 from trailboss.views.mechanism.base import (
     ACTOR,
     LIMITS,
@@ -49,6 +58,47 @@ def _outlook(chain: ChainReader, timer: Timer, trial: Trial | None) -> Outlook:
     return Outlook(OutlookKind.RUNS, f"{fires} at height {when} as things stand: {money.words}{waits}")
 
 
+# Quotes
+
+
+def _priority(_: Rules, tip: int | None) -> int:
+    if tip is None:
+        return 0
+    if not 0 <= tip <= PRICE_MAX:
+        raise refused("tip", tip, "within 0..=2**127 - 1")
+    raise refused("tip", tip, "none while the timer lane is not active: scheduling refuses one")
+
+
+def _why_not(recent: RecentBlock, offer: Offer) -> DeferralReason | None:
+    """Return why a timer would not have run as the last of a block."""
+    record = recent.block.decisions
+    if record is None:
+        return None
+    if _cycles_left(record) < offer.gas_limit:
+        return DeferralReason.LANE_FULL
+    waited = any(timer.reason == DeferralReason.CELLS_FULL for timer in record.examined)
+    return DeferralReason.CELLS_FULL if waited else None
+
+
+def _cycles_left(record: DecisionRecord) -> int:
+    """Return the cycles that a block had left, reserved ones taken off; 0 if the record does not name all timers."""
+    if record.examined_count > len(record.examined) or record.stopped is Stop.EXAMINED_MAX:
+        return 0
+    took = sum(timer.gas_limit for timer in record.examined if timer.outcome in (Verdict.FIRE.value, CANCELLED))
+    return record.lane_cycles_max - took
+
+
+def _quote_notes(rules: Rules, height: int, _tip: int | None, _account: Account | None) -> Iterator[str]:
+    begins = rules.params.lane.activation_height
+    if is_active(rules.params, height):
+        yield (
+            f"the timer lane begins at height {begins}: the price is what it would begin with now, the chances are "
+            "those of blocks under FIFO, and timers that offer more go first from then on"
+        )
+    elif begins:
+        yield f"the timer lane begins at height {begins}: a timer that still waits then competes in it"
+
+
 VIEWS: Final = MechanismViews(
     name=fifo.NAME,
     title="Lane",
@@ -57,6 +107,15 @@ VIEWS: Final = MechanismViews(
     decision_cells=_decision_cells,
     outranked=partial(outranked_words, place="further back in the order"),
     outlook=_outlook,
+    quoting=Quoting(
+        lane_basefee=lambda _: 0,
+        charged_cycles=lambda _, gas_limit: gas_limit,
+        has_cap=False,
+        priority=_priority,
+        weight=lambda *_: 0,
+        why_not=_why_not,
+        notes=_quote_notes,
+    ),
     status_field="lane",
     status_facts=_status_facts,
 )

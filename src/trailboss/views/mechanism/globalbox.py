@@ -300,6 +300,22 @@ def _next_fire(_: Rules, timer: Timer) -> Timer:
     return replace(timer, handler=fire.handler, payload=fire.payload, gas_limit=fire.gas_limit)
 
 
+def _can_fire(timer: Timer) -> bool:
+    return not _is_watch(timer) or terms_of(timer, GlobalboxTerms).fire is not None
+
+
+def _tip_at(_rules: Rules, timer: Timer, _cycle_basefee: int, _lane_basefee: int) -> int:
+    """Return what a timer tips: the whole part of its bid. Decision: D-63."""
+    terms = terms_of(timer, GlobalboxTerms)
+    return bid_of(terms.bid if terms.fire is None else terms.fire.bid) >> FRACTION_BITS
+
+
+def _runway_notes(_: Rules, timers: Sequence[Timer]) -> Iterator[str]:
+    watches = sum(not _can_fire(timer) for timer in timers)
+    if watches:
+        yield f"{watches} of its timers watch the state: when a change hits them is not foreseen, so they are left out"
+
+
 # Sentences
 
 
@@ -392,6 +408,9 @@ VIEWS: Final = MechanismViews(
     is_paid=is_executing,
     next_fire=_next_fire,
     outlook=_outlook,
+    can_fire=_can_fire,
+    tip_at=_tip_at,
+    runway_notes=_runway_notes,
     status_field="globalbox",
     status_facts=_status_facts,
     tables=_tables,

@@ -1,8 +1,8 @@
-"""What actors import for timers, beside the public SDK: the calls of each mechanism, and what they are priced with.
+"""What actors import for timers, beside the public SDK: the calls of each mechanism, and helpers for their prices.
 
-An actor writes ``from trailboss.sdk import PriorityTier, schedule_timer``. Everywhere else the module can be imported
-too, for editors and type checks; what asks the chain works in a frame alone. A call that the mechanism of the chain
-does not have is refused with ``pvm_host.HostError``, name ``unsupported``.
+An actor writes ``from trailboss.sdk import PriorityTier, schedule_timer``. Editors and type checks can import the
+module too, but functions that ask the chain work only in a frame. A call that the chain's mechanism lacks is refused
+with ``pvm_host.HostError``, name ``unsupported``.
 
 Spec: CIP-1v3 §6, CIP-1v3 §7, CIP-1v1 §3, CIP-5old §6
 """
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 ADDRESS_WIDTH = 20
 FRACTION_BITS = 96
-"""Fractional bits of Q32.96, in which Globalbox counts bids. Spec: CIP-5old §5.1."""
+"""Fractional bits of Q32.96, the unit of Globalbox bids. Spec: CIP-5old §5.1."""
 BID_BITS = 128
 
 
 class PriorityTier(Enum):
-    """How urgent a timer is, as a part of what the fires of the block before paid. Spec: CIP-1v3 §7.3.
+    """How urgent a timer is, as a multiple of the tips that the previous block's fires paid. Spec: CIP-1v3 §7.3.
 
     The multipliers are governed; their defaults are 0.8, 1.0, 1.5 and 2.5.
     """
@@ -43,8 +43,8 @@ def schedule_timer(
 ) -> bytes:
     """Schedule a timer of the running actor and return its id, 32 bytes.
 
-    While the timer lane is not active there are no tips. An actor has to run before and after the activation, so that
-    is the one case in which a hint has no effect; a fee is refused.
+    While the timer lane is not active there are no tips: a hint has no effect, so that an actor runs before and after
+    the activation, and a fee is refused.
 
     Spec: CIP-1v3 §6, CIP-1v3 §7, CIP-1v3 §7.3
 
@@ -52,10 +52,10 @@ def schedule_timer(
         height: Block height at which it fires.
         payload: Bytes for its handler.
         fee_payer: Account that pays for the fire, 20 bytes; None for the actor itself.
-        gas_limit: Cycles that the fire may use; None for the most that it may have.
-        expires_at: Last height at which it may fire; None for the farthest one.
+        gas_limit: Cycles that the fire can use; None for the most that is allowed.
+        expires_at: Last height at which it can fire; None for the farthest.
         max_fee_per_cycle: Cap of lane basefee and tip together, base units; None for twice the lane basefee.
-        max_priority_fee_per_cycle: Tip, base units; None for the median tip of the block before.
+        max_priority_fee_per_cycle: Tip, base units; None for the previous block's median tip.
         priority_tier_hint: Tip as a multiple of that median, in place of ``max_priority_fee_per_cycle``.
         gas_bidding_agent: Agent that prices this timer, 20 bytes, in place of fees; None for the actor's, if any.
 
@@ -86,7 +86,7 @@ def schedule_timer(
 
 
 def tier_tip(tier: PriorityTier) -> int | None:
-    """Return the tip that a tier stands for in this block, base units per cycle; None while the lane is not active.
+    """Return a tier's tip in this block, base units per cycle; None while the lane is not active.
 
     Spec: CIP-1v3 §7.3
 
@@ -107,16 +107,13 @@ def tier_tip(tier: PriorityTier) -> int | None:
 
 
 def set_gas_bidding_agent(agent: bytes | None) -> None:
-    """Have another actor, or this one itself, price the running actor's timers that are scheduled from now on.
+    """Let an actor, 20 bytes, price the running actor's timers scheduled from now on; None for the default agent.
 
-    It is asked when a timer is due, by a read-only call of its handler ``get_gas_bid``. Timers that state a fee of
-    their own, and those scheduled before, keep what they have.
+    When such a timer is due, a read-only call of the agent's handler ``get_gas_bid`` asks for its bid. Timers with fees
+    of their own, and earlier ones, keep their prices.
 
     Spec: CIP-1v3 §7
     Decision: D-17
-
-    Args:
-        agent: Address of the gas bidding agent, 20 bytes; None for the default one.
     """
     import pvm_host
 
@@ -125,31 +122,20 @@ def set_gas_bidding_agent(agent: bytes | None) -> None:
 
 @dataclass(frozen=True)
 class GasBidContext:
-    """What a gas bidding agent is told. Prices are base units per cycle or cell. Spec: CIP-1v3 §7.2.
+    """The facts given to a gas bidding agent. Prices are base units per cycle or cell. Spec: CIP-1v3 §7.2."""
 
-    Attributes:
-        trigger_block_height: Height for which the timer was scheduled.
-        current_block_height: Present height; the difference is how late the timer is.
-        basefee_cycle: Cycle basefee of a fire.
-        basefee_cell: Cell basefee of a fire.
-        basefee_lane_timer: Lane basefee, on top of the cycle basefee.
-        last_block_cycle_usage: Cycles that the block before has used.
-        previous_block_p50_priority_tip_per_cycle: Median tip of the fires of the block before; 0 if there were none.
-        owner_actor_balance: What the timer's actor holds, base units.
-    """
-
-    trigger_block_height: int
-    current_block_height: int
-    basefee_cycle: int
-    basefee_cell: int
-    basefee_lane_timer: int
-    last_block_cycle_usage: int
-    previous_block_p50_priority_tip_per_cycle: int
-    owner_actor_balance: int
+    trigger_block_height: int  # height of the timer
+    current_block_height: int  # the difference is how late the timer is
+    basefee_cycle: int  # of a fire
+    basefee_cell: int  # of a fire
+    basefee_lane_timer: int  # on top of the cycle basefee
+    last_block_cycle_usage: int  # cycles of the previous block
+    previous_block_p50_priority_tip_per_cycle: int  # median tip of the previous block's fires; 0 if there were none
+    owner_actor_balance: int  # base units of the timer's actor
 
     @classmethod
     def decode(cls, payload: bytes) -> "GasBidContext":
-        """Return the context that the payload of ``get_gas_bid`` holds.
+        """Return the context from the payload of ``get_gas_bid``.
 
         In a class of the public SDK's ``@actor`` the handler gets these bytes if it is ``@public(decode="raw")``.
 
@@ -164,16 +150,14 @@ class GasBidContext:
 
 
 def gas_bid(max_fee_per_cycle: int, max_priority_fee_per_cycle: int) -> dict[str, int]:
-    """Return what a handler ``get_gas_bid`` returns.
-
-    Spec: CIP-1v3 §7.2
+    """Return the answer of a handler ``get_gas_bid``. Spec: CIP-1v3 §7.2.
 
     Args:
         max_fee_per_cycle: Cap of lane basefee and tip together, base units.
-        max_priority_fee_per_cycle: Tip, base units; what exceeds the cap less the lane basefee is not paid.
+        max_priority_fee_per_cycle: Tip, base units; the part above the cap less the lane basefee is not paid.
 
     Raises:
-        ValueError: If the tip is above the cap, which would be no bid.
+        ValueError: If the tip is above the cap.
     """
     if max_priority_fee_per_cycle > max_fee_per_cycle:
         raise ValueError(
@@ -184,7 +168,7 @@ def gas_bid(max_fee_per_cycle: int, max_priority_fee_per_cycle: int) -> dict[str
 
 
 def cell_fees(max_fee_per_cell: int, max_priority_fee_per_cell: int = 0) -> dict[str, int]:
-    """Return the two fields of a bid about cells, to be joined to those of ``gas_bid`` with ``|``.
+    """Return the two cell fields of a bid; join them to those of ``gas_bid`` with ``|``.
 
     A bid without them pays the cell basefee of the block and no tip.
 
@@ -193,10 +177,10 @@ def cell_fees(max_fee_per_cell: int, max_priority_fee_per_cell: int = 0) -> dict
 
     Args:
         max_fee_per_cell: Cap of cell basefee and tip together, base units; below the basefee the timer waits.
-        max_priority_fee_per_cell: Tip, base units; what exceeds the cap less the cell basefee is not paid.
+        max_priority_fee_per_cell: Tip, base units; the part above the cap less the cell basefee is not paid.
 
     Raises:
-        ValueError: If the tip is above the cap, which would be no bid.
+        ValueError: If the tip is above the cap.
     """
     if max_priority_fee_per_cell > max_fee_per_cell:
         raise ValueError(
@@ -207,10 +191,7 @@ def cell_fees(max_fee_per_cell: int, max_priority_fee_per_cell: int = 0) -> dict
 
 
 def default_gas_bid(context: GasBidContext) -> dict[str, int]:
-    """Return what the default agent offers: room for the lane basefee to double, and the median tip within it.
-
-    Spec: CIP-1v3 §7.1
-    """
+    """Return the default agent's bid: twice the lane basefee, and the median tip within it. Spec: CIP-1v3 §7.1."""
     basefee = context.basefee_lane_timer
     return gas_bid(2 * basefee, min(context.previous_block_p50_priority_tip_per_cycle, basefee))
 
@@ -233,18 +214,15 @@ if TYPE_CHECKING:
 
 
 def set_timeout(*positional: Any, **named: Any) -> bytes:
-    """Set a timer at a height, and return its id, 32 bytes: in the auction or in Globalbox, which differ in the form.
+    """Set a timer in the auction or in Globalbox, and return its id, 32 bytes.
+
+    The auction takes ``height, payload, gba, gas_limit``: the due block, bytes for this actor's ``handle_timer``, the
+    agent that bids, and cycles. Globalbox takes ``target, due_height, payload, gas_limit, bid_fp, expiry_height,
+    client_nonce``: the actor whose handler runs, the first block in which it is due, bytes for the handler, cycles, a
+    `bid`, the last block in which it can be queued, and a name; a name in use returns the id of its timer. Without a
+    gas limit a fire can use the most that is allowed.
 
     Spec: CIP-1v1 §3, CIP-5old §6.1
-
-    Args:
-        positional: Under the auction ``height, payload, gba, gas_limit``: the block at which it is due, bytes for the
-            handler ``handle_timer`` of this actor, the agent that is asked for its bid, and cycles. Under Globalbox
-            ``target, due_height, payload, gas_limit, bid_fp, expiry_height, client_nonce``: the actor whose handler is
-            to run, the block from which it is due, bytes for the handler, cycles, a `bid`, the last block in which it
-            may be queued, and a name: the same one again returns the id of the timer that has it. No gas limit, or
-            None, is the most that a fire may have.
-        named: The same by name.
     """
     import pvm_host
 
@@ -261,18 +239,18 @@ def set_state_watch(  # noqa: PLR0917 - the form that the host call has
     expiry_height: int | None = None,
     client_nonce: bytes = b"",
 ) -> bytes:
-    """Set a timer of Globalbox that fires whenever one of the keys has changed, and return its id, 32 bytes.
+    """Set a timer of Globalbox that fires whenever one of the keys changes, and return its id, 32 bytes.
 
     Spec: CIP-5old §6.1
 
     Args:
-        target: Actor whose handler is to run, 20 bytes.
-        watch_keys: What it watches, each a `watch_key`.
+        target: Actor whose handler runs, 20 bytes.
+        watch_keys: Watched keys, each a `watch_key`.
         payload: Bytes for the handler.
-        gas_limit: Cycles that a fire may use; None for the most that it may have.
-        bid_fp: What a fire bids, a `bid`.
-        expiry_height: Last block in which it may fire; None for the farthest one.
-        client_nonce: A name: the same one again returns the id of the timer that has it.
+        gas_limit: Cycles that a fire can use; None for the most that is allowed.
+        bid_fp: Bid of a fire, a `bid`.
+        expiry_height: Last block in which it can fire; None for the farthest.
+        client_nonce: A name; a name in use returns the id of its timer.
     """
     import pvm_host
 
@@ -289,10 +267,7 @@ def update_timer(
     gas_limit: int | None = None,
     bid_fp: int | None = None,
 ) -> bool:
-    """Change a timer of Globalbox for its later fires, and return whether there will be one; None stays as it is.
-
-    Spec: CIP-5old §6.2
-    """
+    """Change a Globalbox timer's later fires; None keeps a value. Return whether there will be one. Spec: CIP-5old §6.2."""
     import pvm_host
 
     is_changed: bool = pvm_host.update_timer(target, timer_id, payload, gas_limit, bid_fp)
@@ -311,12 +286,10 @@ if TYPE_CHECKING:
 def cancel_timer(*positional: Any, **named: Any) -> bool | None:
     """Cancel a timer of the running actor.
 
-    Spec: CIP-5 §4.1, CIP-5old §6.1
+    ``timer_id`` alone works under every mechanism; a timer that no longer exists is no error. Globalbox also takes
+    ``target, timer_id``; it returns whether the timer existed, and refuses one that never did.
 
-    Args:
-        positional: ``timer_id`` under every mechanism; one that is gone is no error. Under Globalbox also ``target,
-            timer_id``, which returns whether it was there to cancel, and refuses what never was.
-        named: The same by name.
+    Spec: CIP-5 §4.1, CIP-5old §6.1
     """
     import pvm_host
 
@@ -326,23 +299,16 @@ def cancel_timer(*positional: Any, **named: Any) -> bool | None:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What a fire of Globalbox knows of itself. Spec: CIP-5old §9.1.
+    """The running fire of Globalbox. Spec: CIP-5old §9.1."""
 
-    Attributes:
-        deliver_id: 32 bytes that no other delivery has: an actor that must not do a thing twice remembers them.
-        kind: ``HEIGHT`` or ``STATE_WATCH``.
-        due_height: At which it was due; None for a state watch.
-        matched_keys: Watched keys that were modified, ascending, at most 16; empty for a height.
-    """
-
-    deliver_id: bytes
-    kind: str
-    due_height: int | None
-    matched_keys: list[bytes]
+    deliver_id: bytes  # 32 bytes, unique per delivery, to recognize a repeated one
+    kind: str  # ``HEIGHT`` or ``STATE_WATCH``
+    due_height: int | None  # None for a state watch
+    matched_keys: list[bytes]  # watched keys that were modified, ascending, at most 16; empty for a height
 
 
 def current_delivery() -> Delivery | None:
-    """Return what the running fire knows of itself; None outside of Globalbox's fires.
+    """Return the running fire of Globalbox; None in other executions.
 
     Spec: CIP-5old §9.1, CIP-5old §14
     Decision: D-83
@@ -354,7 +320,7 @@ def current_delivery() -> Delivery | None:
 
 
 def watch_key(actor: bytes, slot_prefix: bytes = b"") -> bytes:
-    """Return the key that watches the slots of an actor whose names begin so; all of them if nothing is given.
+    """Return the key that watches an actor's slots whose names begin with a prefix.
 
     Raises:
         ValueError: If the address is not 20 bytes.
@@ -382,32 +348,18 @@ def bid(whole: int, numerator: int = 0, denominator: int = 1) -> int:
 
 @dataclass(frozen=True)
 class AuctionBidContext:
-    """What a gas bidding agent of the auction is told. Prices are base units per cycle or cell. Spec: CIP-1v1 §3.
+    """The facts given to a gas bidding agent of the auction. Prices are base units per cycle or cell. Spec: CIP-1v1 §3."""
 
-    Attributes:
-        trigger_block_height: Height for which the timer was set.
-        current_block_height: Present height; the difference is how late the timer is.
-        basefee_cycle: Cycle basefee of a fire.
-        basefee_cell: Cell basefee of a fire.
-        last_block_cycle_usage: Cycles that the block before has used.
-        owner_actor_balance: What the timer's actor holds, base units.
-    """
-
-    trigger_block_height: int
-    current_block_height: int
-    basefee_cycle: int
-    basefee_cell: int
-    last_block_cycle_usage: int
-    owner_actor_balance: int
+    trigger_block_height: int  # height of the timer
+    current_block_height: int  # the difference is how late the timer is
+    basefee_cycle: int  # of a fire
+    basefee_cell: int  # of a fire
+    last_block_cycle_usage: int  # cycles of the previous block
+    owner_actor_balance: int  # base units of the timer's actor
 
     @classmethod
     def decode(cls, payload: bytes) -> "AuctionBidContext":
-        """Return the context that the payload of ``get_gas_bid`` holds; as `GasBidContext.decode`.
-
-        Raises:
-            cowboy_sdk.codec.CodecError: If the payload is not canonical CBOR.
-            TypeError: If it has other fields.
-        """
+        """Return the context from the payload of ``get_gas_bid``; as `GasBidContext.decode`."""
         from cowboy_sdk import codec
 
         fields: dict[str, Any] = codec.decode(payload)
@@ -415,16 +367,14 @@ class AuctionBidContext:
 
 
 def auction_bid(max_fee_per_cycle: int, tip_per_cycle: int) -> dict[str, int]:
-    """Return what a handler ``get_gas_bid`` returns in the auction.
-
-    Spec: CIP-1v1 §3
+    """Return the answer of a handler ``get_gas_bid`` in the auction. Spec: CIP-1v1 §3.
 
     Args:
         max_fee_per_cycle: Cap of cycle basefee and tip together, base units.
-        tip_per_cycle: Tip, base units; what exceeds the cap less the cycle basefee is not paid.
+        tip_per_cycle: Tip, base units; the part above the cap less the cycle basefee is not paid.
 
     Raises:
-        ValueError: If the tip is above the cap, which would be no bid.
+        ValueError: If the tip is above the cap.
     """
     if tip_per_cycle > max_fee_per_cycle:
         raise ValueError(
@@ -434,8 +384,5 @@ def auction_bid(max_fee_per_cycle: int, tip_per_cycle: int) -> dict[str, int]:
 
 
 def default_auction_bid(context: AuctionBidContext) -> dict[str, int]:
-    """Return what is bid for a timer without an answer: room for the cycle basefee to double, and no tip.
-
-    Decision: D-57
-    """
+    """Return the default bid: twice the cycle basefee, and no tip. Decision: D-57."""
     return auction_bid(2 * context.basefee_cycle, 0)

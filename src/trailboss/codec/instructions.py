@@ -60,27 +60,16 @@ class OwnerDraw(Enum):
 
 
 class DeployActor(_Instruction, frozen=True):
-    """Deploy an actor.
+    """Deploy an actor."""
 
-    Attributes:
-        code: Source, UTF-8.
-        salt: At most 32 bytes; part of the address.
-        init_handler: Handler of the creation call; None leaves the choice to the chain.
-        init_payload: Its payload.
-        manifest: Encoded entitlements.
-        shard: First two bytes of the address as a number; None takes the deployer's.
-        routes: Gateway routes.
-        owner_draw: What the owner can draw: a rule, or a cap in base units.
-    """
-
-    code: bytes
-    salt: bytes
-    init_handler: str | None = None
-    init_payload: bytes | None = None
-    manifest: bytes | None = None
-    shard: int | None = None
-    routes: RouteInstall | None = None
-    owner_draw: OwnerDraw | int = OwnerDraw.DEFAULT
+    code: bytes  # source, UTF-8
+    salt: bytes  # at most 32 bytes; part of the address
+    init_handler: str | None = None  # handler of the creation call; None leaves the choice to the chain
+    init_payload: bytes | None = None  # its payload
+    manifest: bytes | None = None  # encoded entitlements
+    shard: int | None = None  # first two bytes of the address as a number; None takes the deployer's
+    routes: RouteInstall | None = None  # gateway routes
+    owner_draw: OwnerDraw | int = OwnerDraw.DEFAULT  # what the owner can draw: a rule, or a cap in base units
 
 
 class ExecuteActor(_Instruction, frozen=True):
@@ -101,27 +90,16 @@ class UpgradeActor(_Instruction, frozen=True):
 
 
 class UpdateBasefeeConfig(_Instruction, frozen=True):
-    """Set the parameters of the base fee markets.
+    """Set the parameters of the base fee markets."""
 
-    Attributes:
-        alpha: Smoothing divisor.
-        max_change_denom: A block changes a base fee by at most one part in this many.
-        min_basefee: Floor, base units per unit.
-        max_basefee: Ceiling, base units per unit.
-        block_cycles_target: Cycles per block.
-        block_cells_target: Cells per block.
-        block_access_target: Accesses per block.
-        access_weight_scalar_ppm: Weight of an access, in parts per million.
-    """
-
-    alpha: int
-    max_change_denom: int
-    min_basefee: int
-    max_basefee: int
-    block_cycles_target: int
-    block_cells_target: int
-    block_access_target: int
-    access_weight_scalar_ppm: int
+    alpha: int  # smoothing divisor
+    max_change_denom: int  # A block changes a base fee by at most one part in this many
+    min_basefee: int  # floor, base units per unit
+    max_basefee: int  # ceiling, base units per unit
+    block_cycles_target: int  # cycles per block
+    block_cells_target: int  # cells per block
+    block_access_target: int  # accesses per block
+    access_weight_scalar_ppm: int  # weight of an access, in parts per million
 
 
 class CancelTimer(_Instruction, frozen=True):
@@ -206,42 +184,26 @@ Signer = tuple[Address, bytes]
 
 
 class Transaction(Struct, frozen=True):
-    """A transaction in the public protocol's shape. Build it with keywords: required fields stand first.
+    """A transaction in the public protocol's shape. Build it with keywords: required fields stand first."""
 
-    Attributes:
-        chain_id: The chain it is signed for.
-        nonce: The sender's transaction count before it.
-        instruction: What it does.
-        cycles_limit: Most cycles it can use; likewise for cells and accesses.
-        max_fee_per_cycle: Most base units per cycle; likewise per cell and per access.
-        max_priority_fee_per_cycle: Tip per cycle, base units; likewise per cell and per access.
-        sender: Who pays and signs; ``from`` in JSON.
-        access_list: Announced accesses; None differs from an empty list.
-        metadata: Free bytes.
-        origin_tx_hash: Of a deferred transaction: the transaction that created it.
-        origin_remaining_cycles: Cycles that the origin left; likewise cells and accesses.
-        signature: 65 bytes ``r ‖ s ‖ v`` over the signing hash.
-        additional_signers: Further signers of the same hash.
-    """
-
-    chain_id: int
-    nonce: int
-    instruction: Instruction
-    cycles_limit: int
+    chain_id: int  # the chain it is signed for
+    nonce: int  # the sender's transaction count before it
+    instruction: Instruction  # what it does
+    cycles_limit: int  # most cycles it can use; likewise for cells and accesses
     cells_limit: int
-    max_fee_per_cycle: int
+    max_fee_per_cycle: int  # most base units per cycle; likewise per cell and per access
     max_fee_per_cell: int
     access_limit: int = 0
     max_fee_per_access: int = 0
-    max_priority_fee_per_cycle: int = 0
+    max_priority_fee_per_cycle: int = 0  # tip per cycle, base units; likewise per cell and per access
     max_priority_fee_per_cell: int = 0
     max_priority_fee_per_access: int = 0
-    sender: Address = ZERO_ADDRESS
-    access_list: tuple[AccessEntry, ...] | None = None
-    metadata: bytes = b""
-    origin_tx_hash: Hash32 | None = None
-    origin_remaining_cycles: int | None = None
+    sender: Address = ZERO_ADDRESS  # who pays and signs; ``from`` in JSON
+    access_list: tuple[AccessEntry, ...] | None = None  # announced accesses; None differs from an empty list
+    metadata: bytes = b""  # free bytes
+    origin_tx_hash: Hash32 | None = None  # of a deferred transaction: the transaction that created it
+    origin_remaining_cycles: int | None = None  # cycles that the origin left; likewise cells and accesses
     origin_remaining_cells: int | None = None
     origin_remaining_access: int | None = None
-    signature: bytes = UNSIGNED
-    additional_signers: tuple[Signer, ...] = ()
+    signature: bytes = UNSIGNED  # 65 bytes ``r ‖ s ‖ v`` over the signing hash
+    additional_signers: tuple[Signer, ...] = ()  # further signers of the same hash

@@ -25,21 +25,14 @@ U8_MAX: Final = 255
 
 
 class Kind(Struct, frozen=True):
-    """How one kind of value is carried.
+    """How one kind of value is carried."""
 
-    Attributes:
-        write: Append the wire bytes of a value; the text names the field in a refusal.
-        read: Read a value at an offset; return it and the offset behind it.
-        show: Return a value as JSON.
-        parse: Return the value of JSON; the text is the field's path in a refusal.
-        width: Fewest bytes of a value on the wire; at least 1.
-    """
-
+    # Append the wire bytes of a value; the text names the field in a refusal.
     write: Callable[[bytearray, Any, str], None]
-    read: Callable[[bytes, int], tuple[Any, int]]
-    show: Callable[[Any], Any]
-    parse: Callable[[Any, str], Any]
-    width: int = 1
+    read: Callable[[bytes, int], tuple[Any, int]]  # read a value at an offset; return it and the offset behind it
+    show: Callable[[Any], Any]  # return a value as JSON
+    parse: Callable[[Any, str], Any]  # return the value of JSON; the text is the field's path in a refusal
+    width: int = 1  # fewest bytes of a value on the wire; at least 1
 
 
 def malformed(offset: int, rule: str) -> Rejection:

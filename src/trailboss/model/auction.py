@@ -27,56 +27,34 @@ class DelayAction(IntEnum):
 
 
 class AuctionState(msgspec.Struct, frozen=True, array_like=True):
-    """The state that all actors share.
+    """The state that all actors share."""
 
-    Attributes:
-        rescales: Factors of all weights by governance, in parts of `SCORE_UNIT`, in order; 0 for a reset.
-    """
-
+    # Factors of all weights by governance, in parts of `SCORE_UNIT`, in order; 0 for a reset.
     rescales: tuple[int, ...] = ()
 
 
 class AuctionEpoch(msgspec.Struct, frozen=True, array_like=True):
-    """One epoch's sums; it is removed when the last actor has drawn its weight from it.
+    """One epoch's sums; it is removed when the last actor has drawn its weight from it."""
 
-    Attributes:
-        highest_tip: Highest effective tip per cycle of a fire, 16 bytes.
-        cycles_used: Cycles of all fires.
-        actors: Actors that have not drawn their weight from it yet.
-    """
-
-    highest_tip: bytes = bytes(AMOUNT_WIDTH)
-    cycles_used: int = 0
-    actors: int = 0
+    highest_tip: bytes = bytes(AMOUNT_WIDTH)  # highest effective tip per cycle of a fire, 16 bytes
+    cycles_used: int = 0  # cycles of all fires
+    actors: int = 0  # actors that have not drawn their weight from it yet
 
 
 class AuctionActor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """An actor's weight, and its activity since the weight was last updated, even if that spans later epochs.
+    """An actor's weight, and its activity since the weight was last updated, even if that spans later epochs."""
 
-    Attributes:
-        weight: In parts of `SCORE_UNIT`.
-        rescaled: How many of `AuctionState.rescales` it includes.
-        epoch: Epoch of the last update; the remaining fields belong to it.
-        fires: Fires.
-        deferrals: Blocks that its timers waited after they fell due, summed over the timers, up to ``counted_at``.
-        waiting: Due timers that have joined and wait.
-        counted_at: Block up to which ``deferrals`` is counted.
-        quiet_since: Block of its last fire, or the one before it began to wait if that is later.
-        longest_wait: Most consecutive blocks that it waited without a fire, up to ``counted_at``.
-        took_part: Whether one of its timers joined, fired, or waited at the end of a block up to ``counted_at``.
-        highest_tip: Highest effective tip per cycle of a fire, 16 bytes.
-        cycles_used: Cycles of its fires.
-    """
-
-    weight: int
-    rescaled: int = 0
-    epoch: int = 0
-    fires: int = 0
+    weight: int  # in parts of `SCORE_UNIT`
+    rescaled: int = 0  # how many of `AuctionState.rescales` it includes
+    epoch: int = 0  # epoch of the last update; the remaining fields belong to it
+    fires: int = 0  # fires
+    # Blocks that its timers waited after they fell due, summed over the timers, up to ``counted_at``.
     deferrals: int = 0
-    waiting: int = 0
-    counted_at: int = 0
-    quiet_since: int = 0
-    longest_wait: int = 0
+    waiting: int = 0  # due timers that have joined and wait
+    counted_at: int = 0  # block up to which ``deferrals`` is counted
+    quiet_since: int = 0  # block of its last fire, or the one before it began to wait if that is later
+    longest_wait: int = 0  # most consecutive blocks that it waited without a fire, up to ``counted_at``
+    # Whether one of its timers joined, fired, or waited at the end of a block up to ``counted_at``.
     took_part: bool = False
-    highest_tip: bytes = bytes(AMOUNT_WIDTH)
-    cycles_used: int = 0
+    highest_tip: bytes = bytes(AMOUNT_WIDTH)  # highest effective tip per cycle of a fire, 16 bytes
+    cycles_used: int = 0  # cycles of its fires

@@ -37,46 +37,28 @@ class Status(StrEnum):
 
 
 class ReceiptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one execution did and cost. Money is in base units.
+    """What one execution did and cost. Money is in base units."""
 
-    Attributes:
-        origin: What caused it.
-        origin_hash: Hash of the transaction, or of the one that created a deferred one; 32 zero bytes for a timer or a
-            message. Spec: CIP-5 §5.2. Decision: D-88.
-        sender: Execution identity: the signer; for a timer its actor; for a message the actor that sent it.
-        payer: Account that paid.
-        status: How it ended.
-        error: Why it failed.
-        cycles_used: Cycles used, within the limit.
-        cells_used: Cells used, within the limit.
-        reserved: Taken before the run.
-        fee_burned: Burned.
-        tip: Paid to the proposer.
-        refund: Given back.
-        return_value: The handler's answer.
-        events: In order.
-        timer_id: The timer that fired, or empty.
-        actor: The actor that ran, or was deployed; empty for instructions that run none.
-        printed: What actors printed meanwhile; outside consensus. Decision: D-89.
-    """
-
-    origin: Origin
+    origin: Origin  # what caused it
     origin_hash: bytes
-    sender: bytes
-    payer: bytes
-    status: Status
-    error: ErrorObject | None
-    cycles_used: Cycles
-    cells_used: Cells
-    reserved: Amount
-    fee_burned: Amount
-    tip: Amount
-    refund: Amount
-    return_value: bytes
+    """Hash of the transaction, or of the one that created a deferred one; 32 zero bytes for a timer or a message.
+    Spec: CIP-5 §5.2. Decision: D-88.
+    """
+    sender: bytes  # execution identity: the signer; for a timer its actor; for a message the actor that sent it
+    payer: bytes  # account that paid
+    status: Status  # how it ended
+    error: ErrorObject | None  # why it failed
+    cycles_used: Cycles  # cycles used, within the limit
+    cells_used: Cells  # cells used, within the limit
+    reserved: Amount  # taken before the run
+    fee_burned: Amount  # burned
+    tip: Amount  # paid to the proposer
+    refund: Amount  # given back
+    return_value: bytes  # the handler's answer
     events: tuple[EventRecord, ...]
-    timer_id: bytes = b""
-    actor: bytes = b""
-    printed: tuple[PrintedLine, ...] = ()
+    timer_id: bytes = b""  # the timer that fired, or empty
+    actor: bytes = b""  # the actor that ran, or was deployed; empty for instructions that run none
+    printed: tuple[PrintedLine, ...] = ()  # what actors printed meanwhile; outside consensus. Decision: D-89.
 
     @property
     def fee_paid(self) -> Amount:
@@ -85,61 +67,37 @@ class ReceiptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A block's header. Roots and hashes are 32 bytes, basefees 16 bytes big-endian.
+    """A block's header. Roots and hashes are 32 bytes, basefees 16 bytes big-endian."""
 
-    Attributes:
-        version: Version of this layout.
-        chain_id: Id of the chain.
-        height: 0 for genesis.
-        parent: Hash of the header before; 32 zero bytes for genesis.
-        timestamp_ms: Milliseconds since 1970.
-        proposer: Who gets the tips, 20 bytes.
-        transactions_root: Merkle root of the transaction hashes.
-        receipts_root: Merkle root of the receipts and of the block's own events.
-        state_root: State after the block.
-        cycle_basefee: In force in the block.
-        cell_basefee: In force in the block.
-        cycles_used: By everything in the block.
-        cells_used: By everything in the block.
-        timer_cycles_used: By timer fires alone.
-    """
-
-    version: int
-    chain_id: int
-    height: int
-    parent: bytes
-    timestamp_ms: int
-    proposer: bytes
-    transactions_root: bytes
-    receipts_root: bytes
-    state_root: bytes
-    cycle_basefee: bytes
-    cell_basefee: bytes
-    cycles_used: int
-    cells_used: int
-    timer_cycles_used: int
+    version: int  # version of this layout
+    chain_id: int  # id of the chain
+    height: int  # 0 for genesis
+    parent: bytes  # hash of the header before; 32 zero bytes for genesis
+    timestamp_ms: int  # milliseconds since 1970
+    proposer: bytes  # who gets the tips, 20 bytes
+    transactions_root: bytes  # merkle root of the transaction hashes
+    receipts_root: bytes  # merkle root of the receipts and of the block's own events
+    state_root: bytes  # state after the block
+    cycle_basefee: bytes  # in force in the block
+    cell_basefee: bytes  # in force in the block
+    cycles_used: int  # by everything in the block
+    cells_used: int  # by everything in the block
+    timer_cycles_used: int  # by timer fires alone
 
 
 class Block(Struct, frozen=True, kw_only=True):
-    """A block and its results.
-
-    Attributes:
-        header: Its header.
-        hash: Hash of the header.
-        transactions: In order, without refused ones.
-        receipts: One per transaction, then one per fire, then one per message, in the order they ran.
-        events: The block's own events: timers that ended or waited without running. Decision: D-38.
-        decisions: How it chose among its due timers; outside consensus, None if it had no choice. Decision: D-53.
-        printed: What queried gas bidding agents printed; outside consensus. Decision: D-89.
-    """
+    """A block and its results."""
 
     header: Header
-    hash: Hash32
-    transactions: tuple[Transaction, ...] = ()
+    hash: Hash32  # hash of the header
+    transactions: tuple[Transaction, ...] = ()  # in order, without refused ones
+    # One per transaction, then one per fire, then one per message, in the order they ran.
     receipts: tuple[ReceiptRecord, ...] = ()
+    # The block's own events: timers that ended or waited without running. Decision: D-38.
     events: tuple[EventRecord, ...] = field(default=())
+    # How it chose among its due timers; outside consensus, None if it had no choice. Decision: D-53.
     decisions: DecisionRecord | None = None
-    printed: tuple[PrintedLine, ...] = ()
+    printed: tuple[PrintedLine, ...] = ()  # what queried gas bidding agents printed; outside consensus. Decision: D-89.
 
     @property
     def height(self) -> int:

@@ -68,43 +68,25 @@ def check_call(form: str, had: AbstractSet[str], mechanism: str) -> None:
 
 
 class AuctionRequest(msgspec.Struct, frozen=True):
-    """A timer of the auction. Spec: CIP-1v1 §3.
+    """A timer of the auction. Spec: CIP-1v1 §3."""
 
-    Attributes:
-        height: Block height at which it is due; above the current one.
-        payload: Bytes as given, including an envelope.
-        agent: Its gas bidding agent, 20 bytes.
-        gas_limit: Cycles, or None for TimerConfig.max_cycles_per_fire.
-    """
-
-    height: int
-    payload: bytes
-    agent: bytes
-    gas_limit: int | None = None
+    height: int  # block height at which it is due; above the current one
+    payload: bytes  # bytes as given, including an envelope
+    agent: bytes  # its gas bidding agent, 20 bytes
+    gas_limit: int | None = None  # cycles, or None for TimerConfig.max_cycles_per_fire
 
 
 class GlobalboxRequest(msgspec.Struct, frozen=True):
-    """A timer of Globalbox, with either a height or watch keys. Spec: CIP-5old §6.1.
+    """A timer of Globalbox, with either a height or watch keys. Spec: CIP-5old §6.1."""
 
-    Attributes:
-        target: Actor whose handler runs, 20 bytes.
-        payload: Bytes as given, including an envelope.
-        due_height: Block height from which it is due; None for a state watch.
-        watch_keys: Prefixes of the keys it watches, as given; None for a height timer.
-        gas_limit: Cycles, or None for TimerConfig.max_cycles_per_fire.
-        bid: Q32.96, in units of 2⁻⁹⁶ base units per cycle.
-        expiry_height: Last height at which it can fire; None for the farthest.
-        client_nonce: Its owner's name for it; empty for none.
-    """
-
-    target: bytes
-    payload: bytes
-    due_height: int | None = None
-    watch_keys: tuple[bytes, ...] | None = None
-    gas_limit: int | None = None
-    bid: int = 0
-    expiry_height: int | None = None
-    client_nonce: bytes = b""
+    target: bytes  # actor whose handler runs, 20 bytes
+    payload: bytes  # bytes as given, including an envelope
+    due_height: int | None = None  # block height from which it is due; None for a state watch
+    watch_keys: tuple[bytes, ...] | None = None  # prefixes of the keys it watches, as given; None for a height timer
+    gas_limit: int | None = None  # cycles, or None for TimerConfig.max_cycles_per_fire
+    bid: int = 0  # Q32.96, in units of 2⁻⁹⁶ base units per cycle
+    expiry_height: int | None = None  # last height at which it can fire; None for the farthest
+    client_nonce: bytes = b""  # its owner's name for it; empty for none
 
 
 class GlobalboxUpdate(msgspec.Struct, frozen=True):

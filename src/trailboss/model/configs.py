@@ -102,16 +102,12 @@ def is_outside(
 
 
 class LaneState(msgspec.Struct, frozen=True, array_like=True):
-    """The timer lane between two blocks. Spec: CIP-1v3 §5.
+    """The timer lane between two blocks. Spec: CIP-1v3 §5."""
 
-    Attributes:
-        basefee: Lane basefee of the next block, base units per cycle.
-        previous_tip: Lower median of the tips per cycle that the last block's fires paid; 0 if none fired.
-        burned: Base units of lane basefee burned since the activation; part of `Economy.burned`.
-    """
-
-    basefee: bytes
+    basefee: bytes  # lane basefee of the next block, base units per cycle
+    # Lower median of the tips per cycle that the last block's fires paid; 0 if none fired.
     previous_tip: bytes = bytes(AMOUNT_WIDTH)
+    # Base units of lane basefee burned since the activation; part of `Economy.burned`.
     burned: bytes = bytes(AMOUNT_WIDTH)
 
 
@@ -128,16 +124,11 @@ class BarredPayers(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FairnessTotals(msgspec.Struct, frozen=True, array_like=True):
-    """The fairness window, summed up. Spec: CIP-1v3 §8. Decision: D-52.
+    """The fairness window, summed up. Spec: CIP-1v3 §8. Decision: D-52."""
 
-    Attributes:
-        first: Number of the oldest block record in the window; blocks without a fire have none.
-        next: Number of the next record.
-        counts: Numbers of actors by their fires within the window, as (fires, actors), ascending.
-    """
-
-    first: int = 0
-    next: int = 0
+    first: int = 0  # number of the oldest block record in the window; blocks without a fire have none
+    next: int = 0  # number of the next record
+    # Numbers of actors by their fires within the window, as (fires, actors), ascending.
     counts: tuple[tuple[int, int], ...] = ()
 
 
@@ -165,23 +156,14 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DeferredCall(msgspec.Struct, frozen=True, array_like=True):
-    """A waiting deferred transaction: an actor calls itself in a later block. Decision: D-88.
+    """A waiting deferred transaction: an actor calls itself in a later block. Decision: D-88."""
 
-    Attributes:
-        actor: Caller and callee, 20 bytes.
-        handler: Its handler.
-        payload: The handler's argument.
-        created_at: Height of the block that created it.
-        origin_hash: Hash of the execution that created it.
-        pool: Number of its gas pool.
-    """
-
-    actor: bytes
-    handler: str
-    payload: bytes
-    created_at: int
-    origin_hash: bytes
-    pool: int
+    actor: bytes  # caller and callee, 20 bytes
+    handler: str  # its handler
+    payload: bytes  # the handler's argument
+    created_at: int  # height of the block that created it
+    origin_hash: bytes  # hash of the execution that created it
+    pool: int  # number of its gas pool
 
 
 class GasPool(msgspec.Struct, frozen=True, array_like=True):
@@ -189,26 +171,16 @@ class GasPool(msgspec.Struct, frozen=True, array_like=True):
 
     Spec: CIP-5 §5.2
     Decision: D-88
-
-    Attributes:
-        payer: Who pays, 20 bytes.
-        cycles: Cycles left.
-        cells: Cells left.
-        cycle_basefee: Burned per cycle, base units; as all four prices, that of the execution.
-        cell_basefee: Burned per cell.
-        cycle_tip: To the proposer per cycle.
-        cell_tip: To the proposer per cell.
-        waiting: Deferred transactions that draw on it.
     """
 
-    payer: bytes
-    cycles: int
-    cells: int
-    cycle_basefee: bytes
-    cell_basefee: bytes
-    cycle_tip: bytes
-    cell_tip: bytes
-    waiting: int
+    payer: bytes  # who pays, 20 bytes
+    cycles: int  # cycles left
+    cells: int  # cells left
+    cycle_basefee: bytes  # burned per cycle, base units; as all four prices, that of the execution
+    cell_basefee: bytes  # burned per cell
+    cycle_tip: bytes  # to the proposer per cycle
+    cell_tip: bytes  # to the proposer per cell
+    waiting: int  # deferred transactions that draw on it
 
 
 Record = TypeVar("Record", bound=msgspec.Struct)

@@ -69,43 +69,27 @@ class FeeSource(StrEnum):
 
 
 class ExaminedTimer(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One due timer in one block. Prices are base units per cycle.
+    """One due timer in one block. Prices are base units per cycle."""
 
-    Attributes:
-        timer_id: 32 bytes.
-        actor: Its owner, 20 bytes.
-        rank: Its place in the order of the mechanism, from 1; 0 if it ended, or was set aside, before any ranking.
-        outcome: A `Verdict` of the mechanism, such as ``fire`` or ``defer``; ``cancelled`` if an earlier fire of the
-            block cancelled it before its turn.
-        reason: Why it waits, a `DeferralReason`; empty unless deferred.
-        gas_limit: Cycles the fire can use, after any clamp.
-        cycles_used: Cycles the fire used; 0 if it did not fire.
-        tip: Its priority per cycle: what it pays the proposer.
-        weight: W(actor) in parts of 10⁻⁹; 0 under a mechanism without one.
-        max_fee: Cap of lane basefee and tip together, in the auction of cycle basefee and tip; 0 under a mechanism
-            without one.
-        fee_source: Where its fees come from.
-        target: Actor whose handler runs, 20 bytes, if it is not its owner; else empty.
-        standing: Its fire's standing in Globalbox, in units of 2⁻⁹⁶: the greater comes first; None outside of it.
-        fire_seq: Number of the timer's fire, from 0; None but for Globalbox.
-        deliver_seq: Number of the fire's entry in the mailbox; None outside of it.
-    """
-
-    timer_id: bytes
-    actor: bytes
-    rank: int
+    timer_id: bytes  # 32 bytes
+    actor: bytes  # its owner, 20 bytes
+    rank: int  # its place in the order of the mechanism, from 1; 0 if it ended, or was set aside, before any ranking
+    # A `Verdict` of the mechanism, such as ``fire`` or ``defer``; ``cancelled`` if an earlier fire of the block
+    # cancelled it before its turn.
     outcome: str
-    reason: str
-    gas_limit: int
-    cycles_used: int
-    tip: Price
-    weight: int
+    reason: str  # why it waits, a `DeferralReason`; empty unless deferred
+    gas_limit: int  # cycles the fire can use, after any clamp
+    cycles_used: int  # cycles the fire used; 0 if it did not fire
+    tip: Price  # its priority per cycle: what it pays the proposer
+    weight: int  # W(actor) in parts of 10⁻⁹; 0 under a mechanism without one
+    # Cap of lane basefee and tip together, in the auction of cycle basefee and tip; 0 under a mechanism without one.
     max_fee: Price
-    fee_source: FeeSource
-    target: bytes = b""
+    fee_source: FeeSource  # where its fees come from
+    target: bytes = b""  # actor whose handler runs, 20 bytes, if it is not its owner; else empty
+    # Its fire's standing in Globalbox, in units of 2⁻⁹⁶: the greater comes first; None outside of it.
     standing: int | None = None
-    fire_seq: int | None = None
-    deliver_seq: int | None = None
+    fire_seq: int | None = None  # number of the timer's fire, from 0; None but for Globalbox
+    deliver_seq: int | None = None  # number of the fire's entry in the mailbox; None outside of it
 
     @property
     def effective_priority(self) -> int:
@@ -121,87 +105,52 @@ class AgentFailure(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class AgentBid(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A gas bidding agent's bid for a timer, base units.
+    """A gas bidding agent's bid for a timer, base units."""
 
-    Attributes:
-        timer_id: 32 bytes.
-        max_fee: Its cap per cycle.
-        max_priority_fee: The cap of its tip per cycle.
-        cell_fees: The same two per cell; None if it states none. Decision: D-86.
-    """
-
-    timer_id: bytes
-    max_fee: Price
-    max_priority_fee: Price
-    cell_fees: tuple[Price, Price] | None = None
+    timer_id: bytes  # 32 bytes
+    max_fee: Price  # its cap per cycle
+    max_priority_fee: Price  # the cap of its tip per cycle
+    cell_fees: tuple[Price, Price] | None = None  # the same two per cell; None if it states none. Decision: D-86.
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """How one block chose among its due timers. Prices are base units per cycle or cell.
+    """How one block chose among its due timers. Prices are base units per cycle or cell."""
 
-    Attributes:
-        mechanism: Which mechanism chose.
-        order: What it ranks by.
-        cycle_basefee: Cycle basefee of a fire in this block.
-        cell_basefee: Cell basefee of a fire in this block.
-        lane_basefee: Lane basefee in force; before the activation the cycle basefee, charged once only (L-30).
-        next_lane_basefee: Lane basefee of the next block.
-        previous_tip: Median tip of the block before, as agents see it.
-        median_fires: Network median of fires within the fairness window.
-        lane_cycles_max: Cycles that the lane offers.
-        lane_cycles_used: Cycles that fires used.
-        max_cycles_per_fire: Cap of one fire; timers with a higher gas limit are set aside.
-        lane_burned: Base units of lane basefee burned in this block.
-        examined: Examined timers in the order of their decisions, then runners-up; at most ``ENTRIES_MAX``, and at most
-            ``APART_MAX`` for each outcome before a turn. Globalbox can list a timer several times.
-        runner_up_count: Runners-up among them: the next in rank, about which nothing was decided.
-        examined_count: Decisions in all.
-        cut_off: Rank of the last timer that fired; 0 if none did.
-        stopped: Why no more were examined.
-        smallest_gas: Smallest gas limit among ranked timers that were not examined; 0 if there were none.
-        outranked: Ranked timers not examined; none of them could have run before those that did.
-        priced_out: Timers not ranked because their max_fee_per_cycle is below the lane basefee, in the auction below
-            the cycle basefee, or because an agent's max_fee_per_cell is below the cell basefee.
-        over_cap: Timers not ranked because their gas limit is above the lane's cap for one fire.
-        not_joined: Due timers that have not joined yet.
-        gaps: Their places in the due order; empty under a mechanism that is offered all.
-        agent_cycles: Cycles that gas bidding agents used.
-        agent_failures: Failures of agents that gave no bid; the limit of queries bounds them.
-        agent_bids: Bids of the other agents, in the order of the queries; at most ``ENTRIES_MAX``.
-        queued: Fires in Globalbox after the block.
-        in_mailbox: Entries that wait in its mailbox after the block.
-        carried: Modified keys that more watches will match in the next block.
-    """
-
-    mechanism: str
-    order: Order
-    cycle_basefee: Price
-    cell_basefee: Price
-    lane_basefee: Price
-    next_lane_basefee: Price
-    previous_tip: Price
-    median_fires: int
-    lane_cycles_max: int
-    lane_cycles_used: int
-    max_cycles_per_fire: int
-    lane_burned: Amount
+    mechanism: str  # which mechanism chose
+    order: Order  # what it ranks by
+    cycle_basefee: Price  # cycle basefee of a fire in this block
+    cell_basefee: Price  # cell basefee of a fire in this block
+    lane_basefee: Price  # lane basefee in force; before the activation the cycle basefee, charged once only (L-30)
+    next_lane_basefee: Price  # lane basefee of the next block
+    previous_tip: Price  # median tip of the block before, as agents see it
+    median_fires: int  # network median of fires within the fairness window
+    lane_cycles_max: int  # cycles that the lane offers
+    lane_cycles_used: int  # cycles that fires used
+    max_cycles_per_fire: int  # cap of one fire; timers with a higher gas limit are set aside
+    lane_burned: Amount  # base units of lane basefee burned in this block
+    # Examined timers in the order of their decisions, then runners-up; at most ``ENTRIES_MAX``, and at most
+    # ``APART_MAX`` for each outcome before a turn. Globalbox can list a timer several times.
     examined: tuple[ExaminedTimer, ...]
-    runner_up_count: int
-    examined_count: int
-    cut_off: int
-    stopped: Stop
-    smallest_gas: int
-    outranked: int
+    runner_up_count: int  # runners-up among them: the next in rank, about which nothing was decided
+    examined_count: int  # decisions in all
+    cut_off: int  # rank of the last timer that fired; 0 if none did
+    stopped: Stop  # why no more were examined
+    smallest_gas: int  # smallest gas limit among ranked timers that were not examined; 0 if there were none
+    outranked: int  # ranked timers not examined; none of them could have run before those that did
+    # Timers not ranked because their max_fee_per_cycle is below the lane basefee, in the auction below the cycle
+    # basefee, or because an agent's max_fee_per_cell is below the cell basefee.
     priced_out: int
-    over_cap: int
-    not_joined: int
-    gaps: tuple[JoiningGap, ...]
-    agent_cycles: int
+    over_cap: int  # timers not ranked because their gas limit is above the lane's cap for one fire
+    not_joined: int  # due timers that have not joined yet
+    gaps: tuple[JoiningGap, ...]  # their places in the due order; empty under a mechanism that is offered all
+    agent_cycles: int  # cycles that gas bidding agents used
+    # Failures of agents that gave no bid; the limit of queries bounds them.
     agent_failures: tuple[AgentFailure, ...] = ()
+    # Bids of the other agents, in the order of the queries; at most ``ENTRIES_MAX``.
     agent_bids: tuple[AgentBid, ...] = ()
-    queued: int = 0
-    in_mailbox: int = 0
-    carried: int = 0
+    queued: int = 0  # fires in Globalbox after the block
+    in_mailbox: int = 0  # entries that wait in its mailbox after the block
+    carried: int = 0  # modified keys that more watches will match in the next block
 
     @property
     def decided(self) -> tuple[ExaminedTimer, ...]:

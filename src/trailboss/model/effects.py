@@ -13,15 +13,10 @@ from trailboss.model.timers import Timer
 
 
 class TimerScheduled(Struct, frozen=True):
-    """A timer accepted by the host call; it becomes due only in a later block.
+    """A timer accepted by the host call; it becomes due only in a later block."""
 
-    Attributes:
-        timer: Its record.
-        facts: What its event shows besides.
-    """
-
-    timer: Timer
-    facts: Mapping[str, object] = MappingProxyType({})
+    timer: Timer  # its record
+    facts: Mapping[str, object] = MappingProxyType({})  # what its event shows besides
 
 
 class TimerCancelled(Struct, frozen=True):
@@ -74,19 +69,12 @@ class MessageSent(Struct, frozen=True):
 
 
 class CallDeferred(Struct, frozen=True):
-    """A deferred transaction of an actor to itself, run at the end of the next block. Decision: D-88.
+    """A deferred transaction of an actor to itself, run at the end of the next block. Decision: D-88."""
 
-    Attributes:
-        actor: 20 bytes.
-        handler: Its handler.
-        size: Bytes of the payload.
-        number: Its place in the queue.
-    """
-
-    actor: bytes
-    handler: str
-    size: int
-    number: int
+    actor: bytes  # 20 bytes
+    handler: str  # its handler
+    size: int  # bytes of the payload
+    number: int  # its place in the queue
 
 
 class TimerPriorityClamped(Struct, frozen=True):

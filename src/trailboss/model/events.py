@@ -52,16 +52,9 @@ TIMER_ENDINGS: Final = {
 
 
 class EventRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One event as the receipts root commits to it. Decision: D-27.
+    """One event as the receipts root commits to it. Decision: D-27."""
 
-    Attributes:
-        name: Topic.
-        emitter: 20 bytes: the actor, or the system actor that emits the protocol's events.
-        data: Canonical CBOR of the clause's fields for protocol events; the actor's own bytes for its events.
-        timer_id: The timer it is about, or empty.
-    """
-
-    name: str
-    emitter: bytes
-    data: bytes
-    timer_id: bytes = b""
+    name: str  # topic
+    emitter: bytes  # 20 bytes: the actor, or the system actor that emits the protocol's events
+    data: bytes  # canonical CBOR of the clause's fields for protocol events; the actor's own bytes for its events
+    timer_id: bytes = b""  # the timer it is about, or empty

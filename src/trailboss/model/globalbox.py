@@ -24,27 +24,17 @@ _SHOWN_UNIT: Final = 10**SHOWN_DECIMALS
 
 
 class GlobalboxState(msgspec.Struct, frozen=True, array_like=True):
-    """The queue's running numbers.
+    """The queue's running numbers."""
 
-    Attributes:
-        clock: Age that everything in the queue gained by ``clock_height``: 32 bytes, in units of 2⁻⁹⁶.
-        clock_height: Block of that count.
-        age_weight: W_age since then, in units of 2⁻⁹⁶ a block, 16 bytes.
-        first: deliver_seq of the oldest entry in the mailbox.
-        next: deliver_seq of the next entry.
-        queued: Fires in Globalbox.
-        first_ended: Number of the oldest ended timer that is still remembered.
-        next_ended: Number of the next one.
-    """
-
+    # Age that everything in the queue gained by ``clock_height``: 32 bytes, in units of 2⁻⁹⁶.
     clock: bytes = bytes(STANDING_WIDTH)
-    clock_height: int = 0
-    age_weight: bytes = bytes(16)
-    first: int = 0
-    next: int = 0
-    queued: int = 0
-    first_ended: int = 0
-    next_ended: int = 0
+    clock_height: int = 0  # block of that count
+    age_weight: bytes = bytes(16)  # W_age since then, in units of 2⁻⁹⁶ a block, 16 bytes
+    first: int = 0  # deliver_seq of the oldest entry in the mailbox
+    next: int = 0  # deliver_seq of the next entry
+    queued: int = 0  # fires in Globalbox
+    first_ended: int = 0  # number of the oldest ended timer that is still remembered
+    next_ended: int = 0  # number of the next one
 
 
 class CarriedHit(NamedTuple):
@@ -53,16 +43,11 @@ class CarriedHit(NamedTuple):
     A timer handler or a message modified it after the delivery, or more timers watch it than one block inserts.
 
     Decision: D-31, D-65
-
-    Attributes:
-        key: The key.
-        next_sequence: Timers from this FIFO sequence on have not been notified yet.
-        modified_at: Block as of which it counts as modified; timers set in that block or later ignore it.
     """
 
-    key: bytes
-    next_sequence: int
-    modified_at: int
+    key: bytes  # the key
+    next_sequence: int  # timers from this FIFO sequence on have not been notified yet
+    modified_at: int  # block as of which it counts as modified; timers set in that block or later ignore it
 
 
 class CarriedHits(msgspec.Struct, frozen=True, array_like=True):
@@ -72,33 +57,19 @@ class CarriedHits(msgspec.Struct, frozen=True, array_like=True):
 
 
 class MailboxEntry(msgspec.Struct, frozen=True, array_like=True):
-    """A materialized fire. Spec: CIP-5old §9.1.
+    """A materialized fire. Spec: CIP-5old §9.1."""
 
-    Attributes:
-        deliver_id: 32 bytes, of height, parent state root, timer id and fire_seq.
-        deliver_seq: Its place in the order of execution over the whole chain.
-        timer: The timer's record with the snapshots of payload, gas limit and bid, without a queued fire.
-        fire_seq: Number of the timer's fire, from 0.
-        hit_height: The due height, or the block of the change that hit it.
-        matched_keys: Watched keys that were modified, ascending; empty for a height.
-        materialized_at: Block that created the entry.
-        reserved: Base units that its owner paid in advance, 16 bytes.
-        cycle_basefee: Base units per cycle then, 16 bytes; it and the bid settle the fire.
-        cell_basefee: Base units per cell then, 16 bytes.
-        cells_limit: Cells that it can use.
-    """
-
-    deliver_id: bytes
-    deliver_seq: int
-    timer: Timer
-    fire_seq: int
-    hit_height: Height
-    matched_keys: tuple[bytes, ...]
-    materialized_at: Height
-    reserved: bytes
-    cycle_basefee: bytes
-    cell_basefee: bytes
-    cells_limit: Cells
+    deliver_id: bytes  # 32 bytes, of height, parent state root, timer id and fire_seq
+    deliver_seq: int  # its place in the order of execution over the whole chain
+    timer: Timer  # the timer's record with the snapshots of payload, gas limit and bid, without a queued fire
+    fire_seq: int  # number of the timer's fire, from 0
+    hit_height: Height  # the due height, or the block of the change that hit it
+    matched_keys: tuple[bytes, ...]  # watched keys that were modified, ascending; empty for a height
+    materialized_at: Height  # block that created the entry
+    reserved: bytes  # base units that its owner paid in advance, 16 bytes
+    cycle_basefee: bytes  # base units per cycle then, 16 bytes; it and the bid settle the fire
+    cell_basefee: bytes  # base units per cell then, 16 bytes
+    cells_limit: Cells  # cells that it can use
 
     @property
     def is_last(self) -> bool:
@@ -115,27 +86,16 @@ class TimerStatus(StrEnum):
 
 
 class EndedTimer(msgspec.Struct, frozen=True, array_like=True):
-    """An ended timer, remembered until it is collected. Spec: CIP-5old §14. Decision: D-64.
+    """An ended timer, remembered until it is collected. Spec: CIP-5old §14. Decision: D-64."""
 
-    Attributes:
-        timer_id: 32 bytes.
-        owner: 20 bytes.
-        target: 20 bytes.
-        kind: What fired it.
-        status: ``CANCELLED`` or ``COMPLETED``.
-        fire_seq: Fires materialized.
-        last_fire_height: Block of the last of them; 0 for none.
-        ended_at: Block in which it ended.
-    """
-
-    timer_id: bytes
-    owner: bytes
-    target: bytes
-    kind: Trigger
-    status: TimerStatus
-    fire_seq: int
-    last_fire_height: int
-    ended_at: int
+    timer_id: bytes  # 32 bytes
+    owner: bytes  # 20 bytes
+    target: bytes  # 20 bytes
+    kind: Trigger  # what fired it
+    status: TimerStatus  # ``CANCELLED`` or ``COMPLETED``
+    fire_seq: int  # fires materialized
+    last_fire_height: int  # block of the last of them; 0 for none
+    ended_at: int  # block in which it ended
 
 
 encode_entry: Final[Callable[[MailboxEntry], bytes]] = pack

@@ -13,19 +13,12 @@ BLOCK_CHARACTERS_MAX: Final = 131_072
 
 
 class PrintedLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One line that an actor printed, or a warning about what it did.
+    """One line that an actor printed, or a warning about what it did."""
 
-    Attributes:
-        actor: Actor whose handler ran, 20 bytes.
-        handler: The handler.
-        text: The line, without control characters.
-        is_warning: Whether the chain emits it, not the actor.
-    """
-
-    actor: bytes
+    actor: bytes  # actor whose handler ran, 20 bytes
     handler: str
-    text: str
-    is_warning: bool = False
+    text: str  # the line, without control characters
+    is_warning: bool = False  # whether the chain emits it, not the actor
 
 
 class Printing:

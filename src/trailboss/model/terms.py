@@ -12,16 +12,11 @@ class AuctionTerms(msgspec.Struct, frozen=True, array_like=True, tag="auction", 
 
     Spec: CIP-1v1 §3, CIP-1v1 §4.2
     Decision: D-57, D-60
-
-    Attributes:
-        agent: Its gas bidding agent, 20 bytes.
-        asked_at: Block of the agent's last query; 0 for none.
-        is_late: Whether an event has reported that it is later than ``MAX_ALLOWED_DELAYS``.
     """
 
-    agent: bytes
-    asked_at: int = 0
-    is_late: bool = False
+    agent: bytes  # its gas bidding agent, 20 bytes
+    asked_at: int = 0  # block of the agent's last query; 0 for none
+    is_late: bool = False  # whether an event has reported that it is later than ``MAX_ALLOWED_DELAYS``
 
 
 class Trigger(StrEnum):
@@ -38,31 +33,20 @@ class QueuedFire(msgspec.Struct, frozen=True, array_like=True):
 
     Spec: CIP-5old §5.3, CIP-5old §8.2
     Decision: D-20, D-61, D-62
-
-    Attributes:
-        standing: Score at the insertion less the age clock of that block: 32 bytes, big-endian, two's complement, in
-            units of 2⁻⁹⁶. The greater comes first.
-        bucket: Priority bucket; the greater comes first.
-        cursor: Round-robin place among its target's candidates of that block, from 0; the lesser comes first.
-        hit_height: Height from which its age counts: the due height, or the block of the change that hit it.
-        queued_at: Block of the insertion.
-        matched_keys: Watched keys that were modified, ascending; empty for a height.
-        handler: Handler of the delivery; as the next three.
-        payload: Its argument.
-        gas_limit: Cycles.
-        bid: Q32.96 as 16 bytes.
     """
 
+    # Score at the insertion less the age clock of that block: 32 bytes, big-endian, two's complement, in units of
+    # 2⁻⁹⁶. The greater comes first.
     standing: bytes
-    bucket: int
-    cursor: int
-    hit_height: Height
-    queued_at: Height
-    matched_keys: tuple[bytes, ...]
-    handler: str
+    bucket: int  # priority bucket; the greater comes first
+    cursor: int  # round-robin place among its target's candidates of that block, from 0; the lesser comes first
+    hit_height: Height  # height from which its age counts: the due height, or the block of the change that hit it
+    queued_at: Height  # block of the insertion
+    matched_keys: tuple[bytes, ...]  # watched keys that were modified, ascending; empty for a height
+    handler: str  # handler of the delivery; as the next three
     payload: bytes
-    gas_limit: Cycles
-    bid: bytes
+    gas_limit: Cycles  # cycles
+    bid: bytes  # Q32.96 as 16 bytes
 
 
 class GlobalboxTerms(msgspec.Struct, frozen=True, array_like=True, tag="globalbox"):
@@ -72,28 +56,17 @@ class GlobalboxTerms(msgspec.Struct, frozen=True, array_like=True, tag="globalbo
     where it is collected. `Timer.expires_at` is the expiry height of both.
 
     Spec: CIP-5old §5.1
-
-    Attributes:
-        kind: What fires it.
-        target: Actor whose handler runs, 20 bytes.
-        bid: Q32.96 as 16 bytes, big-endian: its whole part is the tip per cycle, base units. Decision: D-63.
-        watch_keys: Prefixes of the keys it watches, ascending; empty for a height.
-        client_nonce: Its owner's name for it; empty for none. Decision: D-64.
-        fire_seq: Fires materialized so far.
-        last_fire_height: Block of the last of them; 0 for none.
-        in_mailbox: Of those, the entries that still wait in the mailbox.
-        fire: The one that waits in Globalbox, if any.
     """
 
-    kind: Trigger
-    target: bytes
-    bid: bytes
-    watch_keys: tuple[bytes, ...] = ()
-    client_nonce: bytes = b""
-    fire_seq: int = 0
-    last_fire_height: int = 0
-    in_mailbox: int = 0
-    fire: QueuedFire | None = None
+    kind: Trigger  # what fires it
+    target: bytes  # actor whose handler runs, 20 bytes
+    bid: bytes  # Q32.96 as 16 bytes, big-endian: its whole part is the tip per cycle, base units. Decision: D-63.
+    watch_keys: tuple[bytes, ...] = ()  # prefixes of the keys it watches, ascending; empty for a height
+    client_nonce: bytes = b""  # its owner's name for it; empty for none. Decision: D-64.
+    fire_seq: int = 0  # fires materialized so far
+    last_fire_height: int = 0  # block of the last of them; 0 for none
+    in_mailbox: int = 0  # of those, the entries that still wait in the mailbox
+    fire: QueuedFire | None = None  # the one that waits in Globalbox, if any
 
 
 Terms = AuctionTerms | GlobalboxTerms

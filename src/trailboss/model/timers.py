@@ -31,41 +31,25 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     Spec: CIP-5 §3.1
     Decision: D-01 (timer_id), D-02 (sequence), D-03 (access_limit), D-30 (schedule_block)
-
-    Attributes:
-        version: Codec version; another one is refused.
-        actor: Owner and execution identity, 20 bytes.
-        height: Block height at which it is due.
-        timer_id: 32 bytes.
-        sequence: Place in the order of insertion over the whole chain; FIFO within a height.
-        handler: Name of the function or method that it calls.
-        payload: The handler's argument, without an envelope.
-        fee_payer: Account debited at the fire, 20 bytes.
-        gas_limit: Cycles the fire can use.
-        access_limit: Stored and shown; the specifications have no price for it. 0 if not given.
-        expires_at: Last height at which it can fire.
-        schedule_block: Height of the block that scheduled it.
-        deferred_for: Its last reported `DeferralReason`; empty while nothing has deferred it.
-        fees: Its offer in the timer lane: `NO_FEES`, `ASK_AGENT`, that and the 20 bytes of an agent of its own, or its
-            two frozen fees (`freeze_fees`). In the auction its standing bid, or `ASK_AGENT` before the first.
-        terms: What the auction or Globalbox keeps with it; None under the other mechanisms.
     """
 
-    version: int
-    actor: bytes
-    height: Height
-    timer_id: bytes
-    sequence: int
-    handler: str
-    payload: bytes
-    fee_payer: bytes
-    gas_limit: Cycles
-    access_limit: int
-    expires_at: Height
-    schedule_block: Height
-    deferred_for: str = ""
+    version: int  # codec version; another one is refused
+    actor: bytes  # owner and execution identity, 20 bytes
+    height: Height  # block height at which it is due
+    timer_id: bytes  # 32 bytes
+    sequence: int  # place in the order of insertion over the whole chain; FIFO within a height
+    handler: str  # name of the function or method that it calls
+    payload: bytes  # the handler's argument, without an envelope
+    fee_payer: bytes  # account debited at the fire, 20 bytes
+    gas_limit: Cycles  # cycles the fire can use
+    access_limit: int  # stored and shown; the specifications have no price for it. 0 if not given.
+    expires_at: Height  # last height at which it can fire
+    schedule_block: Height  # height of the block that scheduled it
+    deferred_for: str = ""  # its last reported `DeferralReason`; empty while nothing has deferred it
+    # Its offer in the timer lane: `NO_FEES`, `ASK_AGENT`, that and the 20 bytes of an agent of its own, or its two
+    # frozen fees (`freeze_fees`). In the auction its standing bid, or `ASK_AGENT` before the first.
     fees: bytes = b""
-    terms: Terms | None = None
+    terms: Terms | None = None  # what the auction or Globalbox keeps with it; None under the other mechanisms
 
     @property
     def target(self) -> bytes:
@@ -143,31 +127,22 @@ class DeferralReason(StrEnum):
 
 
 class TimerRequest(msgspec.Struct, frozen=True):
-    """What a frame asks for when it schedules; None takes the protocol's default. Spec: CIP-5 §4.1.
+    """What a frame asks for when it schedules; None takes the protocol's default. Spec: CIP-5 §4.1."""
 
-    Attributes:
-        height: Block height at which it is to fire; above the current one.
-        payload: Bytes as given, including an envelope.
-        fee_payer: 20 bytes, or None for the actor itself.
-        gas_limit: Cycles, or None for TimerConfig.max_cycles_per_fire.
-        access_limit: Not below 0, or None.
-        expires_at: Block height, or None for the current height plus max_ttl_blocks.
-        max_fee_per_cycle: Base units, lane basefee and tip together; None for the default. Spec: CIP-1v3 §6.
-        max_priority_fee_per_cycle: Base units; None for the default. Spec: CIP-1v3 §6.
-        gas_bidding_agent: 20 bytes of the agent that prices this timer, or None for its actor's. Spec: CIP-1v3 §7.
-        has_bid: Whether the withdrawn argument ``bid`` was given. Spec: CIP-1v3 §6.
-    """
-
-    height: int
-    payload: bytes
-    fee_payer: bytes | None = None
-    gas_limit: int | None = None
-    access_limit: int | None = None
-    expires_at: int | None = None
+    height: int  # block height at which it is to fire; above the current one
+    payload: bytes  # bytes as given, including an envelope
+    fee_payer: bytes | None = None  # 20 bytes, or None for the actor itself
+    gas_limit: int | None = None  # cycles, or None for TimerConfig.max_cycles_per_fire
+    access_limit: int | None = None  # not below 0, or None
+    expires_at: int | None = None  # block height, or None for the current height plus max_ttl_blocks
     max_fee_per_cycle: int | None = None
+    """Base units, lane basefee and tip together; None for the default. Spec: CIP-1v3 §6."""
     max_priority_fee_per_cycle: int | None = None
+    """Base units; None for the default. Spec: CIP-1v3 §6."""
     gas_bidding_agent: bytes | None = None
+    """20 bytes of the agent that prices this timer, or None for its actor's. Spec: CIP-1v3 §7."""
     has_bid: bool = False
+    """Whether the withdrawn argument ``bid`` was given. Spec: CIP-1v3 §6."""
 
 
 encode_timer: Final[Callable[[Timer], bytes]] = pack

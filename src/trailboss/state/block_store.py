@@ -38,17 +38,11 @@ Every kept tree costs the nodes that its block replaced; keeping all of them wou
 
 
 class Undo(Struct, frozen=True, gc=False):
-    """What reverts one block, or a run of them.
+    """What reverts one block, or a run of them."""
 
-    Attributes:
-        height: Height of the block, or of the lowest one.
-        state_root: State root before it.
-        values: Previous value of every changed key; None for none.
-    """
-
-    height: int
-    state_root: bytes
-    values: dict[bytes, bytes | None]
+    height: int  # height of the block, or of the lowest one
+    state_root: bytes  # state root before it
+    values: dict[bytes, bytes | None]  # previous value of every changed key; None for none
 
 
 class BlockStore(ABC):

@@ -38,52 +38,32 @@ from trailboss.state.digests import (
 
 
 class Page(Struct, frozen=True, eq=False, gc=False):
-    """A leaf of the tree.
+    """A leaf of the tree."""
 
-    Attributes:
-        digest: Digest of the page.
-        count: Entries, 1..=capacity.
-        entries: Key and value digest of each entry, one after the other, ascending by key.
-    """
-
-    digest: bytes
-    count: int
-    entries: bytes
+    digest: bytes  # digest of the page
+    count: int  # entries, 1..=capacity
+    entries: bytes  # key and value digest of each entry, one after the other, ascending by key
 
 
 class Interior(Struct, frozen=True, eq=False, gc=False):
-    """An inner node: more keys than a page holds.
+    """An inner node: more keys than a page holds."""
 
-    Attributes:
-        digest: Digest of the node.
-        count: Keys below.
-        prefix_length: Leading nibbles that all keys below share.
-        prefix: Those nibbles, two a byte; the low nibble of an odd tail is 0.
-        child_digests: The 16 child digests, one after the other.
-        children: At least two, by next nibble.
-    """
-
-    digest: bytes
-    count: int
-    prefix_length: int
-    prefix: bytes
-    child_digests: bytes
-    children: tuple["Page | Interior | None", ...]
+    digest: bytes  # digest of the node
+    count: int  # keys below
+    prefix_length: int  # leading nibbles that all keys below share
+    prefix: bytes  # those nibbles, two a byte; the low nibble of an odd tail is 0
+    child_digests: bytes  # the 16 child digests, one after the other
+    children: tuple["Page | Interior | None", ...]  # at least two, by next nibble
 
 
 Node = Page | Interior
 
 
 class Layout(Struct, frozen=True):
-    """The form of a tree.
+    """The form of a tree."""
 
-    Attributes:
-        key_width: Bytes of every key, 1..=127.
-        capacity: Most entries of a page.
-    """
-
-    key_width: int
-    capacity: int = PAGE_CAPACITY
+    key_width: int  # bytes of every key, 1..=127
+    capacity: int = PAGE_CAPACITY  # most entries of a page
 
 
 def digest(root: Node | None) -> bytes:

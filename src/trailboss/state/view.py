@@ -81,19 +81,13 @@ class Trail:
 
 
 class _Past(NamedTuple):
-    """How far a view has followed the trail, and its findings.
+    """How far a view has followed the trail, and its findings."""
 
-    Attributes:
-        values: Value in the view of every key changed up to there; None for none.
-        timer_heights: Height in the view of every timer changed up to there, by id; None for none.
-        lowest: Lowest height of the store up to there.
-        trail: The point reached.
-    """
-
-    values: dict[bytes, bytes | None]
+    values: dict[bytes, bytes | None]  # value in the view of every key changed up to there; None for none
+    # Height in the view of every timer changed up to there, by id; None for none.
     timer_heights: dict[bytes, Height | None]
-    lowest: int
-    trail: Trail
+    lowest: int  # lowest height of the store up to there
+    trail: Trail  # the point reached
 
 
 class SharedStore(Protocol):

@@ -13,42 +13,27 @@ from trailboss.vm.meter import Meter
 
 
 class Frame(Struct, frozen=True, gc=False):
-    """One execution of one handler.
+    """One execution of one handler."""
 
-    Attributes:
-        source: The actor's source text.
-        code_hash: Keccak-256 of the source's UTF-8 bytes; engines cache by it.
-        actor: Address of the actor, 20 bytes.
-        deployer: Its owner, 20 bytes; plain classes get both as attributes.
-        handler: Function or method to call.
-        payload: Its argument.
-        read_only: Whether every change is refused.
-        depth: Nested calls above this frame.
-    """
-
-    source: str
-    code_hash: bytes
-    actor: bytes
-    deployer: bytes
-    handler: str
+    source: str  # the actor's source text
+    code_hash: bytes  # keccak-256 of the source's UTF-8 bytes; engines cache by it
+    actor: bytes  # address of the actor, 20 bytes
+    deployer: bytes  # its owner, 20 bytes; plain classes get both as attributes
+    handler: str  # function or method to call
     payload: bytes
-    read_only: bool = False
-    depth: int = 0
+    read_only: bool = False  # whether every change is refused
+    depth: int = 0  # nested calls above this frame
 
 
 class Outcome(Struct, frozen=True, gc=False):
-    """How a frame ended.
+    """How a frame ended."""
 
-    Attributes:
-        return_value: Encoded return value of the handler (Decision D-37); empty on failure.
-        error: None on success. Exhaustion is 1005 or 1006; an exception that left the handler is 1210 with
-            ``exception_type``, ``exception_message`` and ``traceback`` (the actor's own lines only) in its context;
-            an uncaught refusal of a host call keeps its own code, plus the same context.
-        printed: Printed lines, if the caller has no receipt for them; engines leave it to the `Host`.
-    """
-
-    return_value: bytes
+    return_value: bytes  # encoded return value of the handler (Decision D-37); empty on failure
+    # None on success. Exhaustion is 1005 or 1006; an exception that left the handler is 1210 with ``exception_type``,
+    # ``exception_message`` and ``traceback`` (the actor's own lines only) in its context; an uncaught refusal of a
+    # host call keeps its own code, plus the same context.
     error: ErrorObject | None
+    # Printed lines, if the caller has no receipt for them; engines leave it to the `Host`.
     printed: tuple[PrintedLine, ...] = ()
 
 

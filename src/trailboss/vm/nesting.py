@@ -43,23 +43,14 @@ _SAME_STATEMENT: Final = ("else", "except", "finally", "case")
 
 
 class _Level(Struct):
-    """What has been read between two brackets, or in a statement outside of any.
+    """What has been read between two brackets, or in a statement outside of any."""
 
-    Attributes:
-        base: Levels around it.
-        prefixes: Unary operators directly before the current operand.
-        lambdas: Lambdas around the current position.
-        headers: Lambdas among them whose arguments are being read.
-        branches: Conditional expressions whose last branch holds the current position.
-        chains: Nested operators here, by precedence.
-    """
-
-    base: int
-    prefixes: int = 0
-    lambdas: int = 0
-    headers: int = 0
-    branches: int = 0
-    chains: list[int] = field(default_factory=lambda: [0] * (_TRAILER + 1))
+    base: int  # levels around it
+    prefixes: int = 0  # unary operators directly before the current operand
+    lambdas: int = 0  # lambdas around the current position
+    headers: int = 0  # lambdas among them whose arguments are being read
+    branches: int = 0  # conditional expressions whose last branch holds the current position
+    chains: list[int] = field(default_factory=lambda: [0] * (_TRAILER + 1))  # nested operators here, by precedence
 
     @property
     def inner(self) -> int:

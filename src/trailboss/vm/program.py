@@ -18,15 +18,10 @@ RESUME_SUFFIX: Final = "__resume"
 
 
 class Entry(Struct, frozen=True):
-    """Where a frame begins.
+    """Where a frame begins."""
 
-    Attributes:
-        class_name: Class of the method; None for a module-level function.
-        takes_payload: Whether it takes an argument.
-    """
-
-    class_name: str | None
-    takes_payload: bool
+    class_name: str | None  # class of the method; None for a module-level function
+    takes_payload: bool  # whether it takes an argument
 
 
 class ClassPlan(Struct, frozen=True):
@@ -38,25 +33,15 @@ class ClassPlan(Struct, frozen=True):
 
 
 class Program(Struct, frozen=True):
-    """An actor's source, ready to run.
+    """An actor's source, ready to run."""
 
-    Attributes:
-        code: Instrumented code of the module.
-        filename: File name in that code and in tracebacks.
-        lines: Lines of the source.
-        spans: Last line of each function, by its first.
-        functions: Callable module-level functions, and whether each takes a payload.
-        classes: Classes at module level.
-        uses_sdk: Whether it imports the SDK, the public one or our own.
-    """
-
-    code: CodeType
-    filename: str
-    lines: tuple[str, ...]
-    spans: dict[int, int]
-    functions: dict[str, bool]
-    classes: tuple[ClassPlan, ...]
-    uses_sdk: bool
+    code: CodeType  # instrumented code of the module
+    filename: str  # file name in that code and in tracebacks
+    lines: tuple[str, ...]  # lines of the source
+    spans: dict[int, int]  # last line of each function, by its first
+    functions: dict[str, bool]  # callable module-level functions, and whether each takes a payload
+    classes: tuple[ClassPlan, ...]  # classes at module level
+    uses_sdk: bool  # whether it imports the SDK, the public one or our own
 
     def handlers(self) -> frozenset[str]:
         """Return every name that can be called."""

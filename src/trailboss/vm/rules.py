@@ -141,21 +141,13 @@ _NESTED_FIELDS_MAX: Final = 2
 
 
 class Finding(Struct, frozen=True):
-    """One violation of a rule.
+    """One violation of a rule."""
 
-    Attributes:
-        line: From 1.
-        column: From 1, in characters.
-        rule: Short name of the rule.
-        what: The violation and its reason.
-        fix: What to do; empty for the general advice.
-    """
-
-    line: int
-    column: int
-    rule: str
-    what: str
-    fix: str = ""
+    line: int  # from 1
+    column: int  # from 1, in characters
+    rule: str  # short name of the rule
+    what: str  # the violation and its reason
+    fix: str = ""  # what to do; empty for the general advice
 
 
 class _Fault(NamedTuple):

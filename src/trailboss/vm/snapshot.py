@@ -31,17 +31,12 @@ _PUTS: Final[dict[Any, Callable[[Any, Any], None]]] = {
 
 
 class Shared(Struct, frozen=True):
-    """The objects that frames share.
+    """The objects that frames share."""
 
-    Attributes:
-        identities: Of everything that has attributes or items to set.
-        puts: For each container, the function that restores it, itself, and a copy of its first content.
-        empty: The containers that were empty: most of them, above all the attributes of functions.
-    """
-
-    identities: frozenset[int]
+    identities: frozenset[int]  # of everything that has attributes or items to set
+    # For each container, the function that restores it, itself, and a copy of its first content.
     puts: tuple[tuple[Callable[[Any, Any], None], Any, Any], ...]
-    empty: tuple[Any, ...]
+    empty: tuple[Any, ...]  # the containers that were empty: most of them, above all the attributes of functions
 
     def restore(self) -> None:
         """Restore every container's first content."""

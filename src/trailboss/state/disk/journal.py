@@ -15,16 +15,11 @@ class DamagedRecord(ValueError):
 
 
 class JournalRow(Struct, frozen=True, array_like=True, gc=False):
-    """What redoes and undoes one changed block.
+    """What redoes and undoes one changed block."""
 
-    Attributes:
-        height: Height of the block.
-        root_before: State root before it.
-        changes: Full key, previous value and new value of everything it changed; None for none.
-    """
-
-    height: int
-    root_before: bytes
+    height: int  # height of the block
+    root_before: bytes  # state root before it
+    # Full key, previous value and new value of everything it changed; None for none.
     changes: list[tuple[bytes, bytes | None, bytes | None]]
 
     def undo(self) -> Undo:
@@ -37,23 +32,14 @@ class JournalRow(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Marker(Struct, array_like=True):
-    """The state after a transaction; the last record that it writes.
+    """The state after a transaction; the last record that it writes."""
 
-    Attributes:
-        transaction: Number of the transaction.
-        height: Height of the last durable block.
-        state_root: State root after it.
-        flushed_height: Height whose state the flat tables hold.
-        flushed_root: State root after that height.
-        floor: Lowest height in the journal's reach.
-    """
-
-    transaction: int
-    height: int
-    state_root: bytes
-    flushed_height: int
-    flushed_root: bytes
-    floor: int
+    transaction: int  # number of the transaction
+    height: int  # height of the last durable block
+    state_root: bytes  # state root after it
+    flushed_height: int  # height whose state the flat tables hold
+    flushed_root: bytes  # state root after that height
+    floor: int  # lowest height in the journal's reach
 
 
 CHECKSUM_WIDTH: Final = 32

@@ -43,19 +43,15 @@ from trailboss.state.view import StoreView
 
 
 class StoreSettings(Struct, frozen=True):
-    """The tuning of a store on disk. It does not change the meaning of the files.
+    """The tuning of a store on disk. It does not change the meaning of the files."""
 
-    Attributes:
-        flush_interval: Changed blocks after which the flat tables follow the journal. More save writes, because
-            short-lived timers never reach the tables; they cost memory and a longer opening.
-        kept_journal: Changed blocks that the journal keeps; a chain can go back that far. A row holds the old and the
-            new value of what its block changed: a few hundred bytes for a transfer, 50 KB for 100 timers.
-        map_size: Initial bytes of the file's address space; a power of two times the page size.
-    """
-
+    # Changed blocks after which the flat tables follow the journal. More save writes, because short-lived timers
+    # never reach the tables; they cost memory and a longer opening.
     flush_interval: int = 64
+    # Changed blocks that the journal keeps; a chain can go back that far. A row holds the old and the new value of
+    # what its block changed: a few hundred bytes for a transfer, 50 KB for 100 timers.
     kept_journal: int = 4_096
-    map_size: int = 1 << 24
+    map_size: int = 1 << 24  # initial bytes of the file's address space; a power of two times the page size
 
 
 DEFAULT_SETTINGS: Final = StoreSettings()

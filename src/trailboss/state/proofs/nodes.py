@@ -30,31 +30,19 @@ _ALL_PRESENT: Final = 2**FAN_OUT - 1
 
 
 class ShownPage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="page"):
-    """A leaf of the tree, whole.
+    """A leaf of the tree, whole."""
 
-    Attributes:
-        entries: Key and value digest of each entry, one after the other, ascending by key.
-    """
-
-    entries: bytes
+    entries: bytes  # key and value digest of each entry, one after the other, ascending by key
 
 
 class ShownInterior(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="interior"):
-    """An inner node, without the digests of shown children.
+    """An inner node, without the digests of shown children."""
 
-    Attributes:
-        count: Keys below.
-        prefix_length: Nibbles that all keys below share.
-        prefix: Those nibbles, two a byte; the low nibble of an odd tail is 0.
-        present: Bit ``1 << nibble`` is set if there is a child under that nibble.
-        digests: Digests of existing children that are not shown, one after the other.
-    """
-
-    count: int
-    prefix_length: int
-    prefix: bytes
-    present: int
-    digests: bytes
+    count: int  # keys below
+    prefix_length: int  # nibbles that all keys below share
+    prefix: bytes  # those nibbles, two a byte; the low nibble of an odd tail is 0
+    present: int  # bit ``1 << nibble`` is set if there is a child under that nibble
+    digests: bytes  # digests of existing children that are not shown, one after the other
 
 
 ShownNode = ShownPage | ShownInterior

@@ -52,21 +52,15 @@ _KINDS: Final = (
 
 
 class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Shows all that the state of one root holds of a subject.
+    """Shows all that the state of one root holds of a subject."""
 
-    Attributes:
-        version: Version of this format.
-        subject: What it is about.
-        other_digests: Digest of the tree of each namespace but the subject's, 32 bytes each, in the state root's order.
-        nodes: The shown part of the subject's tree, parents first; see `trailboss.state.proofs.nodes`.
-        values: Value of each entry within the subject's range, ascending by key.
-    """
-
-    version: int
-    subject: Subject
+    version: int  # version of this format
+    subject: Subject  # what it is about
+    # Digest of the tree of each namespace but the subject's, 32 bytes each, in the state root's order.
     other_digests: tuple[bytes, ...]
+    # The shown part of the subject's tree, parents first; see `trailboss.state.proofs.nodes`.
     nodes: tuple[ShownNode, ...]
-    values: tuple[bytes, ...]
+    values: tuple[bytes, ...]  # value of each entry within the subject's range, ascending by key
 
     def verify(self, state_root: bytes) -> Statement:
         """Check the proof against a trusted state root of 32 bytes, and return what it proves.

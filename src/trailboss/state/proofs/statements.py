@@ -42,17 +42,12 @@ _timers: Final = msgspec.msgpack.Decoder(Timer)
 
 
 class Statement(Struct, frozen=True):
-    """All that the state of one root holds of a subject.
+    """All that the state of one root holds of a subject."""
 
-    Attributes:
-        subject: What it is about.
-        state_root: The root it holds for.
-        records: All records of the subject; none if there are none. Timers are ordered by height and insertion, slots
-            by the hashes of their names.
-    """
-
-    subject: Subject
-    state_root: Hash32
+    subject: Subject  # what it is about
+    state_root: Hash32  # the root it holds for
+    # All records of the subject; none if there are none. Timers are ordered by height and insertion, slots by the
+    # hashes of their names.
     records: tuple[Record, ...]
 
     @property

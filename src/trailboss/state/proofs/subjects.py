@@ -49,16 +49,12 @@ class TimerSubject(_Record, frozen=True, tag="timer"):
 
     Decision: D-02
 
-    Attributes:
-        height: Block height at which it is due, unsigned 64 bits.
-        timer_id: 32 bytes.
-
     Raises:
         Rejection: ``INVALID_DATA`` or ``OVERFLOW`` for an invalid height or id.
     """
 
-    height: Height
-    timer_id: bytes
+    height: Height  # block height at which it is due, unsigned 64 bits
+    timer_id: bytes  # 32 bytes
 
     def __post_init__(self) -> None:
         check_range("height", self.height, U64_MAX)
@@ -91,17 +87,11 @@ Subject = AccountSubject | SlotSubject | StorageSubject | TimerSubject | TimersS
 
 
 class KeyRange(NamedTuple):
-    """The keys that a subject could hold.
+    """The keys that a subject could hold."""
 
-    Attributes:
-        namespace: One byte.
-        low: Least key, without the namespace byte, of the namespace's width.
-        high: Greatest key, inclusive, of the same width.
-    """
-
-    namespace: bytes
-    low: bytes
-    high: bytes
+    namespace: bytes  # one byte
+    low: bytes  # least key, without the namespace byte, of the namespace's width
+    high: bytes  # greatest key, inclusive, of the same width
 
 
 def subject_range(subject: Subject) -> KeyRange:

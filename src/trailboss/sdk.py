@@ -2,9 +2,7 @@
 
 An actor writes ``from trailboss.sdk import PriorityTier, schedule_timer``. Editors and type checks can import the
 module too, but functions that ask the chain work only in a frame. A call that the chain's mechanism lacks is refused
-with ``pvm_host.HostError``, name ``unsupported``.
-
-Spec: CIP-1v3 §6, CIP-1v3 §7, CIP-1v1 §3, CIP-5old §6
+with ``pvm_host.HostError``, name ``unsupported``. Spec: CIP-1v3 §6, CIP-1v3 §7, CIP-1v1 §3, CIP-5old §6.
 """
 
 from dataclasses import dataclass
@@ -44,9 +42,7 @@ def schedule_timer(
     """Schedule a timer of the running actor and return its id, 32 bytes.
 
     While the timer lane is not active there are no tips: a hint has no effect, so that an actor runs before and after
-    the activation, and a fee is refused.
-
-    Spec: CIP-1v3 §6, CIP-1v3 §7, CIP-1v3 §7.3
+    the activation, and a fee is refused. Spec: CIP-1v3 §6, CIP-1v3 §7, CIP-1v3 §7.3.
 
     Args:
         height: Block height at which it fires.
@@ -86,9 +82,7 @@ def schedule_timer(
 
 
 def tier_tip(tier: PriorityTier) -> int | None:
-    """Return a tier's tip in this block, base units per cycle; None while the lane is not active.
-
-    Spec: CIP-1v3 §7.3
+    """Return a tier's tip in this block, base units per cycle; None while the lane is not active. Spec: CIP-1v3 §7.3.
 
     Raises:
         TypeError: If it is not a `PriorityTier`.
@@ -110,10 +104,7 @@ def set_gas_bidding_agent(agent: bytes | None) -> None:
     """Let an actor, 20 bytes, price the running actor's timers scheduled from now on; None for the default agent.
 
     When such a timer is due, a read-only call of the agent's handler ``get_gas_bid`` asks for its bid. Timers with fees
-    of their own, and earlier ones, keep their prices.
-
-    Spec: CIP-1v3 §7
-    Decision: D-17
+    of their own, and earlier ones, keep their prices. Spec: CIP-1v3 §7. Decision: D-17.
     """
     import pvm_host
 
@@ -170,10 +161,7 @@ def gas_bid(max_fee_per_cycle: int, max_priority_fee_per_cycle: int) -> dict[str
 def cell_fees(max_fee_per_cell: int, max_priority_fee_per_cell: int = 0) -> dict[str, int]:
     """Return the two cell fields of a bid; join them to those of ``gas_bid`` with ``|``.
 
-    A bid without them pays the cell basefee of the block and no tip.
-
-    Spec: CIP-1v3 §7.1
-    Decision: D-86
+    A bid without them pays the cell basefee of the block and no tip. Spec: CIP-1v3 §7.1. Decision: D-86.
 
     Args:
         max_fee_per_cell: Cap of cell basefee and tip together, base units; below the basefee the timer waits.
@@ -220,9 +208,7 @@ def set_timeout(*positional: Any, **named: Any) -> bytes:
     agent that bids, and cycles. Globalbox takes ``target, due_height, payload, gas_limit, bid_fp, expiry_height,
     client_nonce``: the actor whose handler runs, the first block in which it is due, bytes for the handler, cycles, a
     `bid`, the last block in which it can be queued, and a name; a name in use returns the id of its timer. Without a
-    gas limit a fire can use the most that is allowed.
-
-    Spec: CIP-1v1 §3, CIP-5old §6.1
+    gas limit a fire can use the most that is allowed. Spec: CIP-1v1 §3, CIP-5old §6.1.
     """
     import pvm_host
 
@@ -267,7 +253,10 @@ def update_timer(
     gas_limit: int | None = None,
     bid_fp: int | None = None,
 ) -> bool:
-    """Change a Globalbox timer's later fires; None keeps a value. Return whether there will be one. Spec: CIP-5old §6.2."""
+    """Change a Globalbox timer's later fires and return whether there will be one; None keeps a value.
+
+    Spec: CIP-5old §6.2
+    """
     import pvm_host
 
     is_changed: bool = pvm_host.update_timer(target, timer_id, payload, gas_limit, bid_fp)
@@ -310,8 +299,7 @@ class Delivery:
 def current_delivery() -> Delivery | None:
     """Return the running fire of Globalbox; None in other executions.
 
-    Spec: CIP-5old §9.1, CIP-5old §14
-    Decision: D-83
+    Spec: CIP-5old §9.1, CIP-5old §14. Decision: D-83.
     """
     import pvm_host
 
@@ -348,7 +336,7 @@ def bid(whole: int, numerator: int = 0, denominator: int = 1) -> int:
 
 @dataclass(frozen=True)
 class AuctionBidContext:
-    """The facts given to a gas bidding agent of the auction. Prices are base units per cycle or cell. Spec: CIP-1v1 §3."""
+    """The facts given to an agent of the auction. Prices are base units per cycle or cell. Spec: CIP-1v1 §3."""
 
     trigger_block_height: int  # height of the timer
     current_block_height: int  # the difference is how late the timer is

@@ -2,9 +2,7 @@
 
 Twelve instructions are the public protocol's; two are for development chains. `trailboss.model.transactions` exports
 them all. Fields are in wire order. Integers are unsigned; encoding checks the widths, which `trailboss.codec.layout`
-lists.
-
-Source: docs/spec/sources.md §7, §8; bytes pinned against the public codec, version 0.6.0.
+lists. Source: docs/spec/sources.md §7, §8; bytes pinned against the public codec, version 0.6.0.
 """
 
 from enum import Enum

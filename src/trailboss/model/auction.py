@@ -1,7 +1,6 @@
 """The GBA auction's records between two blocks: the weights of its actors, and their sources.
 
-Spec: CIP-1v1 §3
-Decision: D-18, D-58, D-59
+Spec: CIP-1v1 §3. Decision: D-18, D-58, D-59.
 """
 
 from enum import IntEnum

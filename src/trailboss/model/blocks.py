@@ -114,10 +114,7 @@ def receipts_root(receipts: tuple[ReceiptRecord, ...], events: tuple[EventRecord
     """Return the Merkle root of the receipts, in order, and then of the block's own events.
 
     A receipt commits to its error's code and slug, not to its words: an exception's text depends on the interpreter's
-    version.
-
-    Spec: CIP-5 §7
-    Decision: D-46
+    version. Spec: CIP-5 §7. Decision: D-46.
     """
     leaves = [pack(_committed(receipt)) for receipt in receipts]
     leaves.extend(pack(event) for event in events)

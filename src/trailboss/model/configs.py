@@ -169,8 +169,7 @@ class DeferredCall(msgspec.Struct, frozen=True, array_like=True):
 class GasPool(msgspec.Struct, frozen=True, array_like=True):
     """What an execution has left of its limits, for the deferred transactions that it created.
 
-    Spec: CIP-5 §5.2
-    Decision: D-88
+    Spec: CIP-5 §5.2. Decision: D-88.
     """
 
     payer: bytes  # who pays, 20 bytes

@@ -1,7 +1,4 @@
-"""Globalbox between two blocks, and the mailbox that it feeds.
-
-Spec: CIP-5old §5.3, CIP-5old §9
-"""
+"""Globalbox between two blocks, and the mailbox that it feeds. Spec: CIP-5old §5.3, CIP-5old §9."""
 
 from collections.abc import Callable
 from enum import StrEnum

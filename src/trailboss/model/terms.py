@@ -10,8 +10,7 @@ from trailboss.primitives.units import Cycles, Height
 class AuctionTerms(msgspec.Struct, frozen=True, array_like=True, tag="auction", gc=False):
     """A timer of the GBA auction. Its standing bid is `Timer.fees`.
 
-    Spec: CIP-1v1 §3, CIP-1v1 §4.2
-    Decision: D-57, D-60
+    Spec: CIP-1v1 §3, CIP-1v1 §4.2. Decision: D-57, D-60.
     """
 
     agent: bytes  # its gas bidding agent, 20 bytes
@@ -31,8 +30,7 @@ class Trigger(StrEnum):
 class QueuedFire(msgspec.Struct, frozen=True, array_like=True):
     """A fire in Globalbox: its rank, fixed at insertion, and what its delivery uses.
 
-    Spec: CIP-5old §5.3, CIP-5old §8.2
-    Decision: D-20, D-61, D-62
+    Spec: CIP-5old §5.3, CIP-5old §8.2. Decision: D-20, D-61, D-62.
     """
 
     # Score at the insertion less the age clock of that block: 32 bytes, big-endian, two's complement, in units of
@@ -53,9 +51,7 @@ class GlobalboxTerms(msgspec.Struct, frozen=True, array_like=True, tag="globalbo
     """A timer of Globalbox: with `Timer` itself the draft's TimerMeta. The owner is `Timer.actor`.
 
     `Timer.height` is the due height of a height timer. A state watch is in the calendar one block after its expiry,
-    where it is collected. `Timer.expires_at` is the expiry height of both.
-
-    Spec: CIP-5old §5.1
+    where it is collected. `Timer.expires_at` is the expiry height of both. Spec: CIP-5old §5.1.
     """
 
     kind: Trigger  # what fires it

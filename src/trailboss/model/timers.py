@@ -29,8 +29,7 @@ _ASKING_WIDTHS: Final = (len(ASK_AGENT), len(ASK_AGENT) + Address.WIDTH)
 class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A timer as the state holds it: a positional msgpack array, its version first.
 
-    Spec: CIP-5 §3.1
-    Decision: D-01 (timer_id), D-02 (sequence), D-03 (access_limit), D-30 (schedule_block)
+    Spec: CIP-5 §3.1. Decision: D-01 (timer_id), D-02 (sequence), D-03 (access_limit), D-30 (schedule_block).
     """
 
     version: int  # codec version; another one is refused
@@ -153,9 +152,7 @@ _version: Final = msgspec.msgpack.Decoder(list[object])
 def freeze_fees(max_fee: int, max_priority_fee: int, cell_fees: tuple[int, int] | None = None) -> bytes:
     """Return what `Timer.fees` holds for two fees per cycle and, if a bid states them, two per cell.
 
-    Base units, each below 2**128.
-
-    Decision: D-16, D-86
+    Base units, each below 2**128. Decision: D-16, D-86.
     """
     return b"".join(map(amount_octets, (max_fee, max_priority_fee, *(cell_fees or ()))))
 
@@ -186,9 +183,7 @@ def own_agent(fees: bytes) -> bytes:
 
 
 def decode_timer(octets: bytes) -> Timer:
-    """Return the record that the bytes hold.
-
-    Spec: CIP-5 §3.1
+    """Return the record that the bytes hold. Spec: CIP-5 §3.1.
 
     Raises:
         Rejection: ``INVALID_DATA`` for another codec version, or bytes that are no timer record.
@@ -218,7 +213,6 @@ def timer_id(actor: bytes, height: int, payload: bytes, nonce: int) -> bytes:
 
     ``payload`` includes an envelope; ``nonce`` is the actor's count of accepted schedules so far.
 
-    Spec: CIP-5 §3.3
-    Decision: D-01
+    Spec: CIP-5 §3.3. Decision: D-01.
     """
     return keccak256(actor + height.to_bytes(8, "big") + payload + nonce.to_bytes(8, "big"))

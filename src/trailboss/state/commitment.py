@@ -65,9 +65,7 @@ def build_roots(values: Iterable[tuple[bytes, bytes]]) -> Roots:
 def count_keys(roots: Roots, namespace: bytes, bound: bytes | None = None) -> int:
     """Return how many keys a namespace holds.
 
-    ``bound``, a full key of the namespace or the beginning of one, counts only the keys below it.
-
-    Complexity: O(depth).
+    ``bound``, a full key of the namespace or the beginning of one, counts only the keys below it. Complexity: O(depth).
     """
     root = roots[namespace]
     return tree.count(root) if bound is None else tree.count_below(root, bound[1:], LAYOUTS[namespace])

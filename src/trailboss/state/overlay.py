@@ -51,9 +51,7 @@ class Overlay:
         return len(self._log)
 
     def revert(self, mark: int) -> None:
-        """Revert every write since ``mark``. Later marks become void.
-
-        Complexity: O(writes since).
+        """Revert every write since ``mark``. Later marks become void. Complexity: O(writes since).
 
         Raises:
             InvariantError: If the overlay has already gone back before the mark.
@@ -97,9 +95,7 @@ class Overlay:
     def changed_slots(self, mark: int = 0) -> list[tuple[bytes, bytes]]:
         """Return address and name of every slot whose value differs from that at a mark, ascending.
 
-        Mark 0 compares with the committed values.
-
-        Complexity: O(writes since, and the changed slots sorted).
+        Mark 0 compares with the committed values. Complexity: O(writes since, and the changed slots sorted).
 
         Raises:
             InvariantError: If the overlay has already gone back before the mark.

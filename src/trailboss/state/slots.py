@@ -60,10 +60,7 @@ class SlotIndex:
         self._names[address].add(name)
 
     def remove(self, address: bytes, name: bytes) -> None:
-        """Remove a name that was added.
-
-        Complexity: O(log names).
-        """
+        """Remove a name that was added. Complexity: O(log names)."""
         if len(name) > SCANNED_NAME_MAX:
             return
         names = self._names[address]

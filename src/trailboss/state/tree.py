@@ -107,10 +107,7 @@ def iterate(
 
 
 def count_below(root: Node | None, bound: bytes, layout: Layout) -> int:
-    """Return how many keys are less than ``bound``, a key or the beginning of one.
-
-    Complexity: O(depth).
-    """
+    """Return how many keys are less than ``bound``, a key or the beginning of one. Complexity: O(depth)."""
     bound = bound.ljust(layout.key_width, b"\x00")
     below, node = 0, root
     while isinstance(node, Interior):

@@ -2,9 +2,7 @@
 
 A view keeps only its block's trees, which never change. It reads values from the store; a store with views records the
 old value of each key before it changes the key. A reader checks that change log after reading, so it always sees the
-value as of its block. Views are lock-free and copy nothing.
-
-Decision: D-74
+value as of its block. Views are lock-free and copy nothing. Decision: D-74.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -121,10 +119,7 @@ class StoreView:
         self.roots = roots
 
     def read(self, key: bytes) -> bytes | None:
-        """Return the value of a full key, or None if it has none.
-
-        Complexity: O(1), and once O(keys changed since).
-        """
+        """Return the value of a full key, or None if it has none. Complexity: O(1), and once O(keys changed since)."""
         # First the store, then the past: the store has announced what it changes meanwhile.
         value = self._read_shared(key)
         past = self._past
@@ -142,10 +137,7 @@ class StoreView:
         return value
 
     def timer_height(self, identity: bytes) -> Height | None:
-        """Return the height at which a timer is due, or None if there is none of that id.
-
-        Complexity: as `read`.
-        """
+        """Return the height at which a timer is due, or None if there is none of that id. Complexity: as `read`."""
         height = self._timer_height_shared(identity)
         past = self._past
         passed = 0
@@ -159,10 +151,7 @@ class StoreView:
         return height
 
     def slot_names(self, address: bytes) -> Sequence[bytes]:
-        """Return the scannable slot names of an actor, ascending.
-
-        Complexity: O(slots of the actor).
-        """
+        """Return the scannable slot names of an actor, ascending. Complexity: O(slots of the actor)."""
         slots = self.iterate(STORAGE, *storage_range(address))
         names = (decode_slot(record)[0] for _, record in slots)
         return sorted(name for name in names if len(name) <= SCANNED_NAME_MAX)

@@ -1,9 +1,7 @@
 """What source code costs: static prices of expressions and statement headers, from the cost table.
 
 A cost depends on the program's text alone, so it is the same on every interpreter and version. Code that runs later or
-repeatedly (a function's or lambda's body, a comprehension's items) is priced where it runs.
-
-Decision: D-21, D-32
+repeatedly (a function's or lambda's body, a comprehension's items) is priced where it runs. Decision: D-21, D-32.
 """
 
 import ast

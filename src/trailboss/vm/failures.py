@@ -67,9 +67,7 @@ def out_of_memory(error: BaseException, where: Sequence[str]) -> ErrorObject:
 def uncaught(error: BaseException, message: str, where: Sequence[str]) -> ErrorObject:
     """Return the error of an exception that left the handler.
 
-    A refused host call keeps its own code; an exception of the SDK keeps the SDK's own rule and advice.
-
-    Decision: D-06
+    A refused host call keeps its own code; an exception of the SDK keeps the SDK's own rule and advice. Decision: D-06.
 
     Args:
         error: The exception.

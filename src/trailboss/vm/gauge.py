@@ -1,9 +1,7 @@
 """The functions that instrumented code calls: charges, the depth of calls, and protection from being caught.
 
 A gauge belongs to one frame and is sticky: once the frame's cycles or cells are used up, or a fatal error has occurred,
-every charge raises, whatever guest code catches, and the frame's end is read from the gauge.
-
-Decision: D-06, D-32
+every charge raises, whatever guest code catches, and the frame's end is read from the gauge. Decision: D-06, D-32.
 """
 
 import sys

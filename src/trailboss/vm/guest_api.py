@@ -2,9 +2,7 @@
 
 An engine looks a call up in `HOST_CALLS` and passes the guest's arguments; the answer is a plain value. A call can
 raise `ArgumentFault`, which the guest sees as the Python exception that it names; `Rejection`, which it sees as
-``pvm_host.HostError``; and `OutOfGas`, which it cannot catch.
-
-Source: cowboy-facts §2
+``pvm_host.HostError``; and `OutOfGas`, which it cannot catch. Source: cowboy-facts §2.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -36,9 +36,7 @@ Built without a ``class`` statement: programs can inspect it, and versions of Py
 def build_class(body: FunctionType, name: str, *bases: Any, **keywords: Any) -> Any:
     """Build a class as the ``class`` statement does, the same on every version of Python.
 
-    Attributes that a version adds are removed first, so that no ``__init_subclass__`` sees them.
-
-    Decision: D-40
+    Attributes that a version adds are removed first, so that no ``__init_subclass__`` sees them. Decision: D-40.
     """
     given = (Plain,) if bases in ((), (object,)) else bases
     parents = resolve_bases(given)

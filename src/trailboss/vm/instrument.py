@@ -3,9 +3,7 @@
 Each basic block is charged up front; each function counts the depth of calls; each handler and ``finally`` prevents
 exhaustion from being caught. The inserted calls go to the running frame's `trailboss.vm.gauge.Gauge`, by names that
 actor code cannot use. They have the position of the code that they precede, or none, so that tracebacks, debuggers and
-coverage see the program as written.
-
-Decision: D-32
+coverage see the program as written. Decision: D-32.
 """
 
 import ast

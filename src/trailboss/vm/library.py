@@ -2,9 +2,7 @@
 
 The process's own modules are invisible. All frames of an engine share one library, which is in the same state before
 every frame: names that the SDK rebinds are restored, and stores by actors are refused. Loading is free, so the first
-frame costs the same as every later one.
-
-Decision: D-40
+frame costs the same as every later one. Decision: D-40.
 """
 
 from collections.abc import Callable, Mapping, Sequence

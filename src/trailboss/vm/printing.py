@@ -1,9 +1,7 @@
 """The text of what a program prints, built without running any of its code.
 
 Printing must neither cost nor change anything, so no ``__str__`` of a guest runs: its objects are shown by class and
-attributes.
-
-Decision: D-89
+attributes. Decision: D-89.
 """
 
 from collections import deque

@@ -1,7 +1,4 @@
-"""The rules for actor code. Deployment refuses whatever could differ between two nodes.
-
-Decision: D-32, D-40
-"""
+"""The rules for actor code. Deployment refuses whatever could differ between two nodes. Decision: D-32, D-40."""
 
 import ast
 import io

@@ -2,9 +2,7 @@
 
 Python shows many objects by their address: ``<function go at 0x7f3a5c1d2e80>``. A program that sees such a text does
 not run the same way twice, so the address is removed wherever a value becomes text: ``<function go>``. Text of plain
-values is never changed.
-
-Decision: D-90
+values is never changed. Decision: D-90.
 """
 
 import operator

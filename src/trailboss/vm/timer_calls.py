@@ -2,9 +2,7 @@
 
 Two names have two forms each. ``set_timeout`` is the auction's if its first argument is a number, and Globalbox's if it
 is an actor; if the arguments fit neither, the form that the chain has decides. ``cancel_timer`` is Globalbox's own if
-it also names the target.
-
-Spec: CIP-5 §4.1, CIP-1v3 §6, CIP-1v1 §3, CIP-5old §6
+it also names the target. Spec: CIP-5 §4.1, CIP-1v3 §6, CIP-1v1 §3, CIP-5old §6.
 """
 
 from collections.abc import Callable, Mapping, Sequence

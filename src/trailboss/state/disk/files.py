@@ -11,9 +11,7 @@ clean   size(8) ‖ sha256 of the tables' file(32) ‖ sha256 of those, written 
 
 The head exists because LMDB uses the newer of its two meta pages, so one flipped bit there would silently give the
 block before. The head records the last committed transaction. A slot is within one sector and written by one call, so
-that neither a killed process nor a power cut can tear it.
-
-Decision: D-48
+that neither a killed process nor a power cut can tear it. Decision: D-48.
 """
 
 import errno

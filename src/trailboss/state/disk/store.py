@@ -2,9 +2,7 @@
 
 A sealed block is one row of the journal. The flat tables follow every 64 changed blocks, in key order, in the same
 transaction as the marker that records it. Memory holds what the tables lack, and the trees, which are rebuilt from the
-flat tables when the chain is opened.
-
-Decision: D-48
+flat tables when the chain is opened. Decision: D-48.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,9 +1,7 @@
 """The named tables of a chain in one LMDB file: reading, writing in one transaction, growing, and checking the file.
 
 A damaged file can crash the process that maps it, so the walker of LMDB's Python binding checks its structure byte by
-byte before LMDB opens it.
-
-Decision: D-48
+byte before LMDB opens it. Decision: D-48.
 """
 
 import re
@@ -83,9 +81,7 @@ def _surplus(found: re.Match[str]) -> int:
 
 
 def check_structure(path: Path) -> None:
-    """Check that LMDB can be trusted with a file.
-
-    Complexity: O(file), about 3 µs a row.
+    """Check that LMDB can be trusted with a file. Complexity: O(file), about 3 µs a row.
 
     Raises:
         StorageError: If it is not an LMDB file of this machine's kind, or is damaged or truncated.

@@ -8,10 +8,7 @@ heights; or that there is none. Its bytes are the positional msgpack array
 ```
 
 and a subject and a state have exactly one; other bytes do not decode, or do not verify. This module and its imports
-need no store and no chain.
-
-Spec: CIP-1v3 §2.3
-Decision: D-49
+need no store and no chain. Spec: CIP-1v3 §2.3. Decision: D-49.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""Making proofs: a walk over a tree that shows all of a range and no more than necessary.
-
-Decision: D-49
-"""
+"""Making proofs: a walk over a tree that shows all of a range and no more than necessary. Decision: D-49."""
 
 from collections.abc import Callable
 

@@ -1,9 +1,7 @@
 """What a proof can be about, and its keys in the state.
 
 Every subject is a range of keys of one namespace, from the least to the greatest that it could hold; one account is a
-range of one key. So there is one kind of proof: the whole contents of a range, which can be empty.
-
-Decision: D-49
+range of one key. So there is one kind of proof: the whole contents of a range, which can be empty. Decision: D-49.
 """
 
 from typing import Final, NamedTuple

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tests.model.record_store import RecordTable
 from trailboss.chain import history
-from trailboss.chain.block_archive import DiskShelf, MemoryShelf, Shelf
+from trailboss.chain.block_archive import BlockArchive, DiskArchive, MemoryArchive
 from trailboss.chain.history import History, idle_after, is_eventful
 from trailboss.model.blocks import Block, Header, header_hash
 from trailboss.model.events import EventRecord
@@ -75,13 +75,13 @@ def small() -> Iterator[None]:
 @settings(max_examples=SHARE)
 def test_history_equals_a_list(on_disk: bool, steps: list[str | tuple[str, int] | int], looks: list[int]) -> None:
     """Blocks, runs, steps back (numbers) and restarts in any order; read by height, slice, from anywhere on."""
-    table, memory = RecordTable(), MemoryShelf()
+    table, memory = RecordTable(), MemoryArchive()
 
-    def shelf() -> Shelf:
-        return DiskShelf(table, Path("chain")) if on_disk else memory
+    def archive() -> BlockArchive:
+        return DiskArchive(table, Path("chain")) if on_disk else memory
 
     with small():
-        blocks, found = [GENESIS], History(shelf(), INTERVAL_MS, GENESIS)
+        blocks, found = [GENESIS], History(archive(), INTERVAL_MS, GENESIS)
         for step in steps:
             seals = table.seals
             if isinstance(step, int):
@@ -90,7 +90,7 @@ def test_history_equals_a_list(on_disk: bool, steps: list[str | tuple[str, int] 
                 table.revert(height)
                 found.truncate(height)
             elif step == "reopen":
-                found = History(shelf(), INTERVAL_MS, height=len(blocks) - 1)
+                found = History(archive(), INTERVAL_MS, height=len(blocks) - 1)
             else:
                 first, count = step if isinstance(step, tuple) else (step, 0)
                 run = [child(blocks[-1], first)]
@@ -108,14 +108,14 @@ def test_history_equals_a_list(on_disk: bool, steps: list[str | tuple[str, int] 
             assert list(found.since(since)) == found[since:] == blocks[since:]
             assert list(found.eventful(since)) == [block for block in blocks[since:] if is_eventful(block)]
             assert found[since : since + 5 : 2] == blocks[since : since + 5 : 2]
-        assert [block.height for block in shelf().records(0)] == recorded_heights(blocks)
+        assert [block.height for block in archive().records(0)] == recorded_heights(blocks)
 
 
 @given(runs=st.lists(st.integers(1, CHECKPOINT), min_size=4, max_size=12))
 def test_records_are_the_same_when_the_same_blocks_come_in_other_runs(runs: list[int]) -> None:
-    """What a shelf holds follows from the blocks, not from how they came."""
+    """What an archive holds follows from the blocks, not from how they came."""
     with small():
-        together, apart = MemoryShelf(), MemoryShelf()
+        together, apart = MemoryArchive(), MemoryArchive()
         in_runs, one_by_one = History(together, INTERVAL_MS, GENESIS), History(apart, INTERVAL_MS, GENESIS)
         for count in runs:
             run = [child(in_runs.head, "event" if count == 3 else "idle")]

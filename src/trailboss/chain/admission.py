@@ -65,9 +65,6 @@ def standing_of(reader: ChainReader, address: bytes) -> Standing:
 def changed_accounts(reader: ChainReader) -> frozenset[bytes] | None:
     """Return the addresses of all accounts that the chain has changed since a view of it was published.
 
-    Args:
-        reader: The view.
-
     Returns:
         None for a chain itself, which remembers no earlier state.
     """

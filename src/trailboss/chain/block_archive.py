@@ -17,7 +17,7 @@ READ_AHEAD: Final = 64
 
 
 class Records(Protocol):
-    """Records for reading: whole blocks by height, the first at height 0."""
+    """Whole blocks by height for reading, the first at height 0."""
 
     def at(self, height: int) -> Block:
         """Return the last record at or below a height."""
@@ -28,11 +28,11 @@ class Records(Protocol):
         ...
 
 
-class Shelf(Records, Protocol):
+class BlockArchive(Records, Protocol):
     """Where records lie."""
 
     def keep(self, record: Block | None) -> None:
-        """Keep a record above all others, or none; whatever came since the last call is safe when this returns."""
+        """Keep a record above all others, or none; all that came since the last call is safe when this returns."""
         ...
 
     def drop_above(self, height: int) -> None:
@@ -40,8 +40,8 @@ class Shelf(Records, Protocol):
         ...
 
 
-class MemoryShelf:
-    """A shelf in memory."""
+class MemoryArchive:
+    """An archive in memory."""
 
     __slots__ = ("_heights", "_records")
 
@@ -74,7 +74,7 @@ class MemoryShelf:
 
 
 class RecordStore(Protocol):
-    """What a shelf on disk needs of a store: opaque records by height, written together with the staged blocks."""
+    """What an archive on disk needs of a store: opaque records by height, written together with the staged blocks."""
 
     def seal(self, record: tuple[int, bytes] | None) -> None:
         """Make all staged blocks durable, and with them a record under its height, if one is given."""
@@ -89,18 +89,13 @@ class RecordStore(Protocol):
         ...
 
 
-class DiskShelf:
-    """A shelf in a store on disk: a record becomes durable in one step with the state after its block."""
+class DiskArchive:
+    """An archive in a store on disk: a record becomes durable in one step with the state after its block."""
 
     __slots__ = ("_path", "_store")
 
     def __init__(self, store: RecordStore, path: Path) -> None:
-        """Read and write the records of a store.
-
-        Args:
-            store: The store. Going back in it also deletes the records above.
-            path: The chain directory, for messages.
-        """
+        """Read and write the records of a store."""
         self._store = store
         self._path = path
 

@@ -6,7 +6,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from trailboss.chain.block_archive import DiskShelf, MemoryShelf
+from trailboss.chain.block_archive import DiskArchive, MemoryArchive
 from trailboss.chain.history import CHECKPOINT_BLOCKS, History, idle_after
 from trailboss.chain.idle_blocks import idle_until
 from trailboss.chain.reader import ChainReader
@@ -73,9 +73,9 @@ class Chain(ChainReader):
             StorageError: If the blocks in the store do not belong to its state.
         """
         params = check_genesis(genesis)
-        store, shelf = (MemoryStore(), MemoryShelf()) if disk is None else (disk, DiskShelf(disk, disk.path))
+        store, archive = (MemoryStore(), MemoryArchive()) if disk is None else (disk, DiskArchive(disk, disk.path))
         first = apply_genesis(genesis, store) if store.height == BEFORE_GENESIS else None
-        blocks = History(shelf, params.governance.block_interval_ms, first, height=store.height)
+        blocks = History(archive, params.governance.block_interval_ms, first, height=store.height)
         self._disk = disk
         self._begin(genesis, params, NativeEngine(params) if engine is None else engine, store, blocks)
 
@@ -130,11 +130,6 @@ class Chain(ChainReader):
         settings: StoreSettings | None = None,
     ) -> Self:
         """Open the chain in a directory, as its last block left it.
-
-        Args:
-            directory: Where it is.
-            engine: See the class.
-            settings: What the store is tuned with.
 
         Raises:
             StorageError: If there is no chain, another process has it open, or its files cannot be trusted; with what

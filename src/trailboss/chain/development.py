@@ -111,10 +111,6 @@ def draft_force(chain: ChainReader, timer_id: bytes) -> MoveTimer:
 
     It is due in that block then; where a block's timers run before its transactions, in the one after it.
 
-    Args:
-        chain: Whose timer it is.
-        timer_id: Of a live timer.
-
     Raises:
         Rejection: ``NOT_FOUND`` if no such timer is live.
     """
@@ -125,10 +121,6 @@ def draft_force(chain: ChainReader, timer_id: bytes) -> MoveTimer:
 
 def draft_drop(chain: ChainReader, timer_id: bytes) -> CancelTimer:
     """Return the instruction that takes a timer away without running it.
-
-    Args:
-        chain: Whose timer it is.
-        timer_id: Of a live timer.
 
     Raises:
         Rejection: ``NOT_FOUND`` if no such timer is live.

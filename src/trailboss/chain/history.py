@@ -1,6 +1,6 @@
 """The blocks of a chain, from genesis to head, most of which need not be kept.
 
-A block in which nothing happens follows from its parent: `idle_after`. So a shelf holds *records*, whole blocks by
+A block in which nothing happens follows from its parent: `idle_after`. So an archive holds *records*, whole blocks by
 height, and the heights between one record and the next are its idle followers, derived when somebody asks for them.
 A month of empty blocks is some thousands of records, in memory and on disk.
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, overload
 
-from trailboss.chain.block_archive import Records, Shelf
+from trailboss.chain.block_archive import BlockArchive, Records
 from trailboss.model.blocks import Block, Header, header_hash
 from trailboss.primitives.errors import InvariantError, ViewGoneError
 from trailboss.primitives.octets import Hash32
@@ -80,16 +80,16 @@ class BlockSequence(Sequence[Block], ABC):
     Invariant: every block from a record to the next one follows idly from the block before it.
     """
 
-    __slots__ = ("_interval_ms", "_shelf")
+    __slots__ = ("_archive", "_interval_ms")
 
-    def __init__(self, shelf: Records, interval_ms: int) -> None:
-        """Read the blocks of a shelf.
+    def __init__(self, archive: Records, interval_ms: int) -> None:
+        """Read the blocks of an archive.
 
         Args:
-            shelf: Where their records lie.
+            archive: Where their records lie.
             interval_ms: Milliseconds from a block to an idle one after it.
         """
-        self._shelf = shelf
+        self._archive = archive
         self._interval_ms = interval_ms
 
     def __len__(self) -> int:
@@ -163,7 +163,7 @@ class BlockSequence(Sequence[Block], ABC):
 
     def record_at(self, height: int) -> Block:
         """Return the last recorded block at or below a height of the sequence; what follows it is idle."""
-        return self._shelf.at(height)
+        return self._archive.at(height)
 
     def _block(self, height: int) -> Block:
         """Return a block below the head."""
@@ -194,7 +194,7 @@ class BlockSequence(Sequence[Block], ABC):
         """Yield the recorded blocks of heights ``first..=last``; none if that is empty."""
         if first > last:
             return
-        for record in self._shelf.records(first):
+        for record in self._archive.records(first):
             if record.height > last:
                 return
             yield record
@@ -208,29 +208,31 @@ class History(BlockSequence):
 
     __slots__ = ("_cache", "_head", "_recorded")
 
-    _shelf: Shelf
+    _archive: BlockArchive
 
-    def __init__(self, shelf: Shelf, interval_ms: int, genesis: Block | None = None, *, height: int = 0) -> None:
-        """Start a history with a genesis block, or go on with one that the shelf holds already.
+    def __init__(
+        self, archive: BlockArchive, interval_ms: int, genesis: Block | None = None, *, height: int = 0
+    ) -> None:
+        """Start a history with a genesis block, or go on with one that the archive holds already.
 
         Args:
-            shelf: Where its records lie.
+            archive: Where its records lie.
             interval_ms: Milliseconds from a block to an idle one after it.
-            genesis: Block 0, kept at once; None for a shelf that holds it.
+            genesis: Block 0, kept at once; None for an archive that holds it.
             height: Height of the head, without a genesis.
 
         Raises:
             InvariantError: For a genesis of another height than 0.
-            StorageError: If the shelf is on disk and its records cannot be read.
+            StorageError: If the archive is on disk and its records cannot be read.
         """
-        super().__init__(shelf, interval_ms)
+        super().__init__(archive, interval_ms)
         self._cache: dict[int, Block] = {}
         if genesis is None:
             self._rest_at(height)
         else:
             if genesis.height != 0:
                 raise InvariantError(f"a history starts with block 0, not {genesis.height}")
-            shelf.keep(genesis)
+            archive.keep(genesis)
             self._head, self._recorded = genesis, 0
 
     @property
@@ -244,7 +246,7 @@ class History(BlockSequence):
         Args:
             state: The state after the head, in the store whose blocks these are.
         """
-        return PublishedBlocks(self._shelf, self._interval_ms, self._head, state)
+        return PublishedBlocks(self._archive, self._interval_ms, self._head, state)
 
     def append(self, block: Block) -> None:
         """Append the next block; on disk it is durable when this returns, with all that its store has staged.
@@ -268,7 +270,7 @@ class History(BlockSequence):
         if len(blocks) > CHECKPOINT_BLOCKS:
             raise InvariantError(f"{len(blocks)} blocks come at once, more than {CHECKPOINT_BLOCKS}")
         record = self._record_of(blocks)
-        self._shelf.keep(record)
+        self._archive.keep(record)
         if record is not None:
             self._recorded = record.height
         self._head = blocks[-1]
@@ -282,12 +284,12 @@ class History(BlockSequence):
         if not 0 <= height <= self.height:
             raise InvariantError(f"cannot go back to block {height} from block {self.height}")
         if height < self.height:
-            self._shelf.drop_above(height)
+            self._archive.drop_above(height)
             self._cache.clear()
             self._rest_at(height)
 
     def _rest_at(self, height: int) -> None:
-        self._recorded = self._shelf.at(height).height
+        self._recorded = self._archive.at(height).height
         self._head = self._at(height)
 
     def _record_of(self, blocks: Sequence[Block]) -> Block | None:
@@ -320,8 +322,8 @@ class PublishedBlocks(BlockSequence):
 
     __slots__ = ("_head", "_state")
 
-    def __init__(self, shelf: Records, interval_ms: int, head: Block, state: StoreView) -> None:
-        super().__init__(shelf, interval_ms)
+    def __init__(self, archive: Records, interval_ms: int, head: Block, state: StoreView) -> None:
+        super().__init__(archive, interval_ms)
         self._head = head
         self._state = state
 
@@ -347,7 +349,7 @@ class PublishedBlocks(BlockSequence):
     def _records(self, first: int, last: int) -> Iterator[Block]:
         if first > last:
             return
-        for record in self._shelf.records(first):
+        for record in self._archive.records(first):
             self._check_there(min(record.height, last))
             if record.height > last:
                 return
@@ -355,9 +357,9 @@ class PublishedBlocks(BlockSequence):
         self._check_there(last)
 
     def _check_there(self, height: int) -> None:
-        """Check that what has just been read on the shelf is of this branch up to a height.
+        """Check that what has just been read on the archive is of this branch up to a height.
 
-        The store goes back before the shelf does and says so before it goes, so looking afterwards is soon enough.
+        The store goes back before the archive does and says so before it goes, so looking afterwards is soon enough.
         """
         lowest = self._state.lowest_since()
         if lowest < height:

@@ -36,10 +36,6 @@ def prove(store: ReadableStore, subject: Subject) -> Proof:
 
     Spec: CIP-1v3 §2.3
     Decision: D-49
-
-    Args:
-        store: The committed state; the proof verifies against its ``state_root``.
-        subject: What to prove, there or not.
     """
     return proving.prove(store.roots, store.read, subject)
 

@@ -95,13 +95,7 @@ def known_names(genesis: Genesis) -> dict[bytes, str]:
 
 
 def holder_of(chain: ChainReader, address: Address, names: Mapping[bytes, str]) -> Holder:
-    """Return what an account holds; one that is not there holds nothing.
-
-    Args:
-        chain: Where.
-        address: Whose.
-        names: Of accounts that have one, by address.
-    """
+    """Return what an account holds; one that is not there holds nothing."""
     account, name = chain.account(address), names.get(address)
     if account is None:
         return Holder(address, name, NO_ACCOUNT, 0, 0, 0)

@@ -63,10 +63,6 @@ def try_timer(chain: Chain, timer: Timer) -> ErrorObject | None:
 
     Decision: D-96
 
-    Args:
-        chain: Where.
-        timer: The timer.
-
     Returns:
         What the fire would revert with; None if it would end well.
     """

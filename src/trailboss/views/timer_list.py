@@ -121,14 +121,7 @@ def waits_so(entry: TimerEntry, state: str) -> bool:
 
 
 def timer_view(timer: Timer, tier: str, rules: Rules, views: MechanismViews) -> TimerView:
-    """Return one live timer as people see it.
-
-    Args:
-        timer: Its record.
-        tier: That its height calls for.
-        rules: Those of the next block.
-        views: Of the chain's mechanism.
-    """
+    """Return one live timer as people see it."""
     now, fees = rules.height - 1, timer.frozen_fees()
     max_fee, max_priority_fee = fees or (None, None)
     source = views.frozen_fees if fees else AGENT_FEES if asks_agent(timer.fees) else views.default_fees

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.model.record_store import RecordTable
 from trailboss.chain import Chain
-from trailboss.chain.block_archive import DiskShelf, MemoryShelf
+from trailboss.chain.block_archive import DiskArchive, MemoryArchive
 from trailboss.chain.block_records import encode_block
 from trailboss.chain.history import CHECKPOINT_BLOCKS, History, idle_after
 from trailboss.execution.genesis import Genesis
@@ -42,14 +42,14 @@ def test_idle_block_is_the_one_that_the_chain_builds(blocks: list[Block]) -> Non
 
 def test_idle_blocks_are_kept_only_every_so_often(blocks: list[Block]) -> None:
     """Genesis and every 1,024th, whether they come one by one or in runs."""
-    shelf = MemoryShelf()
-    history = History(shelf, INTERVAL_MS, blocks[0])
+    archive = MemoryArchive()
+    history = History(archive, INTERVAL_MS, blocks[0])
     many = months(3 * CHECKPOINT_BLOCKS, blocks[0])
     for block in many[1:1_500]:
         history.append(block)
     for start in range(1_500, len(many), 700):
         history.extend(many[start : start + 700])
-    assert [block.height for block in shelf.records(0)] == [0, 1_024, 2_048, 3_072]
+    assert [block.height for block in archive.records(0)] == [0, 1_024, 2_048, 3_072]
     assert (len(history), history.head) == (len(many), many[-1])
     assert [history[height] for height in (0, 1, 1_023, 1_024, 2_047, -2)] == [
         many[height] for height in (0, 1, 1_023, 1_024, 2_047, -2)
@@ -58,7 +58,7 @@ def test_idle_blocks_are_kept_only_every_so_often(blocks: list[Block]) -> None:
 
 def test_blocks_are_found_by_slice_and_not_beyond_the_ends(blocks: list[Block]) -> None:
     """As in a list."""
-    history = History(MemoryShelf(), INTERVAL_MS, blocks[0])
+    history = History(MemoryArchive(), INTERVAL_MS, blocks[0])
     history.extend(blocks[1:])
     assert history[3:7] == blocks[3:7]
     assert history[-3:] == blocks[-3:]
@@ -83,7 +83,7 @@ def test_nothing_is_found_when_what_is_asked_for_lies_above_the_head(tmp_path: P
 
 def test_nothing_changes_when_a_block_does_not_continue_the_head(blocks: list[Block]) -> None:
     """Another height, another parent, a run with a gap, a run that is not idle, a run too long."""
-    history = History(MemoryShelf(), INTERVAL_MS, blocks[0])
+    history = History(MemoryArchive(), INTERVAL_MS, blocks[0])
     history.extend(blocks[1:3])
     loud = replace(blocks[4], events=("something",))
     cases = [
@@ -106,12 +106,12 @@ def test_nothing_changes_when_a_block_does_not_continue_the_head(blocks: list[Bl
 def test_history_is_refused_when_it_would_not_begin_at_the_beginning(blocks: list[Block]) -> None:
     """Block 0 or none."""
     with pytest.raises(InvariantError, match="a history starts with block 0, not 1"):
-        History(MemoryShelf(), INTERVAL_MS, blocks[1])
+        History(MemoryArchive(), INTERVAL_MS, blocks[1])
 
 
 def test_going_back_is_refused_when_there_is_no_such_block(blocks: list[Block]) -> None:
     """Before genesis or above the head."""
-    history = History(MemoryShelf(), INTERVAL_MS, blocks[0])
+    history = History(MemoryArchive(), INTERVAL_MS, blocks[0])
     for height in (-1, 1):
         with pytest.raises(InvariantError, match=f"cannot go back to block {height} from block 0"):
             history.truncate(height)
@@ -120,7 +120,7 @@ def test_going_back_is_refused_when_there_is_no_such_block(blocks: list[Block]) 
 def test_every_append_is_sealed_once_when_the_shelf_is_on_disk(blocks: list[Block]) -> None:
     """Idle blocks write no record, and are safe all the same."""
     table = RecordTable()
-    history = History(DiskShelf(table, Path("chain")), INTERVAL_MS, blocks[0])
+    history = History(DiskArchive(table, Path("chain")), INTERVAL_MS, blocks[0])
     history.append(blocks[1])
     history.extend(blocks[2:])
     assert (table.seals, list(table.rows)) == (3, [0])
@@ -131,7 +131,7 @@ def test_going_back_is_refused_when_the_store_has_not(blocks: list[Block]) -> No
     table = RecordTable()
     late = Chain(Genesis(chain_id=1, proposer=Address(b"\x09" * 20)))
     late.build(timestamp_ms=late.head.header.timestamp_ms)
-    history = History(DiskShelf(table, Path("chain")), INTERVAL_MS, blocks[0])
+    history = History(DiskArchive(table, Path("chain")), INTERVAL_MS, blocks[0])
     history.append(late.head)
     with pytest.raises(InvariantError, match="the store keeps the record of block 1 after going back to block 0"):
         history.truncate(0)
@@ -140,12 +140,12 @@ def test_going_back_is_refused_when_the_store_has_not(blocks: list[Block]) -> No
 def test_record_on_disk_is_refused_when_it_is_not_its_block(blocks: list[Block]) -> None:
     """Damaged, or under another height: with the directory and what to do."""
     table = RecordTable()
-    shelf = DiskShelf(table, Path("some/chain"))
+    archive = DiskArchive(table, Path("some/chain"))
     table.rows[0] = b"\x01\x90"
     with pytest.raises(
         StorageError, match=r"some/chain: block 0 cannot be read: malformed block record.*from an export"
     ):
-        shelf.at(0)
+        archive.at(0)
     table.rows[0] = encode_block(blocks[5])
     with pytest.raises(StorageError, match="some/chain: the record of block 0 holds block 5"):
-        list(shelf.records(0))
+        list(archive.records(0))

@@ -36,12 +36,7 @@ OUTCOMES: Final = {
 
 
 def decision_view(record: DecisionRecord, height: int) -> DecisionView:
-    """Return a decision record as people see it.
-
-    Args:
-        record: Of `ChainReader.decisions`.
-        height: Of its block.
-    """
+    """Return a decision record as people see it."""
     views = views_of(record.mechanism)
     counts = {
         DeferralReason.OUTRANKED.value: record.outranked,

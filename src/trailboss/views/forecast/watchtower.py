@@ -119,11 +119,6 @@ def look(chain: ChainReader, *, limit: int = PAYERS_SHOWN, blocks: int = BLOCKS)
 
     Complexity: O(live timers), and what `runway_of` takes for each payer.
 
-    Args:
-        chain: The chain; nothing of it changes.
-        limit: Most payers that are told.
-        blocks: How many recent blocks to go by.
-
     Raises:
         Rejection: ``INVALID_INPUT`` for a number of blocks that `recent_blocks` refuses.
     """

@@ -211,13 +211,7 @@ def cycles_left(record: DecisionRecord) -> int:
 
 
 def outranked_words(record: DecisionRecord, *, place: str = "outranked", budget: str = "lane") -> str:
-    """Return why a block examined no more of the timers that it ranked.
-
-    Args:
-        record: The block's.
-        place: Where those timers stand.
-        budget: What the cycles for fires are called.
-    """
+    """Return why a block examined no more of the timers that it ranked."""
     if record.stopped is Stop.LANE_FULL:
         left, smallest = cycles_left(record), record.smallest_gas
         return f"{place}: the {budget} had {left:,} cycles left and the smallest gas limit that waited was {smallest:,}"

@@ -57,15 +57,7 @@ class Money(Struct, frozen=True):
 
 
 def money_for(chain: ChainReader, timer: Timer, gas_limit: int, prices: Prices, and_what: str = "") -> Money:
-    """Return what a fire with a gas limit costs at most at some prices, and what its payer holds.
-
-    Args:
-        chain: Where.
-        timer: The timer.
-        gas_limit: Cycles of its fire.
-        prices: Of the fire.
-        and_what: What the cost leaves out.
-    """
+    """Return what a fire with a gas limit costs at most at some prices, and what its payer holds."""
     cost = max_cost(Cycles(gas_limit), chain.rules().timer.max_cells_per_fire, prices)
     balance = chain.balance(timer.fee_payer)
     holds = f"{Address(timer.fee_payer)} holds {format_cby(balance)} CBY"

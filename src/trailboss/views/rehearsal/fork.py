@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
-from trailboss.chain.block_archive import MemoryShelf
+from trailboss.chain.block_archive import MemoryArchive
 from trailboss.chain.chain import Chain
 from trailboss.chain.history import BlockSequence, History
 from trailboss.chain.reader import ChainReader
@@ -38,7 +38,7 @@ class Fork(Chain):
         }
         store = MemoryStore.copy_of(original.store, changes)
         interval_ms = original.params.governance.block_interval_ms
-        blocks = History(_ForkShelf(original.blocks), interval_ms, height=original.height)
+        blocks = History(_ForkArchive(original.blocks), interval_ms, height=original.height)
         self._disk = None
         self._shares_engine = isinstance(original, Chain)
         engine = original.engine if isinstance(original, Chain) else NativeEngine(original.params)
@@ -50,15 +50,15 @@ class Fork(Chain):
             self.engine.close()
 
 
-class _ForkShelf:
-    """A shelf in memory above a height, below it the records of another history."""
+class _ForkArchive:
+    """An archive in memory above a height, below it the records of another history."""
 
     __slots__ = ("_above", "_first", "_original")
 
     def __init__(self, original: BlockSequence) -> None:
         self._original = original
         self._first = original.height
-        self._above = MemoryShelf()
+        self._above = MemoryArchive()
         self._above.keep(original.head)
 
     def keep(self, record: Block | None) -> None:

@@ -153,12 +153,6 @@ def rehearse_activation(
 
     Complexity: O(state), in time and in memory, and what the blocks of both copies cost.
 
-    Args:
-        chain: Stays as it is.
-        height: First block under the lane's rules: one that governance would take now, or has taken.
-        blocks: How many more to build after that one.
-        on_block: Told of every block of both copies.
-
     Raises:
         Rejection: ``INVALID_PARAMETER`` for a height that governance would refuse; ``INVALID_DATA`` for a number of
             blocks below 0 or above ``REHEARSED_MAX``, or so many that heights run out.

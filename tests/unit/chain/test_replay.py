@@ -153,9 +153,9 @@ def test_failure_names_the_fields_when_a_later_block_hides_the_state() -> None:
 
 def rewritten(chain: Chain, height: int, change: Callable[[Block], Block]) -> Chain:
     """Return the chain with one block of its history changed, as a damaged store would have it."""
-    shelf = chain.blocks._shelf
-    at = shelf._heights.index(height)
-    shelf._records[at] = change(shelf._records[at])
+    archive = chain.blocks._archive
+    at = archive._heights.index(height)
+    archive._records[at] = change(archive._records[at])
     return chain
 
 

@@ -115,17 +115,17 @@ def test_view_says_that_a_block_is_gone_when_the_list_gets_shorter_amid_a_search
         for _ in range(6):
             local.transfer(local.accounts[1], 1, sender=local.accounts[0])
         view = local.chain.publish()
-        shelf = local.chain.blocks._shelf
-        heights, records = shelf._heights, shelf._records
+        archive = local.chain.blocks._archive
+        heights, records = archive._heights, archive._records
 
         class Shrinking(list[Block]):
             def __getitem__(self, index: int) -> Block:
-                shelf._records = records
+                archive._records = records
                 if local.chain.height == 6:
                     local.chain.reorg(5)
                 return records[index]
 
-        shelf._records = Shrinking(records)
+        archive._records = Shrinking(records)
         with pytest.raises(ViewGoneError, match="back to block 1"):
             view.blocks[5]
         assert len(heights) == len(records) == 2

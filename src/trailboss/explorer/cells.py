@@ -1,16 +1,15 @@
-"""Cells: ids with their links, money with its base units, sentences whose ids are links, values of mechanisms."""
+"""Cells: ids with their links, money with its base units, sentences whose ids are links; and rows and facts of them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec.structs import replace
 
 from trailboss.explorer import links
 from trailboss.explorer.address_labels import Names
-from trailboss.explorer.documents import Cell, Content, Fact
-from trailboss.explorer.text import TEXT_MAX, height_words, shortened, titled, visible
-from trailboss.explorer.text import words as octet_words
+from trailboss.explorer.documents import FULL, Cell, Content, Fact, Facts, Row
+from trailboss.explorer.text import TEXT_MAX, octet_words, shortened, titled, visible
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views.mechanism import base
@@ -22,22 +21,46 @@ SHORT_UNIT: Final = 100_000
 """Base units in the last decimal of an amount that is shown short."""
 NOTHING: Final[Content] = (Cell("·", kind="dim"),)
 """Stands for an empty value."""
+Words = Content | str | int | None
+"""Cells, words of the explorer's own, a number of things, or an empty value."""
 _IDS: Final = re.compile(r"(timer |transaction |code_hash )?0x([0-9a-fA-F]{64}|[0-9a-fA-F]{40})(?![0-9a-fA-F])")
 
 
+def line(*parts: Words) -> Content:
+    """Return parts as cells in one line. What an actor chose goes through `said`."""
+    return tuple(cell for part in parts for cell in _content(part))
+
+
+def _content(part: Words) -> Content:
+    match part:
+        case None:
+            return NOTHING
+        case int():
+            return (Cell(f"{part:,}", kind="number"),)
+        case str():
+            return (Cell(part),)
+    return part
+
+
+def row(key: object, *shown: Words, tone: str = "") -> Row:
+    """Return a row of a table."""
+    return Row(tuple(map(_content, shown)), str(key), tone)
+
+
+def facts(key: str, title: str, rows: Mapping[str, Words], *, span: str = FULL) -> Facts:
+    """Return facts by their labels; those without a value are left out."""
+    found = tuple(Fact(label, _content(what)) for label, what in rows.items() if what is not None)
+    return Facts(key, title, found, span=span)
+
+
 def text(what: object, kind: str = "", note: str = "") -> Content:
-    """Return words of the house; what an actor chose goes through `said`."""
+    """Return words of the explorer's own in a style."""
     return (Cell(str(what), kind=kind, note=note),)
 
 
 def said(what: str, limit: int = TEXT_MAX) -> Content:
     """Return words that an actor chose."""
     return (Cell(visible(what, limit)),)
-
-
-def number(value: int | None) -> Content:
-    """Return a number of things."""
-    return NOTHING if value is None else (Cell(f"{value:,}", kind="number"),)
 
 
 def link(words: str, href: str, kind: str = "") -> Content:
@@ -66,16 +89,19 @@ def bare_money(amount: int) -> Content:
     return (Cell(format_cby(amount), note=f"{amount:,} base units", kind="number"),)
 
 
-def block(height: int) -> Content:
+def height(value: int) -> Content:
+    """Return a height without a link; the greatest of all stands for never."""
+    return text("never" if value == U64_MAX else value, kind="number")
+
+
+def block(value: int | None) -> Content:
     """Return a height with the link to its block."""
-    return (Cell(str(height), href=links.block(height), kind="number"),)
+    return NOTHING if value is None else (Cell(str(value), href=links.block(value), kind="number"),)
 
 
-def future(height: int, *, now: int) -> Content:
+def future(value: int, *, now: int) -> Content:
     """Return a height that may lie ahead: a link only where there is a block."""
-    if height == U64_MAX or height > now:
-        return (Cell(height_words(height), kind="number"),)
-    return block(height)
+    return height(value) if value > now else block(value)
 
 
 def address(octets: bytes, names: Names, *, whole: bool = False) -> Content:
@@ -99,30 +125,31 @@ def without_copy(content: Content) -> Content:
     return tuple(replace(cell, copy="") if cell.copy else cell for cell in content)
 
 
-def timer(timer_id: bytes) -> Content:
+def timer(timer_id: bytes | None) -> Content:
     """Return a timer's id."""
-    return _id(timer_id, links.timer(timer_id))
-
-
-def transaction(tx_hash: bytes) -> Content:
-    """Return a transaction's hash."""
-    return _id(tx_hash, links.transaction(tx_hash))
+    return short_root(timer_id, links.timer(timer_id)) if timer_id else NOTHING
 
 
 def block_hash(octets: bytes) -> Content:
     """Return a block's hash."""
-    return _id(octets, links.block(Hash32(octets)))
+    return short_root(octets, links.block(Hash32(octets)))
+
+
+def transaction(tx_hash: bytes) -> Content:
+    """Return a transaction's hash."""
+    return short_root(tx_hash, links.transaction(tx_hash))
 
 
 def root(octets: bytes) -> Content:
-    """Return a root, or any id in full, that leads nowhere."""
+    """Return an id in full."""
     found = str(Hash32(octets))
     return (Cell(found, copy=found, kind="mono id"),)
 
 
-def short_root(octets: bytes) -> Content:
-    """Return a root, cut in its middle."""
-    return _id(octets, "")
+def short_root(octets: bytes, href: str = "") -> Content:
+    """Return an id, cut in its middle."""
+    found = str(Hash32(octets))
+    return (Cell(shortened(found), href=href, copy=found, note=found, kind="mono"),)
 
 
 def octets(value: bytes) -> Content:
@@ -145,17 +172,19 @@ def value(kind: Kind, what: Value, names: Names) -> Content:
         case int() if kind is Kind.MONEY:
             return bare_money(what)
         case _ if kind is Kind.NUMBER:
-            return number(what) if isinstance(what, int) else text(what, kind="number")
-        case _:
-            return sentence(str(what), names)
+            return _content(what) if isinstance(what, int) else text(what, kind="number")
+    return sentence(str(what), names)
 
 
-def fact(found: base.Fact, names: Names) -> Fact:
-    """Return a fact of a mechanism."""
-    content = value(found.kind, found.value, names)
-    if found.is_warning:
-        content = tuple(replace(cell, kind=f"{cell.kind} warn".lstrip()) for cell in content)
-    return Fact(titled(found.label), content)
+def mechanism_facts(found: Iterable[base.Fact], names: Names) -> dict[str, Content]:
+    """Return facts of a mechanism by their labels."""
+    return {
+        titled(each.label): tuple(
+            replace(cell, kind=f"{cell.kind} warn".lstrip()) if each.is_warning else cell
+            for cell in value(each.kind, each.value, names)
+        )
+        for each in found
+    }
 
 
 def sentence(what: str, names: Names) -> Content:
@@ -169,25 +198,21 @@ def _pieces(what: str, names: Names) -> Iterator[Cell]:
         kind, digits = found[1] or "", found[2]
         if found.start() > done or kind:
             yield Cell(visible(what[done : found.start()] + kind, len(what) + len(kind)))
-        yield _linked(kind, bytes.fromhex(digits), names)
+        yield from _linked(kind, bytes.fromhex(digits), names)
         done = found.end()
     if done < len(what):
         yield Cell(visible(what[done:], len(what)))
 
 
-def _linked(kind: str, value: bytes, names: Names) -> Cell:
-    if len(value) == Address.WIDTH:
-        return address(value, names)[0]
-    if kind == "timer ":
-        return timer(value)[0]
-    if kind == "transaction ":
-        return transaction(value)[0]
-    if kind == "code_hash ":
-        # No page is that of a program.
-        return _id(value, "")[0]
-    return _id(value, links.search(f"0x{value.hex()}"))[0]
-
-
-def _id(octets: bytes, href: str) -> Content:
-    found = str(Hash32(octets))
-    return (Cell(shortened(found), href=href, copy=found, note=found, kind="mono"),)
+def _linked(kind: str, octets: bytes, names: Names) -> Content:
+    if len(octets) == Address.WIDTH:
+        return address(octets, names)
+    match kind:
+        case "timer ":
+            return timer(octets)
+        case "transaction ":
+            return transaction(octets)
+        case "code_hash ":
+            # A program has no page.
+            return short_root(octets)
+    return short_root(octets, links.search(f"0x{octets.hex()}"))

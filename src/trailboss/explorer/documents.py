@@ -1,7 +1,4 @@
-"""A page as data: what a page's function returns and the renderer draws.
-
-Every text in here is shown as text. Links lead to paths of this node alone.
-"""
+"""A page as data: what a page's function returns and the renderer draws. Every text in here is shown as text."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,8 +16,8 @@ class Cell(Struct, frozen=True):
 
     Attributes:
         text: What is shown.
-        href: Path that it leads to; empty for none.
-        copy: What its copy button puts on the clipboard; empty for no button.
+        href: Path on this node that it leads to.
+        copy: What its copy button copies; empty for no button.
         note: Shown on hover: the whole of what is shortened, or base units.
         kind: Its style: ``mono``, ``dim``, ``good``, ``warn``, ``bad``, ``badge`` and such, separated by spaces.
     """
@@ -37,14 +34,7 @@ Content = tuple[Cell, ...]
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """What every section may have besides its name and heading.
-
-    Attributes:
-        note: Words beside the heading.
-        more: A link beside the heading.
-        copy: What a copy button beside the heading copies.
-        span: Its share of the page's width.
-    """
+    """What every section may have: words, a link and a copied text beside its heading, and its share of the width."""
 
     note: str = ""
     more: Cell | None = None
@@ -53,12 +43,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Section(Options, frozen=True):
-    """A part of a page.
-
-    Attributes:
-        key: Its name, unique on its page.
-        title: Its heading; empty for none.
-    """
+    """A part of a page, with a key that is unique there and a heading, which may be empty."""
 
     key: str
     title: str
@@ -99,13 +84,7 @@ def numbers(*labels: str) -> tuple[Column, ...]:
 
 
 class Row(Struct, frozen=True):
-    """A row of a table.
-
-    Attributes:
-        cells: One content for each column.
-        key: Its name, which stays the same from one refresh to the next.
-        tone: ``good``, ``bad``, ``warn``, ``faded``, ``now`` or nothing.
-    """
+    """A row of a table: a content for each column, a key that outlives a refresh, and a tone such as ``bad``."""
 
     cells: tuple[Content, ...]
     key: str
@@ -123,16 +102,7 @@ class Pager(Struct, frozen=True):
 
 
 class Filter(Struct, frozen=True):
-    """A field of the form above a table.
-
-    Attributes:
-        name: Name of the query's parameter.
-        label: Its label.
-        value: Its value.
-        options: (value, label) to choose from; empty for a field to type into.
-        hint: An example of what may be typed.
-        numeric: Whether that is a number.
-    """
+    """A field above a table for a parameter of the query: to type into, or with (value, label) to choose from."""
 
     name: str
     label: str
@@ -148,8 +118,7 @@ class Table(Section, frozen=True):
     Attributes:
         columns: In order.
         rows: Those of this page alone.
-        empty: What is shown if there are none.
-        command: A command to try then.
+        empty: What is shown if there are none, with a ``command`` to try.
         pager: Shown if there may be more rows than these.
         filters: Fields of a form that chooses among all.
         scrolls: Whether it scrolls sideways on a narrow screen; otherwise each row becomes a card there.
@@ -169,13 +138,13 @@ Series = tuple[str, Sequence[int | float | None]]
 
 
 class Chart(Section, frozen=True):
-    """Values by height or by day.
+    """Values by height or by day, as lines or as bars that stand on one another.
 
     Attributes:
-        label: What it shows, in a sentence for people who cannot see it.
+        label: What it shows, in a sentence.
         points: Labels of the horizontal axis.
         series: One value for each point.
-        bars: Whether values are bars, which stand on one another; otherwise they are lines.
+        bars: Whether values are bars.
     """
 
     label: str
@@ -185,14 +154,7 @@ class Chart(Section, frozen=True):
 
 
 class HeatCell(Struct, frozen=True):
-    """Some heights of the calendar.
-
-    Attributes:
-        first: Lowest height.
-        last: Highest height.
-        count: Timers due there.
-        level: Its colour, from 0 for none to 6.
-    """
+    """Some heights of the calendar, how many timers are due there, and a colour from 0 for none to 6."""
 
     first: int
     last: int
@@ -217,7 +179,7 @@ class HeatMap(Section, frozen=True):
 
 
 class Code(Section, frozen=True):
-    """Source text with line numbers: the first line's number, and the numbers of lines that stand out."""
+    """Source text, the number of its first line, and the numbers of lines that stand out."""
 
     lines: tuple[str, ...]
     first: int = 1
@@ -225,7 +187,7 @@ class Code(Section, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """When something happened, and what, with a tone as a row has."""
+    """When something happened, and what."""
 
     when: Content
     content: Content
@@ -247,14 +209,7 @@ class Notice(Section, frozen=True):
 
 
 class Stat(Struct, frozen=True):
-    """A number with its name.
-
-    Attributes:
-        label: Its name.
-        content: The number.
-        hint: A few words about it.
-        share: How full something is, in percent; None for no bar.
-    """
+    """A number with its name, a few words about it, and how full something is in percent, None for no bar."""
 
     label: str
     content: Content
@@ -269,15 +224,7 @@ class Stats(Section, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """A page.
-
-    Attributes:
-        title: Title of the browser's window.
-        heading: Heading of the page.
-        sections: In order.
-        subject: What the page is about: an id with its copy button, badges.
-        status: HTTP status.
-    """
+    """A page: the window's title, its heading, its sections, what it is about, and its HTTP status."""
 
     title: str
     heading: str

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from trailboss.explorer import cells, links
 from trailboss.explorer.cells import link, text
-from trailboss.explorer.documents import Code, Content, Document, Fact, Facts, Notice, Section, Step, Steps
+from trailboss.explorer.documents import Code, Content, Document, Notice, Section, Step, Steps
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.text import visible
 from trailboss.node.options import HOST
@@ -25,14 +25,9 @@ NOT_FOUND: Final = 404
 BAD_REQUEST: Final = 400
 GONE: Final = 503
 DEFECT: Final = 500
-WHERE_TO: Final[Content] = (
-    *text("Go on to the "),
-    *link("overview", links.OVERVIEW),
-    *text(", the "),
-    *link("blocks", links.BLOCKS),
-    *text(" or the "),
-    *link("timers", links.TIMERS),
-    *text(", or search above for a height, a hash, a timer or an address."),
+WHERE_TO: Final = cells.line(
+    *("Go on to the ", link("overview", links.OVERVIEW), ", the ", link("blocks", links.BLOCKS), " or the "),
+    *(link("timers", links.TIMERS), ", or search above for a height, a hash, a timer or an address."),
 )
 AROUND: Final = 4
 """Lines of source shown before and after those of the traceback."""
@@ -49,7 +44,7 @@ _LINE: Final = re.compile(r"line (\d{1,9}), in ([^:]*): (.*)", re.DOTALL)
 
 def missing_document(what: str, fix: str = "") -> Document:
     """Return the page for something that does not exist, with what may help."""
-    content = (*(text(f"{fix} ") if fix else ()), *WHERE_TO)
+    content = cells.line(f"{fix} ", WHERE_TO)
     notice = Notice("missing", visible(what), content, tone="warn")
     return Document("Not found", "Not found", (notice,), status=NOT_FOUND)
 
@@ -57,7 +52,7 @@ def missing_document(what: str, fix: str = "") -> Document:
 def rejection_document(rejection: Rejection) -> Document:
     """Return the page for a subject that cannot be."""
     error = rejection.error()
-    content = (*text(f"{error.why}; {error.fix}. "), *WHERE_TO)
+    content = cells.line(f"{error.why}; {error.fix}. ", WHERE_TO)
     notice = Notice("refused", visible(error.what), content, tone="warn")
     return Document("Not a page", "This cannot be shown", (notice,), status=BAD_REQUEST)
 
@@ -96,13 +91,10 @@ def error_sections(error: ErrorObject, reading: Reading, actor: bytes | None) ->
         actor: Actor whose code ran; None if none did.
     """
     yield Notice("error", f"E{error.code} {error.slug}", cells.said(error.what, LINE_MAX), tone="bad")
-    rows = [Fact("Why", cells.said(error.why)), Fact("What to do", cells.said(error.fix))]
-    rows += [
-        Fact(name.replace("_", " "), cells.said(str(value)))
-        for name, value in list(error.context.items())[:CONTEXT_MAX]
-        if name not in SHOWN_APART and value is not None
-    ]
-    yield Facts("error-facts", "Why it failed", tuple(rows))
+    context = (item for item in list(error.context.items())[:CONTEXT_MAX] if item[0] not in SHOWN_APART)
+    rows = {name.replace("_", " "): None if value is None else cells.said(str(value)) for name, value in context}
+    rows = {"Why": cells.said(error.why), "What to do": cells.said(error.fix), **rows}
+    yield cells.facts("error-facts", "Why it failed", rows)
     yield from _trace(str(error.context.get("traceback") or ""), reading, actor)
 
 
@@ -126,7 +118,7 @@ def _step(line: str, *, is_last: bool) -> tuple[Content, Content, str]:
     if not found:
         return text("…"), cells.said(line, LINE_MAX), ""
     source = text(visible(found[0].source, LINE_MAX), kind="mono")
-    what = (*text(f"in {visible(found[0].function, LINE_MAX)}: "), *source)
+    what = cells.line(f"in {visible(found[0].function, LINE_MAX)}: ", source)
     return text(f"line {found[0].line}"), what, "bad" if is_last else ""
 
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from trailboss.explorer import cells
 from trailboss.explorer.address_labels import Names
-from trailboss.explorer.cells import NOTHING
-from trailboss.explorer.documents import HALF, Chart, Column, Content, Fact, Notice, Row, Section, Table, numbers
+from trailboss.explorer.cells import Words
+from trailboss.explorer.documents import HALF, Chart, Column, Notice, Row, Section, Table, numbers
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.text import blocks_words
 from trailboss.index.records import DaySpend
@@ -53,7 +53,7 @@ def _alert(runway: Runway, names: Names, key: str, title: str = "") -> Notice:
         f"{format_cby(reach.required)} CBY and finds {format_cby(reach.available)} CBY."
     )
     payer = cells.without_copy(cells.address(runway.payer, names))
-    return Notice(key, title, (*payer, *cells.text(words)), tone=alert_tone(runway))
+    return Notice(key, title, cells.line(payer, words), tone=alert_tone(runway))
 
 
 def payer_alerts(runways: Sequence[Runway], reading: Reading) -> tuple[Notice, ...]:
@@ -73,54 +73,41 @@ def runway_sections(runway: Runway, reading: Reading) -> Iterator[Section]:
     yield from runway_alert(runway, reading)
     if runway.timers or runway.actors:
         note = f"by the last {counted(max(0, runway.last_block - runway.first_block + 1), 'block')}"
-        rows = tuple(Row(_reach_cells(each), each.name) for each in runway.reaches)
-        yield Table("reaches", "Runway", REACH_COLUMNS, rows, note=note)
+        yield Table("reaches", "Runway", REACH_COLUMNS, tuple(map(_reach_row, runway.reaches)), note=note)
     if len(runway.actors) > 1:
-        rows = tuple(Row(_actor_cells(each, reading.names), each.actor.hex()) for each in runway.actors)
+        rows = tuple(_actor_row(each, reading.names) for each in runway.actors)
         yield Table("paid-actors", "Whose fires it pays for", ACTOR_COLUMNS, rows)
 
 
-def runway_facts(runway: Runway) -> tuple[Fact, ...]:
+def runway_facts(runway: Runway) -> dict[str, Words]:
     """Return a payer's balance, and how far it reaches."""
     more = "more than " if runway.has_more else ""
     stuck = f", {runway.stuck:,} of which cannot fire" if runway.stuck else ""
     present, twice = (f"{reach.fires:,}" for reach in runway.reaches[:2])
-    return (
-        Fact("Balance", cells.money(runway.balance)),
-        Fact("Pays for", cells.text(f"{more}{counted(runway.timers, 'live timer')}{stuck}")),
-        Fact("Fires left", cells.text(f"{present} at the present basefees, {twice} at twice these")),
-        Fact("Runs dry", _dry_words(runway)),
-    )
+    dry_at, dry = runway.reaches[0].dry_at, cells.text("not at present basefees", kind="good")
+    if dry_at is not None:
+        dry = cells.text(f"in block {dry_at}, {blocks_words(dry_at - runway.height)}", kind=alert_tone(runway))
+    return {
+        "Balance": cells.money(runway.balance),
+        "Pays for": f"{more}{counted(runway.timers, 'live timer')}{stuck}",
+        "Fires left": f"{present} at the present basefees, {twice} at twice these",
+        "Runs dry": dry,
+    }
 
 
-def _dry_words(runway: Runway) -> Content:
-    dry_at = runway.reaches[0].dry_at
-    if dry_at is None:
-        return cells.text("not at present basefees", kind="good")
-    return cells.text(f"in block {dry_at}, {blocks_words(dry_at - runway.height)}", kind=alert_tone(runway))
+def _reach_row(reach: Reach) -> Row:
+    cost = cells.bare_money(reach.spent // reach.fires) if reach.fires else None
+    prices = (reach.cycle_basefee, reach.lane_basefee, reach.cell_basefee)
+    dry = "never" if reach.dry_at is None else cells.height(reach.dry_at)
+    return cells.row(reach.name, BASEFEES[reach.name], *prices, cost, reach.fires, dry)
 
 
-def _reach_cells(reach: Reach) -> tuple[Content, ...]:
-    return (
-        cells.text(BASEFEES[reach.name]),
-        cells.number(reach.cycle_basefee),
-        cells.number(reach.lane_basefee),
-        cells.number(reach.cell_basefee),
-        cells.bare_money(reach.spent // reach.fires) if reach.fires else NOTHING,
-        cells.number(reach.fires),
-        cells.text("never") if reach.dry_at is None else cells.text(reach.dry_at, kind="number"),
-    )
-
-
-def _actor_cells(actor: PaidActor, names: Names) -> tuple[Content, ...]:
-    return (
-        cells.address(actor.actor, names),
-        cells.number(actor.timers),
-        cells.number(actor.fires),
-        NOTHING if actor.interval is None else cells.text(f"{rounded(actor.interval)} blocks"),
-        cells.number(actor.cycles_used // actor.fires if actor.fires else None),
-        cells.number(actor.cells_used // actor.fires if actor.fires else None),
-    )
+def _actor_row(actor: PaidActor, names: Names) -> Row:
+    interval = None if actor.interval is None else f"{rounded(actor.interval)} blocks"
+    used = (actor.cycles_used, actor.cells_used)
+    means = (amount // actor.fires if actor.fires else None for amount in used)
+    shown = cells.address(actor.actor, names)
+    return cells.row(actor.actor.hex(), shown, actor.timers, actor.fires, interval, *means)
 
 
 def rounded(value: Fraction) -> str:

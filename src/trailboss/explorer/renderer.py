@@ -1,10 +1,11 @@
 """Documents as HTML. Every text and every attribute is escaped here, and nowhere else is HTML made."""
 
 from collections.abc import Callable, Iterable
+from functools import cache
+from hashlib import sha256
 from html import escape
+from pathlib import Path
 from typing import Any, Final
-
-from msgspec import Struct
 
 from trailboss.explorer import links
 from trailboss.explorer.cells import NOTHING
@@ -24,7 +25,10 @@ from trailboss.explorer.documents import (
     Steps,
     Table,
 )
-from trailboss.views.text import counted
+from trailboss.explorer.page_context import Page, Reading
+from trailboss.explorer.pages import PAGES
+from trailboss.node.options import Rhythm
+from trailboss.views.text import counted, time_words
 
 NAME: Final = "Trailboss"
 MARK: Final = "M9 1.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15zM9 5v4.3l3 2"
@@ -34,72 +38,79 @@ FAVICON: Final = (
 )
 COPIED_WORDS_MAX: Final = 80
 """Characters of a copied text that the button's name repeats."""
+QUIET_BLOCKS: Final = 3
+QUIET_SECONDS: Final = 3
+"""A node that has built no block for so many block times, and so many seconds more, is shown as quiet."""
+MILLISECONDS: Final = 1_000
+RHYTHMS: Final = {
+    Rhythm.AUTO: "a block for each transaction, and every {time:,} ms while a timer is pending",
+    Rhythm.MANUAL: "blocks on request",
+    Rhythm.INTERVAL: "a block every {time:,} ms",
+}
+NAVIGATION: Final = tuple((page.title, page.path) for page in PAGES if page.title)
+DIGEST_DIGITS: Final = 16
 PAGER_LINKS: Final = (("First", "first"), ("Previous", "previous"), ("Next", "following"), ("Last", "last"))
-COLOURS: Final = (("system", "System colours"), ("light", "Light"), ("dark", "Dark"))
 
 
-class Frame(Struct, frozen=True, kw_only=True):
-    """What stands around the content of a page.
-
-    Attributes:
-        height: Height of the last block.
-        time: Its timestamp.
-        mechanism: Name of the mechanism that chooses among due timers.
-        state_root: State root after the last block.
-        chain: Which chain this is, and how its blocks come.
-        pages: Name and path of each main page.
-        failure: Why the node does not work; empty if it does.
-        quiet_seconds: Seconds without a block after which the node is shown as quiet; None for any number.
-        mark: Changes whenever a live page may show something else.
-        style: Path of the style sheet.
-        script: Path of the script.
-    """
-
-    height: str
-    time: str
-    mechanism: str
-    state_root: str
-    chain: str
-    pages: tuple[tuple[str, str], ...]
-    failure: str
-    quiet_seconds: int | None
-    mark: str
-    style: str
-    script: str
+@cache
+def assets() -> dict[str, tuple[str, bytes, str]]:
+    """Return path, content and media type of each asset, by its name. A path changes with the content."""
+    found = {}
+    for name, media_type in (("explorer.css", "text/css"), ("explorer.js", "text/javascript")):
+        content = (Path(__file__).parent / "assets" / name).read_bytes()
+        digest = sha256(content).hexdigest()[:DIGEST_DIGITS]
+        found[name] = (f"{links.ASSETS}/{digest}-{name}", content, media_type)
+    return found
 
 
-def page_html(document: Document, frame: Frame, here: str, searched: str, *, is_live: bool) -> str:
+def asset_path(name: str) -> str:
+    """Return the path of an asset."""
+    return assets()[name][0]
+
+
+def page_html(document: Document, page: Page, reading: Reading, mark: str, searched: str = "") -> str:
     """Return a page.
 
     Args:
         document: Its content.
-        frame: What stands around it.
-        here: Path of the main page that this is, or belongs to.
+        page: Its kind.
+        reading: The look at the node that header and footer are from.
+        mark: Changes whenever a live page may show something else.
         searched: Text of the search box.
-        is_live: Whether the content changes as blocks come.
     """
     subject = f'<div class="subject">{_content(document.subject)}</div>' if document.subject else ""
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{escape(document.title)} · {NAME}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex">'
-        f'<link rel="icon" href="{links.FAVICON}"><link rel="stylesheet" href="{frame.style}">'
-        f'<script src="{frame.script}"></script></head><body data-mark="{escape(frame.mark)}" '
-        f'data-stream="{links.STREAM}">{_header(frame, here, searched)}'
-        f'<main id="main" class="page" tabindex="-1"{"" if is_live else " data-still"}>'
+        f'<link rel="icon" href="{links.FAVICON}"><link rel="stylesheet" href="{asset_path("explorer.css")}">'
+        f'<script src="{asset_path("explorer.js")}"></script></head><body data-mark="{escape(mark)}" '
+        f'data-stream="{links.STREAM}">{_header(page, reading, searched)}'
+        f'<main id="main" class="page" tabindex="-1"{"" if page.is_live else " data-still"}>'
         f'<div class="head"><h1>{escape(document.heading)}</h1>{subject}</div>'
-        f'<div class="grid">{"".join(map(section_html, document.sections))}</div></main>{_footer(frame)}</body></html>'
+        f'<div class="grid">{"".join(map(section_html, document.sections))}</div></main>{_footer(reading)}'
+        "</body></html>"
     )
 
 
-def _header(frame: Frame, here: str, searched: str) -> str:
-    pages = "".join(
-        f'<a href="{escape(href)}"{" aria-current=page" if href == here else ""}>{escape(name)}</a>'
-        for name, href in frame.pages
+def _header(page: Page, reading: Reading, searched: str) -> str:
+    view, pace, health = reading.view, reading.node.pace, reading.node.health
+    pages = (*NAVIGATION, (reading.mechanism.title, links.MECHANISM))
+    places = "".join(
+        f'<a href="{href}"{" aria-current=page" if href == page.section else ""}>{escape(name)}</a>'
+        for name, href in pages
     )
-    state, words = ("failed", frame.failure) if frame.failure else ("live", "blocks are coming in")
-    quiet = "" if frame.quiet_seconds is None else f' data-quiet="{frame.quiet_seconds}"'
-    colours = "".join(f'<option value="{value}">{words}</option>' for value, words in COLOURS)
-    pulse = (("Block", "height", frame.height), ("at", "time", frame.time), ("Mechanism", "mechanism", frame.mechanism))
+    failure = "" if health.status == "running" else health.reason or health.status
+    state, words = ("failed", escape(failure)) if failure else ("live", "blocks are coming in")
+    # Without an interval no block is due at any time.
+    quiet = ""
+    if pace.rhythm is Rhythm.INTERVAL:
+        quiet = f' data-quiet="{QUIET_BLOCKS * pace.block_time_ms // MILLISECONDS + QUIET_SECONDS}"'
+    time = time_words(view.head.header.timestamp_ms)
+    pulse = (
+        ("Block", "height", str(view.height)),
+        ("at", "time", time),
+        ("Mechanism", "mechanism", view.mechanism.name),
+    )
     facts = "".join(
         f'<div class="{name}"><dt>{label}</dt><dd data-live="{name}">{escape(value)}</dd></div>'
         for label, name, value in pulse
@@ -108,20 +119,25 @@ def _header(frame: Frame, here: str, searched: str) -> str:
         '<a class="skip" href="#main">Skip to the content</a><header class="bar"><div class="top">'
         '<a class="brand" href="/"><svg viewBox="0 0 18 18" aria-hidden="true"><path fill="none" '
         f'stroke="currentColor" stroke-width="2" d="{MARK}"/></svg> {NAME}</a><dl class="pulse"><div>'
-        f'<dt class="hidden">State</dt><dd><span class="beat" data-state="{state}" role="img" '
-        f'aria-label="{escape(words)}" title="{escape(words)}"{quiet}></span></dd></div>{facts}</dl>'
+        f'<dt class="hidden">State</dt><dd><span class="beat" data-state="{state}" role="img" aria-label="{words}" '
+        f'title="{words}"{quiet}></span></dd></div>{facts}</dl>'
         f'<form class="find" role="search" action="{links.SEARCH}" method="get"><input id="search" name="q" '
         f'type="search" value="{escape(searched)}" maxlength="200" autocomplete="off" spellcheck="false" '
         'placeholder="Height, hash, timer or address" aria-label="Search for a height, a hash, a timer or an address">'
         '<kbd aria-hidden="true">/</kbd></form><label class="theme"><span class="hidden">Colours</span>'
-        f'<select id="theme">{colours}</select></label></div><nav class="nav" aria-label="Pages">{pages}</nav></header>'
+        '<select id="theme"><option value="system">System colours</option><option value="light">Light</option>'
+        '<option value="dark">Dark</option></select></label></div>'
+        f'<nav class="nav" aria-label="Pages">{places}</nav></header>'
     )
 
 
-def _footer(frame: Frame) -> str:
+def _footer(reading: Reading) -> str:
+    genesis, pace = reading.view.genesis, reading.node.pace
+    rhythm = RHYTHMS[pace.rhythm].format(time=pace.block_time_ms)
     return (
         '<footer><div class="foot"><span>State root <span class="mono id" data-live="state-root">'
-        f"{escape(frame.state_root)}</span></span><span>{escape(frame.chain)}</span></div></footer>"
+        f"{reading.view.state_root}</span></span><span>Chain id {genesis.chain_id}, preset {escape(genesis.preset)}, "
+        f"{rhythm}</span></div></footer>"
     )
 
 

@@ -7,9 +7,6 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -26,12 +23,10 @@ from trailboss.explorer.failures import failure_document, gone_document, rejecti
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Page, Reading, Redirect
 from trailboss.explorer.pages import NOWHERE, PAGES, SUBJECT
-from trailboss.explorer.renderer import FAVICON, Frame, page_html
+from trailboss.explorer.renderer import DIGEST_DIGITS, FAVICON, assets, page_html
 from trailboss.explorer.text import visible
 from trailboss.node.block_builder import StoppingError
-from trailboss.node.options import Rhythm
 from trailboss.primitives.errors import Rejection, ViewGoneError
-from trailboss.views.text import time_words
 
 if TYPE_CHECKING:
     from trailboss.node.service import Node
@@ -44,17 +39,6 @@ LOOK_SECONDS: Final = 0.25
 """How often a stream looks whether pages have changed."""
 SILENT_LOOKS: Final = 60
 """Looks without a change after which a stream sends a comment, so that a lost connection is noticed."""
-QUIET_BLOCKS: Final = 3
-QUIET_SECONDS: Final = 3
-"""A node that has built no block for so many block times, and so many seconds more, is shown as quiet."""
-MILLISECONDS: Final = 1_000
-DIGEST_DIGITS: Final = 16
-RHYTHMS: Final = {
-    Rhythm.AUTO: "a block for each transaction, and every {time:,} ms while a timer is pending",
-    Rhythm.MANUAL: "blocks on request",
-    Rhythm.INTERVAL: "a block every {time:,} ms",
-}
-NAVIGATION: Final = tuple((page.title, page.path) for page in PAGES if page.title)
 SECURITY: Final = {
     # Nothing is loaded from, or sent to, anywhere else, and no script is in a page. Bars and grids have styles.
     "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -120,29 +104,7 @@ class Explorer:
         document = build_document(page, query, subject, self.look)
         if isinstance(document, Redirect):
             return document
-        html = page_html(document, self._frame(mark), page.section, query.text("q"), is_live=page.is_live)
-        return Shown(html, document.status)
-
-    def _frame(self, mark: str) -> Frame:
-        reading, node = self.look(), self.node
-        view = reading.view
-        genesis, pace, health = view.genesis, node.pace, node.health
-        quiet = QUIET_BLOCKS * pace.block_time_ms // MILLISECONDS + QUIET_SECONDS
-        rhythm = RHYTHMS[pace.rhythm].format(time=pace.block_time_ms)
-        return Frame(
-            height=str(view.height),
-            time=time_words(view.head.header.timestamp_ms),
-            mechanism=view.mechanism.name,
-            state_root=str(view.state_root),
-            chain=f"Chain id {genesis.chain_id}, preset {genesis.preset}, {rhythm}",
-            pages=(*NAVIGATION, (reading.mechanism.title, links.MECHANISM)),
-            failure="" if health.status == "running" else health.reason or health.status,
-            # Without an interval no block is due at any time.
-            quiet_seconds=quiet if pace.rhythm is Rhythm.INTERVAL else None,
-            mark=mark,
-            style=asset_path("explorer.css"),
-            script=asset_path("explorer.js"),
-        )
+        return Shown(page_html(document, page, self.look(), mark, query.text("q")), document.status)
 
     async def changes(self) -> AsyncIterator[str]:
         """Yield an event with the mark now and whenever it changes, until the node stops."""
@@ -197,22 +159,6 @@ def page_at(path: str) -> tuple[Page, str]:
     if path in pages:
         return pages[path], ""
     return (pages.get(f"{parent}/{SUBJECT}", NOWHERE), subject) if subject else (NOWHERE, "")
-
-
-@cache
-def assets() -> dict[str, tuple[str, bytes, str]]:
-    """Return path, content and media type of each asset, by its name. A path changes with the content."""
-    found = {}
-    for name, media_type in (("explorer.css", "text/css"), ("explorer.js", "text/javascript")):
-        content = (Path(__file__).parent / "assets" / name).read_bytes()
-        digest = sha256(content).hexdigest()[:DIGEST_DIGITS]
-        found[name] = (f"{links.ASSETS}/{digest}-{name}", content, media_type)
-    return found
-
-
-def asset_path(name: str) -> str:
-    """Return the path of an asset."""
-    return assets()[name][0]
 
 
 def explorer_routes(node: "Node") -> list[Route]:

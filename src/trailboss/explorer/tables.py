@@ -1,14 +1,13 @@
 """Tables that several pages have: blocks, receipts, events, prints, timers, decisions; and the pages of long lists."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from trailboss.explorer import cells
 from trailboss.explorer.address_labels import Names
-from trailboss.explorer.cells import NOTHING
-from trailboss.explorer.documents import HALF, Column, Content, Fact, Facts, Notice, Pager, Row, Section, Table, numbers
+from trailboss.explorer.documents import HALF, Column, Content, Notice, Pager, Row, Section, Table, numbers
 from trailboss.explorer.instructions import instruction_line
 from trailboss.explorer.links import PAGE_ROWS, Query
 from trailboss.explorer.page_context import Reading
@@ -18,7 +17,6 @@ from trailboss.model import events
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
 from trailboss.primitives.octets import Address
-from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.sentences import data_words
 from trailboss.views.mechanism import base
 from trailboss.views.mechanism.base import Kind
@@ -79,38 +77,32 @@ def block_row(found: Block, budget: int) -> Row:
     header = found.header
     fires = sum(receipt.origin is not Origin.TRANSACTION for receipt in found.receipts)
     counts = (len(found.transactions), fires, sum(1 for _ in block_events(found)), header.cycles_used)
-    shown = (
-        cells.block(found.height),
-        *(cells.number(count or None) for count in counts),
-        cells.text(share_words(header.timer_cycles_used, budget), kind="number") if fires else NOTHING,
-        cells.number(amount_of(header.cycle_basefee)),
-    )
-    return Row(shown, str(found.height))
+    use = cells.text(share_words(header.timer_cycles_used, budget), kind="number") if fires else None
+    shown = (count or None for count in counts)
+    return cells.row(found.height, cells.block(found.height), *shown, use, amount_of(header.cycle_basefee))
 
 
-def event_row(event: Event, names: Names, key: str, *, with_block: bool = False) -> Row:
+def event_row(event: Event, names: Names, key: object, *, with_block: bool = False) -> Row:
     """Return an event, with its block in front if wanted."""
     shown = (
         *((cells.block(event.block_height),) if with_block else ()),
         cells.said(event.name),
         cells.address(event.emitter, names),
-        cells.timer(event.timer_id) if event.timer_id else NOTHING,
+        cells.timer(event.timer_id),
         cells.sentence(data_words(event, WIDE), names),
     )
-    return Row(shown, key, tone=EVENT_TONES.get(event.name, ""))
+    return cells.row(key, *shown, tone=EVENT_TONES.get(event.name, ""))
 
 
 def printed_sections(lines: Sequence[Printed], names: Names) -> tuple[Table, ...]:
     """Return what actors have printed, and warnings about them, as a section; none if there is nothing."""
     rows = tuple(
-        Row(
-            (
-                cells.block(line.block_height),
-                cells.address(line.actor, names),
-                cells.said(line.handler),
-                (*(cells.badge("warning", "warn") if line.is_warning else ()), *cells.said(line.text)),
-            ),
-            str(at),
+        cells.row(
+            at,
+            cells.block(line.block_height),
+            cells.address(line.actor, names),
+            cells.said(line.handler),
+            (*(cells.badge("warning", "warn") if line.is_warning else ()), *cells.said(line.text)),
             tone="warn" if line.is_warning else "",
         )
         for at, line in enumerate(lines)
@@ -119,26 +111,20 @@ def printed_sections(lines: Sequence[Printed], names: Names) -> tuple[Table, ...
     return (Table("printed", "Printed", PRINTED_COLUMNS, rows, note=note),) if rows else ()
 
 
-def receipt_row(receipt: Receipt, names: Names, key: str, tx_hash: bytes | None = None) -> Row:
+def receipt_row(receipt: Receipt, names: Names, key: object, tx_hash: bytes | None = None) -> Row:
     """Return a receipt; that of a transaction leads to its page, that of a fire to its timer's."""
     origin = cells.text(receipt.origin)
     if tx_hash is not None:
-        origin = (*cells.text("transaction "), *cells.transaction(tx_hash))
+        origin = cells.line("transaction ", cells.transaction(tx_hash))
     elif receipt.timer_id is not None:
-        origin = (*cells.text(f"{receipt.origin} "), *cells.timer(receipt.timer_id))
-    status = state_badge(receipt.status)
-    if receipt.error is not None:
-        status += cells.text(f" E{receipt.error.code}", note=visible(receipt.error.what))
-    shown = (
-        origin,
-        NOTHING if receipt.actor is None else cells.address(receipt.actor, names),
-        status,
-        cells.number(receipt.cycles_used),
-        cells.number(receipt.cells_used),
-        cells.bare_money(receipt.fee_paid),
-        cells.address(receipt.payer, names),
-    )
-    return Row(shown, key, tone="bad" if receipt.error is not None else "")
+        origin = cells.line(f"{receipt.origin} ", cells.timer(receipt.timer_id))
+    status, error = state_badge(receipt.status), receipt.error
+    if error is not None:
+        status += cells.text(f" E{error.code}", note=visible(error.what))
+    actor = None if receipt.actor is None else cells.address(receipt.actor, names)
+    paid, payer = cells.bare_money(receipt.fee_paid), cells.address(receipt.payer, names)
+    tone = "bad" if error is not None else ""
+    return cells.row(key, origin, actor, status, receipt.cycles_used, receipt.cells_used, paid, payer, tone=tone)
 
 
 def summary_of(record: ReceiptRecord, height: int) -> Receipt:
@@ -149,48 +135,42 @@ def summary_of(record: ReceiptRecord, height: int) -> Receipt:
 def receipts_table(reading: Reading, query: Query, address: Address, title: str) -> Table:
     """Return the receipts of an address as sender, payer, target or actor, the newest first."""
     index, upto = reading.node.index, reading.height
-    offset = (query.page("receipts") - 1) * PAGE_ROWS
-    page = index.receipts(address, upto, offset=offset, limit=PAGE_ROWS)
-    if not page.items and page.total:
-        page = index.receipts(address, upto, offset=offset_of(query, page.total, name="receipts"), limit=PAGE_ROWS)
-    rows = tuple(_history_row(reading, found) for found in page.items)
+    page, total = read_page(query, lambda at, most: index.receipts(address, upto, offset=at, limit=most), "receipts")
+    rows = tuple(_history_row(reading, found) for found in page)
     empty = "Nothing yet: no transaction of it, to it or about it, and no fire that it ran or paid for."
-    pager = pager_of(query, page.total, name="receipts")
+    pager = pager_of(query, total, name="receipts")
     return Table("receipts", title, HISTORY_COLUMNS, rows, empty, pager=pager)
 
 
 def _history_row(reading: Reading, found: IndexedReceipt) -> Row:
     block = reading.view.blocks[found.height]
-    record = block.receipts[found.receipt]
-    position = found.position if found.origin is Origin.TRANSACTION else None
-    tx_hash = None if position is None else record.origin_hash
+    record, tx_hash, what = block.receipts[found.receipt], None, cells.NOTHING
+    if found.origin is Origin.TRANSACTION and found.position is not None:
+        tx_hash = record.origin_hash
+        what = instruction_line(block.transactions[found.position].instruction, reading.names)
     row = receipt_row(summary_of(record, found.height), reading.names, f"{found.height}.{found.receipt}", tx_hash)
-    what = NOTHING
-    if position is not None:
-        what = instruction_line(block.transactions[position].instruction, reading.names)
-    return Row((cells.block(found.height), *row.cells, what), row.key, tone=row.tone)
+    return replace(row, cells=(cells.block(found.height), *row.cells, what))
 
 
 def timer_row(entry: TimerEntry, reading: Reading) -> Row:
     """Return a timer of a list."""
-    names = reading.names
-    state = state_badge(entry.state, reverted=entry.reverted)
+    names, state = reading.names, state_badge(entry.state, reverted=entry.reverted)
     if entry.ended_at is not None:
-        state += (*cells.text(" in "), *cells.block(entry.ended_at))
+        state += cells.line(" in ", cells.block(entry.ended_at))
     elif entry.deferred_for or entry.tier:
         state += cells.text(f" {entry.deferred_for or entry.tier}", kind="dim")
     own = entry.fee_payer == entry.actor
-    shown = (
+    return cells.row(
+        entry.timer_id.hex(),
         cells.timer(entry.timer_id),
         cells.text("state watch", kind="dim") if entry.is_watch else cells.future(entry.height, now=reading.height),
         state,
         cells.address(entry.actor, names),
         cells.said(entry.handler),
         cells.text("the actor", kind="dim") if own else cells.address(entry.fee_payer, names),
-        cells.number(entry.gas_limit),
-        cells.text("never" if entry.expires_at == U64_MAX else entry.expires_at, kind="number"),
+        entry.gas_limit,
+        cells.height(entry.expires_at),
     )
-    return Row(shown, entry.timer_id.hex())
 
 
 def mechanism_columns(columns: Iterable[base.Column]) -> tuple[Column, ...]:
@@ -213,10 +193,21 @@ def decision_sections(view: DecisionView, reading: Reading, query: Query) -> tup
     found, names, views = (*view.rows, *view.runners_up), reading.names, views_of(view.mechanism)
     if not found and not view.sentences:
         return ()
-    facts = Facts("lane", "How it chose among its due timers", _decision_facts(view, names), span=HALF)
-    waiting = tuple(
-        Notice(f"waiting-{at}", "", cells.text(f"Waiting: {words}.")) for at, words in enumerate(view.sentences)
-    )
+    share = share_words(view.lane_cycles_used, view.lane_cycles_max)
+    used = f"{view.lane_cycles_used:,} of {view.lane_cycles_max:,} cycles ({share})"
+    bids = f", {len(view.bids):,} bids" if view.bids else ""
+    named = "" if len(view.rows) == view.examined else f", the first {len(view.rows):,} are listed"
+    cut_off = "" if view.cut_off is None else f", cut-off at rank {view.cut_off:,}"
+    rows = {
+        "Mechanism": view.mechanism,
+        "Used": f"{used}, at most {view.max_cycles_per_fire:,} a fire",
+        "Basefees": f"{view.cycle_basefee:,} a cycle, {view.cell_basefee:,} a cell",
+        **cells.mechanism_facts(views.decision_facts(view), names),
+        "Agents": f"{view.agent_cycles:,} cycles{bids}" if view.agent_cycles else None,
+        "Examined": f"{view.examined:,}{named}{cut_off}",
+    }
+    facts = cells.facts("decision", "How it chose among its due timers", rows, span=HALF)
+    waiting = (Notice(f"waiting-{at}", "", cells.text(f"Waiting: {why}.")) for at, why in enumerate(view.sentences))
     columns = views.decision_columns
 
     def row(at: int) -> Row:
@@ -225,22 +216,6 @@ def decision_sections(view: DecisionView, reading: Reading, query: Query) -> tup
 
     table = paged_table("due", "Due timers", mechanism_columns(columns), len(found), row, query=query)
     return (facts, *((table,) if found else ()), *waiting)
-
-
-def _decision_facts(view: DecisionView, names: Names) -> tuple[Fact, ...]:
-    share = share_words(view.lane_cycles_used, view.lane_cycles_max)
-    used = f"{view.lane_cycles_used:,} of {view.lane_cycles_max:,} cycles ({share})"
-    bids = f", {len(view.bids):,} bids" if view.bids else ""
-    named = "" if len(view.rows) == view.examined else f", the first {len(view.rows):,} are listed"
-    cut_off = "" if view.cut_off is None else f", cut-off at rank {view.cut_off:,}"
-    return (
-        Fact("Mechanism", cells.text(view.mechanism)),
-        Fact("Used", cells.text(f"{used}, at most {view.max_cycles_per_fire:,} a fire")),
-        Fact("Basefees", cells.text(f"{view.cycle_basefee:,} a cycle, {view.cell_basefee:,} a cell")),
-        *(cells.fact(each, names) for each in views_of(view.mechanism).decision_facts(view)),
-        *((Fact("Agents", cells.text(f"{view.agent_cycles:,} cycles{bids}")),) if view.agent_cycles else ()),
-        Fact("Examined", cells.text(f"{view.examined:,}{named}{cut_off}")),
-    )
 
 
 def pager_of(
@@ -275,6 +250,20 @@ def pager_of(
 def offset_of(query: Query, total: int, *, rows: int = PAGE_ROWS, name: str = "page") -> int:
     """Return how many rows of a list come before the page that is asked for, or before its last page."""
     return (min(query.page(name), max(1, -(-total // rows))) - 1) * rows
+
+
+def read_page(query: Query, read: Callable[[int, int], Any], name: str = "page") -> tuple[Sequence[Any], int]:
+    """Return the items of a list's page and how many the list has; its last page if a later one is asked for.
+
+    Args:
+        query: The page's query.
+        read: Reads items of the index, from an offset on and so many at most.
+        name: Name of the parameter that selects the page.
+    """
+    found = read((query.page(name) - 1) * PAGE_ROWS, PAGE_ROWS)
+    if found.total and not found.items:
+        found = read(offset_of(query, found.total, name=name), PAGE_ROWS)
+    return found.items, found.total
 
 
 def paged_table(

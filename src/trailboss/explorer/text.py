@@ -5,8 +5,7 @@ All that an actor chooses (its code, its storage, names of handlers, events and 
 
 from typing import Final
 
-from trailboss.primitives.units import U64_MAX
-from trailboss.views import text as views_text
+from trailboss.views import text
 from trailboss.views.text import counted
 
 HEAD_DIGITS: Final = 8
@@ -18,41 +17,36 @@ BYTES_MAX: Final = 64
 """Bytes that a table or a list shows of something longer."""
 
 
-def visible(text: str, limit: int = TEXT_MAX) -> str:
-    r"""Return a text without anything that a browser would obey or hide, and cut to a length.
+def visible(words: str, limit: int = TEXT_MAX) -> str:
+    r"""Return a text cut to a length, with escapes for what a browser would obey or hide.
 
-    Control characters, marks that turn the direction of writing, and characters of no width are written as escapes.
+    These are control characters, marks that turn the direction of writing, and characters of no width.
 
     >>> visible("a\u202eb\x1b[0m")
     'a\\u202eb\\x1b[0m'
     """
-    cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
-    return views_text.visible(cut).replace("\n", "\\n")
+    cut = words if len(words) <= limit else f"{words[: limit - 1]}…"
+    return text.visible(cut).replace("\n", "\\n")
 
 
-def words(octets: bytes, limit: int = BYTES_MAX) -> str:
+def octet_words(octets: bytes, limit: int = BYTES_MAX) -> str:
     """Return bytes as people read them: the text if they are printable text, else 0x and the digits.
 
-    >>> words(b"price"), words(bytes([0, 255])), words(b"")
+    >>> octet_words(b"price"), octet_words(bytes([0, 255])), octet_words(b"")
     ('price', '0x00ff', '0x')
     """
-    found = views_text.words(octets[:limit])
+    found = text.words(octets[:limit])
     return found if len(octets) <= limit else f"{found}… ({len(octets):,} bytes)"
 
 
-def shortened(text: str) -> str:
+def shortened(words: str) -> str:
     """Return a long id cut in its middle.
 
     >>> shortened("0x" + "ab" * 20)
     '0xabababab…ababab'
     """
-    kept = 2 + HEAD_DIGITS + TAIL_DIGITS
-    return text if len(text) <= kept + 1 else f"{text[: 2 + HEAD_DIGITS]}…{text[-TAIL_DIGITS:]}"
-
-
-def height_words(height: int) -> str:
-    """Return a height; the greatest of all stands for never."""
-    return "never" if height == U64_MAX else str(height)
+    head = 2 + HEAD_DIGITS
+    return words if len(words) <= head + TAIL_DIGITS + 1 else f"{words[:head]}…{words[-TAIL_DIGITS:]}"
 
 
 def blocks_words(blocks: int) -> str:
@@ -72,10 +66,8 @@ def share_words(part: int, whole: int) -> str:
     >>> share_words(1, 3), share_words(1, 1_000_000), share_words(5, 0)
     ('33 %', '<1 %', '·')
     """
-    if not whole:
-        return "·"
-    percent = part * 100 // whole
-    return "<1 %" if part and not percent else f"{percent} %"
+    percent = part * 100 // whole if whole else 0
+    return "·" if not whole else "<1 %" if part and not percent else f"{percent} %"
 
 
 def titled(words: str) -> str:

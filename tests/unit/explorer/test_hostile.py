@@ -28,6 +28,7 @@ from trailboss.explorer.documents import (
     Steps,
     Table,
 )
+from trailboss.explorer.pages import PAGES
 from trailboss.explorer.pages.accounts import actor
 from trailboss.explorer.pages.blocks import block, events
 from trailboss.explorer.pages.overview import overview
@@ -35,7 +36,6 @@ from trailboss.explorer.pages.timer import timer
 from trailboss.explorer.pages.timers import timers
 from trailboss.explorer.pages.transactions import transaction
 from trailboss.explorer.renderer import page_html, section_html
-from trailboss.explorer.routes import Explorer
 from trailboss.index.answers.timers import timer_page
 from trailboss.model.transactions import transaction_hash
 from trailboss.views.timer_list import TimerFilter
@@ -117,8 +117,7 @@ def test_page_escapes_every_text_and_every_attribute(hostile: StandIn) -> None:
         Stats(bad, bad, (Stat(bad, cell, cell, 5),)),
     )
     document = Document(bad, bad, sections, subject=cell)
-    frame = Explorer(hostile)._frame(bad)  # type: ignore[arg-type]
-    html = page_html(document, frame, "/", bad, is_live=True)
+    html = page_html(document, PAGES[0], look(hostile), bad, bad)
     assert html.count("<script") == 1
     assert html.count("</script>") == 1
     assert bad not in html

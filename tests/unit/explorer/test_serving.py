@@ -13,7 +13,8 @@ from trailboss.explorer import explorer_routes, links, routes
 from trailboss.explorer.documents import Document
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Page, Reading, Redirect
-from trailboss.explorer.routes import PAGES_KEPT, Explorer, asset_path, build_document
+from trailboss.explorer.renderer import asset_path
+from trailboss.explorer.routes import PAGES_KEPT, Explorer, build_document
 from trailboss.primitives.errors import Rejection, RejectionReason, ViewGoneError
 
 

@@ -10,8 +10,7 @@ from trailboss.explorer.address_labels import label_of
 from trailboss.explorer.failures import source_lines, traceback_lines
 from trailboss.explorer.links import Query, parse_id
 from trailboss.explorer.pages.calendar import level_of, scale_words, spread, thresholds
-from trailboss.explorer.text import blocks_words, height_words, share_words, shortened, visible
-from trailboss.explorer.text import words as octet_words
+from trailboss.explorer.text import blocks_words, octet_words, share_words, shortened, visible
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import U64_MAX
 
@@ -117,7 +116,7 @@ def test_traceback_names_places_whatever_the_source_says() -> None:
 
 def test_words_for_places_in_time() -> None:
     """Heights and shares as people say them."""
-    assert (height_words(U64_MAX), height_words(7)) == ("never", "7")
+    assert (words(cells.height(U64_MAX)), words(cells.height(7))) == ("never", "7")
     assert (blocks_words(2), blocks_words(-1)) == ("in 2 blocks", "1 block ago")
     assert (share_words(1, 0), share_words(999, 1_000)) == ("·", "99 %")
     assert shortened("0x1234") == "0x1234"

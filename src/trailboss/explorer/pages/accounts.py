@@ -4,7 +4,7 @@ from itertools import islice
 from typing import Final
 
 from trailboss.explorer import cells, links, tables
-from trailboss.explorer.cells import NOTHING
+from trailboss.explorer.cells import Words
 from trailboss.explorer.documents import (
     FULL,
     HALF,
@@ -12,7 +12,6 @@ from trailboss.explorer.documents import (
     Code,
     Column,
     Document,
-    Fact,
     Facts,
     Notice,
     Pager,
@@ -74,18 +73,12 @@ def accounts(reading: Reading, query: Query, _subject: str) -> Document:
 
 
 def _row(holder: Holder, reading: Reading) -> Row:
-    timers, name, is_actor = NOTHING, reading.names.short(holder.address), holder.kind == ACTOR
+    name, timers = reading.names.short(holder.address) or None, None
     if holder.timers:
         timers = cells.link(f"{holder.timers:,}", links.query(links.TIMERS, {"actor": holder.address}), kind="number")
-    shown = (
-        cells.text(name) if name else NOTHING,
-        cells.whole_address(holder.address),
-        cells.text("actor") if is_actor else cells.text("account", kind="dim"),
-        cells.bare_money(holder.balance),
-        cells.number(holder.nonce or None),
-        timers,
-    )
-    return Row(shown, holder.address.hex())
+    kind = "actor" if holder.kind == ACTOR else cells.text("account", kind="dim")
+    where, balance = cells.whole_address(holder.address), cells.bare_money(holder.balance)
+    return cells.row(holder.address.hex(), name, where, kind, balance, holder.nonce or None, timers)
 
 
 def account(reading: Reading, query: Query, subject: str) -> Document | Redirect:
@@ -95,16 +88,15 @@ def account(reading: Reading, query: Query, subject: str) -> Document | Redirect
     if holder.kind == ACTOR:
         return Redirect(links.query(links.actor(address), query.parameters))
     waiting = reading.node.mempool.of_sender(holder.address)
-    rows = [Fact("Balance", cells.money(holder.balance)), Fact("Nonce", cells.number(holder.nonce))]
-    if waiting:
-        rows.append(Fact("In the mempool", cells.link(counted(len(waiting), "transaction"), links.MEMPOOL)))
-    sections: list[Section] = [Facts("facts", "What it holds", tuple(rows), span=HALF)]
+    pending = cells.link(counted(len(waiting), "transaction"), links.MEMPOOL) if waiting else None
+    rows: dict[str, Words] = {"Balance": cells.money(holder.balance), "Nonce": holder.nonce, "In the mempool": pending}
+    sections: list[Section] = [cells.facts("facts", "What it holds", rows, span=HALF)]
     if holder.kind == NO_ACCOUNT:
         fund = f"It has never received anything. To fund it: trailboss faucet {address} --url {node_url(reading)}"
         sections.insert(0, Notice("empty", "The chain has no such account", cells.text(fund), tone="warn"))
     runway = reading.runway(address)
     if runway.timers or runway.actors:
-        facts = Facts("purse", "Its balance for timers", runway_facts(runway), span=HALF)
+        facts = cells.facts("purse", "Its balance for timers", runway_facts(runway), span=HALF)
         sections += [facts, *runway_sections(runway, reading)]
     paid = _timers(reading, TimerFilter(payer=address), "Next timers that it pays for")
     sections += [*((paid,) if paid.rows else ()), *spend_chart(reading, address, FULL)]
@@ -124,7 +116,7 @@ def actor(reading: Reading, query: Query, subject: str) -> Document | Redirect:
     runway, spend = reading.runway(address), tuple(spend_chart(reading, address))
     sections: tuple[Section, ...] = (
         _actor_facts(reading, found),
-        Facts("purse", "Its balance for timers", runway_facts(runway), span=HALF),
+        cells.facts("purse", "Its balance for timers", runway_facts(runway), span=HALF),
         *runway_sections(runway, reading),
         _timers(reading, TimerFilter(actor=address), "Next timers"),
         *spend,
@@ -137,19 +129,16 @@ def actor(reading: Reading, query: Query, subject: str) -> Document | Redirect:
 
 
 def _actor_facts(reading: Reading, found: ActorView) -> Facts:
-    rows = [
-        Fact("Owner", cells.address(found.owner, reading.names)),
-        Fact("Live timers", cells.link(f"{found.timers:,}", links.query(links.TIMERS, {"actor": found.address}))),
-        Fact("Scheduled so far", cells.number(found.schedules)),
-        Fact("Code hash", cells.short_root(found.code_hash)),
-    ]
-    if found.agent is not None:
-        rows.append(Fact("Gas bidding agent", cells.address(found.agent, reading.names)))
-    if found.recent_fires:
-        rows.append(Fact("Fires in the window", cells.number(found.recent_fires)))
-    if found.mailbox_count:
-        rows.append(Fact("In the mailbox for it", cells.number(found.mailbox_count)))
-    return Facts("facts", "What it is", tuple(rows), span=HALF)
+    rows: dict[str, Words] = {
+        "Owner": cells.address(found.owner, reading.names),
+        "Live timers": cells.link(f"{found.timers:,}", links.query(links.TIMERS, {"actor": found.address})),
+        "Scheduled so far": found.schedules,
+        "Code hash": cells.short_root(found.code_hash),
+        "Gas bidding agent": None if found.agent is None else cells.address(found.agent, reading.names),
+        "Fires in the window": found.recent_fires or None,
+        "In the mailbox for it": found.mailbox_count or None,
+    }
+    return cells.facts("facts", "What it is", rows, span=HALF)
 
 
 def _timers(reading: Reading, wanted: TimerFilter, title: str) -> Table:
@@ -169,8 +158,7 @@ def _storage(reading: Reading, query: Query, address: Address, *, span: str) -> 
     cursor = Hash32(parse_id(text, (Hash32.WIDTH,))) if text else None
     page = storage_page(reading.view, address, SLOTS_SHOWN, cursor)
     rows = tuple(
-        Row((cells.octets(name), payload(value), cells.number(len(value))), name.hex())
-        for name, value in page.storage.items()
+        cells.row(name.hex(), cells.octets(name), payload(value), len(value)) for name, value in page.storage.items()
     )
     following = query.but(slot=f"0x{page.next_cursor.hex()}") if page.next_cursor is not None else ""
     pager = None

@@ -9,7 +9,6 @@ from trailboss.explorer.documents import (
     Column,
     Content,
     Document,
-    Fact,
     Facts,
     Filter,
     Notice,
@@ -66,19 +65,17 @@ def events(reading: Reading, query: Query, _subject: str) -> Document:
     index, upto = reading.node.index, reading.height
     name, address, since = query.text("name"), query.address("address"), query.number("since", 0)
     wanted = EventFilter(name=name or None, address=address, since=since)
-    page = index.events(wanted, upto, (query.page() - 1) * PAGE_ROWS, PAGE_ROWS, newest_first=True)
-    if page.total and not page.items:
-        page = index.events(wanted, upto, tables.offset_of(query, page.total), PAGE_ROWS, newest_first=True)
+    page, total = tables.read_page(query, lambda at, most: index.events(wanted, upto, at, most, newest_first=True))
     rows = tuple(
         tables.event_row(event, reading.names, f"{place.height}.{place.index}", with_block=True)
-        for place, event in zip(page.items, read_events(reading.view.blocks, page.items), strict=True)
+        for place, event in zip(page, read_events(reading.view.blocks, page), strict=True)
     )
     filters = (
         Filter("name", "Name", name, hint="timer.fired"),
         Filter("address", "Emitted by, or about", query.text("address"), hint="0x…"),
         Filter("since", "Since block", query.text("since"), numeric=True),
     )
-    empty, pager = "No event matches. Leave the fields empty for all events.", tables.pager_of(query, page.total)
+    empty, pager = "No event matches. Leave the fields empty for all events.", tables.pager_of(query, total)
     table = Table("events", "Events", (*tables.BLOCK, *tables.EVENT_COLUMNS), rows, empty, pager=pager, filters=filters)
     return Document("Events", "Events", (table,))
 
@@ -120,26 +117,23 @@ def _height_of(reading: Reading, subject: str) -> int | None:
 
 def _around(reading: Reading, height: int) -> Content:
     before = cells.link("← Previous", links.block(height - 1)) if height else ()
-    after = cells.link("Next →", links.block(height + 1)) if height < reading.height else ()
-    return (*before, *after)
+    return before + (cells.link("Next →", links.block(height + 1)) if height < reading.height else ())
 
 
 def _facts(reading: Reading, found: Block, *, span: str) -> Facts:
     header, names = header_view(found), reading.names
     used = f"{header.cycles_used:,} cycles, {header.timer_cycles_used:,} of them by fires; {header.cells_used:,} cells"
-    rows = [
-        Fact("Time", cells.text(time_words(header.timestamp_ms))),
-        Fact("Used", cells.text(used)),
-        Fact("Basefees", cells.text(f"{header.cycle_basefee:,} a cycle, {header.cell_basefee:,} a cell")),
-        Fact("Proposer", cells.address(header.proposer, names)),
-        Fact("State root", cells.short_root(header.state_root)),
-        Fact("Receipts root", cells.short_root(header.receipts_root)),
-    ]
-    if found.transactions:
-        rows.append(Fact("Transactions root", cells.short_root(header.transactions_root)))
-    if found.height:
-        rows.append(Fact("Parent", cells.block_hash(header.parent)))
-    return Facts("header", "Header", tuple(rows), span=span)
+    rows = {
+        "Time": time_words(header.timestamp_ms),
+        "Used": used,
+        "Basefees": f"{header.cycle_basefee:,} a cycle, {header.cell_basefee:,} a cell",
+        "Proposer": cells.address(header.proposer, names),
+        "State root": cells.short_root(header.state_root),
+        "Receipts root": cells.short_root(header.receipts_root),
+        "Transactions root": cells.short_root(header.transactions_root) if found.transactions else None,
+        "Parent": cells.block_hash(header.parent) if found.height else None,
+    }
+    return cells.facts("header", "Header", rows, span=span)
 
 
 def _transactions(reading: Reading, query: Query, found: Block) -> Table:
@@ -147,14 +141,10 @@ def _transactions(reading: Reading, query: Query, found: Block) -> Table:
 
     def row(at: int) -> Row:
         sent, receipt = found.transactions[at], receipts[at]
-        shown = (
-            cells.transaction(receipt.origin_hash),
-            cells.address(sent.sender, reading.names),
-            cells.number(sent.nonce),
-            instruction_line(sent.instruction, reading.names),
-            tables.state_badge(receipt.status.value),
-        )
-        return Row(shown, receipt.origin_hash.hex(), tone="bad" if receipt.error is not None else "")
+        sender, what = cells.address(sent.sender, reading.names), instruction_line(sent.instruction, reading.names)
+        name, status = cells.transaction(receipt.origin_hash), tables.state_badge(receipt.status.value)
+        tone = "bad" if receipt.error is not None else ""
+        return cells.row(receipt.origin_hash.hex(), name, sender, sent.nonce, what, status, tone=tone)
 
     return tables.paged_table("transactions", "Transactions", TRANSACTION_COLUMNS, len(receipts), row, query=query)
 
@@ -164,7 +154,7 @@ def _receipts(reading: Reading, query: Query, found: Block) -> Table:
     others = [receipt for receipt in found.receipts if receipt.origin is not Origin.TRANSACTION]
 
     def row(at: int) -> Row:
-        return tables.receipt_row(tables.summary_of(others[at], found.height), reading.names, str(at))
+        return tables.receipt_row(tables.summary_of(others[at], found.height), reading.names, at)
 
     return tables.paged_table("receipts", "Fires and messages", tables.RECEIPT_COLUMNS, len(others), row, query=query)
 
@@ -173,6 +163,6 @@ def _events(reading: Reading, query: Query, found: Block) -> Table:
     records = list(block_events(found))
 
     def row(at: int) -> Row:
-        return tables.event_row(event_view(records[at], found.height), reading.names, str(at))
+        return tables.event_row(event_view(records[at], found.height), reading.names, at)
 
     return tables.paged_table("events", "Events", tables.EVENT_COLUMNS, len(records), row, query=query)

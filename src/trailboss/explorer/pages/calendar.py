@@ -1,5 +1,6 @@
 """The calendar: how many timers wait at which heights, in its three tiers, as maps whose cells lead to these timers."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
@@ -7,18 +8,16 @@ from typing import Final
 from msgspec import Struct
 
 from trailboss.explorer import cells, links
+from trailboss.explorer.cells import Words
 from trailboss.explorer.documents import (
     THIRD,
     TWO_THIRDS,
     Column,
-    Content,
     Document,
-    Fact,
     Facts,
     HeatCell,
     HeatMap,
     Notice,
-    Row,
     Section,
     Table,
 )
@@ -38,23 +37,15 @@ BUSIEST: Final = 8
 TITLES: Final = {
     "next": "The next blocks",
     "ring": "Ring: the rest of this epoch",
-    "epochs": "Epochs: the next {count:,}",
+    "epochs": "Epochs: the next ones",
     "overflow": "Overflow: beyond the epochs",
 }
 
 
 class Stretch(Struct, frozen=True):
-    """Heights in equal cells.
-
-    Attributes:
-        key: Of its section.
-        title: Of its section.
-        bounds: First height of each cell, and the one after the last.
-        note: What a cell is.
-    """
+    """A section of heights in equal cells: the first height of each and the one after the last, and what a cell is."""
 
     key: str
-    title: str
     bounds: tuple[int, ...]
     note: str
 
@@ -77,34 +68,29 @@ def _stretches(reading: Reading) -> Iterator[Stretch]:
     length = params.epoch_length
     ring_end, epochs_end = (last + 1 for last in tier_ends(reading.view))
     near = min(NEXT_CELLS, length)
-    yield Stretch("next", TITLES["next"], tuple(range(following, following + near + 1)), "A cell is one height.")
+    yield Stretch("next", tuple(range(following, following + near + 1)), "A cell is one height.")
     step = -(-length // RING_CELLS)
     if step > 1:
         first = following - following % step
         bounds = (following, *range(first + step, ring_end, step), ring_end)
-        yield Stretch("ring", TITLES["ring"], bounds if following < ring_end else (), f"A cell is {step} heights.")
+        yield Stretch("ring", bounds if following < ring_end else (), f"A cell is {step} heights.")
     starts = tuple(range(ring_end, epochs_end + 1, length))
-    title = TITLES["epochs"].format(count=params.epoch_count)
-    yield Stretch("epochs", title, starts, f"A cell is an epoch of {length:,} heights.")
+    yield Stretch("epochs", starts, f"A cell is an epoch of {length:,} heights.")
     last = _last_height(reading)
     if last >= epochs_end:
         step = max(1, -(-(last + 1 - epochs_end) // OVERFLOW_CELLS))
         bounds = (*range(epochs_end, last + 1, step), last + 1)
-        yield Stretch("overflow", TITLES["overflow"], bounds, f"A cell is {counted(step, 'height')}.")
+        yield Stretch("overflow", bounds, f"A cell is {counted(step, 'height')}.")
 
 
 def _last_height(reading: Reading) -> int:
     """Return the greatest height at which a timer is due; 0 if there is none. Complexity: O(log n), 64 times."""
     view, total = reading.view, reading.view.timer_count()
-    if not total:
-        return 0
-    low, high = 0, U64_MAX
+    low, high = 0, U64_MAX if total else 0
     while low < high:
         middle = (low + high) // 2
-        if view.timer_counts((0, middle + 1))[0] < total:
-            low = middle + 1
-        else:
-            high = middle
+        is_before = view.timer_counts((0, middle + 1))[0] < total
+        low, high = (middle + 1, high) if is_before else (low, middle)
     return low
 
 
@@ -115,15 +101,9 @@ def _heat_map(stretch: Stretch, counts: Sequence[int], now: int) -> HeatMap:
         for first, last, count in _cells(stretch, counts)
     )
     is_next = stretch.bounds[0] <= now + 1 < stretch.bounds[1]
-    return HeatMap(
-        stretch.key,
-        f"{stretch.title}, {counted(sum(counts), 'timer')}",
-        min(COLUMNS, len(drawn)),
-        drawn,
-        scale_words(steps),
-        now + 1,
-        note=f"{stretch.note} The framed one holds the next block." if is_next else stretch.note,
-    )
+    title = f"{TITLES[stretch.key]}, {counted(sum(counts), 'timer')}"
+    note = f"{stretch.note} The framed one holds the next block." if is_next else stretch.note
+    return HeatMap(stretch.key, title, min(COLUMNS, len(drawn)), drawn, scale_words(steps), now + 1, note=note)
 
 
 def _cells(stretch: Stretch, counts: Sequence[int]) -> Iterator[tuple[int, int, int]]:
@@ -145,7 +125,7 @@ def thresholds(greatest: int) -> tuple[int, ...]:
 
 def level_of(count: int, steps: Sequence[int]) -> int:
     """Return the level of a count: how many of the thresholds it reaches."""
-    return sum(count >= step for step in steps)
+    return bisect_right(steps, count)
 
 
 def spread(level: int, levels: int) -> int:
@@ -167,60 +147,41 @@ def scale_words(steps: Sequence[int]) -> tuple[tuple[int, str], ...]:
     return tuple(told)
 
 
-def _tier(count: int, what: str) -> Content:
-    return (*cells.number(count), *cells.text(f" {'timer' if count == 1 else 'timers'}: {what}", kind="dim"))
-
-
 def _facts(reading: Reading) -> Facts:
     view, params = reading.view, reading.view.params.calendar
     epoch = reading.height // params.epoch_length
     tiers, end = tier_counts(view), tier_ends(view)[0] + 1
-    waiting = cells.text("none")
+    waiting: Words = "none"
     if tiers.due:
         waiting = cells.link(counted(tiers.due, "timer"), links.query(links.TIMERS, {"state": "due"}), kind="warn")
-    return Facts(
-        "facts",
-        "Where the chain stands",
-        (
-            Fact("Live timers", cells.link(f"{view.timer_count():,}", links.TIMERS)),
-            Fact("Due and waiting", waiting),
-            Fact(
-                "Epoch",
-                cells.text(
-                    f"{epoch:,}, the next one begins at height {end}, in {counted(end - reading.height, 'block')}"
-                ),
-            ),
-            Fact("Ring", _tier(tiers.ring, f"heights whose epoch has begun, {params.ring_size:,} slots")),
-            Fact(
-                "Epochs", _tier(tiers.epoch, f"{params.epoch_count:,} epochs of {params.epoch_length:,} heights each")
-            ),
-            Fact("Overflow", _tier(tiers.overflow, "whatever lies beyond, in order of height")),
-        ),
-        span=TWO_THIRDS,
-    )
+
+    def tier(count: int, what: str) -> Words:
+        return cells.line(count, cells.text(f" {'timer' if count == 1 else 'timers'}: {what}", kind="dim"))
+
+    following = f"the next one begins at height {end}, in {counted(end - reading.height, 'block')}"
+    rows = {
+        "Live timers": cells.link(f"{view.timer_count():,}", links.TIMERS),
+        "Due and waiting": waiting,
+        "Epoch": f"{epoch:,}, {following}",
+        "Ring": tier(tiers.ring, f"heights whose epoch has begun, {params.ring_size:,} slots"),
+        "Epochs": tier(tiers.epoch, f"{params.epoch_count:,} epochs of {params.epoch_length:,} heights each"),
+        "Overflow": tier(tiers.overflow, "all heights beyond, in order"),
+    }
+    return cells.facts("facts", "Where the chain stands", rows, span=TWO_THIRDS)
 
 
 def _busiest(stretches: Sequence[Stretch], counts: Sequence[Sequence[int]]) -> Table:
     found = [
-        (count, first, last)
+        (-count, first, last)
         for stretch, some in zip(stretches, counts, strict=True)
         if stretch.key != "next" or len(stretches) == 1
         for first, last, count in _cells(stretch, some)
         if count
     ]
-    found.sort(key=lambda item: (-item[0], item[1]))
     rows = tuple(
-        Row(
-            (
-                cells.link(
-                    str(first) if first == last else f"{first} to {last}",
-                    links.query(links.TIMERS, {"from": first, "to": last}),
-                ),
-                cells.number(count),
-            ),
-            f"{first}-{last}",
-        )
-        for count, first, last in found[:BUSIEST]
+        cells.row(f"{first}-{last}", cells.link(words, links.query(links.TIMERS, {"from": first, "to": last})), -count)
+        for count, first, last in sorted(found)[:BUSIEST]
+        for words in (str(first) if first == last else f"{first} to {last}",)
     )
     columns = (Column("Heights"), Column("Timers", right=True))
     return Table("busiest", "Busiest heights", columns, rows, "No timer is scheduled.", span=THIRD)

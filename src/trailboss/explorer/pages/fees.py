@@ -47,8 +47,8 @@ def _stats(reading: Reading) -> Stats:
     timer_cycle, timer_cell = reading.view.rules().timer_basefees()
     counts = f"{totals.transactions:,} transactions, {totals.fires:,} fires"
     items = (
-        Stat("Cycle basefee", cells.number(status.basefees.cycle), _fires_pay(timer_cycle, status.basefees.cycle)),
-        Stat("Cell basefee", cells.number(status.basefees.cell), _fires_pay(timer_cell, status.basefees.cell)),
+        Stat("Cycle basefee", cells.line(status.basefees.cycle), _fires_pay(timer_cycle, status.basefees.cycle)),
+        Stat("Cell basefee", cells.line(status.basefees.cell), _fires_pay(timer_cell, status.basefees.cell)),
         mechanism_stat(status),
         burned_stat(totals.burned, status),
         Stat("Tips", cells.short_money(totals.tips), cells.text("to proposers")),

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from trailboss.explorer import cells, tables
-from trailboss.explorer.documents import HALF, Chart, Document, Fact, Facts, Row, Section, Table, numbers
+from trailboss.explorer.cells import Words
+from trailboss.explorer.documents import HALF, Chart, Document, Facts, Row, Section, Table, numbers
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.text import share_words
@@ -54,17 +55,16 @@ def _rules(reading: Reading, found: MechanismView) -> Facts:
         "Examines": f"at most {counted(found.examined_max, 'due timer')} a block",
         "Join": joined,
     }
-    rows = tuple(Fact(label, cells.text(words)) for label, words in facts.items())
-    return Facts("rules", "How it chooses", rows, span=HALF)
+    return cells.facts("rules", "How it chooses", facts, span=HALF)
 
 
 def _state(reading: Reading, found: MechanismView) -> Facts:
-    rows = (
-        Fact("After block", cells.block(found.height)),
-        Fact("Due and waiting", cells.text(counted(reading.view.due_count(), "timer"))),
-        *(cells.fact(each, reading.names) for each in status_facts(found)),
-    )
-    return Facts("state", "Its state", rows, span=HALF)
+    rows: dict[str, Words] = {
+        "After block": cells.block(found.height),
+        "Due and waiting": counted(reading.view.due_count(), "timer"),
+        **cells.mechanism_facts(status_facts(found), reading.names),
+    }
+    return cells.facts("state", "Its state", rows, span=HALF)
 
 
 def _own_table(found: base.Table, reading: Reading, query: Query, *, name: str) -> Table:
@@ -98,12 +98,7 @@ def _block_rows(blocks: Iterable[Block]) -> Iterable[Row]:
         if record is None:
             continue
         fired = sum(item.outcome == "fire" for item in record.decided)
+        used = cells.text(share_words(record.lane_cycles_used, record.lane_cycles_max), kind="number")
         counts = (record.cut_off, record.outranked, record.priced_out, record.over_cap, record.not_joined)
-        shown = (
-            cells.block(block.height),
-            cells.number(record.examined_count),
-            cells.number(fired),
-            cells.text(share_words(record.lane_cycles_used, record.lane_cycles_max), kind="number"),
-            *(cells.number(count or None) for count in counts),
-        )
-        yield Row(shown, str(block.height))
+        shown = (count or None for count in counts)
+        yield cells.row(block.height, cells.block(block.height), record.examined_count, fired, used, *shown)

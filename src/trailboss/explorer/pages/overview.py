@@ -14,7 +14,6 @@ from trailboss.explorer.documents import (
     Column,
     Content,
     Document,
-    Row,
     Series,
     Stat,
     Stats,
@@ -59,7 +58,7 @@ def _stats(reading: Reading) -> Stats:
     endings = f"{timers.unfunded:,} unfunded, {timers.expired:,} expired, {timers.cancelled:,} cancelled"
     items = (
         Stat("Live timers", cells.link(f"{timers.live:,}", links.TIMERS), _due_words(reading)),
-        Stat("Fires", cells.number(timers.fires), cells.text(endings)),
+        Stat("Fires", cells.line(timers.fires), cells.text(endings)),
         Stat(
             "Timer budget used, last block",
             cells.text(share_words(used, budget)),
@@ -108,13 +107,11 @@ def _blocks(reading: Reading) -> Table:
 def _next_timers(reading: Reading) -> Table:
     following = reading.height + 1
     rows = tuple(
-        Row(
-            (
-                cells.text(entry.height, kind="number"),
-                cells.timer(entry.timer_id),
-                cells.said(entry.handler, HANDLER_MAX),
-            ),
+        cells.row(
             entry.timer_id.hex(),
+            cells.height(entry.height),
+            cells.timer(entry.timer_id),
+            cells.said(entry.handler, HANDLER_MAX),
             tone="now" if entry.height == following else "",
         )
         for entry in islice(list_timers(reading.view, TimerFilter(first=following)), NEXT_SHOWN)

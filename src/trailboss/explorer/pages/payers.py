@@ -4,7 +4,7 @@ from itertools import islice
 from typing import Final
 
 from trailboss.explorer import cells, tables
-from trailboss.explorer.cells import NOTHING
+from trailboss.explorer.cells import Words
 from trailboss.explorer.documents import Column, Content, Document, Pager, Row, Section, Table, numbers
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
@@ -58,19 +58,15 @@ def upcoming_payers(reading: Reading) -> list[Address]:
 
 def _row(runway: Runway, spent: int, reading: Reading) -> Row:
     tone = alert_tone(runway)
-    left: tuple[Content, ...] = (NOTHING, NOTHING, NOTHING)
+    left: tuple[Words, ...] = (None, None, None)
     if runway.timers:
         present, doubled = runway.reaches[:2]
         dry = _dry(present.dry_at, reading, tone if tone == "bad" else "")
-        left = (cells.number(present.fires), dry, _dry(doubled.dry_at, reading, ""))
-    shown = (
-        cells.address(runway.payer, reading.names),
-        cells.bare_money(runway.balance),
-        cells.bare_money(spent) if spent else NOTHING,
-        cells.text(f"{'over ' if runway.has_more else ''}{runway.timers:,}", kind="number"),
-        *left,
-    )
-    return Row(shown, runway.payer.hex(), tone=tone)
+        left = (present.fires, dry, _dry(doubled.dry_at, reading, ""))
+    payer, balance = cells.address(runway.payer, reading.names), cells.bare_money(runway.balance)
+    timers = cells.text(f"{'over ' if runway.has_more else ''}{runway.timers:,}", kind="number")
+    fees = cells.bare_money(spent) if spent else None
+    return cells.row(runway.payer.hex(), payer, balance, fees, timers, *left, tone=tone)
 
 
 def _dry(dry_at: int | None, reading: Reading, tone: str) -> Content:
@@ -78,7 +74,7 @@ def _dry(dry_at: int | None, reading: Reading, tone: str) -> Content:
         return cells.text("never", kind="dim")
     ahead = dry_at - reading.height
     near = cells.text(f"{blocks_words(ahead)}, ", kind=tone or "dim") if ahead <= LATER_BLOCKS else ()
-    return (*near, *cells.text(dry_at, kind=f"number {tone}".rstrip()))
+    return near + cells.text(dry_at, kind=f"number {tone}".rstrip())
 
 
 def _pager(query: Query, offset: int, count: int, *, more: bool) -> Pager | None:
@@ -101,16 +97,14 @@ def _ends(reading: Reading, query: Query) -> Table:
     offset = tables.offset_of(query, total, rows=ENDS_SHOWN, name="ends")
     places = index.events(wanted, upto, offset, ENDS_SHOWN, newest_first=True).items
     rows = tuple(
-        Row(
-            (
-                cells.block(event.block_height),
-                cells.timer(event.timer_id) if event.timer_id else NOTHING,
-                cells.address(event.data["fee_payer"], reading.names),
-                _owner(reading, event.timer_id),
-                cells.bare_money(event.data["required"]),
-                cells.bare_money(event.data["available"]),
-            ),
+        cells.row(
             f"{event.block_height}.{offset + at}",
+            cells.block(event.block_height),
+            cells.timer(event.timer_id),
+            cells.address(event.data["fee_payer"], reading.names),
+            _owner(reading, event.timer_id),
+            cells.bare_money(event.data["required"]),
+            cells.bare_money(event.data["available"]),
         )
         for at, event in enumerate(read_events(reading.view.blocks, places))
     )
@@ -119,6 +113,6 @@ def _ends(reading: Reading, query: Query) -> Table:
     return Table("ends", "Timers that ended unfunded", END_COLUMNS, rows, empty, pager=pager)
 
 
-def _owner(reading: Reading, timer_id: bytes | None) -> Content:
+def _owner(reading: Reading, timer_id: bytes | None) -> Words:
     found = None if timer_id is None else reading.node.index.timer(timer_id, reading.height)
-    return NOTHING if found is None else cells.address(found.actor, reading.names)
+    return None if found is None else cells.address(found.actor, reading.names)

@@ -50,8 +50,8 @@ def _rows(reading: Reading, asked: str) -> Iterator[Row]:
         yield from _by_digits(reading, digits.lower())
 
 
-def _row(kind: str, which: Content, key: str, more: Content = ()) -> Row:
-    return Row((cells.text(kind), which, more or cells.NOTHING), key)
+def _row(kind: str, which: Content, key: str, more: Content | str | None = None) -> Row:
+    return cells.row(key, kind, which, more)
 
 
 def _named(reading: Reading, asked: str) -> Iterator[Row]:
@@ -63,20 +63,20 @@ def _by_digits(reading: Reading, digits: str) -> Iterator[Row]:
     if len(digits) == 2 * Hash32.WIDTH:
         waiting = reading.node.mempool.find(bytes.fromhex(digits))
         if waiting is not None or reading.node.mempool.refusal(bytes.fromhex(digits)) is not None:
-            yield _row("Transaction", cells.transaction(bytes.fromhex(digits)), digits, cells.text("not in a block"))
+            yield _row("Transaction", cells.transaction(bytes.fromhex(digits)), digits, "not in a block")
     found = reading.node.index.search(digits, reading.view.blocks, FOUND_MAX)
     for height in found.blocks:
         yield _row("Block", cells.block_hash(reading.view.blocks[height].hash), f"block {height}", cells.block(height))
     for transaction in found.transactions:
-        in_block = (*cells.text("in block "), *cells.block(transaction.height))
+        in_block = cells.line("in block ", cells.block(transaction.height))
         yield _row("Transaction", cells.transaction(transaction.hash), transaction.hash.hex(), in_block)
     for timer_id in found.timers:
         timer = reading.node.index.timer(timer_id, reading.height)
-        told: Content = ()
+        about = None
         if timer is not None:
             state = REVERTED if timer.reverted else timer.state
-            told = (*cells.text(f"{state}, "), *cells.said(timer.handler))
-        yield _row("Timer", cells.timer(timer_id), timer_id.hex(), told)
+            about = cells.line(f"{state}, ", cells.said(timer.handler))
+        yield _row("Timer", cells.timer(timer_id), timer_id.hex(), about)
     for address in found.addresses:
         yield _address_row(reading, address)
     if len(digits) == 2 * Address.WIDTH and not found.addresses:

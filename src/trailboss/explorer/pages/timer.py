@@ -5,13 +5,13 @@ from itertools import islice
 from typing import Final
 
 from trailboss.explorer import cells, links, tables
+from trailboss.explorer.cells import Words
 from trailboss.explorer.documents import (
     FULL,
     HALF,
     Column,
     Content,
     Document,
-    Fact,
     Facts,
     Notice,
     Row,
@@ -115,27 +115,28 @@ def _facts(reading: Reading, found: TimerDetails) -> Facts:
     height = cells.future(found.height, now=reading.height)
     if live is not None:
         height += cells.text(f" {blocks_words(found.height - reading.height)}", kind="dim")
-    rows = [
-        Fact("State", _state(found)),
-        Fact("Actor", cells.address(found.actor, names)),
-        Fact("Handler", cells.said(found.handler)),
-        Fact("Payer", cells.address(found.fee_payer, names)),
-        *((Fact("Target", cells.address(found.target, names)),) if found.target != found.actor else ()),
-        *((Fact("Height", height),) if live is None or not live.is_watch else ()),
-        Fact("Expires after", cells.text("never" if found.expires_at == U64_MAX else found.expires_at)),
-        Fact("Gas limit", cells.text(f"{found.gas_limit:,} cycles")),
-        Fact("Scheduled", (*_cause(found.cause), *cells.text(" in block "), *cells.block(found.cause.height))),
-        *(() if live is None else _live_facts(reading, live)),
-    ]
-    if found.remembered is not None:
-        rows.append(Fact("Remembered", cells.text(f"until block {found.remembered.collected_after} at least")))
-    return Facts("facts", "What it is", tuple(rows), span=HALF if live is not None else FULL)
+    expires = "never" if found.expires_at == U64_MAX else str(found.expires_at)
+    remembered = found.remembered
+    rows = {
+        "State": _state(found),
+        "Actor": cells.address(found.actor, names),
+        "Handler": cells.said(found.handler),
+        "Payer": cells.address(found.fee_payer, names),
+        "Target": cells.address(found.target, names) if found.target != found.actor else None,
+        "Height": height if live is None or not live.is_watch else None,
+        "Expires after": expires,
+        "Gas limit": f"{found.gas_limit:,} cycles",
+        "Scheduled": cells.line(_cause(found.cause), " in block ", cells.block(found.cause.height)),
+        **({} if live is None else _live_facts(reading, live)),
+        "Remembered": None if remembered is None else f"until block {remembered.collected_after} at least",
+    }
+    return cells.facts("facts", "What it is", rows, span=HALF if live is not None else FULL)
 
 
 def _state(found: TimerDetails) -> Content:
     badge, live = tables.state_badge(found.state, reverted=found.reverted), found.live
     if found.ended_at is not None:
-        return (*badge, *cells.text(" in block "), *cells.block(found.ended_at))
+        return cells.line(badge, " in block ", cells.block(found.ended_at))
     if live is None or (live.tier == "due" and not live.deferred_for):
         return badge
     why = f" waits: {live.deferred_for}" if live.deferred_for else f" in the {live.tier}"
@@ -144,31 +145,31 @@ def _state(found: TimerDetails) -> Content:
 
 def _cause(cause: Cause) -> Content:
     if cause.timer_id is not None:
-        return (*cells.text("by the fire of "), *cells.without_copy(cells.timer(cause.timer_id)))
+        return cells.line("by the fire of ", cells.without_copy(cells.timer(cause.timer_id)))
     if cause.transaction is not None:
-        return (*cells.text("by transaction "), *cells.without_copy(cells.transaction(cause.transaction)))
+        return cells.line("by transaction ", cells.without_copy(cells.transaction(cause.transaction)))
     return cells.text("by a message")
 
 
-def _live_facts(reading: Reading, live: TimerView) -> Iterator[Fact]:
-    yield Fact("Payload", payload(live.payload))
+def _live_facts(reading: Reading, live: TimerView) -> dict[str, Words]:
+    deferred: Words = None
     if live.deferrals:
-        yield Fact("Deferred", cells.text(f"in {counted(live.deferrals, 'block')} so far", kind="warn"))
+        deferred = cells.text(f"in {counted(live.deferrals, 'block')} so far", kind="warn")
+    offers: Words = "what its agent answers when it is due" if live.fees == AGENT_FEES else None
     if live.max_fee_per_cycle is not None and live.max_priority_fee_per_cycle is not None:
         offer = f"up to {live.max_fee_per_cycle:,} a cycle, {live.max_priority_fee_per_cycle:,} of it as a tip"
-        yield Fact("Offers", (*cells.text(offer), *cells.text(f" ({live.fees})", kind="dim")))
-    elif live.fees == AGENT_FEES:
-        yield Fact("Offers", cells.text("what its agent answers when it is due"))
-    yield from (cells.fact(each, reading.names) for each in reading.mechanism.timer_facts(live))
-    yield Fact("Sequence", cells.number(live.sequence))
+        offers = cells.line(offer, cells.text(f" ({live.fees})", kind="dim"))
+    own = cells.mechanism_facts(reading.mechanism.timer_facts(live), reading.names)
+    facts = {"Payload": payload(live.payload), "Deferred": deferred, "Offers": offers}
+    return {**facts, **own, "Sequence": live.sequence}
 
 
 def _payer(reading: Reading, found: TimerDetails) -> Iterator[Section]:
     """Yield whether its payer can pay for it and for the payer's other timers."""
     if found.live is not None:
         runway = reading.runway(found.fee_payer)
-        payer = Fact("Payer", cells.address(found.fee_payer, reading.names))
-        yield Facts("purse", "Whether its payer can pay", (payer, *runway_facts(runway)), span=HALF)
+        rows = {"Payer": cells.address(found.fee_payer, reading.names), **runway_facts(runway)}
+        yield cells.facts("purse", "Whether its payer can pay", rows, span=HALF)
         yield from runway_alert(runway, reading)
 
 
@@ -202,21 +203,20 @@ def _life(reading: Reading, query: Query, life: TimerLife) -> Steps:
 
 def _fires(life: TimerLife) -> Iterator[Table]:
     rows = tuple(
-        Row(
-            (
-                cells.number(each.fire_seq),
-                cells.text(each.hit_height, kind="number"),
-                *(cells.NOTHING if at is None else cells.block(at) for at in (each.queued_at, each.materialized_at)),
-                cells.number(each.deliver_seq),
-                cells.NOTHING if each.ended_at is None else cells.block(each.ended_at),
-                cells.text(each.outcome),
-            ),
-            str(each.fire_seq),
+        cells.row(
+            each.fire_seq,
+            each.fire_seq,
+            cells.height(each.hit_height),
+            cells.block(each.queued_at),
+            cells.block(each.materialized_at),
+            each.deliver_seq,
+            cells.block(each.ended_at),
+            each.outcome,
         )
         for each in islice(reversed(life.fires), STEPS_MAX)
     )
     if rows:
-        yield Table("fires", "Its fires through Globalbox", FIRE_COLUMNS, rows)
+        yield Table("fires", "The way of each of its fires", FIRE_COLUMNS, rows)
 
 
 def _bids(query: Query, life: TimerLife) -> Iterator[Table]:
@@ -224,13 +224,8 @@ def _bids(query: Query, life: TimerLife) -> Iterator[Table]:
 
     def row(at: int) -> Row:
         bid = bids[at]
-        shown = (
-            cells.block(bid.height),
-            cells.number(bid.max_fee),
-            cells.number(bid.max_priority_fee),
-            cells.text("default" if bid.is_default else "its agent", kind="warn" if bid.is_default else ""),
-        )
-        return Row(shown, str(bid.height))
+        by = cells.text("default", kind="warn") if bid.is_default else "its agent"
+        return cells.row(bid.height, cells.block(bid.height), bid.max_fee, bid.max_priority_fee, by)
 
     if bids:
         yield tables.paged_table("bids", "What its agent bid", BID_COLUMNS, len(bids), row, query=query, rows=LINE_ROWS)
@@ -255,20 +250,21 @@ def _line(reading: Reading, query: Query, timer_id: Hash32) -> Iterator[Section]
 
 def _line_row(item: IndexedTimer, place: int, timer_id: Hash32, reading: Reading) -> Row:
     cause = item.cause
-    by: Content = cells.text("a message")
+    by: Words = "a message"
     if cause.origin is Origin.TIMER and cause.timer_id is not None:
         by = cells.timer(cause.timer_id)
     elif cause.transaction is not None:
-        by = (*cells.text("transaction "), *cells.transaction(cause.transaction))
+        by = cells.line("transaction ", cells.transaction(cause.transaction))
     state = tables.state_badge(item.state, reverted=item.reverted)
     if item.ended_at is not None:
-        state += (*cells.text(" in "), *cells.block(item.ended_at))
-    shown = (
-        cells.number(place + 1),
+        state += cells.line(" in ", cells.block(item.ended_at))
+    return cells.row(
+        place,
+        place + 1,
         cells.timer(item.timer_id),
         cells.future(item.height, now=reading.height),
         state,
         cells.said(item.handler),
         by,
+        tone="now" if item.timer_id == timer_id else "",
     )
-    return Row(shown, str(place), tone="now" if item.timer_id == timer_id else "")

@@ -3,12 +3,12 @@
 from typing import Final
 
 from trailboss.explorer import cells, links, tables
+from trailboss.explorer.cells import Words
 from trailboss.explorer.documents import (
     HALF,
     Column,
     Content,
     Document,
-    Fact,
     Facts,
     Notice,
     Row,
@@ -50,22 +50,20 @@ def mempool(reading: Reading, query: Query, _subject: str) -> Document:
     found = pool.statistics()
     total = found.transactions
     rows = tuple(
-        Row(
-            (
-                cells.transaction(each.hash),
-                cells.address(each.transaction.sender, reading.names),
-                cells.number(each.transaction.nonce),
-                instruction_line(each.transaction.instruction, reading.names),
-                cells.number(each.transaction.max_fee_per_cycle),
-                cells.number(each.transaction.max_priority_fee_per_cycle),
-                cells.text(blocks_words(each.admitted_height - reading.height)),
-            ),
+        cells.row(
             each.hash.hex(),
+            cells.transaction(each.hash),
+            cells.address(each.transaction.sender, reading.names),
+            each.transaction.nonce,
+            instruction_line(each.transaction.instruction, reading.names),
+            each.transaction.max_fee_per_cycle,
+            each.transaction.max_priority_fee_per_cycle,
+            blocks_words(each.admitted_height - reading.height),
         )
         for each in pool.page(tables.offset_of(query, total), PAGE_ROWS)
     )
     counts = {"Waiting": total, "Could run now": found.executable, "Senders": found.senders, "Bytes": found.bytes}
-    stats = Stats("stats", "", tuple(Stat(label, cells.number(count)) for label, count in counts.items()))
+    stats = Stats("stats", "", tuple(Stat(label, cells.line(count)) for label, count in counts.items()))
     title, pager = "Transactions that wait", tables.pager_of(query, total)
     table = Table("transactions", title, MEMPOOL_COLUMNS, rows, NOTHING_WAITS, pager=pager)
     return Document("Mempool", "Mempool", (stats, table))
@@ -86,11 +84,7 @@ def transaction(reading: Reading, query: Query, subject: str) -> Document:
     elif waiting is not None:
         sections, state = _waiting(reading, waiting), cells.badge("waits", "now")
     elif refusal is not None:
-        more = (
-            *cells.text("Those that wait are in the "),
-            *cells.link("mempool", links.MEMPOOL),
-            *cells.text("."),
-        )
+        more = cells.line("Those that wait are in the ", cells.link("mempool", links.MEMPOOL), ".")
         sections = (*error_sections(refusal.error(), reading, None), Notice("more", "", more))
         state = tables.state_badge("refused")
     else:
@@ -104,24 +98,23 @@ def _included(
     reading: Reading, query: Query, sent: Transaction, receipt: Receipt, position: int
 ) -> tuple[Section, ...]:
     height, names = receipt.block_height, reading.names
-    where = (*cells.block(height), *cells.text(f" at position {position}, {blocks_words(height - reading.height)}"))
-    rows = (
-        Fact("Status", tables.state_badge(receipt.status)),
-        Fact("Block", where),
-        Fact("Time", cells.text(time_words(reading.view.blocks[height].header.timestamp_ms))),
-        Fact("From", cells.address(sent.sender, names)),
-        *((Fact("Actor", cells.address(receipt.actor, names)),) if receipt.actor else ()),
-        Fact("Cycles used", cells.text(f"{receipt.cycles_used:,} of {sent.cycles_limit:,}")),
-        Fact("Cells used", cells.text(f"{receipt.cells_used:,} of {sent.cells_limit:,}")),
-        Fact("Fee", _fee(receipt)),
-        Fact("Returned", payload(receipt.return_value)),
-    )
-    facts = Facts("receipt", "Receipt", rows, span=HALF)
+    rows: dict[str, Words] = {
+        "Status": tables.state_badge(receipt.status),
+        "Block": cells.line(cells.block(height), f" at position {position}, {blocks_words(height - reading.height)}"),
+        "Time": time_words(reading.view.blocks[height].header.timestamp_ms),
+        "From": cells.address(sent.sender, names),
+        "Actor": cells.address(receipt.actor, names) if receipt.actor else None,
+        "Cycles used": f"{receipt.cycles_used:,} of {sent.cycles_limit:,}",
+        "Cells used": f"{receipt.cells_used:,} of {sent.cells_limit:,}",
+        "Fee": _fee(receipt),
+        "Returned": payload(receipt.return_value),
+    }
+    facts = cells.facts("receipt", "Receipt", rows, span=HALF)
     failure = () if receipt.error is None else tuple(error_sections(receipt.error, reading, receipt.actor))
     printed = tables.printed_sections(receipt.printed, names)
 
     def row(at: int) -> Row:
-        return tables.event_row(receipt.events[at], names, str(at))
+        return tables.event_row(receipt.events[at], names, at)
 
     total, empty = len(receipt.events), "It emitted no event."
     events = tables.paged_table("events", "Events", tables.EVENT_COLUMNS, total, row, query=query, empty=empty)
@@ -129,13 +122,9 @@ def _included(
 
 
 def _fee(receipt: Receipt) -> Content:
-    amounts = (
-        (receipt.fee_paid, ": "),
-        (receipt.fee_burned, " burned, "),
-        (receipt.tip, " tip; "),
-        (receipt.refund, " of what was reserved returned"),
-    )
-    return tuple(cell for amount, words in amounts for cell in (*cells.money(amount), *cells.text(words)))
+    paid, burned = cells.money(receipt.fee_paid), cells.money(receipt.fee_burned)
+    tip, refund = cells.money(receipt.tip), cells.money(receipt.refund)
+    return cells.line(paid, ": ", burned, " burned, ", tip, " tip; ", refund, " of what was reserved returned")
 
 
 def _instruction(reading: Reading, sent: Transaction) -> Facts:
@@ -143,14 +132,14 @@ def _instruction(reading: Reading, sent: Transaction) -> Facts:
         f"up to {sent.max_fee_per_cycle:,} a cycle with a tip of {sent.max_priority_fee_per_cycle:,}, up to "
         f"{sent.max_fee_per_cell:,} a cell with a tip of {sent.max_priority_fee_per_cell:,}"
     )
-    rows = (
-        *instruction_facts(sent.instruction, reading.names),
-        Fact("Nonce", cells.number(sent.nonce)),
-        Fact("Limits", cells.text(f"{sent.cycles_limit:,} cycles, {sent.cells_limit:,} cells")),
-        Fact("Offers", cells.text(offers)),
-        Fact("Chain id", cells.number(sent.chain_id)),
-    )
-    return Facts("instruction", "What it asks for", rows, span=HALF)
+    rows: dict[str, Words] = {
+        **instruction_facts(sent.instruction, reading.names),
+        "Nonce": sent.nonce,
+        "Limits": f"{sent.cycles_limit:,} cycles, {sent.cells_limit:,} cells",
+        "Offers": offers,
+        "Chain id": sent.chain_id,
+    }
+    return cells.facts("instruction", "What it asks for", rows, span=HALF)
 
 
 def _waiting(reading: Reading, pooled: Pooled) -> tuple[Section, ...]:
@@ -164,11 +153,11 @@ def _waiting(reading: Reading, pooled: Pooled) -> tuple[Section, ...]:
             f"Its nonce is {sent.nonce:,} and the sender's next is {present:,}: it waits for those before it. The "
             f"first free nonce is {expected:,}."
         )
-    rows = (
-        Fact("From", cells.address(sent.sender, reading.names)),
-        Fact("Came in", (*cells.text("after block "), *cells.block(pooled.admitted_height))),
-        Fact("Costs at most", cells.money(pooled.cost)),
-        Fact("Bytes", cells.number(len(pooled.raw))),
-    )
+    rows: dict[str, Words] = {
+        "From": cells.address(sent.sender, reading.names),
+        "Came in": cells.line("after block ", cells.block(pooled.admitted_height)),
+        "Costs at most": cells.money(pooled.cost),
+        "Bytes": len(pooled.raw),
+    }
     notice = Notice("waits", "It waits in the mempool", cells.text(why), tone="warn")
-    return notice, Facts("waiting", "Where it waits", rows, span=HALF), _instruction(reading, sent)
+    return notice, cells.facts("waiting", "Where it waits", rows, span=HALF), _instruction(reading, sent)

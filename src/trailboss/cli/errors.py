@@ -8,14 +8,7 @@ from typing import Final
 import typer
 from msgspec.structs import asdict
 
-from trailboss.primitives.errors import (
-    ErrorObject,
-    InvariantError,
-    ProofError,
-    Rejection,
-    StorageError,
-    TrailbossError,
-)
+from trailboss.primitives.errors import ErrorObject, InvariantError, ProofError, Rejection, StorageError, TrailbossError
 
 FAILED: Final = 1
 """Exit status of what was understood and could not be done: refused, reverted, damaged, different, not proven."""

@@ -119,8 +119,7 @@ Mechanism = Annotated[
 ]
 Params = Annotated[Texts, option("--param", metavar="PATH=VALUE", text="Set a parameter; may be repeated.")]
 Accounts = Annotated[
-    Number,
-    number("--accounts", text="Funded accounts.", least=1, most=ACCOUNTS_MAX, default=str(ACCOUNT_COUNT)),
+    Number, number("--accounts", text="Funded accounts.", least=1, most=ACCOUNTS_MAX, default=str(ACCOUNT_COUNT))
 ]
 
 # A transaction

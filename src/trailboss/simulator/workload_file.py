@@ -35,14 +35,7 @@ from msgspec.structs import fields
 
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, CBY_DECIMALS, U32_MAX, U64_MAX
-from trailboss.simulator.workload import (
-    ACTORS_MAX,
-    TIMERS_MAX,
-    ActorGroup,
-    Traffic,
-    Workload,
-    check_workload,
-)
+from trailboss.simulator.workload import ACTORS_MAX, TIMERS_MAX, ActorGroup, Traffic, Workload, check_workload
 
 BLOCKS_MAX: Final = 100_000
 FUNDS_MAX: Final = U64_MAX

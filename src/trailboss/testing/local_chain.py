@@ -44,14 +44,7 @@ from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.sdk import PriorityTier
 from trailboss.testing.data_dir import open_chain
 from trailboss.testing.outbox import Outbox, read_source
-from trailboss.testing.parties import (
-    ActorHandle,
-    Party,
-    PendingReceipt,
-    TestAccount,
-    address_of_party,
-    show_printed,
-)
+from trailboss.testing.parties import ActorHandle, Party, PendingReceipt, TestAccount, address_of_party, show_printed
 from trailboss.views import Event, Receipt, TimerLife, TimerView, explain_timer
 from trailboss.views.explain.life import events_since
 from trailboss.views.forecast.quote import WITHIN, Quote, quote_timer
@@ -168,12 +161,7 @@ class LocalChain:
         # The nonce makes each address unique, also after a restart.
         salt = self.nonce(sender).to_bytes(8, "big")
         instruction, address = draft_deployment(
-            sender.address,
-            code,
-            salt,
-            init_handler=init_handler,
-            init_payload=init_payload,
-            entitlements=entitlements,
+            sender.address, code, salt, init_handler=init_handler, init_payload=init_payload, entitlements=entitlements
         )
         is_open = self._outbox.is_open
         with nullcontext() if is_open else self.one_block():

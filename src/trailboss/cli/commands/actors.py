@@ -74,12 +74,7 @@ def deploy(
         account = chain.account(signer.address)
         salt = (0 if account is None else account.nonce).to_bytes(8, "big")
         instruction, address = draft_deployment(
-            signer.address,
-            code,
-            salt,
-            init_handler=init_handler,
-            init_payload=payload,
-            entitlements=entitlement or (),
+            signer.address, code, salt, init_handler=init_handler, init_payload=payload, entitlements=entitlement or ()
         )
         wanted: list[Instruction] = [instruction, *([FundActor(address, amount)] if amount else [])]
         receipts = send(chain, signer, wanted, make_terms(cycles_limit, cells_limit))

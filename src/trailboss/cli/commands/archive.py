@@ -17,9 +17,7 @@ from trailboss.views.json_values import to_json_value
 
 
 def export(
-    file: Annotated[Path, argument("FILE", "File to write.")],
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
+    file: Annotated[Path, argument("FILE", "File to write.")], place: Place = DIRECTORY, as_json: AsJson = False
 ) -> None:
     """Write the whole chain to one file.
 

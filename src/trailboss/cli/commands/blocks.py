@@ -255,8 +255,7 @@ def events(
     actor: Annotated[Text, option(metavar="ACTOR", text="Only events emitted by this actor.")] = None,
     since: Annotated[Number, number(metavar="H", text="From this block on.")] = None,
     follow: Annotated[
-        bool,
-        typer.Option("--follow", "-f", help="On a node: print new events, from --since on, until Ctrl-C."),
+        bool, typer.Option("--follow", "-f", help="On a node: print new events, from --since on, until Ctrl-C.")
     ] = False,
     limit: Limit = LIMIT,
     place: Place = DIRECTORY,

@@ -304,9 +304,7 @@ def _show_mined(
 
 
 def reorg(
-    depth: Annotated[int, number(text="Blocks to drop.", least=1)],
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
+    depth: Annotated[int, number(text="Blocks to drop.", least=1)], place: Place = DIRECTORY, as_json: AsJson = False
 ) -> None:
     """Drop the last blocks, with all their effects.
 

@@ -62,8 +62,7 @@ def quote(
     height: Annotated[int, number(metavar="H", text="Height at which it would be due.")],
     gas_limit: Annotated[int, number(metavar="G", text="Cycles the fire may use.", least=1)],
     tip: Annotated[
-        Number,
-        number(metavar="T", text="max_priority_fee_per_cycle, base units.", default="the default agent's"),
+        Number, number(metavar="T", text="max_priority_fee_per_cycle, base units.", default="the default agent's")
     ] = None,
     actor: Annotated[
         Text, option(metavar="ACTOR", text="Owner of the timer.", default="an actor that has not fired")

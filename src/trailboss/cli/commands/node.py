@@ -83,8 +83,7 @@ ClockOption = Annotated[
 Host = Annotated[str, option("--host", metavar="ADDRESS", text="Address to listen on; 0.0.0.0 for the whole network.")]
 Port = Annotated[int, number("--port", metavar="PORT", text="Port to listen on; 0 for any free one.", most=PORT_MAX)]
 RateLimit = Annotated[
-    Number,
-    number("--rate-limit", text="Most requests a second; 0 for any number.", default="0 on loopback, else 100"),
+    Number, number("--rate-limit", text="Most requests a second; 0 for any number.", default="0 on loopback, else 100")
 ]
 Cors = Annotated[
     Texts, option("--cors", metavar="ORIGIN", text="Let pages of this origin read answers; may be repeated.")
@@ -197,8 +196,7 @@ def _pace(block_time: str | None, *, auto: bool, manual: bool) -> Pace:
             raise Mistake(f"{given} are given", "with --manual a node builds blocks only on request")
         return MANUAL
     return Pace(
-        Rhythm.AUTO if auto else Rhythm.INTERVAL,
-        BLOCK_TIME_MS if block_time is None else parse_block_time(block_time),
+        Rhythm.AUTO if auto else Rhythm.INTERVAL, BLOCK_TIME_MS if block_time is None else parse_block_time(block_time)
     )
 
 

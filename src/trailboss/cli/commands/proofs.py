@@ -18,18 +18,7 @@ from trailboss.chain.proofs import (
 )
 from trailboss.cli.errors import Mistake
 from trailboss.cli.lazy import group
-from trailboss.cli.options import (
-    DIRECTORY,
-    Actor,
-    AsJson,
-    Number,
-    Place,
-    TimerId,
-    Who,
-    argument,
-    option,
-    whole_number,
-)
+from trailboss.cli.options import DIRECTORY, Actor, AsJson, Number, Place, TimerId, Who, argument, option, whole_number
 from trailboss.cli.options import height as height_option
 from trailboss.cli.output import note, print_json, show
 from trailboss.cli.parsing import parse_hash, parse_payload, read_json, write_file
@@ -46,12 +35,7 @@ AtHeight = Annotated[int, argument("HEIGHT", "A block height.", parser=whole_num
 
 
 @prove.command()
-def account(
-    who: Who,
-    out: Out = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
-) -> None:
+def account(who: Who, out: Out = None, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
     """Prove an account or an actor, or that there is none.
 
     Example: trailboss prove account 0

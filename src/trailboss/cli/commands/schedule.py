@@ -48,10 +48,7 @@ from trailboss.views import Receipt
 DueHeight = Annotated[Number, height_option(text="Block height at which it fires.", least=1)]
 Watched = Annotated[
     Text,
-    option(
-        metavar="ACTOR",
-        text="Globalbox: fire whenever slots of this actor have changed, instead of at --height.",
-    ),
+    option(metavar="ACTOR", text="Globalbox: fire whenever slots of this actor have changed, instead of at --height."),
 ]
 Slots = Annotated[
     Texts,
@@ -82,8 +79,7 @@ Tip = Annotated[
 ]
 Tier = Annotated[PriorityTier | None, typer.Option(help="Lane: tip as a multiple of that median, instead of --tip.")]
 Agent = Annotated[
-    Text,
-    option(metavar="ACTOR", text="Lane: gas bidding agent of this timer, instead of --max-fee, --tip and --tier."),
+    Text, option(metavar="ACTOR", text="Lane: gas bidding agent of this timer, instead of --max-fee, --tip and --tier.")
 ]
 Payer = Annotated[
     Text, option(metavar="WHO", text="FIFO, lane: payer of the fire: the signer.", default="the stock actor")
@@ -92,22 +88,18 @@ Target = Annotated[
     Text, option(metavar="ACTOR", text="Globalbox: actor whose handler runs.", default="the stock actor")
 ]
 Bid = Annotated[
-    Text,
-    option(metavar="PRICE", text="Globalbox: tip a cycle, base units, also as a decimal.", default="0"),
+    Text, option(metavar="PRICE", text="Globalbox: tip a cycle, base units, also as a decimal.", default="0")
 ]
 ClientNonce = Annotated[
     Text,
     option(
-        metavar="NAME",
-        text="Globalbox: a name; the same name again returns the same timer. Text, or 0x… for bytes.",
+        metavar="NAME", text="Globalbox: a name; the same name again returns the same timer. Text, or 0x… for bytes."
     ),
 ]
 Value = Annotated[
     Text,
     option(
-        metavar="AMOUNT",
-        text="Additional money for the stock actor.",
-        default="100cby when it is deployed, then none",
+        metavar="AMOUNT", text="Additional money for the stock actor.", default="100cby when it is deployed, then none"
     ),
 ]
 
@@ -238,11 +230,7 @@ def update(
 
 
 def cancel(
-    timer: TimerId,
-    sender: Sender = None,
-    private_key: Key = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
+    timer: TimerId, sender: Sender = None, private_key: Key = None, place: Place = DIRECTORY, as_json: AsJson = False
 ) -> None:
     """Cancel one of your timers.
 

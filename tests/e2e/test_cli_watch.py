@@ -65,7 +65,7 @@ def test_command_is_called_on_a_directory_for_each_that_runs_dry(run: Run, poor:
     [_, dry] = paged(log)
     assert (dry["alert"], dry["payer"], dry["fires_left"]) == ("dry", poor, 0)
     failed = run("watch", "--alert", "false", status=3)
-    assert "the alert was not taken: false ended with status 1" in failed.stderr
+    assert "the alert failed: false ended with status 1" in failed.stderr
 
 
 @pytest.mark.parametrize("columns", [80, 120])

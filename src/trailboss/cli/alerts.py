@@ -49,10 +49,10 @@ class Alert(Struct, frozen=True, kw_only=True):
     height: int
     within: int
     balance: int
-    fires_left: int
-    blocks_left: int | None
-    dry_at: int | None
-    required: int
+    fires_left: int = 0
+    blocks_left: int | None = None
+    dry_at: int | None = None
+    required: int = 0
     actor: Address | None = None
     timer_id: Hash32 | None = None
 
@@ -74,18 +74,8 @@ class Alert(Struct, frozen=True, kw_only=True):
     @classmethod
     def of_dry(cls, found: WatchedPayer, height: int, within: int) -> Self:
         """Return the alert of an actor that has run dry before the first look."""
-        return cls(
-            alert=DRY,
-            payer=found.payer,
-            height=height,
-            within=within,
-            balance=found.balance,
-            fires_left=0,
-            blocks_left=None,
-            dry_at=None,
-            required=0,
-            actor=found.payer,
-        )
+        balance, payer = found.balance, found.payer
+        return cls(alert=DRY, payer=payer, height=height, within=within, balance=balance, actor=payer)
 
     def __str__(self) -> str:
         if self.alert == NEAR:

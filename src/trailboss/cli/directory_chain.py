@@ -1,4 +1,4 @@
-"""The chain of a directory, as commands use it: built by the command itself."""
+"""The chain of a directory, as commands use it: the command builds its blocks."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -20,7 +20,7 @@ from trailboss.views.timer_list import TimerFilter, list_timers, match_timer
 
 
 class DirectoryChain(Chain):
-    """A chain in a directory, and what commands do to it: a `RemoteChain` does the same at a node."""
+    """A chain in a directory, with the methods of commands, as `RemoteChain` has them for a node."""
 
     # Sending
 
@@ -29,7 +29,7 @@ class DirectoryChain(Chain):
         return build_block(self, transactions)
 
     def waiting(self, _: Address) -> int:
-        """Return how many transactions of an account wait: none, for a block is built of them at once."""
+        """Return how many transactions of an account wait: none, as their block is built at once."""
         return 0
 
     # What only a development chain does
@@ -39,25 +39,16 @@ class DirectoryChain(Chain):
         return f"{self.height}:{self.head.hash}"
 
     def go_back(self, mark: str) -> None:
-        """Go back to a mark.
-
-        Raises:
-            Mistake: If it is none.
-            Rejection: ``NOT_FOUND`` if the chain does not hold that block any more.
-        """
+        """Go back to a mark; raises `Mistake` if it is none, and ``NOT_FOUND`` if its block is gone."""
         height, _, digits = mark.partition(":")
         if not (height.isascii() and height.isdecimal()) or not digits:
             raise Mistake(f"{mark!r} is no mark", "give what `trailboss snapshot` printed: a height, a colon, a hash")
         self.revert(Snapshot(int(height), parse_hash("the mark's hash", digits)))
 
     def faucet(self, address: Address) -> tuple[int, Receipt]:
-        """Refuse: a directory has no faucet.
-
-        Raises:
-            Mistake: Always.
-        """
+        """Raise `Mistake`: a directory has no faucet."""
         raise Mistake(
-            f"nobody gives {address} money here: a faucet is a node's",
+            f"there is no faucet for {address}: only a node has one",
             "use `trailboss send`, or `trailboss set-balance`",
         )
 
@@ -71,15 +62,15 @@ class DirectoryChain(Chain):
         return self._govern(SetBalance(address, amount))
 
     def hold(self, timer_id: Hash32, until: int | None) -> Receipt:
-        """Hold a timer back: to a height, or to the last one at which it may fire."""
+        """Postpone a timer: to a height, or to the last one at which it may fire."""
         return self._govern(draft_hold(self, timer_id, until))
 
     def force(self, timer_id: Hash32) -> Receipt:
-        """Make a timer due as early as can be; see `draft_force`."""
+        """Make a timer due as early as possible; see `draft_force`."""
         return self._govern(draft_force(self, timer_id))
 
     def drop(self, timer_id: Hash32) -> Receipt:
-        """Take a timer away without running it."""
+        """Remove a timer without running it."""
         return self._govern(draft_drop(self, timer_id))
 
     def _govern(self, instruction: Instruction) -> Receipt:
@@ -102,7 +93,7 @@ class DirectoryChain(Chain):
         return list_timers(self, wanted)
 
     def explain(self, timer_id: Hash32) -> TimerLife:
-        """Tell a timer's whole life."""
+        """Return a timer's whole life."""
         return explain_timer(self, timer_id, attempt=partial(try_timer, self))
 
     def match_timers(self, digits: str) -> list[Hash32]:

@@ -1,6 +1,6 @@
-"""Private keys that nobody has to type: where they are looked for, and the two forms of their files.
+"""Private keys in files: where they are looked for, and their two forms. Unreadable ones raise `Mistake`.
 
-In order: what ``--private-key`` or COWBOY_PRIVATE_KEY says, the ``key_file`` of the active environment of
+The order is: what ``--private-key`` or COWBOY_PRIVATE_KEY says, the ``key_file`` of the active environment of
 ``.cowboy/config.json``, and ``.cowboy/key``. The directory ``.cowboy`` is the nearest one, from the working directory
 upwards, as for the public command line.
 
@@ -31,15 +31,11 @@ CURVE: Final = "secp256k1"
 CHECKSUM_DIGITS: Final = 4
 FILE_BYTES_MAX: Final = 65_536
 OF_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-GIVE_OR_MEND: Final = "give the key with --private-key, or mend the file"
+GIVE_OR_CORRECT: Final = "give the key with --private-key, or correct the file"
 
 
 def find_key(directory: Path) -> bytes | None:
-    """Return the key that a project has set down, looking from a directory upwards; None if there is none.
-
-    Raises:
-        Mistake: If what is set down cannot be read as a key.
-    """
+    """Return the key of a project, looking from a directory upwards; None if there is none."""
     for parent in (directory, *directory.parents):
         folder = parent / FOLDER
         path = _configured(folder)
@@ -51,11 +47,7 @@ def find_key(directory: Path) -> bytes | None:
 
 
 def read_key(text: str) -> bytes:
-    """Return the private key that somebody gives: 64 hexadecimal digits, or the path of a file that holds one.
-
-    Raises:
-        Mistake: If it is neither.
-    """
+    """Return a private key given as 64 hexadecimal digits, or as the path of a file that holds one."""
     path = Path(text)
     if len(text) < FILE_BYTES_MAX and _is_file(path):
         return read_key_file(path)
@@ -63,16 +55,12 @@ def read_key(text: str) -> bytes:
 
 
 def read_key_file(path: Path) -> bytes:
-    """Return the private key that a file holds, in the envelope of the public command line or as hexadecimal digits.
-
-    Raises:
-        Mistake: If it holds none; no part of the file is repeated.
-    """
+    """Return the private key in a file: in the envelope of the public command line, or as hexadecimal digits."""
     try:
         text = path.read_bytes()[:FILE_BYTES_MAX].decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise Missing(f"the key file {path} cannot be read: {reason}", GIVE_OR_MEND) from None
+        raise Missing(f"the key file {path} cannot be read: {reason}", GIVE_OR_CORRECT) from None
     if text.startswith(BEGIN):
         return _read_envelope(path, text)
     try:
@@ -108,7 +96,7 @@ def _configured(folder: Path) -> Path | None:
     try:
         document: Any = json.loads(path.read_bytes()[:FILE_BYTES_MAX])
     except (OSError, ValueError, RecursionError) as error:
-        raise Mistake(f"{path} cannot be read: {error}", "mend it, or give the key with --private-key") from None
+        raise Mistake(f"{path} cannot be read: {error}", "correct it, or give the key with --private-key") from None
     environments = document.get(ENVIRONMENTS) if isinstance(document, dict) else None
     if not isinstance(environments, dict):
         return None
@@ -136,4 +124,4 @@ def _is_file(path: Path) -> bool:
 
 
 def _no_key(path: Path, rule: str) -> Mistake:
-    return Mistake(f"the file {path} holds no private key: it must have {rule}", GIVE_OR_MEND)
+    return Mistake(f"the file {path} holds no private key: it must have {rule}", GIVE_OR_CORRECT)

@@ -1,5 +1,6 @@
 """The program ``trailboss``: the list of its commands."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
 import typer
@@ -7,92 +8,74 @@ import typer
 from trailboss import __version__
 from trailboss.cli.lazy import HELP, Entry, LazyCommand, Program
 
-START, ACT, LOOK, KEEP, PROVE, STUDY = "Start", "Act", "Look", "Keep and check", "Prove", "Study"
-DEVELOP: Final = "Develop: on development chains only"
 ABOUT: Final = "Cowboy's Actor Message Scheduler, on your machine."
+
+
+def _panel(heading: str, *commands: tuple[str, str, str]) -> Iterator[Entry]:
+    """Yield the commands below a heading: name, place and summary."""
+    return (Entry(name, place, heading, summary) for name, place, summary in commands)
+
+
 COMMANDS: Final = (
-    Entry("demo", "demo:demo", START, "Run six actors for several hundred blocks and show how every timer ended."),
-    Entry(
-        "dev",
-        "node:dev",
-        START,
-        "Run a development chain: funded accounts, an API, an explorer, and calls that change the chain.",
+    *_panel(
+        "Start",
+        ("demo", "demo:demo", "Run six actors for several hundred blocks and show how every timer ended."),
+        ("dev", "node:dev", "Run a development chain: accounts, API, explorer, and calls that change the chain."),
+        ("node", "node:node", "Run the chain of a directory with API and explorer, without development calls."),
+        ("init", "chain:init", "Create a chain in a directory."),
+        ("status", "chain:status", "Show the state of the chain: height, roots, money, timers, size."),
     ),
-    Entry(
-        "node",
-        "node:node",
-        START,
-        "Run the chain of a directory with an API and an explorer, without development calls.",
+    *_panel(
+        "Act",
+        ("deploy", "actors:deploy", "Deploy an actor and fund it, in one block."),
+        ("call", "actors:call", "Call a handler of an actor, in a block of its own."),
+        ("send", "accounts:send_money", "Send money to an account or an actor, in a block of its own."),
+        ("schedule", "schedule:schedule", "Schedule a timer without writing an actor."),
+        ("update", "schedule:update", "Update the payload, gas limit or bid of one of your timers."),
+        ("cancel", "schedule:cancel", "Cancel one of your timers."),
+        ("mine", "chain:mine", "Build blocks without transactions; due timers run in them."),
+        ("govern", "govern:govern", "Send system instructions as the deployer."),
+        ("activation", "activation:activation", "Rehearse the activation of the timer lane, and vote for it."),
+        ("reorg", "chain:reorg", "Drop the last blocks, with all their effects."),
     ),
-    Entry("init", "chain:init", START, "Create a chain in a directory."),
-    Entry("status", "chain:status", START, "Show the state of the chain: height, roots, money, timers, size."),
-    Entry("deploy", "actors:deploy", ACT, "Deploy an actor and fund it, in one block."),
-    Entry("call", "actors:call", ACT, "Call a handler of an actor, in a block of its own."),
-    Entry("send", "accounts:send_money", ACT, "Send money to an account or an actor, in a block of its own."),
-    Entry("schedule", "schedule:schedule", ACT, "Schedule a timer without writing an actor."),
-    Entry("update", "schedule:update", ACT, "Update the payload, gas limit or bid of one of your timers."),
-    Entry("cancel", "schedule:cancel", ACT, "Cancel one of your timers."),
-    Entry("mine", "chain:mine", ACT, "Build blocks without transactions; due timers run in them."),
-    Entry("govern", "govern:govern", ACT, "Send system instructions as the deployer."),
-    Entry("activation", "activation:activation", ACT, "Rehearse the activation of the timer lane, and vote for it."),
-    Entry("reorg", "chain:reorg", ACT, "Drop the last blocks, with all their effects."),
-    Entry("faucet", "accounts:faucet", DEVELOP, "Give an account 5,000 CBY from a node's faucet."),
-    Entry(
-        "set-balance",
-        "accounts:set_balance",
-        DEVELOP,
-        "Set the balance of an account or an actor; the supply changes with it.",
+    *_panel(
+        "Develop, on development chains only",
+        ("faucet", "accounts:faucet", "Give an account 5,000 CBY from a node's faucet."),
+        ("set-balance", "accounts:set_balance", "Set the balance of an account or actor; the supply changes with it."),
+        ("hold", "schedule:hold", "Postpone a timer."),
+        ("force", "schedule:force", "Make a timer due as early as possible."),
+        ("drop", "schedule:drop", "Remove a timer without running it."),
+        ("snapshot", "chain:snapshot", "Take a snapshot of the chain, and print its mark for `trailboss revert`."),
+        ("revert", "chain:revert", "Go back to a snapshot: height, timers, money, everything."),
     ),
-    Entry("hold", "schedule:hold", DEVELOP, "Postpone a timer."),
-    Entry("force", "schedule:force", DEVELOP, "Make a timer due as early as possible."),
-    Entry("drop", "schedule:drop", DEVELOP, "Remove a timer without running it."),
-    Entry(
-        "snapshot",
-        "chain:snapshot",
-        DEVELOP,
-        "Take a snapshot of the chain, and print its mark for `trailboss revert`.",
+    *_panel(
+        "Look",
+        ("timers", "timers:timers", "List timers: live ones by height, ended ones with the latest first."),
+        ("timer", "timers:timer", "Explain one timer."),
+        ("mailbox", "timers:mailbox", "List Globalbox's mailbox in order of delivery, or the fires queued behind it."),
+        ("block", "blocks:block", "Show a block, or how it chose among its due timers."),
+        ("quote", "forecast:quote", "Quote the price of a timer scheduled now, and how often one would have run."),
+        ("runway", "forecast:runway", "Show how many fires a balance pays for, and in which block it runs out."),
+        ("watch", "watch:watch", "Watch which payers run out of money first, and raise alerts before they do."),
+        ("balance", "accounts:balance", "Show the balances of accounts and actors."),
+        ("events", "blocks:events", "List events, oldest first."),
+        ("params", "chain:params", "Show the parameters in force in the next block, and who set them."),
     ),
-    Entry("revert", "chain:revert", DEVELOP, "Go back to a snapshot: height, timers, money, everything."),
-    Entry("timers", "timers:timers", LOOK, "List timers: live ones by height, ended ones with the latest first."),
-    Entry("timer", "timers:timer", LOOK, "Explain one timer."),
-    Entry(
-        "mailbox",
-        "timers:mailbox",
-        LOOK,
-        "List Globalbox's mailbox in the order of delivery, or the fires queued behind it.",
+    *_panel(
+        "Keep and check",
+        ("export", "archive:export", "Write the whole chain to one file."),
+        ("import", "archive:import_", "Build a chain from an export, in a new directory."),
+        ("verify", "archive:verify", "Replay the whole chain and compare every block, root and sum."),
+        ("replay", "archive:replay", "Replay the chain up to a height, or find where two chains diverge."),
     ),
-    Entry(
-        "block",
-        "blocks:block",
-        LOOK,
-        "Show one block: header, transactions, receipts and events, or how it chose among its due timers.",
+    *_panel(
+        "Prove",
+        ("prove", "proofs:prove", "Prove what the state holds to someone who has only its root."),
+        ("verify-proof", "proofs:verify_proof", "Check a proof against a state root, without a chain."),
     ),
-    Entry(
-        "quote", "forecast:quote", LOOK, "Quote the price of a timer scheduled now, and how often one would have run."
-    ),
-    Entry(
-        "runway",
-        "forecast:runway",
-        LOOK,
-        "Show how many fires a balance still pays for, and in which block it runs out.",
-    ),
-    Entry(
-        "watch", "watch:watch", LOOK, "Watch which payers run out of money first, and raise an alert before they do."
-    ),
-    Entry("balance", "accounts:balance", LOOK, "Show the balances of accounts and actors."),
-    Entry("events", "blocks:events", LOOK, "List events, oldest first."),
-    Entry("params", "chain:params", LOOK, "Show the parameters in force in the next block, and who set them."),
-    Entry("export", "archive:export", KEEP, "Write the whole chain to one file."),
-    Entry("import", "archive:import_", KEEP, "Build a chain from an export, in a new directory."),
-    Entry("verify", "archive:verify", KEEP, "Replay the whole chain and compare every block, root and sum."),
-    Entry("replay", "archive:replay", KEEP, "Replay the chain up to a height, or find where two chains diverge."),
-    Entry("prove", "proofs:prove", PROVE, "Prove what the state holds to someone who has only its root."),
-    Entry("verify-proof", "proofs:verify_proof", PROVE, "Check a proof against a state root, without a chain."),
-    Entry(
-        "compare",
-        "study:compare_mechanisms",
-        STUDY,
-        "Run one workload through every mechanism and compare the results.",
+    *_panel(
+        "Study",
+        ("compare", "study:compare_mechanisms", "Run one workload through every mechanism and compare the results."),
     ),
 )
 

@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.views.json_values import to_json_value
 from trailboss.views.mechanism.base import Column as ViewColumn
 from trailboss.views.mechanism.base import Fact, Value, drawn
@@ -30,6 +31,8 @@ REFRESH_SECONDS: Final = 0.1
 """How often a progress bar moves."""
 WRAPPED_MIN: Final = 29
 """Least columns of text that is wrapped."""
+DECIMALS: Final = 3
+"""Decimals of a rounded amount."""
 GAP: Final = 2
 """Columns between two columns of a table."""
 
@@ -109,6 +112,16 @@ def drawn_table(
     return shown, [tuple(map(drawn, kinds, row)) for row in rows]
 
 
+def rounded_cby(amount: int) -> str:
+    """Return base units as CBY with three decimals, the rest cut off.
+
+    >>> rounded_cby(1_234_567_890_123), rounded_cby(999_999)
+    ('1,234.567', '0.000')
+    """
+    whole, part = divmod(amount, BASE_UNITS_PER_CBY)
+    return f"{whole:,}.{f'{part:09}'[:DECIMALS]}"
+
+
 def note_rest(shown: int, total: int) -> None:
     """Print how much of a list is left out, if any is."""
     if shown < total:
@@ -123,6 +136,15 @@ def print_table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[C
         typer.echo("\n".join(lines))
         return
     _print_trimmed(printer, fitting_table(printer, title if printer.is_terminal else "", columns, rows))
+
+
+def print_section(title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], limit: int = 0) -> None:
+    """Print a table among others, below its title also in a pipe; at most ``limit`` rows if it is not 0."""
+    if rows:
+        shown = rows[: limit or None]
+        typer.echo("" if console().is_terminal else f"\n{title}")
+        print_table(title, columns, shown)
+        note_rest(len(shown), len(rows))
 
 
 def fitting_table(printer: Console, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Table:

@@ -1,4 +1,4 @@
-"""What people type: amounts, payloads, keys, parameters. Each function says what it accepts, and refuses the rest."""
+"""Readers of what people type: amounts, payloads, keys, parameters. Each raises `Mistake` for what it cannot read."""
 
 import json
 import re
@@ -12,7 +12,6 @@ from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, CBY_DECIMALS
 from trailboss.sdk import bid
 
-"""Digits of CBY behind the point: 10⁹ base units are one."""
 _BASE_UNITS: Final = re.compile(r"\d[\d_]*", re.ASCII)
 _CBY: Final = re.compile(r"(?P<whole>\d[\d_]*)(?:\.(?P<part>\d+))? ?cby", re.ASCII | re.IGNORECASE)
 _DECIMAL: Final = re.compile(r"(?P<whole>\d+)\.(?P<part>\d+)", re.ASCII)
@@ -26,9 +25,6 @@ def parse_amount(text: str) -> int:
 
     >>> parse_amount("1_000"), parse_amount("1.5cby")
     (1000, 1500000000)
-
-    Raises:
-        Mistake: For anything else, and for more than nine decimals.
     """
     if _BASE_UNITS.fullmatch(text):
         return int(text)
@@ -48,18 +44,10 @@ def parse_amount(text: str) -> int:
 
 
 def parse_number(name: str, text: str, unit: int = 1) -> int:
-    """Return a number of parts: digits alone are parts, with a decimal point they are multiples of a unit.
+    """Return a number of parts: digits alone are parts, a decimal is a multiple of ``unit`` parts.
 
     >>> parse_number("weight", "1_000"), parse_number("weight", "1.5", 10_000)
     (1000, 15000)
-
-    Args:
-        name: What it is, for the message.
-        text: As typed, not below zero.
-        unit: Parts of 1.0; 1 if only whole numbers make sense.
-
-    Raises:
-        Mistake: For anything else, and for what is no whole number of parts.
     """
     # Python reads no integer of thousands of digits, and no parameter has one.
     is_short = len(text) <= SHOWN_MAX
@@ -81,9 +69,6 @@ def parse_bid(text: str) -> int:
 
     >>> parse_bid("2.5") == 5 << 95
     True
-
-    Raises:
-        Mistake: For anything else, for less than 0, and for 2**32 and more.
     """
     number = text.removeprefix("-")
     if len(text) > SHOWN_MAX or not (_DECIMAL.fullmatch(number) or _BASE_UNITS.fullmatch(number)):
@@ -97,21 +82,16 @@ def parse_bid(text: str) -> int:
 
 
 def parse_payload(text: str, *, as_cbor: bool = False) -> bytes:
-    """Return the bytes of a payload.
+    """Return a payload: ``0x…`` is hexadecimal, ``@FILE`` the contents of a file, anything else text in UTF-8.
 
-    Args:
-        text: ``0x…`` is hexadecimal, ``@FILE`` what the file holds, anything else the text itself in UTF-8.
-        as_cbor: Whether those bytes are JSON, to be sent as canonical CBOR.
-
-    Raises:
-        Mistake: For digits that are none, a file that cannot be read, or JSON that is none.
+    With ``as_cbor`` those bytes are JSON, which becomes canonical CBOR.
     """
     if text.startswith("@"):
         octets = read_file(Path(text[1:]), "payload")
     elif text.startswith(("0x", "0X")):
         octets = parse_hex("payload", text)
     else:
-        # Bytes that are no UTF-8 arrive as lone surrogates; they are sent as they were typed.
+        # Bytes that are no UTF-8 arrive as lone surrogates.
         octets = text.encode(errors="surrogateescape")
     return _json_to_cbor(octets) if as_cbor else octets
 
@@ -127,11 +107,7 @@ def _json_to_cbor(octets: bytes) -> bytes:
 
 
 def parse_hex(name: str, text: str) -> bytes:
-    """Return the bytes of hexadecimal digits after ``0x``.
-
-    Raises:
-        Mistake: If they are none, or their number is odd.
-    """
+    """Return the bytes of hexadecimal digits after ``0x``."""
     digits = text[2:] if text[:2] in ("0x", "0X") else text
     try:
         return bytes.fromhex(digits)
@@ -142,11 +118,7 @@ def parse_hex(name: str, text: str) -> bytes:
 
 
 def parse_private_key(text: str) -> bytes:
-    """Return a private key of 32 bytes; the message never repeats what was typed.
-
-    Raises:
-        Mistake: If it is not 64 hexadecimal digits.
-    """
+    """Return a private key of 32 bytes; the message never repeats what was typed."""
     try:
         return bytes(Hash32.parse(text.strip()))
     except Rejection:
@@ -154,11 +126,7 @@ def parse_private_key(text: str) -> bytes:
 
 
 def parse_hash(name: str, text: str) -> Hash32:
-    """Return a root or a hash.
-
-    Raises:
-        Mistake: If it is not 64 hexadecimal digits.
-    """
+    """Return a root or a hash."""
     try:
         return Hash32.parse(text)
     except Rejection:
@@ -166,11 +134,7 @@ def parse_hash(name: str, text: str) -> Hash32:
 
 
 def parse_overrides(items: list[str]) -> dict[str, int]:
-    """Return parameters by dotted path, each given as ``path=value``.
-
-    Raises:
-        Mistake: For one without a value, a value that is no integer, or a path given twice.
-    """
+    """Return parameters by dotted path, each given as ``path=value``."""
     overrides: dict[str, int] = {}
     for item in items:
         path, _, value = item.partition("=")
@@ -185,11 +149,7 @@ def parse_overrides(items: list[str]) -> dict[str, int]:
 
 
 def read_file(path: Path, name: str) -> bytes:
-    """Return what a file holds.
-
-    Raises:
-        Mistake: If it cannot be read.
-    """
+    """Return what a file holds."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -197,11 +157,7 @@ def read_file(path: Path, name: str) -> bytes:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a text file.
-
-    Raises:
-        Mistake: If it cannot be written.
-    """
+    """Write a text file."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -209,11 +165,7 @@ def write_file(path: Path, text: str) -> None:
 
 
 def read_json(path: Path, name: str) -> Any:
-    """Return the JSON document that a file holds.
-
-    Raises:
-        Mistake: If it cannot be read or is not JSON.
-    """
+    """Return the JSON document that a file holds."""
     try:
         return json.loads(read_file(path, name))
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,7 @@
-"""From what people type to what a command works on: the chain, the accounts, the actors, the timers."""
+"""What a command works on, found by what people type: the chain, accounts, actors, timers.
+
+Each function raises `Mistake` for what it cannot read and `Missing` for what is not there.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -27,57 +30,34 @@ if TYPE_CHECKING:
     from trailboss.cli.remote.chain import RemoteChain
 
 PREFIX_MIN: Final = 6
-"""Characters, ``0x`` counted, that a shortened address has at least."""
+"""Least characters of a shortened address, ``0x`` included."""
 CANDIDATES_MAX: Final = 4
-"""Ids that a message about an ambiguous one names."""
+"""Candidates that a message about an ambiguous id names."""
 LIST_ACCOUNTS: Final = "list accounts and actors with `trailboss balance`"
 NAMES: Final = (DEPLOYER, PROPOSER, *map(account_name, range(ACCOUNTS_MAX)))
-"""All that a development account can be called, whether the chain has funded it or not."""
-
-
+"""Names of development accounts, funded or not."""
 _URL: Final = re.compile(r"https?://|[A-Za-z0-9.-]+:[0-9]{1,5}/?$")
 OpenChain: TypeAlias = "DirectoryChain | RemoteChain"
-"""What a command works on: it reads alike, and is acted on alike."""
+"""The chain of a command: both kinds have the same methods."""
 
 
 class Signer(Struct, frozen=True):
-    """Who signs and pays.
+    """The signer and payer of a transaction, with a private key of 32 bytes."""
 
-    Attributes:
-        label: For people: the name of a development account, else the address.
-        address: The address.
-        private_key: 32 bytes.
-    """
-
-    label: str
     address: Address
     private_key: bytes
 
 
 @contextmanager
 def open_chain(place: str) -> Iterator[OpenChain]:
-    """Open the chain of a directory, or that of a node, for the length of a command.
-
-    Args:
-        place: The directory, or the node's URL; see `is_url`.
-
-    Raises:
-        Missing: If there is no such directory, or no node.
-        StorageError: If there is no chain in the directory, or it cannot be used.
-    """
+    """Open the chain of a directory, or of a node by its URL, for the length of a command."""
     with closing(_remote_chain(place) if is_url(place) else _directory_chain(Path(place))) as chain:
         yield chain
 
 
 @contextmanager
 def open_directory(place: str) -> Iterator[DirectoryChain]:
-    """Open the chain of a directory for the length of a command that has no use for a node.
-
-    Raises:
-        Mistake: For the URL of a node.
-        Missing: If there is no such directory.
-        StorageError: If there is no chain in the directory, or it cannot be used.
-    """
+    """Open the chain of a directory for a command that cannot work on a node."""
     if is_url(place):
         raise Mistake(f"{place} is a node: this command needs a chain's directory", "name the directory with --chain")
     with closing(_directory_chain(Path(place))) as chain:
@@ -94,8 +74,7 @@ def is_url(place: str) -> bool:
 
 
 def _remote_chain(place: str) -> "RemoteChain":
-    # Only now: a command on a directory does without it.
-    from trailboss.cli.remote.chain import RemoteChain  # noqa: PLC0415
+    from trailboss.cli.remote.chain import RemoteChain  # noqa: PLC0415  # a command on a directory does without it
 
     return RemoteChain(node_url(place))
 
@@ -119,11 +98,7 @@ def _directory_chain(directory: Path) -> DirectoryChain:
 
 
 def resolve_address(text: str) -> Address:
-    """Return the address of an account: in full, or the name of a development account.
-
-    Raises:
-        Mistake: If it is neither.
-    """
+    """Return the address of an account: in full, or the name of a development account."""
     account = _named(text)
     if account is not None:
         return account.address
@@ -138,25 +113,19 @@ def resolve_address(text: str) -> Address:
 
 
 def resolve_signer(who: str | None, key: str | None) -> Signer:
-    """Return who signs.
+    """Return the signer that ``--from`` and ``--private-key`` name.
 
-    Args:
-        who: What ``--from`` says: an account whose key is known. None for the account of ``key``, or of the project's
-            key, else account 0.
-        key: What ``--private-key`` says; without it, and without ``who``, a project's key is looked for.
-
-    Raises:
-        Mistake: If nobody knows the key of that account.
+    With neither it is the account of the project's key, else account 0.
     """
     private_key = read_key(key) if key is not None else find_key(Path.cwd()) if who is None else None
     if private_key is not None:
         owner = _key_owner(private_key)
         if who is None or resolve_address(who) == owner:
-            return Signer(str(owner), owner, private_key)
+            return Signer(owner, private_key)
     address = resolve_address("0" if who is None else who)
     for account in map(development_account, NAMES):
         if account.address == address:
-            return Signer(account.name, address, account.private_key)
+            return Signer(address, account.private_key)
     raise Mistake(
         f"the key of {address} is not known" + ("" if key is None else ": the private key given is another account's"),
         f"give its key with --private-key, or send from a development account, 0 to {ACCOUNTS_MAX - 1} or deployer",
@@ -171,12 +140,7 @@ def _key_owner(private_key: bytes) -> Address:
 
 
 def resolve_actor(chain: OpenChain, text: str) -> Address:
-    """Return the address of an actor: in full, or the first digits of it if no other actor has the same.
-
-    Raises:
-        Mistake: If it is no address, or the beginning of several.
-        Missing: If it is the beginning of none.
-    """
+    """Return the address of an actor: in full, or the first digits of it if no other actor has the same."""
     if len(text) == 2 + 2 * Address.WIDTH or not _is_prefix(text):
         return resolve_address(text)
     digits = text[2:].lower()
@@ -193,12 +157,7 @@ def resolve_actor(chain: OpenChain, text: str) -> Address:
 
 
 def find_actor(chain: OpenChain, text: str) -> Address:
-    """Return the address of an actor that the chain has; see `resolve_actor`.
-
-    Raises:
-        Mistake: As there.
-        Missing: If there is no actor at that address.
-    """
+    """Return the address of an existing actor; see `resolve_actor`."""
     address = resolve_actor(chain, text)
     account = chain.account(address)
     if account is None or not account.code_hash:
@@ -207,12 +166,7 @@ def find_actor(chain: OpenChain, text: str) -> Address:
 
 
 def resolve_timer(chain: OpenChain, text: str) -> Hash32:
-    """Return a timer's id: in full, or the first digits of it if no other timer of the chain has the same.
-
-    Raises:
-        Mistake: If it cannot be an id, or is the beginning of several.
-        Missing: If the chain never had such a timer.
-    """
+    """Return a timer's id: in full, or the first digits of it if no other timer of the chain has the same."""
     digits = text[2:] if text[:2] in ("0x", "0X") else text
     if not digits or len(digits) > 2 * Hash32.WIDTH or not _is_hexadecimal(digits):
         raise Mistake(f"{text!r} is no timer id", "give the first hexadecimal digits of an id from `trailboss timers`")
@@ -228,12 +182,7 @@ def resolve_timer(chain: OpenChain, text: str) -> Hash32:
 
 
 def find_timer(chain: OpenChain, text: str) -> Hash32:
-    """Return the id of a timer that is live; see `resolve_timer`.
-
-    Raises:
-        Mistake: As there.
-        Missing: As there, or if the timer has ended.
-    """
+    """Return the id of a timer that is live; see `resolve_timer`."""
     timer_id = resolve_timer(chain, text)
     if chain.timer(timer_id) is None:
         raise Missing(

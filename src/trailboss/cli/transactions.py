@@ -1,4 +1,4 @@
-"""Sending a transaction for a person, and telling what came of it."""
+"""Transactions of a command: signed, sent, and their receipts printed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -19,13 +19,13 @@ from trailboss.views.accounts import known_names
 from trailboss.views.explain.sentences import event_words
 from trailboss.views.json_values import to_json_value
 from trailboss.views.records import Printed
-from trailboss.views.text import clipped, words
+from trailboss.views.text import clipped, counted, words
 
 BOOLEANS: Final = {encode_canonical(value): str(value) for value in (True, False)}
 
 
 def make_terms(cycles_limit: int | None, cells_limit: int | None) -> Terms:
-    """Return the terms of a transaction whose limits a person may have given."""
+    """Return the terms of a transaction, with the limits that are given."""
     return Terms(
         cycles_limit=DEFAULT_TERMS.cycles_limit if cycles_limit is None else cycles_limit,
         cells_limit=DEFAULT_TERMS.cells_limit if cells_limit is None else cells_limit,
@@ -35,7 +35,7 @@ def make_terms(cycles_limit: int | None, cells_limit: int | None) -> Terms:
 def send(
     chain: OpenChain, signer: Signer, instructions: Sequence[Instruction], terms: Terms = DEFAULT_TERMS
 ) -> list[Receipt]:
-    """Sign instructions, in order, and send them: for one block of a directory, or to a node."""
+    """Sign instructions and send them, in order: for one block of a directory, or to a node."""
     waiting = chain.waiting(signer.address)
     return chain.submit(
         [
@@ -53,18 +53,10 @@ def send_one(
     instruction: Instruction,
     terms: Terms,
 ) -> Receipt:
-    """Send one instruction, signed, or on a development chain unsigned as somebody else's; return its receipt.
-
-    Args:
-        chain: Where.
-        sender: What ``--from`` says.
-        key: What ``--private-key`` says.
-        impersonated: What ``--impersonate`` says.
-        instruction: What to do.
-        terms: Limits and fee caps.
+    """Send one instruction, signed, or on a development chain unsigned as another account; return its receipt.
 
     Raises:
-        Mistake: If there is both somebody to sign and somebody to impersonate, or nobody knows the key.
+        Mistake: If both a signer and an impersonated account are given, or the signer's key is unknown.
     """
     if impersonated is None:
         [receipt] = send(chain, resolve_signer(sender, key), [instruction], terms)
@@ -84,14 +76,14 @@ def show_receipts(
     lead: Mapping[str, Cell] | None = None,
     followers: Sequence[str] = (),
 ) -> None:
-    """Print what came of the transactions of a command; exit with 1 if one did not end well.
+    """Print the receipts of a command's transactions; exit with 1 if one did not end well.
 
     Args:
         chain: After their block.
         receipts: By what each was for; the first is the command's own.
         as_json: Whether to print a JSON document.
-        lead: Facts to say first.
-        followers: Labels of those that cannot end well unless the first does, so that nothing else explains them.
+        lead: Facts to print first.
+        followers: Labels of those that cannot end well unless the first does: their failure needs no explanation.
     """
     (_, receipt), *others = receipts.items()
     if as_json:
@@ -109,9 +101,9 @@ def show_receipts(
         pairs += [("event", event_words(event, printer.width)) for event in receipt.events]
         pairs += printed_pairs(line for each in receipts.values() for line in each.printed)
         print_pairs(printer, pairs)
-        for label, told in receipts.items():
-            if told.error is not None and label not in unexplained:
-                report_failed(told.error, told.status)
+        for label, each in receipts.items():
+            if each.error is not None and label not in unexplained:
+                report_failed(each.error, each.status)
     if not all(receipt.ok for receipt in receipts.values()):
         raise typer.Exit(FAILED)
 
@@ -132,7 +124,7 @@ def _facts(chain: ChainReader, receipt: Receipt) -> dict[str, Cell]:
         "used": f"{receipt.cycles_used:,} cycles, {receipt.cells_used:,} cells",
         "fee": f"{format_cby(receipt.fee_paid)} CBY, paid by {payer}",
         "returned": _returned(receipt.return_value) if receipt.return_value else None,
-        "besides": ", ".join(_besides(chain, receipt.block_height)) or None,
+        "also": ", ".join(_also(chain, receipt.block_height)) or None,
     }
 
 
@@ -148,16 +140,14 @@ def _status(receipt: Receipt) -> str:
 
 
 def _follows(receipt: Receipt) -> str:
-    """Return how a transaction ended that could not end well after the first of its command."""
+    """Return the status of a transaction that failed because the first one did."""
     cost = f", for a fee of {format_cby(receipt.fee_paid)} CBY" if receipt.fee_paid else ""
     return f"none, for the first failed: {receipt.status}{cost}"
 
 
-def _besides(chain: ChainReader, height: int) -> Iterator[str]:
-    """Yield what else ran in the block of a transaction."""
+def _also(chain: ChainReader, height: int) -> Iterator[str]:
+    """Yield what else ran in a block."""
     origins = [receipt.origin for receipt in chain.blocks[height].receipts]
-    for origin, one, many in ((Origin.TIMER, "timer", "timers"), (Origin.MESSAGE, "message", "messages")):
-        count = origins.count(origin)
-        if count:
-            ran = "fired" if origin is Origin.TIMER else "delivered"
-            yield f"{count} {one if count == 1 else many} {ran} in the same block"
+    for origin, word, ran in ((Origin.TIMER, "timer", "fired"), (Origin.MESSAGE, "message", "delivered")):
+        if origin in origins:
+            yield f"{counted(origins.count(origin), word)} {ran} in the same block"

@@ -99,7 +99,7 @@ def faucet(who: Who, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
 
 
 def set_balance(who: Who, amount: Amount, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
-    """Set the balance of an account or an actor; the supply changes with it.
+    """Set the balance of an account or actor; the supply changes with it.
 
     Example: trailboss set-balance 3 100cby
     """

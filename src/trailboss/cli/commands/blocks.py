@@ -1,7 +1,7 @@
 """What is in blocks: ``block`` shows one, ``events`` lists what was emitted."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
 from typing import Annotated, Any, Final
@@ -35,6 +35,7 @@ from trailboss.cli.output import (
     print_facts,
     print_json,
     print_pairs,
+    print_section,
     print_table,
 )
 from trailboss.cli.targets import open_chain, resolve_actor
@@ -89,7 +90,7 @@ def block(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Show one block: header, transactions, receipts and events, or how it chose among its due timers.
+    """Show a block, or how it chose among its due timers.
 
     Example: trailboss block 120 --lane
     """
@@ -117,9 +118,9 @@ def _show_block(found: Block, limit: int, *, as_json: bool) -> None:
     print_facts(_facts(found))
     events = [event for receipt in receipts for event in receipt.events] + own
     width = console().width
-    _section("Transactions", TRANSACTION_COLUMNS, list(map(_transaction_row, found.transactions)), limit)
-    _section("Receipts", RECEIPT_COLUMNS, list(map(_receipt_row, receipts)), limit)
-    _section("Events", EVENT_COLUMNS, [_event_row(each, width) for each in events], limit)
+    print_section("Transactions", TRANSACTION_COLUMNS, list(map(_transaction_row, found.transactions)), limit)
+    print_section("Receipts", RECEIPT_COLUMNS, list(map(_receipt_row, receipts)), limit)
+    print_section("Events", EVENT_COLUMNS, [_event_row(each, width) for each in events], limit)
     if not (found.transactions or receipts or events):
         note(f"nothing happened in block {found.height}")
 
@@ -172,17 +173,6 @@ def _had_due_timers(found: Block) -> bool:
     )
 
 
-def _section(title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], limit: int) -> None:
-    """Print a table among others: below its title also where nobody but a program reads."""
-    if not rows:
-        return
-    shown = rows[: limit or None]
-    typer.echo("" if console().is_terminal else f"\n{title}")
-    print_table(title, columns, shown)
-    if len(shown) < len(rows):
-        note(f"these are the first {len(shown)} of {len(rows):,}; --limit 0 shows all")
-
-
 def _transaction_row(transaction: Transaction) -> tuple[Cell, ...]:
     words = _instruction_words(transaction.instruction)
     return transaction_hash(transaction), transaction.sender, transaction.nonce, words
@@ -222,7 +212,7 @@ def _show_lane(found: Block, view: DecisionView | None, limit: int, *, as_json: 
     views = views_of(view.mechanism)
     rows = [views.decision_cells(row) for row in (*view.rows, *view.runners_up)]
     columns, cells = drawn_table(views.decision_columns, rows)
-    _section(f"Due timers of block {view.height}", columns, cells, limit)
+    print_section(f"Due timers of block {view.height}", columns, cells, limit)
     if view.sentences:
         typer.echo()
         print_pairs(console(), [("waiting", sentence) for sentence in view.sentences])

@@ -17,7 +17,7 @@ from trailboss.cli.options import (
     number,
     option,
 )
-from trailboss.cli.output import Cell, Column, note, print_facts, print_json, print_table
+from trailboss.cli.output import Cell, Column, note, print_facts, print_json, print_section
 from trailboss.cli.targets import find_actor, open_chain, resolve_actor
 from trailboss.primitives.units import format_cby
 from trailboss.views.explain.decision_view import REASONS
@@ -83,10 +83,8 @@ def quote(
         return
     timer = f"due at height {found.height:,}, scheduled in block {found.scheduled_in:,}"
     print_facts({"timer": timer, "mechanism": found.mechanism, **_cap(found)})
-    typer.echo()
-    print_table("Price", PRICES, _prices(found))
-    typer.echo()
-    print_table("Chance", CHANCES, [_chance(each) for each in found.chances])
+    print_section("Price", PRICES, _prices(found))
+    print_section("Chance", CHANCES, [_chance(each) for each in found.chances])
     typer.echo()
     print_facts(
         {
@@ -157,7 +155,7 @@ def runway(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Show how many fires a balance still pays for, and in which block it runs out.
+    """Show how many fires a balance pays for, and in which block it runs out.
 
     Example: trailboss runway 0x044d2D5f
     """
@@ -174,11 +172,8 @@ def runway(
             "timers": f"{'more than ' if found.has_more else ''}{found.timers:,} live that it pays for{stuck}",
         }
     )
-    if found.actors:
-        typer.echo()
-        print_table("Whose fires it pays for", ACTORS, [_actor(each) for each in found.actors])
-    typer.echo()
-    print_table("How far it reaches", REACHES, [_reach(each) for each in found.reaches])
+    print_section("Whose fires it pays for", ACTORS, [_actor(each) for each in found.actors])
+    print_section("How far it reaches", REACHES, [_reach(each) for each in found.reaches])
     dry = {NAMES[each.name]: _dry(each) for each in found.reaches if each.dry_at is not None}
     if dry:
         typer.echo()

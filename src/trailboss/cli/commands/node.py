@@ -115,7 +115,7 @@ def dev(
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a development chain: funded accounts, an API, an explorer, and calls that change the chain.
+    """Run a development chain: accounts, API, explorer, and calls that change the chain.
 
     The chain lasts as long as the node, unless --chain names a directory, which is created if needed. Ctrl-C ends it.
 
@@ -143,7 +143,7 @@ def node(
     log: Log = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the chain of a directory with an API and an explorer, without development calls.
+    """Run the chain of a directory with API and explorer, without development calls.
 
     The chain comes from `trailboss init` or `trailboss dev`. Ctrl-C ends the node.
 

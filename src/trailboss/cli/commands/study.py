@@ -9,7 +9,7 @@ from msgspec.structs import fields
 
 from trailboss.cli.errors import Mistake
 from trailboss.cli.options import AsJson, Texts, argument, option
-from trailboss.cli.output import Cell, Column, print_facts, print_json, print_table, progress
+from trailboss.cli.output import Cell, Column, print_facts, print_json, print_section, progress, rounded_cby
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import format_cby
 from trailboss.simulator.compare import MECHANISMS, compare
@@ -129,13 +129,11 @@ def _show(workload: Workload, results: Sequence[MechanismResult]) -> None:
             "budget": stated,
         }
     )
-    typer.echo()
     columns = (Column(""), *(Column(result.mechanism, right=True) for result in results))
     rows = [(name, *(cell(result.outcome) for result in results)) for name, cell in OUTCOMES]
     rows += [(name, *(cell(result) for result in results)) for name, cell in RESULTS]
-    print_table("What became of the timers", columns, rows)
-    typer.echo()
-    print_table("Whose fires were late", GROUPS, _group_rows(workload, results))
+    print_section("What became of the timers", columns, rows)
+    print_section("Whose fires were late", GROUPS, _group_rows(workload, results))
     typer.echo()
     supply = results[0].supply
     print_facts(
@@ -174,16 +172,6 @@ def _group_rows(workload: Workload, results: Sequence[MechanismResult]) -> list[
                 )
             )
     return rows
-
-
-def rounded_cby(amount: int) -> str:
-    """Return base units as CBY with three decimals, the rest cut off.
-
-    >>> rounded_cby(1_234_567_890_123), rounded_cby(999_999)
-    ('1,234.567', '0.000')
-    """
-    whole, part = divmod(amount, UNIT)
-    return f"{whole:,}.{f'{part:09}'[:DECIMALS]}"
 
 
 def jain_text(index: int) -> str:

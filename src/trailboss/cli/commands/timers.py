@@ -181,7 +181,7 @@ def mailbox(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """List Globalbox's mailbox in the order of delivery, or the fires queued behind it.
+    """List Globalbox's mailbox in order of delivery, or the fires queued behind it.
 
     Example: trailboss mailbox --queued
     """

@@ -1,4 +1,4 @@
-"""``trailboss watch``: which purses run dry first, and somebody who is called before they do."""
+"""``watch``: the payers that run out of money first, and an alert before they do."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -27,12 +27,12 @@ from trailboss.views.forecast.watchtower import PAYERS_SHOWN, WITHIN_MAX, Watch,
 from trailboss.views.json_values import to_json_value
 
 RUNS_DRY: Final = 3
-"""Exit status of one look that finds a purse that runs dry soon, or has run dry."""
+"""Exit status of one look that finds a payer that runs dry soon, or has run dry."""
 WITHIN: Final = 100
-"""Fires ahead that are soon, unless told otherwise."""
+"""Fires that are soon by default."""
 LOOKED_AT: Final = 1_000
-"""Payers that a node is asked for: those with the shortest runway."""
-NOBODY: Final = "nobody pays for a timer"
+"""Payers of one look at a node: those with the shortest runway."""
+NOBODY: Final = "no account pays for a timer"
 BLOCK: Final = "block"
 REORG: Final = "reorg"
 END: Final = "end"
@@ -53,15 +53,7 @@ COLUMNS: Final = (
 
 
 class Wanted(Struct, frozen=True):
-    """What somebody wants to see, and be called for.
-
-    Attributes:
-        payers: Only these; empty for all.
-        within: Fires ahead that are soon.
-        limit: Most rows.
-        call: Who is called; None for nobody.
-        as_json: Whether what is seen is printed as JSON.
-    """
+    """What to show and what to alert: only some payers, fires that are soon, most rows, how alerts are sent."""
 
     payers: frozenset[bytes]
     within: int
@@ -97,7 +89,7 @@ def watch(
     place: Place = DIRECTORY,
     as_json: AsJson = False,
 ) -> None:
-    """Watch which payers run out of money first, and raise an alert before they do.
+    """Watch which payers run out of money first, and raise alerts before they do.
 
     On a node it follows each block until Ctrl-C; on a directory it looks once. One look ends with exit status 3 if a
     payer runs dry soon, or has run dry in the last 100 blocks. A payer runs dry when it cannot pay for its next fire.
@@ -127,11 +119,7 @@ def watch(
 
 
 class Tower:
-    """Sees, shows and calls.
-
-    Attributes:
-        alerts: How many there have been.
-    """
+    """Shows each look, and raises alerts, which it counts."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.alerts = 0
@@ -140,7 +128,7 @@ class Tower:
         self._is_first = True
 
     def see(self, found: Watch, show: Callable[[Watch], object]) -> None:
-        """Show what there is to see, and call for those who run dry soon; at first for those who are dry, too."""
+        """Show a look, and alert for payers that run dry soon; at the first look also for those that have run dry."""
         wanted = self._wanted
         if wanted.payers:
             found = replace(found, payers=tuple(each for each in found.payers if each.payer in wanted.payers))
@@ -154,7 +142,7 @@ class Tower:
         self._is_first = False
 
     def see_dry(self, event: dict[str, Any]) -> None:
-        """Call for the payer that an event says could not pay, unless somebody has been called for it."""
+        """Alert for the payer of an event that says it could not pay, unless that has been done."""
         payer = Address.parse(event["data"]["fee_payer"])
         if self._wanted.payers and payer not in self._wanted.payers:
             return
@@ -166,8 +154,6 @@ class Tower:
                     height=event["block_height"],
                     within=self._wanted.within,
                     balance=event["data"]["available"],
-                    fires_left=0,
-                    blocks_left=None,
                     dry_at=event["block_height"],
                     required=event["data"]["required"],
                     actor=Address.parse(event["emitter"]),
@@ -182,13 +168,13 @@ class Tower:
         note(f"alert: {alert}")
         failure = self._wanted.call(alert)
         if failure:
-            note(f"the alert was not taken: {failure}")
+            note(f"the alert failed: {failure}")
 
     # Showing
 
     @contextmanager
     def screen(self) -> Iterator[Callable[[Watch], object]]:
-        """Yield what shows each look: drawn over the last one in a terminal, one after the other elsewhere."""
+        """Yield what shows each look: in place in a terminal, one after the other elsewhere."""
         printer = console()
         if self._wanted.as_json:
             yield lambda found: typer.echo(json.dumps(to_json_value(self._cut(found))))
@@ -199,7 +185,7 @@ class Tower:
                 yield lambda found: live.update(self._drawn(found), refresh=True)
 
     def show(self, found: Watch) -> None:
-        """Print what there is to see; who has somebody called looks at nothing but JSON."""
+        """Print a look; with alerts only as JSON."""
         if self._wanted.as_json:
             print_json(self._cut(found))
         elif self._wanted.call is None:
@@ -259,7 +245,7 @@ def _row(each: WatchedPayer) -> tuple[Cell, ...]:
 
 
 def _ask(client: Client) -> Watch:
-    """Return what a node's watchtower sees."""
+    """Return a look at a node."""
     document = client.get("/watchtower", limit=LOOKED_AT)
     payers = [
         WatchedPayer(**_members(WatchedPayer, each) | {"payer": Address.parse(each["payer"])})
@@ -273,20 +259,16 @@ def _members(kind: type[Any], document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _follow(client: Client, tower: Tower) -> None:
-    """Look at a node, and again when it has gone on, until it ends.
-
-    Raises:
-        Missing: When the node is gone.
-    """
+    """Look at a node after each of its blocks, until it is gone, which raises `Missing`."""
     with tower.screen() as show:
         found = _ask(client)
         tower.see(found, show)
         height = seen = found.height
         looked_at = monotonic()
         while True:
-            is_told = False
+            is_alive = False
             for kind, document in _events(client, height + 1):
-                is_told = True
+                is_alive = True
                 if kind == END and document["reason"] == STOPPING:
                     raise Missing(f"the node at {client.url} has stopped", "start it again, and the watch")
                 if kind == TIMER_UNFUNDED:
@@ -297,12 +279,12 @@ def _follow(client: Client, tower: Tower) -> None:
                         # What comes meanwhile waits in the stream.
                         sleep(max(LOOK_SECONDS - (monotonic() - looked_at), 0))
                         seen, looked_at = _look(client, tower, show), monotonic()
-            if not is_told:
-                raise Missing(f"the node at {client.url} tells nothing", "see what its log says")
+            if not is_alive:
+                raise Missing(f"the node at {client.url} sends nothing", "see what its log says")
 
 
 def _look(client: Client, tower: Tower, show: Callable[[Watch], object]) -> int:
-    """Look at a node, and return of which block that was; -1 if it does not answer this time."""
+    """Look at a node, and return its height; -1 if it does not answer this time."""
     try:
         found = _ask(client)
     except Refused as refusal:
@@ -313,7 +295,7 @@ def _look(client: Client, tower: Tower, show: Callable[[Watch], object]) -> int:
 
 
 def _events(client: Client, since: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield blocks, and the events of timers that ended unfunded, by type; without a type that the node lives."""
+    """Yield blocks, and the events of timers that ended unfunded, by type; an empty type is a heartbeat."""
     kind = ""
     for line in client.stream("/events", kinds="blocks,events", name=TIMER_UNFUNDED, since=since):
         name, _, value = line.partition(": ")

@@ -1,7 +1,4 @@
-"""The blocks of a chain behind a node, up to one height.
-
-Decision: D-77
-"""
+"""The blocks of a node's chain, up to one height. Decision: D-77."""
 
 from collections.abc import Iterator
 
@@ -12,16 +9,9 @@ from trailboss.model.blocks import Block
 
 
 class RemoteRecords:
-    """Records for reading, each fetched when somebody looks."""
+    """Records, each fetched on first use."""
 
     def __init__(self, client: Client, view: int, head: Block) -> None:
-        """Read the records of a view that the node has lent.
-
-        Args:
-            client: Asks the node.
-            view: The view's number.
-            head: Its head.
-        """
         self._client = client
         self._path = f"/state/views/{view}"
         self._head = head
@@ -44,7 +34,7 @@ class RemoteRecords:
 
 
 class RemoteBlocks(BlockSequence):
-    """The blocks of a node's chain as they were lent."""
+    """The blocks of a node's chain in one view."""
 
     __slots__ = ("_head",)
 

@@ -1,7 +1,4 @@
-"""A chain behind a node, as commands use it: read at one height, changed by requests, and then read anew.
-
-Decision: D-77
-"""
+"""The chain of a node, as commands use it: read at one height, and again after each change. Decision: D-77."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,50 +39,41 @@ from trailboss.views.records import Printed, TimerEntry, event_view, receipt_vie
 from trailboss.views.timer_list import ALL, ENDED, TimerFilter, list_live
 
 WAIT_MS: Final = 10_000
-"""As long as a node waits for a block at most."""
+"""Most time that a node waits for a block."""
 MILLISECONDS: Final = 1_000
 POLL_SECONDS: Final = 0.05
 ADVANCE_BLOCKS: Final = 5_000
-"""Blocks that are asked for at once: seconds at most, between which Ctrl-C is heard."""
+"""Blocks of one request: seconds at most, so that Ctrl-C is obeyed."""
 SUBMITTED_MAX: Final = 50
 FOUND_MAX: Final = 20
 PROOFS_MAX: Final = 5
-"""Proofs that are asked for until one is of the height at hand: the chain goes on meanwhile."""
+"""Requests until a proof is of the present height: the chain goes on meanwhile."""
 FIRST_ROWS: Final = 64
 MORE_ROWS: Final = 1_000
-"""Rows of a list that are asked for at first, and after those: most people want no more than the first."""
+"""Rows of the first page of a list, and of the later ones: most commands need only the first."""
 REORG: Final = "reorg"
 END: Final = "end"
 REFUSED: Final = "refused"
 
 
 class RemoteChain(ChainReader):
-    """A node's chain at one height; whatever changes the chain goes on to the height after.
-
-    Attributes:
-        url: Where the node listens.
-    """
+    """A node's chain at one height; each change moves on to a later height."""
 
     store: RemoteStore
     blocks: RemoteBlocks
 
     def __init__(self, url: str) -> None:
-        """Look at the chain of a node as it stands.
-
-        Raises:
-            Missing: If there is no node.
-            Refused: If it refuses.
-        """
+        """Read the present chain of a node; raises `Missing` if there is none, `Refused` if it refuses."""
         self._client = Client(url)
         self.url = self._client.url
         self._look()
 
     def close(self) -> None:
-        """Let go of the node."""
+        """Close the connection."""
         self._client.close()
 
     def _look(self) -> None:
-        """Take the chain as it stands now."""
+        """Read the present chain."""
         lent = self._client.post("/state/views")
         self.genesis = decode_genesis(_octets(lent["genesis"]))
         self.params = self.genesis.params()
@@ -97,7 +85,7 @@ class RemoteChain(ChainReader):
     # Sending
 
     def submit(self, transactions: Sequence[Transaction]) -> list[Receipt]:
-        """Send signed transactions and wait for what becomes of them; one receipt each, in order."""
+        """Send signed transactions and wait for their receipts, in order."""
         receipts: list[Receipt] = []
         for first in range(0, len(transactions), SUBMITTED_MAX):
             receipts += self._submit(transactions[first : first + SUBMITTED_MAX])
@@ -159,21 +147,21 @@ class RemoteChain(ChainReader):
             yield from self.blocks.since(seen + 1)
 
     def reorg(self, depth: int) -> None:
-        """Have the node drop blocks; their transactions do not come back."""
+        """Drop blocks, and their transactions."""
         self._client.post("/dev/reorg", {"depth": depth, "keep_transactions": False})
         self._look()
 
     def mark(self) -> str:
-        """Have the node remember the present point, and return what `go_back` takes."""
+        """Return a mark of the present point, for `go_back`."""
         return str(self._client.post("/dev/snapshot")["snapshot"])
 
     def go_back(self, mark: str) -> None:
-        """Have the node go back to a mark."""
+        """Go back to a mark."""
         self._client.post("/dev/revert", {"snapshot": int(mark) if mark.isascii() and mark.isdecimal() else mark})
         self._look()
 
     def impersonate(self, address: Address, instruction: Instruction, terms: Terms) -> Receipt:
-        """Have the node send an instruction unsigned, as an account's."""
+        """Send an instruction unsigned, as an account's."""
         members = {
             "sender": str(address),
             "instruction": INSTRUCTION.show(instruction),
@@ -183,25 +171,25 @@ class RemoteChain(ChainReader):
         return self._develop("impersonate", members)
 
     def faucet(self, address: Address) -> tuple[int, Receipt]:
-        """Have the node's faucet give an account money; return how many base units, and the receipt."""
+        """Give an account money from the node's faucet; return the base units, and the receipt."""
         answer = self._client.post("/faucet", {"address": str(address)})
         return answer["amount"], self._await(answer["tx_hash"])
 
     def set_balance(self, address: Address, amount: int) -> Receipt:
-        """Have the node set a balance, base units."""
+        """Set a balance, base units."""
         return self._develop("set_balance", {"address": str(address), "amount": amount})
 
     def hold(self, timer_id: Hash32, until: int | None) -> Receipt:
-        """Have the node hold a timer back: to a height, or to the last one at which it may fire."""
+        """Postpone a timer: to a height, or to the last one at which it may fire."""
         given = {} if until is None else {"until": until}
         return self._develop("hold", {"timer_id": str(timer_id), **given})
 
     def force(self, timer_id: Hash32) -> Receipt:
-        """Have the node make a timer due as early as can be."""
+        """Make a timer due as early as possible."""
         return self._develop("force", {"timer_id": str(timer_id)})
 
     def drop(self, timer_id: Hash32) -> Receipt:
-        """Have the node take a timer away."""
+        """Remove a timer without running it."""
         return self._develop("drop", {"timer_id": str(timer_id)})
 
     def _develop(self, call: str, members: Mapping[str, object]) -> Receipt:
@@ -210,7 +198,7 @@ class RemoteChain(ChainReader):
             return refused_receipt(read_error(answer["error"]), ZERO_ADDRESS, self.height + 1)
         return self._await(answer["tx_hash"])
 
-    # Asking
+    # Reading
 
     def ask_view(self, actor: Address, handler: str, payload: bytes, sender: Address) -> Answer:
         """Run a handler read-only at the node, with as many cycles as a node allows."""
@@ -221,11 +209,7 @@ class RemoteChain(ChainReader):
         return Answer(_octets(found["return_value"]), error, found["cycles_used"], found["cells_used"], printed)
 
     def prove(self, subject: Subject) -> Proof:
-        """Return the proof that the node makes; it verifies against ``state_root``.
-
-        Raises:
-            Missing: If the chain goes on faster than proofs come.
-        """
+        """Return a proof that verifies against ``state_root``; `Missing` if blocks come faster than proofs."""
         members = _named(subject)
         for _ in range(PROOFS_MAX):
             answer = self._client.post("/proof", members)
@@ -238,13 +222,7 @@ class RemoteChain(ChainReader):
         )
 
     def follow(self, since: int | None, name: str | None, emitter: Address | None) -> Iterator[Event | int]:
-        """Yield events as they come, and the height that the chain is at whenever it goes back.
-
-        Args:
-            since: Height of the first block whose events are wanted; None for those to come.
-            name: Only events of this name; None for any.
-            emitter: Only events of this actor; None for anybody's.
-        """
+        """Yield events from a block on, None for new ones, as they come; and the height when the chain goes back."""
         kind, first = "", self.height + 1 if since is None else since
         for line in self._client.stream("/events", kinds="events", since=first, name=name, emitter=emitter):
             field, _, value = line.partition(": ")
@@ -271,18 +249,18 @@ class RemoteChain(ChainReader):
                 yield convert(row, TimerEntry, dec_hook=_parse)
 
     def explain(self, timer_id: Hash32) -> TimerLife:
-        """Tell a timer's whole life."""
+        """Return a timer's whole life."""
         found = self._client.get(f"{self.store.path}/timers/{timer_id}/blocks")
         earlier = EarlierEvents(scheduled=found["scheduled"], agent=_octets(found["agent"]))
         return explain_timer(self, timer_id, found["heights"], earlier, attempt=self._try_timer)
 
     def _try_timer(self, timer: Timer) -> ErrorObject | None:
-        """Return what a live timer's fire would revert with as things stand at the node; None if it would end well."""
+        """Return the error with which a live timer's fire would revert now; None if it would not."""
         found = self._client.get(f"/timers/{Hash32(timer.timer_id)}/explain", limit=1)["failure"]
         return None if found is None else read_error(found)
 
     def _rows(self, path: str, member: str | None = None, **query: object) -> Iterator[Any]:
-        """Yield what the node lists under the view, a page at a time."""
+        """Yield the rows of a list under the view, a page at a time."""
         passed, limit, more = 0, FIRST_ROWS, True
         while more:
             page = self._client.get(f"{self.store.path}/{path}", offset=passed, limit=limit, **query)
@@ -296,7 +274,7 @@ class RemoteChain(ChainReader):
 
 
 def _named(subject: Subject) -> dict[str, object]:
-    """Return what a node calls the subject of a proof."""
+    """Return the subject of a proof as the API writes it."""
     match subject:
         case AccountSubject(address):
             return {"kind": "account", "address": str(Address(address))}
@@ -318,7 +296,7 @@ def _still_waits(tx_hash: str) -> Missing:
 
 
 def _read_event(row: Mapping[str, Any]) -> Event:
-    """Return an event that a node tells of, read from its bytes as a directory's are."""
+    """Return an event in an answer, read from its bytes as a directory's are."""
     timer_id = b"" if row["timer_id"] is None else _octets(row["timer_id"])
     record = EventRecord(row["name"], _octets(row["emitter"]), _octets(row["raw"]), timer_id)
     return event_view(record, row["block_height"])

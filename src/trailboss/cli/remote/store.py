@@ -1,7 +1,4 @@
-"""The state of one height, behind a node: a `ReadableStore` whose every look-up is a request.
-
-Decision: D-77
-"""
+"""The state of a node at one height: a `ReadableStore` that sends a request for each look-up. Decision: D-77."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -15,27 +12,13 @@ from trailboss.state.keys import KEY_WIDTHS, STORAGE, storage_range
 from trailboss.state.slots import SCANNED_NAME_MAX, decode_slot
 
 RANGE_ENTRIES: Final = 1_000
-"""Entries that are asked for at once."""
+"""Entries of one request."""
 
 
 class RemoteStore:
-    """What a node's chain holds at one height.
-
-    Attributes:
-        height: The height.
-        state_root: Root of the state.
-        path: Where the node answers for it.
-    """
+    """The state of a node's chain at one height, under the path of a view."""
 
     def __init__(self, client: Client, view: int, height: int, state_root: Hash32) -> None:
-        """Read a view that the node has lent.
-
-        Args:
-            client: Asks the node.
-            view: The view's number.
-            height: Its height.
-            state_root: Its root.
-        """
         self._client = client
         self.path = f"/state/views/{view}"
         self.height = height
@@ -67,7 +50,7 @@ class RemoteStore:
         self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
     ) -> Iterator[tuple[bytes, bytes]]:
         """Yield full keys and values of a namespace in order; see `BlockStore.iterate`."""
-        # An end in a later namespace is no end in this one.
+        # A bound in a later namespace does not bound this one.
         end = None if upper is None or not upper.startswith(namespace) else _digits(upper)
         start, last = lower, b""
         while True:

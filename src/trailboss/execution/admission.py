@@ -18,11 +18,7 @@ UNUSED: Final[Units] = (0, 0)
 
 
 def check_destination(transaction: Transaction, chain_id: int) -> None:
-    """Refuse a transaction that is not for this chain, or that only a chain could have made.
-
-    Raises:
-        Rejection: ``CHAIN_ID_MISMATCH`` or ``INVALID_DATA``.
-    """
+    """Refuse a transaction of another chain, with ``CHAIN_ID_MISMATCH``, or one that only a chain could make."""
     if transaction.chain_id != chain_id:
         raise Rejection(
             RejectionReason.CHAIN_ID_MISMATCH,
@@ -49,17 +45,7 @@ def nonce_mismatch(transaction: Transaction, nonce: int) -> Rejection:
 
 
 def check_limits(transaction: Transaction, least: Units, limits: LimitParams, used: Units = UNUSED) -> None:
-    """Refuse limits that do not cover what the transaction uses before it runs, or that the block has no room for.
-
-    Args:
-        transaction: The transaction.
-        least: What it uses before it runs.
-        limits: What a block's transactions may use.
-        used: What those before it have used.
-
-    Raises:
-        Rejection: ``OUT_OF_CYCLES``, ``OUT_OF_CELLS`` or ``BLOCK_FULL``.
-    """
+    """Refuse limits below what the transaction uses before it runs (``least``), or above what the block has left."""
     (cycles, cells), (cycles_used, cells_used) = least, used
     for reason, unit, smallest, given, so_far, most in (
         (
@@ -90,11 +76,7 @@ def check_limits(transaction: Transaction, least: Units, limits: LimitParams, us
 
 
 def check_price(transaction: Transaction, rules: Rules) -> Prices:
-    """Return what the transaction's units cost; refuse one whose fee caps do not cover the basefees.
-
-    Raises:
-        Rejection: ``BASEFEE_TOO_LOW``.
-    """
+    """Return what the transaction's units cost; refuse fee caps below the basefees with ``BASEFEE_TOO_LOW``."""
     cycle_basefee, cell_basefee = rules.user_basefees()
     if transaction.max_fee_per_cycle < cycle_basefee or transaction.max_fee_per_cell < cell_basefee:
         raise Rejection(
@@ -115,17 +97,12 @@ def check_price(transaction: Transaction, rules: Rules) -> Prices:
 
 
 def check_balance(transaction: Transaction, balance: int, promised: int = 0) -> int:
-    """Return the base units that a transaction can cost its sender at most; refuse a sender that could not pay them.
+    """Return the most that a transaction can cost its sender, base units: limits at fee caps, and what it sends.
 
-    These are its limits at its fee caps, and what it sends besides.
-
-    Args:
-        transaction: The transaction.
-        balance: What the sender holds, base units.
-        promised: What of it the sender's other transactions may need, base units.
+    ``promised`` is what the sender's other transactions may need of its balance.
 
     Raises:
-        Rejection: ``INSUFFICIENT_GAS_BALANCE`` or ``INSUFFICIENT_BALANCE``.
+        Rejection: ``INSUFFICIENT_GAS_BALANCE`` or ``INSUFFICIENT_BALANCE``, if the sender could not pay that.
     """
     caps = Prices(Price(transaction.max_fee_per_cycle), Price(transaction.max_fee_per_cell))
     gas = max_cost(Cycles(transaction.cycles_limit), Cells(transaction.cells_limit), caps)

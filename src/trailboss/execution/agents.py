@@ -1,8 +1,6 @@
-"""Gas bidding agents: contracts that price timers, asked read-only, in the timer lane and in the auction.
+"""Gas bidding agents: contracts that price timers, called read-only, in the timer lane and in the auction.
 
-An agent that fails, or answers what is no bid, changes nothing and delays nobody: the timer takes the market's default
-fees, so that no failing agent holds the head of the line. What sets one market's questions apart from another's is
-given as `BidTerms`.
+An agent that fails, or returns no bid, delays no other timer: its timer takes the market's default fees.
 
 Spec: CIP-1v3 §7, CIP-1v1 §4.2
 Decision: D-16, D-17, D-57
@@ -42,15 +40,15 @@ SHOWN: Final = 64
 
 
 class BidTerms(Struct, frozen=True, kw_only=True):
-    """What sets one market's questions apart.
+    """How agents bid in one market.
 
     Attributes:
-        cycles_max: Cycles of one question.
-        cycles_per_block: Cycles of all questions of one block.
-        facts: What agents are told beside what the agents of every market are.
-        tip: What an answer calls the tip: its keys are this with ``_per_cycle`` and ``_per_cell``.
-        default_fees: Cap and tip per cycle, base units, of a timer whose agent gives no bid.
-        answered: A timer and its bid to the record that the question leaves; the same one if it leaves no trace.
+        cycles_max: Cycles of one call.
+        cycles_per_block: Cycles of all calls of one block.
+        facts: What agents receive only in this market.
+        tip: The bid's name for the tip: its keys are this with ``_per_cycle`` and ``_per_cell``.
+        default_fees: Cap and tip per cycle, base units, of a timer whose agent returns no bid.
+        answered: A timer and its bid to the record that the call leaves; the same record if it leaves no trace.
     """
 
     cycles_max: Cycles
@@ -62,11 +60,7 @@ class BidTerms(Struct, frozen=True, kw_only=True):
 
 
 class BidCollector:
-    """Collects the bids of one block's timers from their agents, within one budget.
-
-    Attributes:
-        collected: So far.
-    """
+    """Collects the bids of one block's timers from their agents, within one budget."""
 
     __slots__ = ("_session", "_terms", "collected")
 
@@ -76,16 +70,12 @@ class BidCollector:
         self.collected = CollectedBids()
 
     def collect(self, timer: Timer) -> Bid | None:
-        """Ask a timer's agent what the timer offers in this block.
+        """Return what a timer bids in this block, by its agent. The calling mechanism reads the record again.
 
-        The mechanism that asks reads the record again; nobody else is told that it has changed.
-
-        Spec: CIP-1v3 §7.2, CIP-1v1 §3
-        Decision: D-17, D-57
+        Spec: CIP-1v3 §7.2, CIP-1v1 §3. Decision: D-17, D-57
 
         Returns:
-            The agent's bid; the default one, as a fallback, if there is no agent any more or it fails; None if the
-            budget has no room for another question.
+            The default bid, as a fallback, if the agent is gone or fails; None if the budget has no room for a call.
         """
         # CHECK
         session, terms = self._session, self._terms
@@ -112,7 +102,7 @@ class BidCollector:
         return bid
 
     def _run_agent(self, timer: Timer, agent: bytes, meter: Meter) -> Bid | str:
-        """Run the agent, in a frame in which every change is refused, and return its bid, or why there is none."""
+        """Run the agent read-only and return its bid, or why there is none."""
         session = self._session
         scope = Scope(session, _envelope(timer, agent, meter))
         context = encode_canonical(self._context(timer))
@@ -137,7 +127,7 @@ class BidCollector:
         return reason
 
     def _context(self, timer: Timer) -> dict[str, int]:
-        """Return what an agent is told. Spec: CIP-1v3 §7.2, CIP-1v1 §4.2."""
+        """Return what an agent receives. Spec: CIP-1v3 §7.2, CIP-1v1 §4.2."""
         session = self._session
         cycle_basefee, cell_basefee = session.context.rules.timer_basefees()
         return {
@@ -152,16 +142,11 @@ class BidCollector:
 
 
 def read_bid(answer: bytes, tip: str) -> Bid | None:
-    """Return the bid of an agent's answer; None if it is no bid.
+    """Return the bid that an agent has returned, with the market's name for the tip; None if it is no bid.
 
     It states a cap and a tip per cycle, and may state the same per cell, or a cap per cell alone.
 
-    Spec: CIP-1v3 §7.1, CIP-1v1 §4.2
-    Decision: D-17, D-57, D-86
-
-    Args:
-        answer: What the handler returned.
-        tip: What the answer calls the tip; the cap is ``max_fee`` in every market.
+    Spec: CIP-1v3 §7.1, CIP-1v1 §4.2. Decision: D-17, D-57, D-86
     """
     try:
         fees: Any = decode_canonical(answer)
@@ -182,16 +167,12 @@ def read_bid(answer: bytes, tip: str) -> Bid | None:
 
 
 def agent_of(session: BlockSession, timer: Timer) -> bytes:
-    """Return the agent that prices a timer, 20 bytes: its own or else its actor's; empty if there is none.
-
-    Spec: CIP-1v3 §7, CIP-1v1 §4.2
-    Decision: D-86
-    """
+    """Return a timer's agent, 20 bytes: its own, else its actor's; empty without one. Decision: D-86."""
     return timer.own_agent or session.ledger.account(timer.actor).agent
 
 
 def emit_fallback(session: BlockSession, timer: Timer, reason: str) -> None:
-    """Say that a timer takes default fees although it has an agent."""
+    """Emit that a timer with an agent takes the default fees."""
     session.emit(AGENT_FALLBACK, timer, {"agent": agent_of(session, timer), "reason": reason})
 
 

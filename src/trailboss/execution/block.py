@@ -43,12 +43,7 @@ from trailboss.vm.meter import Meter
 
 
 class Applied(Struct, frozen=True):
-    """A block that has been applied and committed.
-
-    Attributes:
-        block: The block.
-        refused: Transactions that may not be in it, each with its refusal.
-    """
+    """A block that has been applied and committed, and the transactions that may not be in it, with their refusals."""
 
     block: Block
     refused: tuple[tuple[Transaction, Rejection], ...]
@@ -64,18 +59,11 @@ def apply_block(
     mechanism: Mechanism,
     signatures_checked: bool = False,
 ) -> Applied:
-    """Apply a block on top of the store's state and commit it.
+    """Apply a block on top of the store's state and commit it; its height is one above the store's.
+
+    Refused transactions are left out and reported. The caller may have checked the signatures of all signed ones.
 
     Spec: CIP-1 §3, CIP-5 §5.1
-
-    Args:
-        context: Facts of the block; its height is one above the store's.
-        transactions: In order; those refused are left out and reported.
-        store: Committed state.
-        queue: Calendar queue over that state.
-        engine: What runs actor code.
-        mechanism: What selects due timers.
-        signatures_checked: Whether the signatures of all transactions that have any have been checked already.
 
     Raises:
         InvariantError: If the chain contradicts itself; it must not go on.

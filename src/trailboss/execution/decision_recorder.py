@@ -34,10 +34,7 @@ class Recorder:
         self._used: dict[tuple[bytes, int | None], int] = {}
 
     def decided(self, decision: Decision) -> None:
-        """Note a decision; beyond ``ENTRIES_MAX``, or ``APART_MAX`` of those that are bounded apart, only its number.
-
-        Apart are `APART`, and those found unfunded before their turn.
-        """
+        """Note a decision; beyond ``ENTRIES_MAX``, and ``APART_MAX`` of those before any turn, only count it."""
         self._count += 1
         kind = decision.verdict if decision.rank or decision.reason is None else decision.reason
         if kind is Verdict.UNFUND and decision.fire is not None:

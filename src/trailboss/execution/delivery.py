@@ -44,13 +44,9 @@ _encode_fired: Final = fields_encoder(
 
 
 def deliver_timers(session: BlockSession, mechanism: Mechanism) -> Callable[[], None]:
-    """Deliver the block's due timers under a mechanism.
+    """Deliver the block's due timers, and return what closes their market when the block ends.
 
-    Spec: CIP-5 §5.1, CIP-1v3 §3
-    Decision: D-09, D-12, D-39
-
-    Returns:
-        What closes the market when the block ends.
+    Spec: CIP-5 §5.1, CIP-1v3 §3. Decision: D-09, D-12, D-39
     """
     # CHECK
     session.has_delivered = True
@@ -92,11 +88,7 @@ def _due_timers(session: BlockSession, policy: DeliveryPolicy) -> DueTimers:
 
 
 def _least_cost(session: BlockSession, timer: Timer) -> int:
-    """Return the least that a fire of a timer is pre-charged for in this block, base units: without any tip.
-
-    Spec: CIP-5 §6.3
-    Decision: D-14, D-79
-    """
+    """Return the least pre-charge of a fire in this block, base units: without a tip. Decision: D-14, D-79."""
     rules = session.context.rules
     cycle_basefee, cell_basefee = rules.timer_basefees()
     gas_limit = min(timer.gas_limit, rules.market.max_cycles_per_fire)
@@ -146,10 +138,7 @@ def _apply(session: BlockSession, decision: Decision, recorder: Recorder) -> Non
 
 
 def _defer(session: BlockSession, decision: Decision) -> None:
-    """Leave a timer due. The reason is written and emitted once, when the wait begins or its reason changes.
-
-    Decision: D-44
-    """
+    """Leave a timer due; write and emit its reason once, when the wait begins or the reason changes. Decision: D-44."""
     timer, reason = decision.timer, decision.reason
     if timer.deferred_for == reason:
         return

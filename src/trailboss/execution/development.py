@@ -25,17 +25,10 @@ from trailboss.state.keys import timer_key
 def check_sender(
     transaction: Transaction, rules: Rules, *, is_development: bool, signature_checked: bool = False
 ) -> None:
-    """Refuse a transaction that its sender has not signed; on a development chain nobody need have signed it.
-
-    Args:
-        transaction: The transaction.
-        rules: In force.
-        is_development: Whether it is a development chain.
-        signature_checked: Whether its signatures, if it has any, have been checked already.
+    """Refuse a transaction that its sender has not signed; a development chain takes unsigned ones.
 
     Raises:
-        Rejection: ``INVALID_SIGNATURE``, as `check_signature`, and for an unsigned transaction where it is not allowed:
-            on another chain, with additional signers, or from a system actor.
+        Rejection: ``INVALID_SIGNATURE``; unsigned also with additional signers, or from a system actor.
     """
     if not is_unsigned(transaction):
         if not signature_checked:
@@ -55,11 +48,7 @@ def check_sender(
 
 
 def check_development(context: BlockContext, instruction: str) -> None:
-    """Refuse an instruction of development chains on another chain.
-
-    Raises:
-        Rejection: ``UNSUPPORTED_INSTRUCTION``.
-    """
+    """Refuse an instruction of development chains on another chain, with ``UNSUPPORTED_INSTRUCTION``."""
     if not context.is_development:
         raise Rejection(
             RejectionReason.UNSUPPORTED_INSTRUCTION,
@@ -72,8 +61,8 @@ def set_balance(scope: Scope, instruction: SetBalance) -> EventRecord:
     """Set a balance, make the account if there is none, move the supply by the difference, and return the event.
 
     Raises:
-        Rejection: ``INVALID_INPUT`` for a system actor, which holds what the chain has put there, and for the sender
-            itself, whose fees are still to be settled; ``OVERFLOW`` if the supply would not fit 128 bits.
+        Rejection: ``INVALID_INPUT`` for a system actor, and for the sender, whose fees are still to be settled;
+            ``OVERFLOW`` if the supply would not fit 128 bits.
     """
     session, address, after = scope.session, instruction.account, instruction.amount
     # CHECK
@@ -103,10 +92,10 @@ def set_balance(scope: Scope, instruction: SetBalance) -> EventRecord:
 
 
 def move_timer(scope: Scope, instruction: MoveTimer) -> None:
-    """Give a timer that is to come another height; everything else about it stays, its place among its like included.
+    """Move a timer that is to come to another height; its place within that height follows from its sequence.
 
-    A timer is to come until the deliveries of the block of its height begin. So where they follow the transactions, it
-    can still be taken out of the present block, or put into it, unless that block has created it.
+    A timer is to come until the deliveries of its height begin. Where they follow the transactions, it can still leave
+    or enter the present block, unless that block has created it.
 
     Raises:
         Rejection: ``NOT_FOUND`` if there is no such timer; ``INVALID_INPUT`` for a state watch, for a timer that is due

@@ -1,14 +1,12 @@
-"""Joining: how many due timers a block lets into the index of its mechanism, and which.
+"""How many due timers a block admits to the index of its mechanism, and which: *joining*.
 
-A height can hold any number of timers, and a block must not do the work of all of them. So a block lets in a bounded
-number: first those that are due at its own height, then the oldest of those that earlier blocks have left out. A flood
-at one height delays the timers of that height, and none of a later one.
+A height can hold any number of timers, and a block has bounded work. It admits first those due at its own height, then
+the oldest of those that earlier blocks have left out: a flood at one height delays no timer of a later height.
 
-Dead timers take no places. The queue keeps those that have expired apart. Where more wait than may join, those whose
-payers cannot pay for them are *barred*: they wait outside until they can be paid, or are removed.
+Expired timers take no places; the queue keeps them apart. Where more wait than may join, timers whose payers cannot
+pay are *barred*: they wait outside until they can be paid, or are removed.
 
-What has been left out are a few *gaps* in the due order, and what is barred a few gaps in the due order of one payer.
-Those the state remembers.
+The state keeps what is left out as a few *gaps* in the due order, and what is barred as a few gaps of each payer.
 
 Decision: D-51, D-79
 """
@@ -34,14 +32,9 @@ BEHIND_ALL: Final = (1 << 64, 0)
 
 
 def admit_timers(session: BlockSession, most: int, cost_of: CostOf) -> DueTimers:
-    """Let due timers join, and return those that have joined before and those that join now.
+    """Admit at most ``most`` due timers; return those admitted before and those admitted now.
 
-    Complexity: O(log n) for each gap that is looked at, and O(1) a timer that joins and a payer that is barred.
-
-    Args:
-        session: The block; what it leaves out is noted there, and in the state.
-        most: Timers that join at most.
-        cost_of: What a timer's payer must have.
+    Complexity: O(log n) a gap that is looked at, and O(1) a timer that joins and a payer that is barred.
     """
     rules, height = session.context.rules, session.context.height
     known = rules.gaps
@@ -69,7 +62,7 @@ def admit_timers(session: BlockSession, most: int, cost_of: CostOf) -> DueTimers
 
 
 def has_joined(session: BlockSession, timer: Timer) -> bool:
-    """Return whether a timer is among those that have joined, once the block has let timers join."""
+    """Return whether a timer has joined, once the block has admitted timers."""
     place = timer.height, timer.sequence
     gaps, barred = session.admission.gaps, session.admission.barred
     return timer.height <= session.context.height and not is_outside(gaps, barred, timer.fee_payer, place)
@@ -81,12 +74,7 @@ def expired_timers(session: BlockSession) -> Iterator[Timer]:
 
 
 class _Door:
-    """One block's joining, as it goes on.
-
-    Attributes:
-        joining: Timers that join in this block.
-        barred: Timers that wait outside because their payers cannot pay.
-    """
+    """One block's admission, as it goes on: the timers that join, and the payers that are barred."""
 
     __slots__ = ("_cost_of", "_room", "_session", "barred", "joining")
 
@@ -98,9 +86,9 @@ class _Door:
         self.barred: list[BarredPayer] = list(session.context.rules.barred)
 
     def let_in(self, gap: JoiningGap) -> JoiningGap | None:
-        """Let timers of a gap join in due order; return the gap that is left of it, or None.
+        """Admit timers of a gap in due order; return the gap that is left of it, or None.
 
-        Only if there is no room for all of them does it matter whether they can be paid.
+        Only where there is no room for all of them does it matter whether they can be paid.
         """
         if not self._room:
             return gap

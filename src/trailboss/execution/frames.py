@@ -28,22 +28,12 @@ def run_handler(
 ) -> Outcome:
     """Run one handler in a frame of its own. Its changes stay: the caller reverts them if the outcome has an error.
 
-    Spec: CIP-5 §5.2
-    Decision: D-24 (a missing actor or handler is a failure that costs the frame's base), D-32, D-36
+    Only the creation call may run `CREATION_HANDLERS`. The meter, if it can, pays for the frame's base.
 
-    Args:
-        scope: The running transaction.
-        actor: Whose code runs, 20 bytes.
-        handler: Function or method.
-        payload: Its argument.
-        sender: Immediate caller that the handler sees, 20 bytes.
-        meter: The frame's meter; its base is charged here.
-        depth: Nested calls above it.
-        read_only: Whether every change is refused.
-        creation: Whether this is the creation call, the only one that may run `CREATION_HANDLERS`.
+    Spec: CIP-5 §5.2. Decision: D-24 (a missing actor or handler is a failure that costs the frame's base), D-32, D-36
 
     Raises:
-        OutOfGas: If the meter cannot pay for the base.
+        OutOfGas: If it cannot.
     """
     ledger = scope.session.ledger
     # CHARGE
@@ -81,8 +71,8 @@ def call_actor(caller: ChainHost, target: bytes, handler: str, payload: bytes, c
     Source: cowboy-facts §2.3, §3
 
     Raises:
-        Rejection: ``FORBIDDEN`` beyond the greatest depth, ``NOT_FOUND`` if there is no such actor, else ``PVM_ERROR``
-            with the callee's own failure; its changes are rolled back, what it used is charged.
+        Rejection: ``FORBIDDEN`` beyond the greatest depth, ``NOT_FOUND`` without such an actor, else ``PVM_ERROR`` with
+            the callee's failure; its changes are rolled back, what it used is charged.
         OutOfGas: If what the callee used exhausts the caller.
     """
     scope, frame = caller.scope, caller.frame

@@ -49,14 +49,10 @@ class Genesis(Struct, frozen=True, kw_only=True):
 
     Attributes:
         chain_id: Transactions are signed for it; unsigned, 64 bits.
-        preset: Parameter preset.
-        mechanism: Scheduling mechanism.
         proposer: Who gets the tips.
-        system_deployers: Accounts that may send system instructions.
         accounts: Balance in base units by address; the supply is their sum.
         overrides: Parameters that differ from the preset, by dotted path.
-        development: Whether it is a development chain, which takes unsigned transactions, and two instructions that
-            set balances and move timers. Decision: D-69.
+        development: Whether the chain takes unsigned transactions, set balances and moved timers. Decision: D-69.
     """
 
     chain_id: int
@@ -84,9 +80,9 @@ class Genesis(Struct, frozen=True, kw_only=True):
 
 
 def encode_genesis(genesis: Genesis) -> bytes:
-    """Return the canonical CBOR of a genesis: a map of its fields under the names that TOML has for them.
+    """Return the canonical CBOR of a genesis: a map of its fields by their TOML names.
 
-    That it is a development chain is said only where it is one. Decision: D-69.
+    Only a development chain has that field. Decision: D-69.
     """
     table: dict[str, object] = {
         "chain_id": genesis.chain_id,
@@ -101,11 +97,7 @@ def encode_genesis(genesis: Genesis) -> bytes:
 
 
 def decode_genesis(encoded: bytes) -> Genesis:
-    """Return the genesis that `encode_genesis` gave these bytes for, checked like any other.
-
-    Raises:
-        ConfigurationError: Naming the value and the rule, if no chain could start from it.
-    """
+    """Return a genesis from the bytes of `encode_genesis`; `ConfigurationError` names the value and the rule."""
     try:
         table = decode_canonical(encoded)
     except Rejection as rejection:
@@ -136,11 +128,7 @@ def decode_genesis(encoded: bytes) -> Genesis:
 
 
 def parse_genesis(text: str) -> Genesis:
-    """Read a genesis from TOML.
-
-    Raises:
-        ConfigurationError: Naming key, value and rule.
-    """
+    """Read a genesis from TOML; `ConfigurationError` names key, value and rule."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -168,11 +156,7 @@ def parse_genesis(text: str) -> Genesis:
 
 
 def check_genesis(genesis: Genesis) -> ChainParams:
-    """Check what no chain could start from, and return its parameters.
-
-    Raises:
-        ConfigurationError: Naming the value and the rule.
-    """
+    """Refuse a genesis that no chain could start from with `ConfigurationError`; return its parameters."""
     params = genesis.params()
     keeps = build_mechanism(genesis.mechanism, params).policy.keeps
     if keeps in GENESIS_RECORDS and params.lane.activation_height:
@@ -187,11 +171,7 @@ def check_genesis(genesis: Genesis) -> ChainParams:
 
 
 def apply_genesis(genesis: Genesis, store: Store) -> Block:
-    """Write the first state and return block 0.
-
-    Raises:
-        ConfigurationError: If `check_genesis` refuses it; the store is unchanged then.
-    """
+    """Write the first state and return block 0. What `check_genesis` refuses leaves the store unchanged."""
     # CHECK
     params = check_genesis(genesis)
     # RUN

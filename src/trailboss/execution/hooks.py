@@ -31,13 +31,7 @@ MarketCall = Callable[[Scope, bytes, Any, Meter], Any]
 
 
 class CollectedBids(Struct):
-    """What gas bidding agents have bid in a block.
-
-    Attributes:
-        cycles_used: By all calls of agents so far.
-        bids: In order.
-        failures: Calls that returned no bid.
-    """
+    """What gas bidding agents have bid in a block, in order, and the calls that returned no bid."""
 
     cycles_used: int = 0
     bids: list[AgentBid] = field(default_factory=list)

@@ -29,10 +29,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
     """The `trailboss.vm.host.Host` of one frame.
 
     Attributes:
-        scope: The running transaction.
-        frame: The frame.
         sender: Immediate caller, 20 bytes.
-        meter: The frame's meter.
         call: How a nested frame is run; given, so that hosts and frames need not import one another.
     """
 
@@ -136,11 +133,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         return was_live
 
     def set_agent(self, agent: bytes | None) -> None:
-        """Have another actor, this one itself, or nobody price this actor's timers that are scheduled from now on.
-
-        Spec: CIP-1v3 §7
-        Decision: D-17
-        """
+        """Set the actor that prices this actor's timers from now on, or none. Spec: CIP-1v3 §7. Decision: D-17."""
         # CHECK
         self._check_writable("set_gas_bidding_agent")
         self._check_call(calls.SET_AGENT)

@@ -70,12 +70,7 @@ def intrinsic_costs(instruction: Instruction, costs: CostParams) -> tuple[Cycles
 
 
 def execute_instruction(instruction: Instruction, scope: Scope, meter: Meter) -> Run:
-    """Carry out an instruction; its changes are rolled back by the caller if the run has an error.
-
-    Raises:
-        Rejection: If a rule refuses it.
-        OutOfGas: If a meter is exhausted.
-    """
+    """Carry out an instruction; the caller rolls its changes back if it fails."""
     match instruction:
         case Transfer(to, amount):
             scope.session.ledger.transfer(scope.envelope.sender, to, amount)
@@ -135,7 +130,7 @@ def _govern(scope: Scope, instruction: Instruction) -> Run:
 
 
 def _check_extends(context: BlockContext, why: str) -> None:
-    """Refuse to extend timers under a mechanism whose timers have no last height that could be moved."""
+    """Refuse to extend timers under a mechanism whose timers have no last height that could move."""
     if EXTEND not in context.calls:
         raise Rejection(
             RejectionReason.UNSUPPORTED_INSTRUCTION,

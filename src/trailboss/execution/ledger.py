@@ -13,11 +13,7 @@ from trailboss.state.overlay import Overlay
 
 
 class Ledger:
-    """Accounts as the running block sees them.
-
-    Attributes:
-        burned: Base units, already debited, that are gone for ever in this block.
-    """
+    """Accounts as the running block sees them; ``burned`` counts base units that are gone for ever."""
 
     __slots__ = ("_read", "_sources", "_write", "burned")
 
@@ -62,11 +58,7 @@ class Ledger:
         self.put(address, account)
 
     def debit(self, address: bytes, amount: int) -> None:
-        """Take from a balance.
-
-        Raises:
-            Rejection: ``INSUFFICIENT_BALANCE`` if it holds less; nothing has changed.
-        """
+        """Take from a balance; ``INSUFFICIENT_BALANCE`` if it holds less."""
         if amount == 0:
             return
         account = self.account(address)
@@ -83,20 +75,12 @@ class Ledger:
         self.put(address, account)
 
     def transfer(self, sender: bytes, to: bytes, amount: int) -> None:
-        """Move money.
-
-        Raises:
-            Rejection: As `debit`; nothing has changed.
-        """
+        """Move money; refuses as `debit` does."""
         self.debit(sender, amount)
         self.credit(to, amount)
 
     def code(self, account: Account) -> str:
-        """Return an actor's source text.
-
-        Raises:
-            InvariantError: If the state names code that it does not hold.
-        """
+        """Return an actor's source text; `InvariantError` if the state does not hold it."""
         source = self._sources.get(account.code_hash)
         if source is None:
             octets = self._read(code_key(account.code_hash))

@@ -42,14 +42,7 @@ JOB_DISPATCHER: Final = system_address(2)
 
 
 class Line(NamedTuple):
-    """A line in the state, first in, first out.
-
-    Attributes:
-        what: What waits in it, in words.
-        ends: Key of its ends.
-        entry: Number to the key of an entry.
-        waiting: Beginning of the name of the count of what waits for an actor.
-    """
+    """A line in the state, first in, first out: name, key of its ends, key of entry n, name of its counts."""
 
     what: str
     ends: bytes
@@ -62,7 +55,7 @@ DEFERRED: Final = Line("deferred transactions", DEFERRED_KEY, deferred_key, b"de
 
 
 class Delivery(NamedTuple):
-    """Something that waited, paid for: what it may use and who pays, what was taken, and what is to run."""
+    """Something that waited and is paid for: limits and payer, what was taken, and what is to run."""
 
     envelope: Envelope
     reserved: Amount
@@ -71,13 +64,11 @@ class Delivery(NamedTuple):
 
 
 def send_message(scope: Scope, sender: bytes, target: bytes, payload: bytes, meter: Meter) -> None:
-    """Put a message into the mailbox.
-
-    Decision: D-92
+    """Put a message into the mailbox. Decision: D-92.
 
     Raises:
         Rejection: ``NO_RUNNER`` for a runner job, ``INVALID_INPUT`` for a payload over the limit, ``MAILBOX_FULL`` if
-            the target has too many waiting.
+            too many wait for the target.
         OutOfGas: If the payload's cells do not fit the frame.
     """
     session = scope.session
@@ -100,8 +91,7 @@ def send_message(scope: Scope, sender: bytes, target: bytes, payload: bytes, met
 def defer_call(scope: Scope, actor: bytes, handler: str, payload: bytes, meter: Meter) -> None:
     """Put a deferred transaction of an actor to itself into line; it runs at the end of the next block.
 
-    Source: cowboy-facts §2.3
-    Decision: D-88
+    Source: cowboy-facts §2.3. Decision: D-88
 
     Raises:
         Rejection: ``INVALID_INPUT`` for a name or a payload over the limit, ``MAILBOX_FULL`` if too many wait,
@@ -136,15 +126,7 @@ def defer_call(scope: Scope, actor: bytes, handler: str, payload: bytes, meter: 
 def keep_gas(scope: Scope, cycles: Cycles, cells: Cells) -> None:
     """Keep what an execution has left of its limits for the deferred transactions that it has created, if any.
 
-    One that draws on a pool itself leaves the rest of that pool to them.
-
-    Spec: CIP-5 §5.2
-    Decision: D-88
-
-    Args:
-        scope: The execution, at its end; if it failed, it has created none.
-        cycles: That it used.
-        cells: That it used.
+    A deferred transaction leaves the rest of its own pool to them. Spec: CIP-5 §5.2. Decision: D-88.
     """
     created, envelope = _created(scope), scope.envelope
     if envelope.pool is not None:
@@ -185,10 +167,7 @@ def _job_words(payload: bytes) -> str:
 
 
 def take_messages(session: BlockSession) -> list[Message]:
-    """Remove and return the messages that this block delivers, oldest first.
-
-    Those sent while they are delivered wait for the next block, as do those beyond the block's limit.
-    """
+    """Remove and return the messages that this block delivers, oldest first; later ones wait for the next block."""
     messages = []
     for octets in _take(session, MESSAGES, lambda _: True):
         message = decode_record(octets, Message)

@@ -58,8 +58,8 @@ class Run(msgspec.Struct, frozen=True, gc=False):
     """What running an instruction came to.
 
     Attributes:
-        return_value: What the handler returned; empty if nothing did.
-        error: Why it failed; everything it changed is to be rolled back.
+        return_value: What the handler returned; empty without one.
+        error: Why it failed; everything it changed is rolled back.
         actor: The actor that was made or changed, or empty.
         events: The chain's own events about it, after those of its effects.
     """
@@ -79,18 +79,12 @@ _encode_asking: Final = fields_encoder(*_SCHEDULED, "gba")
 
 
 def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, body: Body) -> ReceiptRecord:
-    """Run a body whose cost has been taken from the payer, settle, and return the receipt.
+    """Run a body whose cost, ``reserved``, has been taken from the payer, settle, and return the receipt.
 
     Spec: CIP-5 §4.3, CIP-5 §6.3
 
-    Args:
-        session: The block.
-        envelope: Limits, prices, identities.
-        reserved: Base units already debited from the payer.
-        body: What runs; it may raise `Rejection` or `OutOfGas`.
-
     Raises:
-        InvariantError: If the body ran out of gas with both meters within their limits.
+        InvariantError: If the body, which may raise `Rejection`, ran out of gas with both meters within their limits.
     """
     # CHECK
     meter = Meter(envelope.cycles_limit, envelope.cells_limit)
@@ -148,11 +142,7 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
 
 
 def commit_effect(session: BlockSession, effect: Effect) -> EventRecord:
-    """Apply an effect of a committed transaction to queue and reservations, and return its event.
-
-    Spec: CIP-5 §4.3
-    Decision: D-27
-    """
+    """Apply an effect of a committed transaction and return its event. Spec: CIP-5 §4.3. Decision: D-27."""
     match effect:
         case TimerScheduled(timer, facts):
             session.put_in(timer)

@@ -1,7 +1,4 @@
-"""Handlers that run on the present state and leave it as it is: a read-only call, and a fire that is tried.
-
-What they write stays in an overlay that is thrown away, and nobody pays.
-"""
+"""Handlers that run on the present state and change nothing: a read-only call, and the trial of a fire."""
 
 from msgspec.structs import replace
 
@@ -37,20 +34,9 @@ def ask(
     sender: bytes,
     meter: Meter,
 ) -> Outcome:
-    """Run a handler as the block of ``context`` would, in a read-only frame over state that stays as it is.
+    """Run a handler as the block of ``context`` would, in a read-only frame; the meter has what it used.
 
     Source: cowboy-facts §2.3 (nested calls inherit it)
-
-    Args:
-        context: Facts of the block that the handler sees.
-        store: Committed state.
-        queue: Calendar queue over that state; only read.
-        engine: What runs actor code.
-        actor: Whose handler, 20 bytes.
-        handler: Function or method.
-        payload: Its argument.
-        sender: Immediate caller that the handler sees, 20 bytes.
-        meter: What it may use, and then what it has used.
     """
     envelope = Envelope(
         origin=Origin.TRANSACTION,
@@ -75,20 +61,9 @@ def try_fire(
     timer: Timer,
     reserve: Amount,
 ) -> ErrorObject | None:
-    """Run a live timer's handler as its fire in the block of ``context`` would, over state that stays as it is.
+    """Run a live timer's handler as the block of ``context`` would; return the error of the fire, or None.
 
-    Decision: D-96
-
-    Args:
-        context: Facts of the block that the handler sees.
-        store: Committed state.
-        queue: Calendar queue over that state; only read.
-        engine: What runs actor code.
-        timer: The timer, with what this fire of it brings.
-        reserve: Base units that are held back from its payer while the handler runs, if it has them.
-
-    Returns:
-        What the fire would revert with; None if it would end well.
+    The timer is given as this fire runs it; ``reserve`` is held back from its payer, if it has that. Decision: D-96.
     """
     cells_limit = Cells(context.rules.timer.max_cells_per_fire)
     envelope = Envelope(
@@ -116,7 +91,7 @@ def try_fire(
 
 
 def _open_scope(context: BlockContext, store: KeyValue, queue: TimerQueue, engine: Engine, envelope: Envelope) -> Scope:
-    """Return a transaction over an overlay that nothing will ever be committed from."""
+    """Return a transaction over an overlay that is never committed."""
     overlay = Overlay(store)
     return Scope(
         BlockSession(context, overlay, Ledger(overlay), queue, engine, Follower(), MARKETS[context.rules.market.kind]),

@@ -32,13 +32,11 @@ class BlockContext(Struct, frozen=True):
     """Facts that hold for the whole block.
 
     Attributes:
-        chain_id: Of the chain.
         chain_instance_id: Hash of the genesis, 32 bytes.
-        height: Of the block.
-        timestamp_ms: Of the block, milliseconds since 1970.
+        timestamp_ms: Milliseconds since 1970.
         parent: Hash of the header before.
         proposer: Who gets the tips, 20 bytes.
-        parent_cycles_used: Cycles that the block before has used.
+        parent_cycles_used: Cycles that the block before used.
         rules: Everything governed.
         parent_state_root: State root of the block before, 32 bytes.
         mechanism: Name of the mechanism in force, for messages.
@@ -64,11 +62,9 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
     """A due timer that has been removed and pre-charged, and waits for its turn in this block.
 
     Attributes:
-        timer: The timer.
-        amount: Base units taken from its fee payer.
-        prices: The prices they were taken at.
+        amount: Base units taken from its fee payer, at these prices.
         gas_limit: Cycles the fire may use.
-        used_cycles: Cycles that count as used before it runs: those of its agent's question.
+        used_cycles: Cycles that count as used before it runs: those of its agent.
         cells_limit: Cells the fire may use.
     """
 
@@ -90,12 +86,9 @@ class Fired(NamedTuple):
 
 
 class Admission(Struct, frozen=True):
-    """Which due timers a block has admitted to the index of its mechanism. Decision: D-51, D-79.
+    """Due timers that a block has admitted to its mechanism's index, has not, and has not for want of money.
 
-    Attributes:
-        joining: Those that it has admitted.
-        gaps: Those that it has not.
-        barred: Those that it has not because their payers cannot pay.
+    Decision: D-51, D-79
     """
 
     joining: Sequence[Timer] = ()
@@ -104,26 +97,19 @@ class Admission(Struct, frozen=True):
 
 
 class BlockSession(Struct):
-    """A block while it is being applied. Only `apply_block` makes one.
+    """A block while it is being applied.
 
     Attributes:
-        context: Facts of the block.
         overlay: All writes of the block.
-        ledger: Accounts over the overlay.
         queue: The calendar queue; it follows what transactions commit.
-        engine: What runs actor code.
         follower: What follows due timers: the block's mechanism.
         hooks: What the block's market does differently.
         reservations: Due timers pre-charged and not yet run, by id, in order.
         ends: Timers that the block itself has ended, by path; written to the totals once, when it closes.
-        cycles_used: By everything so far.
-        cells_used: By everything so far.
-        timer_cycles_used: By fires so far.
-        timer_cells_used: By fires so far.
+        timer_cycles_used: By fires so far; ``cycles_used`` is by everything.
         fired: All fires so far, in order.
-        has_delivered: Whether the block's deliveries have begun: what is due then is due, and what has expired is gone.
+        has_delivered: Whether the deliveries have begun: what is due then is due, and what has expired is gone.
         departed: Timers that have left the queue so far, for whatever reason.
-        admission: Which due timers the block has admitted to the index of its mechanism.
         decisions: How the block chose among its due timers, once it has.
         printed: What gas bidding agents have printed.
         printed_characters: Characters of all that is printed and kept so far.
@@ -225,19 +211,14 @@ class BlockSession(Struct):
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One paid execution, whatever it came from: a transaction, a timer's fire, a message.
+    """One paid execution: a transaction, a timer's fire, a message.
 
     Attributes:
-        origin: What it came from.
         origin_hash: Hash of the transaction that it is or comes of; 32 zero bytes if there is none. Spec: CIP-5 §5.2.
         sender: Immediate caller that the handler sees.
         signer: Whose consent the fee payer rule accepts besides the actor's own. Decision: D-25.
-        payer: Account that pays.
-        cycles_limit: Cycles it may use.
-        cells_limit: Cells it may use.
         intrinsic_cycles: Used before anything runs.
         intrinsic_cells: Used before anything runs.
-        prices: What a unit costs.
         timer_id: The timer that fires, or empty.
         actor: The actor that is called, or empty.
         facts: Returns what ``context()`` shows besides, as new values.
@@ -270,8 +251,6 @@ class Scope(msgspec.Struct):
     """A transaction while it runs.
 
     Attributes:
-        session: The block it runs in.
-        envelope: What is executed.
         effects: What frames have asked for, in order; cut back when a frame fails.
         emitted: Events that actors have emitted so far.
         printing: What actors print; a frame that fails does not take it back.

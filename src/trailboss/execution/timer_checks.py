@@ -15,13 +15,9 @@ from trailboss.vm.engine import Frame
 
 
 def check_entitled(scope: Scope, frame: Frame) -> None:
-    """Refuse an actor that may not schedule timers, or warn of its first one where nothing is enforced.
+    """Refuse an actor that may not schedule timers; where nothing is enforced, warn of its first one.
 
-    Source: cowboy-facts §2.4
-    Decision: D-91
-
-    Raises:
-        Rejection: ``MISSING_ENTITLEMENT`` if entitlements are enforced and its manifest does not declare this one.
+    Source: cowboy-facts §2.4. Decision: D-91
     """
     ledger, params = scope.session.ledger, scope.session.context.rules.params.timers
     if ledger.is_entitled(frame.actor, TIMER_SCHEDULE):
@@ -40,13 +36,7 @@ def check_entitled(scope: Scope, frame: Frame) -> None:
 
 
 def check_height(height: int, now: int) -> None:
-    """Refuse a height at which a timer cannot fire.
-
-    Spec: CIP-5 §4.2, CIP-5 §5.3
-
-    Raises:
-        Rejection: ``INVALID_INPUT`` unless it is above the present height and fits 64 bits.
-    """
+    """Refuse a height that is not above the present one or does not fit 64 bits. Spec: CIP-5 §4.2, CIP-5 §5.3."""
     if not now < height <= U64_MAX:
         raise Rejection(
             RejectionReason.INVALID_INPUT,
@@ -70,14 +60,9 @@ def check_payload(rules: Rules, payload: bytes) -> None:
 
 
 def check_fee_payer(payer: bytes, actor: bytes, signer: bytes, band: int) -> None:
-    """Refuse a fee payer that has not consented.
+    """Refuse a fee payer that has not consented: any but the actor and the sender of the transaction.
 
-    Spec: CIP-5 §4.2
-    Decision: D-25, D-28
-
-    Raises:
-        Rejection: ``INVALID_INPUT`` for the zero address, a system actor, or anybody but the actor and the sender of
-            the transaction.
+    Spec: CIP-5 §4.2. Decision: D-25, D-28
     """
     number = int.from_bytes(payer, "big")
     if payer == ZERO_ADDRESS:
@@ -94,10 +79,7 @@ def check_fee_payer(payer: bytes, actor: bytes, signer: bytes, band: int) -> Non
 
 
 def check_gas_limit(rules: Rules, gas_limit: int | None) -> Cycles:
-    """Return the gas limit of a timer, or the default for None; refuse one that is out of bounds.
-
-    Spec: CIP-5 §4.2, CIP-5 §6.4
-    """
+    """Return a gas limit within bounds, or the default for None. Spec: CIP-5 §4.2, CIP-5 §6.4."""
     least, most = gas_limit_bounds(rules)
     if gas_limit is None:
         return most
@@ -109,11 +91,9 @@ def check_gas_limit(rules: Rules, gas_limit: int | None) -> Cycles:
 def gas_limit_bounds(rules: Rules) -> tuple[Cycles, Cycles]:
     """Return the least and the greatest gas limit of a timer scheduled in this block; the greatest is the default.
 
-    In the lane and in the auction every fire counts once for its actor, and in the lane it has one vote on the median
-    tip, so none may be had for less than a frame costs.
+    Where a fire counts for its actor, or votes on the median tip, none costs less than a frame.
 
-    Spec: CIP-5 §6.4, CIP-1v3 §10
-    Decision: D-13, D-29
+    Spec: CIP-5 §6.4, CIP-1v3 §10. Decision: D-13, D-29
     """
     most = min(rules.timer.max_cycles_per_fire, rules.market.max_cycles_per_fire)
     return rules.market.gas_limit_min, most
@@ -145,7 +125,7 @@ def check_timer_id(rules: Rules, identity: bytes) -> None:
 
 
 def check_owner(timer: Timer, actor: bytes | None) -> None:
-    """Refuse a timer to anybody but its owner; None asks for governance, which may. Spec: CIP-5 §4.2."""
+    """Refuse a timer to all but its owner; None is governance, which may. Spec: CIP-5 §4.2."""
     if actor is not None and timer.actor != actor:
         raise Rejection(
             RejectionReason.UNAUTHORIZED_TIMER,

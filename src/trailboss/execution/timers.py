@@ -58,13 +58,9 @@ WITHDRAWN: Final = "bid"
 
 
 def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Meter) -> bytes:
-    """Accept a timer of ``actor`` and return its id.
+    """Accept a timer of ``actor`` and return its id. A refusal changes nothing but the meter.
 
     Spec: CIP-5 §4.1, CIP-5 §4.2, CIP-5 §6.1, CIP-1v3 §6
-
-    Raises:
-        Rejection: If a rule of those sections refuses it; nothing has changed but the meter.
-        OutOfGas: If the payload's cells do not fit the frame.
     """
     session, rules = scope.session, scope.session.context.rules
     params, config = rules.params, rules.timer
@@ -123,22 +119,10 @@ def accept_timer(
 ) -> Timer:
     """Number, count, write and announce a timer that every check has passed, and return its record.
 
-    Spec: CIP-5 §3.1, CIP-5 §3.3
-    Decision: D-01, D-04, D-64
+    The payload may be an envelope. Without an identity, the id follows from its owner's count of accepted timers;
+    ``facts`` are what the event shows besides.
 
-    Args:
-        scope: The running transaction.
-        actor: The timer's owner.
-        payload: As given, an envelope still on.
-        height: As `Timer` has it, like all that follow.
-        fee_payer: 20 bytes.
-        gas_limit: Cycles.
-        expires_at: Last height at which it may fire.
-        access_limit: Stored and shown.
-        fees: What it offers.
-        terms: What its mechanism keeps besides.
-        facts: What the event shows besides.
-        identity: Its id; None for the one that follows from its owner's count of accepted timers.
+    Spec: CIP-5 §3.1, CIP-5 §3.3. Decision: D-01, D-04, D-64
     """
     session = scope.session
     account = session.ledger.account(actor)
@@ -171,20 +155,12 @@ def accept_timer(
 
 
 def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | None) -> None:
-    """Move the last height of a timer; nothing happens if it is gone. Above the ceiling it is held at the ceiling.
+    """Move the last height of a timer, at most to the ceiling; nothing happens if it is gone. None is governance.
 
-    Spec: CIP-5 §4.1, CIP-5 §5.4, CIP-5 §8
-    Decision: D-47
-
-    Args:
-        scope: The running transaction.
-        identity: The timer's id.
-        expires_at: The new last height.
-        actor: Who asks; None for governance, which may extend any timer.
+    Spec: CIP-5 §4.1, CIP-5 §5.4, CIP-5 §8. Decision: D-47
 
     Raises:
-        Rejection: ``INVALID_INPUT`` for a height not above the present one, ``UNAUTHORIZED_TIMER`` for a timer of
-            another actor.
+        Rejection: ``INVALID_INPUT`` for a height not above the present one, ``UNAUTHORIZED_TIMER``.
     """
     session = scope.session
     # CHECK
@@ -203,18 +179,11 @@ def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | 
 
 
 def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
-    """Cancel a timer; nothing happens if it is gone.
+    """Cancel a timer; nothing happens if it is gone. None is governance.
 
-    A due timer that this block has pre-charged, and that has not run yet, does not run; its pre-charge returns when
-    the transaction commits.
+    A timer that this block has pre-charged does not run; its pre-charge returns when the transaction commits.
 
-    Spec: CIP-5 §4.2, CIP-5 §4.3, CIP-5 §5.4
-    Decision: D-07
-
-    Args:
-        scope: The running transaction.
-        identity: The timer's id.
-        actor: Who asks; None for governance, which may cancel any timer.
+    Spec: CIP-5 §4.2, CIP-5 §4.3, CIP-5 §5.4. Decision: D-07
 
     Raises:
         Rejection: ``UNAUTHORIZED_TIMER`` for a timer of another actor.
@@ -243,7 +212,7 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
 
 
 def withdraw_timer(scope: Scope, timer: Timer, *, by_governance: bool = False) -> None:
-    """Cancel a live timer whose canceller has been found entitled."""
+    """Cancel a live timer for an entitled canceller."""
     remove_timer(scope.session, timer, TimerEnd.CANCELLED)
     scope.session.count_cancelled()
     scope.effects.append(TimerCancelled(timer, by_governance))
@@ -275,11 +244,7 @@ def find_record(session: BlockSession, height: int, identity: bytes) -> Timer | 
 
 
 def load_timer(session: BlockSession, height: int, identity: bytes) -> Timer:
-    """Return the timer that the queue holds at a height.
-
-    Raises:
-        InvariantError: If the state does not hold it: queue and state have parted.
-    """
+    """Return the timer that the queue holds at a height; `InvariantError` if the state does not hold it."""
     timer = find_record(session, height, identity)
     if timer is None:
         raise InvariantError(f"the queue holds timer {Hash32(identity)} at height {height}, the state does not")
@@ -293,7 +258,7 @@ def committed_timers(store: Store) -> Iterator[Timer]:
 
 
 def write_timer(session: BlockSession, timer: Timer) -> None:
-    """Write a timer's record; its key never changes in its life, but where a development chain moves it."""
+    """Write a timer's record; only a development chain ever changes its key."""
     session.overlay.write(timer_key(timer.height, timer.timer_id), encode_timer(timer))
 
 
@@ -307,6 +272,6 @@ def remove_timer(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
 
 
 def _has_ended(session: BlockSession, timer: Timer) -> bool:
-    """Return whether a block, this one perhaps, found the timer expired and only wanted for budget to remove it."""
+    """Return whether the timer was found expired, this block's deliveries included, and only awaits removal."""
     found = session.context.height - (not session.has_delivered)
     return timer.height <= found and timer.expires_at < found

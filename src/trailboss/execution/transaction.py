@@ -24,17 +24,9 @@ from trailboss.primitives.units import Cells, Cycles
 def apply_transaction(
     session: BlockSession, transaction: Transaction, *, signature_checked: bool = False
 ) -> ReceiptRecord:
-    """Apply one transaction to the block.
+    """Apply one transaction to the block, or raise the `Rejection` of one that may not be in it, unchanged.
 
     Spec: CIP-3 §2
-
-    Args:
-        session: The block.
-        transaction: The transaction.
-        signature_checked: Whether its signatures have been checked already.
-
-    Raises:
-        Rejection: If it may not be in this block; nothing has changed.
     """
     instruction = transaction.instruction
     context = session.context
@@ -69,13 +61,10 @@ def apply_transaction(
 
 
 def check_admission(session: BlockSession, transaction: Transaction, least: Units) -> Prices:
-    """Refuse a transaction that may not be in this block; return what its units will cost.
+    """Return what the units of a transaction will cost, or raise the `Rejection` of the first rule that it breaks.
 
     Spec: CIP-1v1 §5
     Source: cowboy-facts §8
-
-    Raises:
-        Rejection: For the first rule that it breaks, in the order of the function.
     """
     context = session.context
     check_destination(transaction, context.chain_id)

@@ -31,13 +31,7 @@ def next_basefee(basefee: Price, used: int, rule: BasefeeRule) -> Price:
     The fee rises when a block used more than the target and falls when it used less, in proportion to the
     distance, by at most one part in ``max_change_denominator``. The step rounds down in size.
 
-    Spec: CIP-3 §2
-    Decision: D-22
-
-    Args:
-        basefee: Basefee of this block, base units per unit.
-        used: Units that this block used.
-        rule: How it moves.
+    Spec: CIP-3 §2. Decision: D-22
 
     Examples:
         >>> rule = BasefeeRule(target=1_000, alpha=8, max_change_denominator=8, minimum=1, maximum=10**24)

@@ -45,10 +45,7 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
 
 
 def max_cost(cycles: Cycles, cells: Cells, prices: Prices) -> Amount:
-    """Return the base units to reserve for at most ``cycles`` and ``cells``.
-
-    Spec: CIP-5 §6.3
-    """
+    """Return the base units to reserve for at most ``cycles`` and ``cells``. Spec: CIP-5 §6.3."""
     cycle_price = prices.cycle_basefee + prices.lane_basefee + prices.cycle_tip
     cell_price = prices.cell_basefee + prices.cell_tip
     return Amount(cycles * cycle_price + cells * cell_price)
@@ -72,21 +69,13 @@ def settle(reserved: Amount, cycles_used: Cycles, cells_used: Cells, prices: Pri
 
 
 def offered_tip(max_fee: int, max_priority_fee: int, basefee: Price) -> Price:
-    """Return the tip per unit that a fee cap leaves room for; the cap covers the basefee already.
-
-    Spec: CIP-3 §2
-    """
+    """Return the tip per unit that a fee cap leaves room for; the cap covers the basefee already. Spec: CIP-3 §2."""
     return Price(min(max_priority_fee, max_fee - basefee))
 
 
 def offered_cell_tip(fees: tuple[int, int] | None, basefee: Price) -> Price:
-    """Return the tip per cell of a bid; negative if its cap is below the cell basefee, so that it cannot run.
+    """Return the tip per cell of a bid's cap and tip; None bids the basefee and no tip. Negative if it cannot run.
 
-    Spec: CIP-1v3 §7.1
-    Decision: D-86
-
-    Args:
-        fees: Cap and tip, base units per cell; None for the basefee and no tip.
-        basefee: Base units per cell.
+    Spec: CIP-1v3 §7.1. Decision: D-86
     """
     return Price(0) if fees is None else offered_tip(*fees, basefee)

@@ -56,19 +56,9 @@ VALUE_WIDTH: Final = 8
 
 
 def check_deployer(rules: Rules, sender: bytes, instruction: str, otherwise: str = "") -> None:
-    """Refuse a sender that is not among the system deployers.
+    """Refuse a sender that is not among the system deployers, and say how else it could be done.
 
-    Spec: CIP-5 §5.4
-    Decision: D-34, D-87
-
-    Args:
-        rules: Those of the block.
-        sender: Of the transaction, 20 bytes.
-        instruction: Its name.
-        otherwise: How somebody else comes to the same, in words.
-
-    Raises:
-        Rejection: ``UNAUTHORIZED``, naming instruction and sender.
+    Spec: CIP-5 §5.4. Decision: D-34, D-87
     """
     if sender not in rules.deployers:
         raise Rejection(
@@ -80,13 +70,9 @@ def check_deployer(rules: Rules, sender: bytes, instruction: str, otherwise: str
 
 
 def update_timer_config(overlay: Overlay, rules: Rules, instruction: UpdateTimerConfig) -> EventRecord:
-    """Store a new TimerConfig and return its event.
+    """Store a new TimerConfig and return its event; a fire must fit the lane, and a removal the clean-up budget.
 
     Spec: CIP-5 §6.4
-
-    Raises:
-        Rejection: ``INVALID_PARAMETER`` if a value is zero, or a fire could never fit the lane or a removal the
-            clean-up budget.
     """
     # CHECK
     names = (
@@ -107,11 +93,7 @@ def update_timer_config(overlay: Overlay, rules: Rules, instruction: UpdateTimer
 
 
 def update_basefee_config(overlay: Overlay, rules: Rules, instruction: UpdateBasefeeConfig) -> EventRecord:
-    """Store a new BasefeeConfig and return its event.
-
-    Raises:
-        Rejection: ``INVALID_PARAMETER`` if a value that divides or bounds is zero, or the floor is above the ceiling.
-    """
+    """Store a new BasefeeConfig and return its event."""
     # CHECK
     names = ("alpha", "max_change_denom", "min_basefee", "max_basefee", "block_cycles_target", "block_cells_target")
     values = {name: getattr(instruction, name) for name in names}
@@ -138,13 +120,7 @@ def update_basefee_config(overlay: Overlay, rules: Rules, instruction: UpdateBas
 
 
 def update_lane_multipliers(overlay: Overlay, rules: Rules, instruction: UpdateLaneFeeMultipliers) -> EventRecord:
-    """Store new lane fee multipliers and return their event.
-
-    Decision: D-41
-
-    Raises:
-        Rejection: ``INVALID_PARAMETER`` if one is zero: execution is never free.
-    """
+    """Store new lane fee multipliers and return their event; execution is never free. Decision: D-41."""
     # CHECK
     values = {name: getattr(instruction, name) for name in ("user", "runner", "timer", "system")}
     _check_positive(values)
@@ -156,13 +132,7 @@ def update_lane_multipliers(overlay: Overlay, rules: Rules, instruction: UpdateL
 
 
 def set_parameter(overlay: Overlay, rules: Rules, instruction: SetGovParam) -> EventRecord:
-    """Store one governed parameter and return its event.
-
-    Decision: D-34
-
-    Raises:
-        Rejection: ``INVALID_PARAMETER`` for an unknown key, a value that is not 8 bytes, or a broken relation.
-    """
+    """Store one governed parameter and return its event; ``INVALID_PARAMETER`` refuses all others. Decision: D-34."""
     # CHECK
     key = instruction.key
     if key not in GOVERNED and key not in EPOCHAL and key not in ACTS:

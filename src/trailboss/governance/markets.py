@@ -33,7 +33,6 @@ class MarketTerms(Struct, frozen=True, kw_only=True):
     """What a chain's market sets for the fires of a block; the defaults are those of a chain without a market.
 
     Attributes:
-        kind: Which market it is.
         record: What the block before left in the state.
         timer_cycles_max: Cycles that fires may use in the block. Spec: CIP-5 §6.5, CIP-1v1 §5, CIP-1v3 §9.
         basefee: The market's own basefee, base units per cycle; without one the cycle basefee. Spec: CIP-1v3 §13.2.
@@ -57,11 +56,7 @@ class MarketTerms(Struct, frozen=True, kw_only=True):
     is_new: bool = False
 
     def kept(self, kind: type[Kept]) -> Kept:
-        """Return the record, which is of that type.
-
-        Raises:
-            InvariantError: If the chain has another market.
-        """
+        """Return the record, which is of that type; `InvariantError` if the chain has another market."""
         if not isinstance(self.record, kind):
             raise InvariantError(f"the market {self.kind.value} keeps no {kind.__name__}")
         return self.record
@@ -76,14 +71,7 @@ class MarketTerms(Struct, frozen=True, kw_only=True):
 
 
 def read_market(params: ChainParams, read: Read, height: int, cycle_basefee: Price) -> MarketTerms:
-    """Return the terms of the one market that a chain has in the block of a height.
-
-    Args:
-        params: With governed values in place.
-        read: Value of a full state key, or None.
-        height: Of the block.
-        cycle_basefee: Base units per cycle.
-    """
+    """Return the terms of the one market that a chain has in the block of a height."""
     found = (reader(params, read, height, cycle_basefee) for reader in _READERS)
     none = MarketTerms(timer_cycles_max=params.timers.lane_cycles_per_block, basefee=cycle_basefee)
     return next((terms for terms in found if terms is not None), none)
@@ -101,11 +89,7 @@ def is_active(params: ChainParams, height: int) -> bool:
 
 
 def _lane(params: ChainParams, read: Read, height: int, cycle_basefee: Price) -> MarketTerms | None:
-    """Return the lane's terms; in the block of the activation it starts at the cycle basefee.
-
-    Spec: CIP-1v3 §5
-    Decision: D-13, D-15
-    """
+    """Return the lane's terms; at its activation it starts at the cycle basefee. Decision: D-13, D-15."""
     if not is_active(params, height):
         return None
     lane, cycles_max = params.lane, params.timers.lane_cycles_per_block

@@ -109,13 +109,7 @@ def governed_params(params: ChainParams, read: Read, height: int) -> ChainParams
 
 
 def next_change(params: ChainParams, read: Read, height: int) -> int:
-    """Return the first block above a height in which other values come into force by themselves; 2**64 for none.
-
-    Args:
-        params: With governed values in place.
-        read: Value of a full state key, or None.
-        height: Of a block.
-    """
+    """Return the first block above a height in which other values come into force by themselves; 2**64 for none."""
     slots = (read(system_slot_key(params, name)) for name in EPOCHAL)
     begins = [decode_change(decode_slot(slot)[1]).height for slot in slots if slot is not None]
     ahead = (each for each in (params.lane.activation_height, *begins) if each > height)

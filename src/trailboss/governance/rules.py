@@ -44,18 +44,13 @@ BARRED_KEY: Final = config_key(b"system:joining:barred")
 
 
 class Rules(Struct, frozen=True):
-    """Everything governed, as it stands for one whole block.
+    """Everything governed, for one whole block.
 
     Attributes:
-        height: The block's.
         params: Parameters with governed values in place.
-        timer: TimerConfig.
-        basefee: BasefeeConfig.
-        multipliers: Lane fee multipliers.
         cycle_basefee: Base units per cycle before any multiplier.
         cell_basefee: Base units per cell before any multiplier.
         deployers: Accounts that may send system instructions.
-        market: Terms of what the chain keeps for its mechanism.
         changes_at: First block above this one in which other rules are in force in the same state; 2**64 for none.
         gaps: Which due timers have yet to join; None before the first block in which any could. Decision: D-51.
         barred: Which due timers have not joined because their payers cannot pay. Decision: D-79.
@@ -79,10 +74,7 @@ class Rules(Struct, frozen=True):
         return self.market.timer_cycles_max
 
     def timer_cells_max(self) -> Cells:
-        """Return the cells that fires may use in the block; more than they ever could if there is no bound.
-
-        Decision: D-80
-        """
+        """Return the cells that fires may use in the block; without a bound more than they could. Decision: D-80."""
         return Cells(self.params.timers.lane_cells_per_block or U128_MAX)
 
     def user_basefees(self) -> tuple[Price, Price]:
@@ -128,13 +120,7 @@ class Rules(Struct, frozen=True):
 
 
 def read_rules(params: ChainParams, read: Read, height: int) -> Rules:
-    """Read the rules that the present state puts in force.
-
-    Args:
-        params: The chain's own parameters, the defaults of what governance has not set.
-        read: Value of a full state key, or None.
-        height: Of the block that they are for.
-    """
+    """Read the rules that the present state puts in force; ``params`` are the chain's own, before governance."""
     effective = governed_params(params, read, height)
     gaps = stored(read, JOINING_KEY, JoiningGaps)
     barred = stored(read, BARRED_KEY, BarredPayers)

@@ -26,38 +26,22 @@ _NOT_SUCCEEDED: Final = {MarketKind.AUCTION: "the auction", MarketKind.GLOBALBOX
 
 
 def check_subject(rules: Rules, key: bytes, value: int, subject: str) -> None:
-    """Refuse a parameter of a market that the chain does not have.
-
-    Raises:
-        Rejection: ``INVALID_PARAMETER``.
-    """
+    """Refuse a parameter of a market that the chain does not have."""
     kind, name = SUBJECTS.get(subject, (rules.market.kind, ""))
     if rules.market.kind is not kind:
         raise refused(key.decode(), value, f"left alone: this chain has no {name}")
 
 
 def check_vote(rules: Rules, key: bytes, value: int) -> None:
-    """Refuse a value that its market does not allow in this block; 0 withdraws a vote on an activation ahead.
-
-    Raises:
-        Rejection: ``INVALID_PARAMETER``.
-    """
+    """Refuse a value that its market does not allow in this block; 0 withdraws a vote on an activation ahead."""
     if key == ACTIVATION and (value or rules.market.kind is MarketKind.LANE):
         check_activation(rules, value)
 
 
 def check_activation(rules: Rules, height: int) -> None:
-    """Refuse a height that leaves no block to look at it, and any once the lane is active.
+    """Refuse a height with too short a notice, and any on a chain whose lane is active or can never be.
 
-    Spec: CIP-1v3 §13.2
-    Decision: D-34
-
-    Args:
-        rules: Of the block that holds the vote.
-        height: First block under the lane's rules.
-
-    Raises:
-        Rejection: ``INVALID_PARAMETER``.
+    Spec: CIP-1v3 §13.2. Decision: D-34
     """
     other = _NOT_SUCCEEDED.get(rules.market.kind)
     if other is not None:
@@ -76,11 +60,7 @@ def check_activation(rules: Rules, height: int) -> None:
 
 
 def rescale_weights(overlay: Overlay, rules: Rules, factor: int) -> EventRecord:
-    """Multiply the weights of all actors of the auction, or reset them. Spec: CIP-1v1 §3. Decision: D-59.
-
-    Raises:
-        Rejection: ``INVALID_PARAMETER`` on a chain without an auction, or for a factor above 10.
-    """
+    """Multiply the weights of the auction's actors by at most 10, or reset them. Spec: CIP-1v1 §3. Decision: D-59."""
     # CHECK
     name = RESCALE_WEIGHTS.decode()
     if rules.market.kind is not MarketKind.AUCTION:

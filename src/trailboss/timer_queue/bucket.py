@@ -44,8 +44,7 @@ class Bucket:
     A timer lies among ``alive`` until its last height has passed, and then among ``expired``. One whose last height
     lies before its own is among the expired from the beginning.
 
-    Spec: CIP-5 §5.4, CIP-5 §6.5
-    Decision: D-78
+    Spec: CIP-5 §5.4, CIP-5 §6.5. Decision: D-78
 
     Attributes:
         alive: Those that may fire, in FIFO order.

@@ -39,8 +39,7 @@ class Tier(StrEnum):
 def check_calendar(calendar: CalendarParams) -> None:
     """Check that a whole epoch and the block before it have ring slots of their own.
 
-    Spec: CIP-1v3 §2.1
-    Decision: D-10
+    Spec: CIP-1v3 §2.1. Decision: D-10
 
     Raises:
         ConfigurationError: If the ring is too short for the epochs.
@@ -70,8 +69,7 @@ def ring_slot(height: int, calendar: CalendarParams) -> int:
 def tier_of(height: int, now: int, calendar: CalendarParams) -> Tier:
     """Return the tier of a height.
 
-    Spec: CIP-1v3 §2
-    Decision: D-10
+    Spec: CIP-1v3 §2. Decision: D-10
 
     Args:
         height: Block height at which something is due, before ``now`` if it still waits.

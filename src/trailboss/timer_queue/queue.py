@@ -70,8 +70,7 @@ class TimerQueue:
 
     Complexities count n pending timers, of which those due and those of the next ``ring_size`` heights are in memory.
 
-    Spec: CIP-1v3 §2
-    Decision: D-02, D-10
+    Spec: CIP-1v3 §2. Decision: D-02, D-10
 
     >>> from trailboss.state.store import MemoryStore
     >>> from trailboss.timer_queue.source import StoredTimers
@@ -242,8 +241,7 @@ class TimerQueue:
 
         The queue must not change while the walk goes on.
 
-        Spec: CIP-5 §5.1
-        Decision: D-09, D-39, D-78
+        Spec: CIP-5 §5.1. Decision: D-09, D-39, D-78
         Complexity: O(1) a timer that the caller takes; what it leaves is not touched, and neither is what has expired.
             In a height with few timers O(1) for each of a payer that is left out, in a crowded one for all of them.
 
@@ -266,8 +264,7 @@ class TimerQueue:
 
         The queue must not change while the walk goes on.
 
-        Spec: CIP-5 §5.4, CIP-5 §6.5
-        Decision: D-78
+        Spec: CIP-5 §5.4, CIP-5 §6.5. Decision: D-78
         Complexity: O(h) for the h heights with such timers, O(log h) a timer that the caller takes.
 
         Args:
@@ -327,8 +324,7 @@ class TimerQueue:
         Everything due is in memory afterwards. Besides, the ring is filled ahead of the clock, by a bounded number of
         timers, so that neither a rollover nor a crowded height leaves all its reading to one block.
 
-        Spec: CIP-1v3 §2.2, CIP-1v3 §2.3
-        Decision: D-10
+        Spec: CIP-1v3 §2.2, CIP-1v3 §2.3. Decision: D-10
         Complexity: O(1) if nothing comes within reach. Else O(log n), and O(log k) a timer read into a height of k: at
             most ``READ_AHEAD_MAX`` a block, and those that are due already.
 

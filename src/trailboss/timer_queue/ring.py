@@ -13,8 +13,7 @@ class Ring:
     It has room for the ``ring_size`` heights that come next, so no two of them share a slot. Which slots are taken is
     kept as the bits of one integer, so "which height is the next?" needs no scan and no heap.
 
-    Spec: CIP-1v3 §2.1
-    Decision: D-10
+    Spec: CIP-1v3 §2.1. Decision: D-10
     """
 
     __slots__ = ("_calendar", "_first", "_slots", "_taken")

@@ -39,8 +39,7 @@ class TimerSource(Protocol):
 class StoredTimers:
     """The timers of a store, read anew at every call: it never falls behind a commit or a revert.
 
-    Spec: CIP-1v3 §2.3
-    Decision: D-02
+    Spec: CIP-1v3 §2.3. Decision: D-02
     """
 
     __slots__ = ("_store",)

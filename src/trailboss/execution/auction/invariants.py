@@ -13,11 +13,7 @@ from trailboss.primitives.octets import Address
 
 
 def check_auction(chain: ReadableChain) -> None:
-    """Check the actors' records against the timers that wait.
-
-    Raises:
-        InvariantError: Naming what does not add up.
-    """
+    """Raise `InvariantError` unless the actors' records fit the timers that wait."""
     rules = chain.rules()
     outside = partial(is_outside, rules.gaps or (), rules.barred)
     due = chain.timers(last=chain.store.height)
@@ -29,17 +25,9 @@ def check_auction(chain: ReadableChain) -> None:
 def check_standings(
     actors: Mapping[bytes, AuctionActor], waiting: Mapping[bytes, int], epoch_of: Callable[[int], AuctionEpoch]
 ) -> None:
-    """Check the actors' records against the timers that wait, and the epochs' sums against the actors'.
+    """Raise `InvariantError` unless the actors' records fit their waiting timers, and the epochs' sums the records.
 
     Decision: D-58, D-59
-
-    Args:
-        actors: Record by address of every actor that has one.
-        waiting: Address to how many of its timers have joined and wait.
-        epoch_of: Number of an epoch to its sums.
-
-    Raises:
-        InvariantError: Naming what does not add up.
     """
     for address in sorted(actors.keys() | waiting.keys()):
         counts = actors[address].waiting if address in actors else 0

@@ -28,11 +28,7 @@ TIP: Final = "tip"
 
 
 def open_auction(session: BlockSession) -> OpenMarket:
-    """Open the auction. It writes nothing: what the mechanism asks for does.
-
-    Spec: CIP-1v1 §3, CIP-1v1 §4.2
-    Decision: D-57, D-59
-    """
+    """Open the auction; only what the mechanism asks for writes. Spec: CIP-1v1 §3, CIP-1v1 §4.2. Decision: D-57."""
     rules, auction = session.context.rules, session.context.rules.params.auction
     state = rules.market.kept(AuctionState)
     default_fees = Price(2 * rules.timer_basefees()[0]), Price(0)
@@ -64,12 +60,9 @@ def open_auction(session: BlockSession) -> OpenMarket:
 
 
 def close_auction(session: BlockSession, _: Rest) -> None:
-    """Count what the block's timers have done, by actor.
+    """Count what the block's timers have done, by actor. Spec: CIP-1v1 §3. Decision: D-58.
 
     Complexity: O(1) for each that has joined, fired or left; those that only wait cost nothing.
-
-    Spec: CIP-1v1 §3
-    Decision: D-58
     """
     joined = Counter(timer.actor for timer in session.admission.joining)
     left = Counter(timer.actor for timer in session.departed if has_joined(session, timer))
@@ -82,7 +75,7 @@ def close_auction(session: BlockSession, _: Rest) -> None:
 
 
 def _answered(height: int, timer: Timer, bid: Bid) -> Timer:
-    """Return the record that a question leaves: its bid stands until the next. Decision: D-57."""
+    """Return the record that a call leaves: its bid stands until the next. Decision: D-57."""
     terms = msgspec.structs.replace(terms_of(timer, AuctionTerms), asked_at=height)
     fees = freeze_fees(bid.max_fee, bid.max_priority_fee, bid.cell_fees)
     return msgspec.structs.replace(timer, fees=fees, terms=terms)

@@ -74,11 +74,7 @@ def counted(actor: AuctionActor, height: int) -> AuctionActor:
 
 
 class Standings:
-    """The actors of the auction in one block.
-
-    Attributes:
-        epoch: Number of the present epoch.
-    """
+    """The actors of the auction in one block."""
 
     __slots__ = ("_auction", "_before", "_rescales", "_session", "epoch")
 
@@ -101,10 +97,7 @@ class Standings:
         return found is None or found.epoch < self.epoch or found.rescaled < len(self._rescales)
 
     def refresh_weight(self, actor: bytes) -> int:
-        """Bring an actor's weight up to date and return it.
-
-        First comes what follows from the epoch that its record is about, then the epochs since in which it took no
-        part, then what governance has multiplied all weights by.
+        """Bring an actor's weight up to date and return it: its last epoch, idle epochs since, rescales by governance.
 
         Decision: D-18, D-59
         """
@@ -119,13 +112,7 @@ class Standings:
         return weight
 
     def count(self, actor: bytes, *, joined: int, fires: Sequence[Fired], left: int) -> None:
-        """Count what an actor's timers have done in this block, after it.
-
-        Args:
-            actor: 20 bytes.
-            joined: How many have joined.
-            fires: Those that have fired.
-            left: How many of those that had joined are gone, fired ones among them.
+        """Count what an actor's timers have done in this block, after it; ``left`` counts fired ones among them.
 
         Raises:
             InvariantError: If more leave than waited, or an actor has fires and no record.

@@ -20,14 +20,9 @@ from trailboss.vm.meter import Meter
 
 
 def set_timeout(scope: Scope, actor: bytes, request: AuctionRequest, meter: Meter) -> bytes:
-    """Accept a timer of ``actor``, which pays when it fires, and return its id.
+    """Accept a timer of ``actor``, which pays when it fires, and return its id. A refusal changes only the meter.
 
     Spec: CIP-1v1 §3, CIP-1v1 §4.1, CIP-1v1 §4.2
-
-    Raises:
-        Rejection: ``INVALID_INPUT`` for a height, payload or gas limit out of bounds, ``NOT_FOUND`` if no actor is at
-            the agent's address, ``TIMER_LIMIT`` for one timer too many; nothing has changed but the meter.
-        OutOfGas: If the payload's cells do not fit the frame.
     """
     session, rules = scope.session, scope.session.context.rules
     # CHECK

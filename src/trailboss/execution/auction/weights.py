@@ -17,10 +17,10 @@ RESET: Final = 0
 
 
 def score_of(actor: AuctionActor, epoch: AuctionEpoch, lateness_scale: int) -> int:
-    """Return what an actor has scored in an epoch: the mean of effective tip, outcome, lateness and sparing use.
+    """Return an actor's score of an epoch: the mean of effective tip, outcome, lateness and sparing use.
 
     Args:
-        actor: What it has done in the epoch; its deferrals are counted to the end.
+        actor: Its record; deferrals are counted to the end of the epoch.
         epoch: What all have done, this actor included.
         lateness_scale: Blocks of lateness that score one half.
     """
@@ -34,14 +34,9 @@ def score_of(actor: AuctionActor, epoch: AuctionEpoch, lateness_scale: int) -> i
 
 
 def weight_after(actor: AuctionActor, epoch: AuctionEpoch, auction: AuctionParams) -> int:
-    """Return the weight of an actor that took part in an epoch, after it.
+    """Return an actor's weight after an epoch in which it took part; deferrals are counted to the end of the epoch.
 
     It moves towards the score by the share λ, within its bounds; an actor that was starved has the floor at least.
-
-    Args:
-        actor: What it has done in the epoch; its deferrals are counted to the end.
-        epoch: What all have done, this actor included.
-        auction: λ, the bounds and the floor.
     """
     score = score_of(actor, epoch, auction.lateness_scale)
     moved = ((SCORE_UNIT - auction.decay) * actor.weight + auction.decay * score) // SCORE_UNIT

@@ -30,13 +30,7 @@ DELIVER_ID: Final = b"globalbox-deliver-v1"
 
 
 def enqueue_fire(session: BlockSession, decision: Decision) -> None:
-    """Insert a candidate's fire where ``decision.fire`` says.
-
-    Spec: CIP-5old §5.3, CIP-5old §8.3
-
-    Raises:
-        InvariantError: If the timer has one there already.
-    """
+    """Insert a candidate's fire where ``decision.fire`` says. Spec: CIP-5old §5.3, CIP-5old §8.3."""
     # CHECK
     timer, terms = _load(session, decision.timer)
     if decision.fire is None or terms.fire is not None:
@@ -55,14 +49,10 @@ def enqueue_fire(session: BlockSession, decision: Decision) -> None:
 def materialize_fire(session: BlockSession, decision: Decision) -> None:
     """Move a queued fire to the end of the mailbox, with its own id and number; no actor's storage is touched.
 
-    Its record gives the fire up by that, so that none is materialized twice. Its owner pays what it may cost at most,
-    at the prices of this block, to an account that keeps it for as long as the entry waits.
+    The timer's record gives the fire up, so none is materialized twice. The owner pays the most that it may cost, at
+    the prices of this block, into an escrow account.
 
-    Spec: CIP-5old §9.1, CIP-5old §9.2
-    Decision: D-63
-
-    Raises:
-        InvariantError: If the timer has no such fire in Globalbox.
+    Spec: CIP-5old §9.1, CIP-5old §9.2. Decision: D-63
     """
     # CHECK
     timer, terms = _load(session, decision.timer)
@@ -115,10 +105,9 @@ def take_fire(session: BlockSession, decision: Decision) -> Cells:
 
 
 def take_entry(session: BlockSession, entry: MailboxEntry) -> None:
-    """Take the mailbox's first entry out, with the money that is kept for it, and its timer if it ends with it.
+    """Take the mailbox's first entry out, with its escrow, and its timer if that ends.
 
-    Spec: CIP-5old §10
-    Decision: D-31, D-63
+    Spec: CIP-5old §10. Decision: D-31, D-63
     """
     timer = _take(session, entry)
     session.ledger.debit(escrow_address(session), amount_of(entry.reserved))
@@ -158,8 +147,7 @@ def fire_receipt(decision: Decision, receipt: ReceiptRecord) -> tuple[EventRecor
 def delivery_facts(decision: Decision) -> dict[str, object]:
     """Return the facts of its delivery that a fire finds in ``context()``: plain values, new ones for each call.
 
-    Spec: CIP-5old §9.1, CIP-5old §14
-    Decision: D-83
+    Spec: CIP-5old §9.1, CIP-5old §14. Decision: D-83
     """
     entry = _entry_of(decision)
     trigger = {
@@ -184,16 +172,7 @@ def examined_facts(decision: Decision) -> Mapping[str, int]:
 
 
 def deliver_id(height: int, parent_state_root: bytes, timer_id: bytes, fire_seq: int) -> bytes:
-    """Return the id of one delivery, 32 bytes.
-
-    Spec: CIP-5old §9.1
-
-    Args:
-        height: Block that materializes it.
-        parent_state_root: State root of the block before, 32 bytes.
-        timer_id: 32 bytes.
-        fire_seq: Which fire of the timer it is.
-    """
+    """Return the id of a delivery, 32 bytes, by the height and parent state root of its block. Spec: CIP-5old §9.1."""
     return domain_digest(
         DELIVER_ID, height.to_bytes(8, "big"), parent_state_root, timer_id, fire_seq.to_bytes(8, "big")
     )
@@ -217,11 +196,7 @@ def _delivered(timer: Timer, terms: GlobalboxTerms, fire: QueuedFire) -> Timer:
 
 
 def _take(session: BlockSession, entry: MailboxEntry) -> Timer | None:
-    """Take the mailbox's first entry out; return its timer's record, if that is still there.
-
-    Raises:
-        InvariantError: If it is not the first.
-    """
+    """Take the mailbox's first entry out; return its timer's record, if that is still there."""
     # CHECK
     first = read_globalbox(session.overlay.read).first
     if entry.deliver_seq != first:

@@ -16,26 +16,15 @@ from trailboss.state.store import ReadableStore
 
 
 def check_market(chain: ReadableChain) -> None:
-    """Check the records of a chain's Globalbox.
-
-    Raises:
-        InvariantError: Naming what does not add up.
-    """
+    """Raise `InvariantError` unless the records of a chain's Globalbox agree with all others."""
     escrow = chain.balance(system_address(chain.params.governance.escrow_actor))
     check_globalbox(chain.store, chain.timers(), (address for address, _ in chain.accounts()), escrow)
 
 
 def check_globalbox(store: ReadableStore, timers: Iterable[Timer], addresses: Iterable[bytes], escrow: int) -> None:
-    """Check the running numbers, the counts by target, the mailbox and the ended timers against all records.
+    """Raise `InvariantError` unless running numbers, counts by target, mailbox and ended timers fit all records.
 
-    Args:
-        store: Committed state of a chain with Globalbox.
-        timers: All live timers.
-        addresses: All accounts, 20 bytes each; every target is one.
-        escrow: Balance of the account that keeps what waiting entries have been paid, base units.
-
-    Raises:
-        InvariantError: Naming what does not add up.
+    Every target is an account. ``escrow`` is the balance that keeps what waiting entries have been paid.
     """
     live = list(timers)
     state = read_globalbox(store.read)

@@ -33,8 +33,7 @@ AGE_WEIGHT_SHIFT: Final = 64
 def open_globalbox(session: BlockSession) -> OpenMarket:
     """Open Globalbox: the age clock, what is modified, and what the block may materialize.
 
-    Spec: CIP-5old §7.1, CIP-5old §8, CIP-5old §13
-    Decision: D-61, D-65
+    Spec: CIP-5old §7.1, CIP-5old §8, CIP-5old §13. Decision: D-61, D-65
     """
     rules = session.context.rules
     params, weight = rules.params.globalbox, age_weight(rules)
@@ -71,8 +70,7 @@ def open_globalbox(session: BlockSession) -> OpenMarket:
 def close_globalbox(session: BlockSession, mark: int, rest: Rest) -> None:
     """Carry over what the next block counts as modified, and collect ended timers.
 
-    Spec: CIP-5old §7.1, CIP-5old §14
-    Decision: D-31, D-64, D-65
+    Spec: CIP-5old §7.1, CIP-5old §14. Decision: D-31, D-64, D-65
     """
     height, is_watched = session.context.height, session.follower.is_watched
     carried = _merged(
@@ -87,12 +85,7 @@ def close_globalbox(session: BlockSession, mark: int, rest: Rest) -> None:
 
 
 def globalbox_rests(rules: Rules, read: Read) -> bool:
-    """Return whether a block without transactions leaves Globalbox as it is, as long as nothing falls due.
-
-    Args:
-        rules: Of the next block, on a chain that has Globalbox.
-        read: Value of a full state key, or None.
-    """
+    """Return whether a block without transactions leaves Globalbox as it is while nothing falls due."""
     state = read_globalbox(read)
     is_empty = state.queued == 0 and state.first == state.next and not read_carried(read)
     return is_empty and age_weight(rules) == bid_of(state.age_weight)
@@ -104,14 +97,9 @@ def age_weight(rules: Rules) -> int:
 
 
 def clock_at(state: GlobalboxState, height: int, weight: int) -> int:
-    """Return the age clock in a block: the sum of the W_age of all blocks up to it, in units of 2⁻⁹⁶.
+    """Return the age clock in a block: the sum of the W_age of all blocks up to it, in units of 2⁻⁹⁶. Decision: D-61.
 
-    Decision: D-61
-
-    Args:
-        state: The record, which holds the clock as of the last change of W_age, or as of this block.
-        height: The block's.
-        weight: W_age in that block; in all blocks between it was that of the record.
+    The state has the clock as of the last change of W_age, or as of this block; ``weight`` is W_age in this block.
     """
     clock, passed = standing_of(state.clock), height - state.clock_height
     return clock + (bid_of(state.age_weight) * (passed - 1) + weight if passed else 0)

@@ -28,11 +28,7 @@ ENDED_COLLECTED_MIN: Final = 16
 
 
 def read_globalbox(read: Read) -> GlobalboxState:
-    """Return the running numbers.
-
-    Raises:
-        InvariantError: If the state holds none, which a chain with Globalbox does from genesis on.
-    """
+    """Return the running numbers; `InvariantError` if there are none, which a chain has from genesis on."""
     octets = read(GLOBALBOX_KEY)
     if octets is None:
         raise InvariantError("the state holds no record of Globalbox")
@@ -55,11 +51,7 @@ def change_globalbox(session: BlockSession, **changes: int) -> None:
 
 
 def mailbox_entries(read: Read) -> Iterator[MailboxEntry]:
-    """Yield the entries of the mailbox in the order of deliver_seq; those yielded may be taken out meanwhile.
-
-    Raises:
-        InvariantError: If one of them is not there.
-    """
+    """Yield the entries of the mailbox in the order of deliver_seq; those yielded may be taken out meanwhile."""
     state = read_globalbox(read)
     for number in range(state.first, state.next):
         octets = read(fire_key(number))
@@ -88,11 +80,7 @@ def timers_of_target(read: Read, target: bytes) -> int:
 
 
 def count_target(session: BlockSession, target: bytes, change: int) -> None:
-    """Change that count; at 0 it is not held.
-
-    Raises:
-        InvariantError: If more timers leave than there are.
-    """
+    """Change that count; at 0 it is not held. `InvariantError` if it falls below 0."""
     count = timers_of_target(session.overlay.read, target) + change
     if count < 0:
         raise InvariantError(f"a timer of target {Address(target)} leaves, and the state counts none")
@@ -117,11 +105,7 @@ def find_ended(read: Read, timer_id: bytes) -> EndedTimer | None:
 
 
 def read_ended(read: Read, number: int) -> EndedTimer:
-    """Return the ended timer of that number.
-
-    Raises:
-        InvariantError: If the state does not hold it.
-    """
+    """Return the ended timer of that number, which the state holds."""
     octets = read(ended_key(number))
     if octets is None:
         raise InvariantError(f"the state holds no ended timer {number}")
@@ -129,15 +113,9 @@ def read_ended(read: Read, number: int) -> EndedTimer:
 
 
 def leave_globalbox(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
-    """Take a timer that ends out of every count of Globalbox, with the fire that it has queued, and remember it.
+    """Take a timer that ends out of every count, with its queued fire, and remember it.
 
-    Spec: CIP-5old §5.1, CIP-5old §14
-    Decision: D-64
-
-    Args:
-        session: The block.
-        timer: The timer, perhaps as it was before a fire.
-        end: How it ends.
+    Spec: CIP-5old §5.1, CIP-5old §14. Decision: D-64
     """
     timer = load_timer(session, timer.height, timer.timer_id)
     terms = terms_of(timer, GlobalboxTerms)
@@ -165,12 +143,9 @@ def leave_globalbox(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
 
 
 def collect_ended(session: BlockSession) -> None:
-    """Forget the oldest ended timers whose time is over, as far as the clean-up budget goes.
+    """Forget the oldest ended timers whose time is over, within the clean-up budget. Complexity: O(1) a timer.
 
-    Complexity: O(1) a timer.
-
-    Spec: CIP-5old §14
-    Decision: D-64
+    Spec: CIP-5old §14. Decision: D-64
     """
     rules = session.context.rules
     price = rules.params.timers.gc_cycles_per_timer

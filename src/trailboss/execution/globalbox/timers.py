@@ -30,14 +30,9 @@ NONCE_DOMAIN: Final = b"globalbox-nonce"
 def set_timer(scope: Scope, owner: bytes, request: GlobalboxRequest, meter: Meter) -> bytes:
     """Accept a timer of ``owner`` and return its id; one that its client nonce names already stays as it is.
 
-    Spec: CIP-5old §6.1, CIP-5old §6.2
-    Decision: D-64, D-65
+    A refusal changes nothing but the meter.
 
-    Raises:
-        Rejection: ``ERR_INVALID_PARAM``, ``ERR_TARGET_NOT_FOUND``, ``ERR_QUOTA_EXCEEDED``, or
-            ``ERR_UNSUPPORTED_TIMER_TYPE`` for a due height that no timer lives to see; nothing has changed but the
-            meter.
-        OutOfGas: If its cells do not fit the frame.
+    Spec: CIP-5old §6.1, CIP-5old §6.2. Decision: D-64, D-65
     """
     rules = scope.session.context.rules
     # CHECK
@@ -79,18 +74,14 @@ def set_timer(scope: Scope, owner: bytes, request: GlobalboxRequest, meter: Mete
 
 
 def update_timer(scope: Scope, owner: bytes, update: GlobalboxUpdate, meter: Meter) -> bool:
-    """Change what the fires of a timer will be delivered with that are not queued yet.
-
-    Spec: CIP-5old §6.2
+    """Change payload, gas limit or bid of a timer, for fires that are not queued yet. Spec: CIP-5old §6.2.
 
     Returns:
-        Whether any fire can still feel it: not if the timer has ended, nor if it is a height timer whose only fire is
-        queued or materialized.
+        Whether any fire can still show it: the timer is live, and its only fire is not queued or materialized.
 
     Raises:
         Rejection: ``ERR_INVALID_PARAM``, or ``ERR_TIMER_NOT_FOUND`` unless it is a timer of this owner and target, live
             or remembered; nothing has changed but the meter.
-        OutOfGas: If its cells do not fit the frame.
     """
     rules = scope.session.context.rules
     # CHECK
@@ -119,16 +110,12 @@ def update_timer(scope: Scope, owner: bytes, update: GlobalboxUpdate, meter: Met
 
 
 def cancel_timer(scope: Scope, owner: bytes, request: tuple[bytes, bytes], meter: Meter) -> bool:
-    """Cancel a timer, and the fire that it has queued.
+    """Cancel a timer, and the fire that it has queued. Refuses as `update_timer` does.
 
     Spec: CIP-5old §6.1, CIP-5old §6.2
 
     Returns:
-        Whether it was live and no longer is: what has been materialized runs all the same, and with that a height
-        timer ends by itself.
-
-    Raises:
-        Rejection: As `update_timer`.
+        Whether it was live and no longer is; a fire in the mailbox still runs, and ends a height timer.
     """
     target, timer_id = request
     del meter
@@ -143,13 +130,7 @@ def cancel_timer(scope: Scope, owner: bytes, request: tuple[bytes, bytes], meter
 
 
 def named_id(owner: bytes, target: bytes, client_nonce: bytes) -> bytes:
-    """Return the id of a timer that its owner has named, 32 bytes. Decision: D-64.
-
-    Args:
-        owner: 20 bytes.
-        target: 20 bytes.
-        client_nonce: At least 1 byte.
-    """
+    """Return the id of a timer that its owner has named, 32 bytes. Decision: D-64."""
     return keccak256(NONCE_DOMAIN + owner + target + client_nonce)
 
 
@@ -161,11 +142,7 @@ def _is_known(scope: Scope, timer_id: bytes) -> bool:
 
 
 def _find(scope: Scope, owner: bytes, target: bytes, timer_id: bytes) -> Timer | None:
-    """Return a live timer of an owner and target, None if it has ended.
-
-    Raises:
-        Rejection: ``ERR_TIMER_NOT_FOUND`` if there is none such, live or remembered.
-    """
+    """Return a live timer of an owner and target, None if it is remembered as ended; else ``ERR_TIMER_NOT_FOUND``."""
     timer = find_timer(scope.session, timer_id)
     ended = find_ended(scope.session.overlay.read, timer_id) if timer is None else None
     found = (timer.actor, timer.target) if timer is not None else ended and (ended.owner, ended.target)
@@ -184,10 +161,7 @@ def _has_used_its_fire(timer: Timer, terms: GlobalboxTerms) -> bool:
 
 
 def _check_heights(rules: Rules, request: GlobalboxRequest) -> int:
-    """Check due height and expiry; return the last height at which the timer may fire.
-
-    Decision: D-82
-    """
+    """Check due height and expiry; return the last height at which the timer may fire. Decision: D-82."""
     # From CLOCK_MIN on a number reads as a time, and the call is refused for that.
     now, ttl = rules.height, rules.timer.max_ttl_blocks
     last = min(now + ttl, CLOCK_MIN - 1)
@@ -241,10 +215,7 @@ def _check_target(scope: Scope, target: bytes) -> None:
 
 
 def _check_quotas(scope: Scope, owner: bytes, target: bytes) -> None:
-    """Refuse one timer too many. A target's share bounds what others set for it, and never what it sets for itself.
-
-    Spec: CIP-5old §12
-    """
+    """Refuse one timer too many. A target's share bounds others' timers, not its own. Spec: CIP-5old §12."""
     session, params = scope.session, scope.session.context.rules.params.globalbox
     for role, address, count, limit in (
         ("owner", owner, session.ledger.account(owner).timer_count, params.max_timers_per_owner),

@@ -35,11 +35,7 @@ def read_totals(read: Read) -> FairnessTotals:
 
 
 def read_fires(read: Read, number: int) -> BlockFires:
-    """Return the window's block record of that number.
-
-    Raises:
-        InvariantError: If the state does not hold it.
-    """
+    """Return the window's block record of that number, which the state holds."""
     octets = read(fires_key(number))
     if octets is None:
         raise InvariantError(f"the fairness window lacks its block record {number}")
@@ -47,11 +43,9 @@ def read_fires(read: Read, number: int) -> BlockFires:
 
 
 def leave_window(session: BlockSession) -> FairnessTotals:
-    """Let the blocks that are no longer within the window go, and return its sums.
+    """Remove the blocks that have left the window, and return its sums. Spec: CIP-1v3 §3 step 10.
 
     Complexity: O(1) a fire that leaves, and O(distinct totals) a block; at most ``window_blocks_left_max`` blocks.
-
-    Spec: CIP-1v3 §3 step 10
     """
     lane = session.context.rules.params.lane
     last_outside = session.context.height - lane.fairness_window_blocks
@@ -72,12 +66,7 @@ def leave_window(session: BlockSession) -> FairnessTotals:
 
 
 def count_fires(session: BlockSession, fires: Mapping[bytes, int]) -> None:
-    """Count the block's fires by actor, after them.
-
-    Complexity: as `leave_window`.
-
-    Spec: CIP-1v3 §3 step 10
-    """
+    """Count the block's fires by actor, after them. Complexity: as `leave_window`. Spec: CIP-1v3 §3 step 10."""
     if not fires:
         return
     totals = read_totals(session.overlay.read)
@@ -98,11 +87,7 @@ def first_to_leave(read: Read, window_blocks: int) -> int | None:
 
 
 def check_fairness(chain: ReadableChain) -> None:
-    """Check the window against the accounts, the slow way.
-
-    Raises:
-        InvariantError: Naming what does not add up.
-    """
+    """Raise `InvariantError` unless the window fits the accounts."""
     read = chain.store.read
     totals = read_totals(read)
     records = [read_fires(read, number) for number in range(totals.first, totals.next)]
@@ -149,16 +134,7 @@ def _write(session: BlockSession, totals: FairnessTotals) -> FairnessTotals:
 
 
 def check_window(totals: FairnessTotals, actors: dict[bytes, int], records: list[BlockFires]) -> None:
-    """Check the window's sums against its block records and the accounts, the slow way.
-
-    Args:
-        totals: The sums.
-        actors: Fires by actor, as the accounts have them; those of 0 left out.
-        records: The block records of the window, oldest first.
-
-    Raises:
-        InvariantError: Naming what does not add up.
-    """
+    """Raise `InvariantError` unless the window's sums fit its block records and the accounts' fires, zeros left out."""
     summed: dict[bytes, int] = {}
     for record in records:
         for actor, fires in record.fires:

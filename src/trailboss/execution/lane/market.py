@@ -34,10 +34,7 @@ TIP: Final = "max_priority_fee"
 
 
 def open_lane(session: BlockSession) -> OpenMarket:
-    """Open the lane's market: blocks leave the window, the median is read.
-
-    Spec: CIP-1v3 §3 steps 5, 6 and 10
-    """
+    """Open the lane's market: blocks leave the window, the median is read. Spec: CIP-1v3 §3 steps 5, 6 and 10."""
     rules, lane = session.context.rules, session.context.rules.params.lane
     terms = rules.market
     if terms.is_new:
@@ -62,10 +59,9 @@ def open_lane(session: BlockSession) -> OpenMarket:
 
 
 def _bid_terms(lane: LaneParams, terms: MarketTerms) -> BidTerms:
-    """Return what agents are asked in the lane; one that fails is not asked about its timer again.
+    """Return how agents bid in the lane; one that fails is not called for its timer again.
 
-    Spec: CIP-1v3 §7.2
-    Decision: D-17
+    Spec: CIP-1v3 §7.2. Decision: D-17
     """
     return BidTerms(
         cycles_max=lane.gba_cycles_max,
@@ -89,8 +85,7 @@ def close_lane(session: BlockSession, _: Rest) -> None:
 
     A fire that used a frame at least counts for its actor, and as a vote for the median tip.
 
-    Spec: CIP-1v3 §5, CIP-1v3 §7.1, CIP-1v3 §8
-    Decision: D-15, D-29
+    Spec: CIP-1v3 §5, CIP-1v3 §7.1, CIP-1v3 §8. Decision: D-15, D-29
     """
     rules = session.context.rules
     fires = [fire for fire in session.fired if fire.cycles_used >= rules.params.costs.frame_base]
@@ -112,8 +107,7 @@ def next_lane_event(rules: Rules, read: Read) -> int | None:
 def median_tip(tips: list[int]) -> int:
     """Return the lower median of the tips per cycle, one a fire; 0 of none.
 
-    Spec: CIP-1v3 §7.1
-    Decision: D-29
+    Spec: CIP-1v3 §7.1. Decision: D-29
 
     >>> median_tip([]), median_tip([5]), median_tip([9, 1]), median_tip([3, 1, 2])
     (0, 5, 1, 2)

@@ -20,11 +20,9 @@ def check_request(rules: Rules, request: TimerRequest) -> None:
 
 
 def offer(rules: Rules, request: TimerRequest, has_agent: bool) -> Offered:
-    """Return what a timer offers in the lane. Decision: D-16, D-86.
+    """Return what a timer offers in the lane; refuse a fee beside its own agent, or a cap below the basefee.
 
-    Raises:
-        Rejection: ``INVALID_INPUT`` for a fee beside an agent of the timer's own, ``TIMER_BELOW_BASEFEE`` for a fee cap
-            below the lane basefee.
+    Decision: D-16, D-86
     """
     is_priced = _is_priced(request)
     if request.gas_bidding_agent is not None:
@@ -35,11 +33,7 @@ def offer(rules: Rules, request: TimerRequest, has_agent: bool) -> Offered:
 
 
 def offer_without_lane(rules: Rules, request: TimerRequest, has_agent: bool) -> Offered:
-    """Return what a timer offers while no lane is active: its agent, if it has one. Decision: D-86.
-
-    Raises:
-        Rejection: ``INVALID_INPUT`` for a fee.
-    """
+    """Return what a timer offers while no lane is active: its agent, if it has one. Refuse fees. Decision: D-86."""
     if request.gas_bidding_agent is not None:
         return _own_agent(request)
     if not _is_priced(request):

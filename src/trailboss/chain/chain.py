@@ -65,7 +65,7 @@ class Chain(ChainReader):
 
         Args:
             genesis: What it starts from, or started from.
-            engine: What runs its actors; the native one unless told otherwise.
+            engine: What runs its actors; None for the native one.
             disk: A store on disk, empty or of this genesis; the chain closes it. `create` and `open` are the usual way.
 
         Raises:
@@ -208,8 +208,8 @@ class Chain(ChainReader):
         """Build empty blocks up to a height; every due timer runs in its own block. Yields each block, in order.
 
         Blocks in which nothing can happen are sealed without being opened; they are the same blocks. They are built,
-        and on disk made durable, up to ``CHECKPOINT_BLOCKS`` at a time: whoever stops listening may find the chain that
-        much further than what it heard of.
+        and on disk made durable, up to ``CHECKPOINT_BLOCKS`` at a time, so a caller that stops early may find the
+        chain that much further.
 
         Raises:
             Rejection: ``INVALID_DATA`` for a height below the present one.
@@ -328,7 +328,7 @@ class Chain(ChainReader):
         return max(self.store.floor, 0)
 
     def _go_back(self, height: int) -> None:
-        # The store first: it tells the views that blocks are about to go.
+        # The store first: it informs the views that blocks are about to go.
         self.store.revert(height)
         self.blocks.truncate(height)
         self.queue.rewind(height)

@@ -21,7 +21,7 @@ from trailboss.primitives.units import BASE_UNITS_PER_CBY
 
 CHAIN_ID: Final = 1
 ACCOUNT_COUNT: Final = 10
-"""Accounts that are funded unless told otherwise."""
+"""Accounts that are funded by default."""
 ACCOUNTS_MAX: Final = 1_000
 ACCOUNT_BALANCE: Final = 1_000_000 * BASE_UNITS_PER_CBY
 """Base units that every account holds at genesis."""

@@ -1,6 +1,6 @@
 """A whole chain in one file: genesis and blocks, with the hash and the state root that each must give again.
 
-Receipts and events are not in it: importing builds every block anew. The layout: `trailboss.chain.export_frames`.
+Receipts and events are not in it: importing builds every block again. The layout: `trailboss.chain.export_frames`.
 
 Decision: D-50
 """
@@ -35,7 +35,7 @@ from trailboss.primitives.errors import ConfigurationError, Rejection, StorageEr
 from trailboss.vm.engine import Engine
 
 OnBlock = Callable[[Block], object]
-"""Told of every block as it is written or built, genesis left out."""
+"""Called with every block as it is written or built, genesis left out."""
 
 
 class ExportSummary(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """The blocks of a chain, from genesis to head, most of which need not be kept.
 
 A block in which nothing happens follows from its parent: `idle_after`. So an archive holds *records*, whole blocks by
-height, and the heights between one record and the next are its idle followers, derived when somebody asks for them.
+height, and the heights between one record and the next are its idle followers, derived on demand.
 A month of empty blocks is some thousands of records, in memory and on disk.
 
 Decision: D-50
@@ -148,7 +148,7 @@ class BlockSequence(Sequence[Block], ABC):
     def latest_eventful(self, since: int = 0) -> Iterator[Block]:
         """Yield the blocks that hold transactions, receipts or events, the last one first, down to a height.
 
-        Complexity: O(records) looked at: whoever stops has read no more than that.
+        Complexity: O(records) read, one at a time.
         """
         height = self.height
         while height >= max(since, 0):

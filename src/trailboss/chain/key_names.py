@@ -90,7 +90,7 @@ _ADDRESSES: Final = frozenset({"actor", "fee_payer", "owner", "payer", "proposer
 
 
 def key_words(key: bytes, value: bytes) -> str:
-    """Return what a full state key names; a hash in it is told with the help of a value that the key holds."""
+    """Return what a full state key names; a hash in it is resolved by the value under the key."""
     namespace = key[:1]
     if namespace == ACCOUNTS:
         return f"account {Address(key[1:])}"
@@ -136,7 +136,7 @@ def value_words(key: bytes, left: bytes | None, right: bytes | None) -> tuple[st
 
 
 def field_words(name: str, value: object) -> str:
-    """Return the value of a record's field; its name tells amounts and addresses from other bytes."""
+    """Return the value of a record's field; its name separates amounts and addresses from other bytes."""
     if isinstance(value, msgspec.Struct):
         return f"({_joined({each: field_words(each, getattr(value, each)) for each in value.__struct_fields__})})"
     if not isinstance(value, bytes):

@@ -21,7 +21,7 @@ from trailboss.state.disk.store import StoreSettings
 PRESET: Final = "mainnet"
 MECHANISM: Final = "fifo"
 DISK: Final = Path("/var/tmp")
-"""Where large things that nobody keeps belong; names there are drawn by `tempfile`."""
+"""Where large temporary files belong; `tempfile` draws their names."""
 TEMPORARY: Final = "trailboss-chain-"
 TEMPORARY_SETTINGS: Final = StoreSettings(kept_journal=65_536)
 """Who tries things out goes far ahead, and back: 65,536 changed blocks, some 200 MB of disk with six fires in each."""
@@ -56,7 +56,7 @@ def create_temporary(directory: Path, wanted: GenesisOptions) -> Chain:
 
 
 def temporary_directory() -> "TemporaryDirectory[str]":
-    """Make a directory for a chain that nobody keeps, and remove those whose processes were killed.
+    """Make a directory for a temporary chain, and remove those whose processes were killed.
 
     Decision: D-93
     """

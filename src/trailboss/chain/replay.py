@@ -28,7 +28,7 @@ from trailboss.state.keys import ACCOUNTS
 from trailboss.vm.engine import Engine
 
 OnBlock = Callable[[Block], object]
-"""Told of every block above genesis once it has been built again."""
+"""Called with every block above genesis once it has been built again."""
 
 Refused = Sequence[tuple[Transaction, Rejection]]
 """Transactions of a block that its replay refuses."""
@@ -181,7 +181,7 @@ def compare_chains(
 
 
 class _Sums:
-    """Whether money and timers add up after each block of a chain, told from what the block has changed.
+    """Whether money and timers add up after each block of a chain, by what the block has changed.
 
     Spec: CIP-5 §5.4
     Decision: D-35

@@ -36,12 +36,12 @@ _AGENT: Final = "bidding_agent.py"
 
 
 class TimerOrder(Struct, frozen=True, kw_only=True):
-    """A timer that somebody wants. None takes the protocol's default; each mechanism has some of the options only.
+    """A timer to schedule. None takes the protocol's default; each mechanism has some of the options only.
 
     Attributes:
         height: Block height at which it fires.
-        payload: What its event tells, or the handler of its target gets.
-        fee_payer: Who pays for the fire: whoever gives the order, or None for the scheduler. FIFO and lane.
+        payload: What its event holds, or the handler of its target gets.
+        fee_payer: Who pays for the fire: the owner, or None for the scheduler. FIFO and lane.
         gas_limit: Cycles that the fire may use.
         expires_at: Last height at which it may fire. Not in the auction.
         max_fee_per_cycle: Cap of lane basefee and tip together, in the auction of cycle basefee and tip; base units.
@@ -68,11 +68,11 @@ class TimerOrder(Struct, frozen=True, kw_only=True):
 
 
 class WatchOrder(Struct, frozen=True, kw_only=True):
-    """A state watch that somebody wants. None takes the protocol's default.
+    """A state watch to set. None takes the protocol's default.
 
     Attributes:
         watch_keys: Beginnings of the keys that it watches, as from `trailboss.sdk.watch_key`.
-        payload: What its event tells, or the handler of its target gets.
+        payload: What its event holds, or the handler of its target gets.
         target: Actor whose handler runs; None for the scheduler.
         gas_limit: Cycles that a fire may use.
         bid: Q32.96, as from `trailboss.sdk.bid`.
@@ -90,11 +90,11 @@ class WatchOrder(Struct, frozen=True, kw_only=True):
 
 
 class TimerChange(Struct, frozen=True, kw_only=True):
-    """What somebody wants later fires of a timer to bring. None stays as it is.
+    """What later fires of a timer are to have. None stays as it is.
 
     Attributes:
         timer_id: Which timer.
-        payload: What its event tells, or the handler of its target gets.
+        payload: What its event holds, or the handler of its target gets.
         gas_limit: Cycles that a fire may use.
         bid: Q32.96, as from `trailboss.sdk.bid`.
     """
@@ -156,7 +156,7 @@ def draft_schedule(
     """Return the owner's instructions that schedule a timer, for one block, by what each is for; the order is the last.
 
     Before it stand the deployment of the owner's scheduler, if it is needed, and its funding, if there is any; in the
-    auction the deployment of the agent that bids what the order offers, if nobody has offered that before.
+    auction the deployment of the agent that bids what the order offers, unless there is one.
 
     Args:
         chain: On which.
@@ -232,7 +232,7 @@ def draft_cancel(chain: ChainReader, owner: Address, timer_id: bytes) -> Instruc
 
 
 def ended_refusal(chain: ChainReader, timer_id: Hash32) -> Rejection:
-    """Return the refusal of an order whose client nonce has a timer that has ended; nobody can set it anew yet.
+    """Return the refusal of an order whose client nonce has a timer that has ended; the nonce is taken for a while.
 
     Decision: D-64
     """

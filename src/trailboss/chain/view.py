@@ -11,9 +11,9 @@ from trailboss.state.view import StoreView
 class ChainView(ChainReader):
     """A chain as one block left it: what `Chain.publish` returns.
 
-    Any thread may read it, several at once, and all that it tells is of one height. The chain goes on meanwhile and
-    waits for nobody. Of a chain that has gone back below its height, a view still has the state, and of the blocks
-    those that the chain has kept and its head; for the others it raises `ViewGoneError`.
+    Any thread may read it, several at once, and all that it returns is of one height, while the chain goes on. If the
+    chain goes back below that height, a view still has the state, its head and the blocks that the chain keeps; for
+    other blocks it raises `ViewGoneError`.
 
     Decision: D-74
     """

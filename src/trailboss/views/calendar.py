@@ -14,7 +14,7 @@ class TierCounts(Struct, frozen=True, kw_only=True):
 
     Attributes:
         due: Those whose height has come: they wait to run.
-        ring: Those of the present epoch besides.
+        ring: Those of the present epoch, too.
         epoch: Those of the next epochs, as many as have a bucket.
         overflow: Those beyond.
     """

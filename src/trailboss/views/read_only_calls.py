@@ -24,7 +24,7 @@ def ask_actor(
     cycles_limit: int | None = None,
     cells_limit: int | None = None,
 ) -> Answer:
-    """Run a handler read-only, as the next block would; nothing changes and nobody pays.
+    """Run a handler read-only, as the next block would; it changes nothing and costs nothing.
 
     Args:
         chain: Where.
@@ -56,7 +56,7 @@ def ask_actor(
 
 
 def try_timer(chain: Chain, timer: Timer) -> ErrorObject | None:
-    """Run a live timer's handler as its next fire would, on the present state; nothing changes and nobody pays.
+    """Run a live timer's handler as its next fire would, on the present state; it changes nothing and costs nothing.
 
     The handler sees the height at which the timer is due, or that of the next block if it is due already. What its fire
     reserves at the present basefees is held back from its payer, as far as the payer has it.

@@ -37,7 +37,7 @@ def build_block(chain: Chain, transactions: Sequence[Transaction]) -> list[Recei
 
     If the chain refuses every one of them there is no block: a refusal changes nothing, not even the height.
     """
-    # Copies, so that one transaction sent twice is two that can be told apart.
+    # Copies, so that one transaction sent twice gives two receipts.
     offered = [replace(transaction) for transaction in transactions]
     applied = chain.build(offered, unless_refused=True)
     height = applied.block.height

@@ -112,7 +112,7 @@ class Receipt(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What a read-only call came to. Nothing changed and nobody paid.
+    """What a read-only call came to: it changes nothing and costs nothing.
 
     Attributes:
         return_value: What the handler returned; empty on failure.
@@ -151,7 +151,7 @@ class TimerView(Struct, frozen=True):
         schedule_block: Height of the block that scheduled it.
         tier: ``ring``, ``epoch`` or ``overflow``; ``due`` once its height has passed.
         deferrals: Blocks that have deferred it so far.
-        deferred_for: What it was last told to wait for, or None.
+        deferred_for: Why it was last deferred, or None.
         will_expire_unfired: Whether it expires before it is due, unless extended.
         fees: Where its fees come from: in the timer lane ``frozen`` when it was scheduled, an ``agent``, its actor's or
             its own, or the ``default`` of each block (D-16); in the auction its ``agent``, then the ``standing`` bid
@@ -272,7 +272,7 @@ class DecisionRow(Struct, frozen=True, kw_only=True):
         gas_limit: Cycles the fire may use.
         cycles_used: Cycles the fire used; None unless it fired.
         outcome: ``fired``, ``expired``, ``unfunded``, ``cancelled …``, or ``waits``; in the auction also that it was
-            told that it is late; under Globalbox also ``queued`` and ``put into the mailbox``.
+            marked as late; under Globalbox also ``queued`` and ``put into the mailbox``.
         reason: Why it waits, in words; empty unless it does.
         target: Actor whose handler it calls.
         standing: Where its fire stands in Globalbox, in units of 2⁻⁹⁶; None outside of it.

@@ -49,7 +49,7 @@ class TimerCounts(Struct, frozen=True, kw_only=True):
         fires: Fires that have run, those of state watches included, which end no timer.
         scheduled: Ever scheduled.
         fired: Ended by a fire.
-        unfunded: Ended because nobody could pay.
+        unfunded: Ended because the payer could not pay.
         expired: Ended by their expiry.
         cancelled: Cancelled.
     """

@@ -73,7 +73,7 @@ def failure_words(error: ErrorObject) -> str:
 
 
 def decimal_text(parts: int, least: int = 0) -> str:
-    """Return a number given in parts of 10⁻⁹ as a decimal number, exactly, with at least so many decimals.
+    """Return a number in parts of 10⁻⁹ as an exact decimal number, with a least number of decimals.
 
     >>> decimal_text(1_700_000_000), decimal_text(2_000_000_000), decimal_text(2_000_000_000, 1), decimal_text(1)
     ('1.7', '2', '2.0', '0.000000001')

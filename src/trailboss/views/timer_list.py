@@ -41,11 +41,11 @@ STATES: Final = (LIVE, DUE, DEFERRED, OVER_CAP, PRICED_OUT, LATE, QUEUED, IN_MAI
 
 
 class TimerFilter(Struct, frozen=True, kw_only=True):
-    """Which timers somebody wants to see.
+    """Which timers to list.
 
     Attributes:
         state: ``live`` (due and deferred ones too), ``due``, ``deferred``, ``over-cap`` or ``priced-out`` (live ones
-            that the active timer lane keeps waiting), ``late`` (live ones that the auction has told so), ``queued``
+            that the active timer lane keeps waiting), ``late`` (live ones that the auction marked so), ``queued``
             (live ones with a fire in Globalbox), ``in-mailbox`` (live ones with an entry there), one of the four ways
             to end, or ``all``.
         actor: Whose, if only those.
@@ -198,7 +198,7 @@ class _Ending(Struct):
 
 
 def _ended(chain: ChainReader) -> Iterator[TimerEntry]:
-    """Yield every timer that ended, the last one first: blocks are read backwards, as far as somebody asks."""
+    """Yield every timer that ended, the last one first: blocks are read backwards, on demand."""
     endings: deque[_Ending] = deque()
     unscheduled: dict[bytes, _Ending] = {}
     for block in chain.blocks.latest_eventful():

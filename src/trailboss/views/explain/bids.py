@@ -18,7 +18,7 @@ from trailboss.views.records import event_view
 from trailboss.views.text import heights_words
 
 BIDS_MAX: Final = 4
-"""Different bids in a row that are told one by one; of more only the last ones."""
+"""Different bids in a row that are named one by one; of more only the last ones."""
 
 
 class AskedBid(Struct, frozen=True, kw_only=True):
@@ -60,8 +60,8 @@ def bid_in(block: Block, timer_id: bytes) -> AskedBid | None:
             max_fee_per_cell=cell_cap,
             max_priority_fee_per_cell=cell_tip,
         )
-    told = (event for event in block.events if event.timer_id == timer_id and event.name == AGENT_FALLBACK)
-    if all(event_view(event, block.height).data["reason"] == BUDGET_SPENT for event in told):
+    fallbacks = (event for event in block.events if event.timer_id == timer_id and event.name == AGENT_FALLBACK)
+    if all(event_view(event, block.height).data["reason"] == BUDGET_SPENT for event in fallbacks):
         return None
     return AskedBid(height=block.height, max_fee=2 * record.cycle_basefee, max_priority_fee=0, is_default=True)
 

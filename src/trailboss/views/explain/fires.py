@@ -1,4 +1,4 @@
-"""The paths of a timer's fires through Globalbox and its mailbox, from the events that tell of them.
+"""The paths of a timer's fires through Globalbox and its mailbox, from its events.
 
 Spec: CIP-5old §8, CIP-5old §9, CIP-5old §10
 """
@@ -24,7 +24,7 @@ class FirePath(Struct, frozen=True, kw_only=True):
         deliver_seq: Its number there.
         ended_at: Block in which it ran, or its timer ended.
         outcome: ``queued``, ``in mailbox``, ``ran``, ``reverted``, or ``gone``: its timer ended first.
-        matched_keys: Watched keys that were modified, as far as its delivery has told.
+        matched_keys: Watched keys that were modified, as far as its delivery has reported them.
     """
 
     fire_seq: int

@@ -69,8 +69,8 @@ class TimerLife(Struct, frozen=True):
         outlook: For a live timer what comes next as things stand, else empty.
         outlook_kind: The same in one word; None for a timer that has ended.
         has_reverted: Whether its last fire has reverted.
-        failure: For a live timer what its fire would revert with as things stand; None if it would end well, if nobody
-            has tried it, and if it has ended.
+        failure: For a live timer what its fire would revert with as things stand; None if it would end well or was not
+            tried.
     """
 
     timer_id: Hash32
@@ -86,8 +86,8 @@ class TimerLife(Struct, frozen=True):
     failure: ErrorObject | None = None
 
     def __str__(self) -> str:
-        told = (f"  {label}: {words}" for label, words in self.lines())
-        return "\n".join((self.heading(), *told))
+        lines = (f"  {label}: {words}" for label, words in self.lines())
+        return "\n".join((self.heading(), *lines))
 
     def heading(self) -> str:
         """Return which timer it is, and how it ended."""
@@ -95,15 +95,15 @@ class TimerLife(Struct, frozen=True):
         return f"timer {self.timer_id}: {self.state}{reverted}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return what to tell, in order: what to call it, and the words."""
+        """Return label and words of each step, wait and outlook, in order."""
         found = [(f"block {step.block_height}", step.story) for step in self.steps]
-        told = [("asked", bids_words(self.bids))] if self.bids else []
+        waits = [("asked", bids_words(self.bids))] if self.bids else []
         if self.waited:
-            told.append(("waited", self.waited))
-        if told:
+            waits.append(("waited", self.waited))
+        if waits:
             # What a timer waited for comes before what ended it.
             end = next((at for at, step in enumerate(self.steps) if _is_end(step) and self.state != LIVE), len(found))
-            found[end:end] = told
+            found[end:end] = waits
         if self.outlook:
             found.append(("next", self.outlook))
         return found
@@ -143,8 +143,8 @@ def explain_timer(
     Args:
         chain: Where.
         timer_id: 32 bytes.
-        blocks: Heights of the blocks that hold its events, if somebody knows them; others among them do no harm.
-        earlier: What came before the block that scheduled it, if somebody knows.
+        blocks: Heights of the blocks that hold its events, if they are known; others among them do no harm.
+        earlier: What came before the block that scheduled it, if it is known.
         attempt: Tries a live timer's handler, as `try_timer` does; without it the outlook promises nothing of that.
 
     Raises:
@@ -283,7 +283,7 @@ class _TimerHistory:
         for record in block.events:
             if record.name == names.LANE_ACTIVATED and self.steps and self.state == LIVE:
                 self._add(record, block, None)
-        # What comes before the fires, whose events stand in their receipts, is told before them.
+        # What comes before the fires, whose events are in their receipts, is read before them.
         begin = _first_fire(block)
         self._read_receipts(block, block.receipts[:begin])
         for record in block.events:

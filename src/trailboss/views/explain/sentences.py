@@ -65,7 +65,7 @@ def step_kind(it: Occurrence) -> StepKind:
 
 
 def event_words(event: Event, width: int) -> str:
-    """Return a whole event in words, for a terminal of so many columns."""
+    """Return a whole event in words, for a terminal of ``width`` columns."""
     timer = f" {value_words(event.timer_id, width)}" if event.timer_id else ""
     return f"{event.name}{timer}: {data_words(event, width)}".removesuffix(": ")
 

@@ -24,13 +24,13 @@ from trailboss.primitives.units import U64_MAX
 from trailboss.views.text import decimal_text, heights_words, span_words
 
 AGENT_OFFER: Final = "agent_offer"
-"""Reason besides those of `DeferralReason`: what its agent offered was too little, priced out or outranked."""
+"""Reason beyond `DeferralReason`: what its agent offered was too little, priced out or outranked."""
 CELL_OFFER: Final = "cell_offer"
-"""Reason besides those: what its agent offered for a cell was below the cell basefee. Decision: D-86."""
+"""Likewise: what its agent offered for a cell was below the cell basefee. Decision: D-86."""
 SET_ASIDE: Final = (DeferralReason.UNFUNDED, CELL_OFFER)
 """Reasons for which a timer of the auction is not ranked until its agent is asked again. Decision: D-60, D-86."""
 CUT_SHORT: Final = (Stop.PASSED_OVER_MAX, Stop.EXAMINED_MAX)
-"""Reasons besides, in the auction: its walk ended before it came to the timer, and there was room."""
+"""Likewise, in the auction: its walk ended before it came to the timer, and there was room."""
 
 
 class WaitingTimer(Struct, frozen=True, kw_only=True):
@@ -75,8 +75,8 @@ class Wait(Struct, frozen=True, kw_only=True):
         reason: A `DeferralReason`, ``AGENT_OFFER``, ``CELL_OFFER``, or one of ``CUT_SHORT``.
         cycle_basefee: Cycle basefee of a fire in the block, base units per cycle.
         lane_basefee: Lane basefee of the block, base units per cycle; None in the auction, which has none.
-        max_fee: Its cap then; None for an agent's that nobody has recorded.
-        tip: Its tip then; None if it was not ranked, or nobody has recorded its agent's.
+        max_fee: Its cap then; None for an agent's that no record has.
+        tip: Its tip then; None if it was not ranked, or no record has its agent's.
         rank: Its rank, if the record has it.
         rank_above: Else a rank that it did not reach, that of the last timer named; 0 if it was not ranked.
         cut_off: Rank of the last timer that fired; 0 if none did.
@@ -86,7 +86,7 @@ class Wait(Struct, frozen=True, kw_only=True):
         cut_off_timer: That timer; None likewise.
         max_cycles_per_fire: Cap of one fire.
         cell_basefee: Cell basefee of a fire in the block, base units per cell.
-        max_fee_per_cell: Its cap for a cell then; None if its agent stated none, or nobody has recorded it.
+        max_fee_per_cell: Its cap for a cell then; None if its agent stated none, or no record has it.
     """
 
     height: int
@@ -135,14 +135,14 @@ def waiting_words(waiting: Waiting) -> str:
     if len(waiting.waits) < waiting.blocks:
         lead += f", of which the last {len(waiting.waits):,}"
     reasons = dict.fromkeys(wait.reason for wait in waiting.waits)
-    told = (_cell_clause if reason == CELL_OFFER else partial(_clause, reason) for reason in reasons)
+    writers = (_cell_clause if reason == CELL_OFFER else partial(_clause, reason) for reason in reasons)
     alike = ([wait for wait in waiting.waits if wait.reason == reason] for reason in reasons)
-    clauses = (words(waits) for words, waits in zip(told, alike, strict=True))
+    clauses = (words(waits) for words, waits in zip(writers, alike, strict=True))
     return f"{lead}: {', '.join(clauses)}"
 
 
 def named_in(record: DecisionRecord, timer_id: bytes) -> ExaminedTimer | None:
-    """Return what a record has of a timer; that it was told to be late is not all that became of it."""
+    """Return what a record has of a timer; its being marked as late is not all that became of it."""
     found = (item for item in record.examined if item.timer_id == timer_id)
     return next((item for item in found if item.outcome != Verdict.DELAY), None)
 

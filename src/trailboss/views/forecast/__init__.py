@@ -1,1 +1,1 @@
-"""What a timer would cost and how soon it would run, and how long a purse lasts."""
+"""What a timer would cost, how soon it would run, and how long a balance lasts."""

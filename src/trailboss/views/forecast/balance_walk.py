@@ -1,4 +1,4 @@
-"""A purse that pays for fires one after the other: how many it pays for, and where it runs dry. Pure arithmetic."""
+"""A balance that pays for fires one after the other: how many, and where it runs out. Pure arithmetic."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -15,7 +15,7 @@ class Loop(Struct, frozen=True):
     Attributes:
         first: Height of the first.
         step: Blocks from one to the next, above 0; None for one fire alone.
-        reserve: What must be in the purse for one to start, base units.
+        reserve: What the balance must hold for one to start, base units.
         cost: What one costs in the end, base units, at most the reserve.
     """
 
@@ -46,10 +46,10 @@ class Loop(Struct, frozen=True):
 
 
 class BalanceWalk(Struct, frozen=True):
-    """What a purse comes to.
+    """How far a balance reaches.
 
     Attributes:
-        fires: That it pays for.
+        fires: Fires that it pays for.
         spent: What these cost, base units.
         dry_at: Height of the first that finds less than its reserve; None if none does up to height 2⁶⁴ - 1.
         required: That reserve; 0 if there is none.
@@ -66,14 +66,14 @@ class BalanceWalk(Struct, frozen=True):
 def walk_balance(loops: Sequence[Loop], balance: int, *, in_turn: bool) -> BalanceWalk:
     """Pay for fires in order of height until one finds less than its reserve.
 
-    As long as the purse holds all reserves of a block besides, every fire is sure to start: up to the last height at
-    which it does, fires are counted and not walked.
+    While the balance also holds all reserves of a block, every fire starts: up to the last such height, fires are
+    counted and not walked.
 
     Complexity: O(loops) for each of 64 steps of a bisection, then O(log loops) for each fire that these reserves pay.
 
     Args:
         loops: Within one height fires come in this order.
-        balance: What the purse holds, base units.
+        balance: What the payer holds, base units.
         in_turn: Whether each fire is settled before the next is reserved; otherwise all of a block are reserved first.
     """
     reserves = [loop.reserve * loop.most_at_once() for loop in loops]

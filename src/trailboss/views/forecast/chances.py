@@ -83,7 +83,7 @@ def refused(name: str, value: int, rule: str) -> Rejection:
 
 
 def chance_within(verdicts: Sequence[DeferralReason | None], within: int) -> Chance:
-    """Return how many of the blocks begin a run of so many in which any says yes; see `Chance`.
+    """Return how many of the blocks begin a run of that length in which a timer would have run; see `Chance`.
 
     Args:
         verdicts: `Quoting.why_not` of each recent block, oldest first.

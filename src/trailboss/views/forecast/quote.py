@@ -23,7 +23,7 @@ from trailboss.views.mechanism.base import MechanismViews
 from trailboss.views.mechanism.registry import views_at, views_for, views_of
 
 WITHIN: Final = (1, 5, 10, 50)
-"""Numbers of blocks for which a chance is told, unless told otherwise."""
+"""Numbers of blocks for which a quote gives a chance by default."""
 QUEUED_MAX: Final = 10_000
 """Most timers ahead whose gas limits are read; of the others only the number is known."""
 FULL_BLOCKS_MAX: Final = 1_000
@@ -58,12 +58,12 @@ class Quote(Struct, frozen=True, kw_only=True):
         charged_cycles: Cycles it is pre-charged for: the gas limit, or the cap that governance holds it to in the lane.
         mechanism: What chooses among due timers at ``height``: ``fifo`` or ``lane``.
         cycle_basefee: Cycle basefee of a fire now.
-        lane_basefee: Lane basefee now, charged besides; 0 under FIFO. If the lane is yet to begin, what it would begin
-            with at the present cycle basefee.
+        lane_basefee: Lane basefee now, added to it; 0 under FIFO. Before the activation, what the lane would begin with
+            at the present cycle basefee.
         tip: What it offers the proposer now; 0 under FIFO.
         cell_basefee: Cell basefee of a fire now.
         max_cells: Cells that every fire is pre-charged for.
-        max_cost: What must be in the payer's purse for it to start, at the prices of now.
+        max_cost: What the payer must hold for it to start, at the prices of now.
         max_fee: Cap of lane basefee and tip together, as the default agent freezes it; None without such a cap.
         max_cost_at_cap: As ``max_cost``, with the lane basefee risen as far as the cap allows; None without a cap.
         full_blocks_covered: How many full lanes in a row leave the lane basefee within the cap, up to
@@ -123,24 +123,22 @@ def quote_timer(
     within: Sequence[int] = WITHIN,
     blocks: int = BLOCKS,
 ) -> Quote:
-    """Say what a timer that is scheduled in the next block would cost, and how likely it runs soon after it is due.
+    """Return what a timer scheduled in the next block would cost, and how likely it runs soon after it is due.
 
-    The cost follows from the rules of the next block. The chance is counted and not modelled: each of the recent blocks
-    under the mechanism of now is asked whether this timer, with these fees and the weight that its actor has now, would
-    have run in it, had it been due there and able to pay.
+    The cost follows from the rules of the next block. The chance is counted, not modelled: for each recent block under
+    the mechanism of now, `Quoting.why_not` decides whether this timer, with these fees and its actor's present weight,
+    would have run if it had been due there and able to pay.
 
-    - In the lane: not if its cap lay below the lane basefee, nor if timers of that very height had yet to join: it is
-      taken as the last of them. Else fires with a greater effective priority come before it, and fires with an equal
-      one as well, as ids are not known beforehand. It runs if what these used leaves its gas limit of the lane. What
-      the block did after it does not matter. Where a record names only some of the timers and its place is behind
-      them, all fires come before it.
-    - Under FIFO: it is taken as the last in the order, behind everything that was due. It runs if the gas limits of
-      those that fired leave its own of the lane, and the record names them all.
+    - In the lane it would not if its cap was below the lane basefee, or if timers of that height had yet to join: it
+      counts as the last of them. Otherwise fires with an equal or greater effective priority come before it, as ids
+      are not known beforehand, and it runs if they leave its gas limit of the lane. Where a record does not reach its
+      place, all fires come before it.
+    - Under FIFO it counts as the last of all due timers, and runs if the gas limits of those that fired leave its own
+      of the budget and the record names them all.
     - An idle block has room.
 
-    The chance of running within k blocks is the share of the recent blocks from which on any of k says yes; a block
-    with fewer than k to look at is not counted. The future need not be like the past: the backlog and the notes tell
-    what is known of it.
+    The chance of running within k blocks is the share of the recent blocks that begin k blocks of which at least one
+    would have run it.
 
     Complexity: O(blocks × (timers that a record names + largest ``within``) + min(timers ahead, ``QUEUED_MAX``)).
 

@@ -12,7 +12,7 @@ from trailboss.model.configs import amount_of
 from trailboss.primitives.errors import Rejection, RejectionReason
 
 BLOCKS: Final = 100
-"""Blocks to judge by, unless told otherwise."""
+"""Blocks to judge by, by default."""
 BLOCKS_MAX: Final = 10_000
 """Most blocks to judge by; each is read and held at once."""
 
@@ -23,7 +23,7 @@ class RecentBlock(Struct, frozen=True):
     Attributes:
         block: The block.
         cycle_basefee: Of a fire, per cycle.
-        lane_basefee: Of a fire, per cycle besides; None under FIFO, which charges none.
+        lane_basefee: Of a fire, per cycle on top of it; None under FIFO, which charges none.
         cell_basefee: Of a fire, per cell.
         fires: Receipts of its fires, by payer.
     """

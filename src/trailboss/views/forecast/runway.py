@@ -1,4 +1,4 @@
-"""`runway_of`: how many fires a purse still pays for, and in which block it runs dry."""
+"""`runway_of`: how many fires a balance still pays for, and in which block it runs out."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -59,12 +59,12 @@ class PaidActor(Struct, frozen=True, kw_only=True):
 
 
 class Reach(Struct, frozen=True, kw_only=True):
-    """How far a purse reaches at one price. Prices are base units per cycle or cell, money is base units.
+    """How far a balance reaches at one price. Prices are base units per cycle or cell, money is base units.
 
     Attributes:
         name: ``present``, ``twice`` or ``p95``.
         cycle_basefee: Cycle basefee of a fire.
-        lane_basefee: Lane basefee, charged besides; 0 where there is none.
+        lane_basefee: Lane basefee, added to it; 0 where there is none.
         cell_basefee: Cell basefee of a fire.
         fires: Fires that it pays for; if it never runs dry, all that are scheduled.
         spent: What those fires cost.
@@ -91,7 +91,7 @@ class Runway(Struct, frozen=True, kw_only=True):
     """An answer of `runway_of`. Money is base units.
 
     Attributes:
-        payer: Whose purse.
+        payer: Whose balance.
         height: The last block.
         balance: What the payer holds after it.
         timers: Live timers that it has yet to pay for, at most ``TIMERS_MAX``.
@@ -128,48 +128,43 @@ def runway_of(
     recent: Sequence[RecentBlock] | None = None,
     reaches: int = REACHES,
 ) -> Runway:
-    """Say how many fires a payer's purse still pays for, if everything goes on as it has, and when it runs dry.
+    """Return how many fires a payer's balance still pays for if everything goes on as it has, and when it runs out.
 
     The payer's live timers are the first fires, each at its height, or in the next block if it is due. Beyond them,
-    each actor goes on as it has in the recent blocks: it fired so many times for this payer in the span from the first
-    of those fires to its next due timer, and that is its mean rate. Each of its timers that are due within another such
-    span is followed by one like it, as many blocks later as keep that rate: span × such timers ÷ fires. A timer further
-    ahead fires once. So does every timer of an actor that has not fired for this payer in those blocks, and an actor
-    without a live timer does not go on at all.
+    each actor keeps its mean rate: its fires for this payer in the recent blocks, over the span from the first of them
+    to its next due timer. A timer due within another such span is followed by one like it, as many blocks later as
+    keep that rate: span × such timers ÷ fires. A timer further ahead fires once, and so does one of an actor that has
+    not fired for this payer in those blocks.
 
-    A fire costs what the actor's recent fires used in the mean, rounded up to a base unit and at most its pre-charge;
-    if there were none, its whole pre-charge. It happens only while the purse holds that whole pre-charge: gas limit and
-    all cells. The purse runs dry in the first block in which a timer finds less. Under FIFO all timers of a block are
-    pre-charged before the first of them is settled, in the lane one after the other.
+    A fire costs what the actor's recent fires used on average, rounded up to a base unit and at most its pre-charge;
+    without any, its whole pre-charge. It needs that whole pre-charge, gas limit and all cells, to start; the balance
+    runs out in the first block in which a timer finds less. Under FIFO all timers of a block are pre-charged before
+    the first is settled, in the lane one after the other.
 
-    Prices stay what they are in each of three cases: the basefees of the next block, twice these, and those of the
-    recent block at the 95th percentile by cycle basefee and lane basefee together, of the blocks under the mechanism
-    of now (nearest rank; the present ones if there are none). In the lane a timer pays its own tip besides: the frozen
-    one as far as its cap leaves room, else the present median. In the auction it pays that of its standing bid, or of
-    the default bid, as far as the cap leaves room; in Globalbox the whole part of its bid. A state watch counts if a
-    fire of it is queued. What waits in the mailbox has been paid for, and counts no more.
+    Prices are constant in each of three cases: the basefees of the next block, twice these, and those of the recent
+    block at the 95th percentile by cycle and lane basefee together, of the blocks under the mechanism of now (nearest
+    rank; the present ones if there are none). A timer also pays the tip that its fees, its bid or the defaults leave.
+    A state watch counts if a fire of it is queued; what waits in the mailbox has been paid for.
 
-    The mean rate keeps no rhythm: where loops of different rates meet in one block and FIFO reserves for both at once,
-    the purse may be dry earlier. Nor does it know of money that comes in, of what the payer spends otherwise, of timers
-    that anybody schedules by a transaction, of a full lane that makes timers late, nor of the lane's prices before its
-    activation.
+    The estimate leaves out income, other spending, timers that transactions schedule, delays in a full lane, and the
+    lane's prices before its activation. Where loops of different rates meet in one block and FIFO reserves for both at
+    once, the balance may run out earlier.
 
-    Complexity: the state has no index by payer, so unless they are given all live timers are walked until
-    ``most`` of this payer are found: a few seconds at 1,000,000 timers. Besides O(recent fires), O(timers of the
-    payer) for each of the 64 steps of a bisection, and O(log timers) for each fire that the last pre-charges alone
-    would pay for.
+    Complexity: O(live timers) unless ``timers`` are given, as the state has no index by payer: a few seconds at
+    1,000,000. Then O(recent fires + 64 × timers of the payer), and O(log timers) for each fire that the last
+    pre-charges alone would pay for.
 
     Spec: CIP-5 §6.3, CIP-1v3 §3
     Decision: D-14, D-16
 
     Args:
         chain: The chain; nothing of it changes.
-        payer: Whose purse, 20 bytes; one without an account holds nothing.
+        payer: Whose balance, 20 bytes; one without an account holds nothing.
         blocks: How many recent blocks to go by.
         most: Most timers that are looked at, the lowest heights first; ``TIMERS_MAX`` at most.
-        timers: Ids of the live timers that the payer pays for, by height and insertion, if somebody knows them.
-        recent: What `recent_blocks` gives for so many blocks, if somebody has them: for several payers at once.
-        reaches: How many reaches are told: 1 for that at the present basefees alone.
+        timers: Ids of the live timers that the payer pays for, by height and insertion, if they are known.
+        recent: What `recent_blocks` gives for so many blocks, if it is known: for several payers at once.
+        reaches: How many reaches to return: 1 for that at the present basefees alone.
 
     Raises:
         Rejection: ``INVALID_DATA`` for an address of another width, ``INVALID_INPUT`` for a number of blocks outside

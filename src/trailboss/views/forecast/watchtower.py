@@ -1,4 +1,4 @@
-"""What a watchtower sees: the payers whose purses run dry first, and the actors whose timers came to nothing.
+"""What a watchtower sees: the payers whose balances run out first, and the actors whose timers came to nothing.
 
 Spec: CIP-1v3 §5, CIP-1v3 §13.1
 Decision: D-98
@@ -14,13 +14,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
-from trailboss.execution.globalbox.records import is_executing
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_ENDINGS, TIMER_EXPIRED, TIMER_UNFUNDED
 from trailboss.primitives.octets import Address
 from trailboss.views.forecast.recent import BLOCKS, RecentBlock, recent_blocks
 from trailboss.views.forecast.runway import runway_of
 from trailboss.views.mechanism.lane_records import lane_status
+from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import block_events
 
 PAID_TIMERS_MAX: Final = 256
@@ -32,7 +32,7 @@ UNFUNDED: Final = TIMER_ENDINGS[TIMER_UNFUNDED]
 EXPIRED: Final = TIMER_ENDINGS[TIMER_EXPIRED]
 REVERTED: Final = Status.REVERTED.value
 FAILURES: Final = (UNFUNDED, EXPIRED, REVERTED)
-"""What can become of a timer in place of a fire that ends well, but for those that somebody cancels."""
+"""How a timer can fail: every end but a fire that ends well and a cancellation."""
 
 
 class WatchedPayer(Struct, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ class WatchedPayer(Struct, frozen=True, kw_only=True):
         return replace(self, unfunded=unfunded, expired=expired, reverted=reverted)
 
     def is_near(self, within: int) -> bool:
-        """Return whether it pays for at most so many fires more."""
+        """Return whether it pays for at most ``within`` more fires."""
         return self.fires_left is not None and self.fires_left <= within
 
 
@@ -95,7 +95,7 @@ class Watch(Struct, frozen=True, kw_only=True):
         last_block: … and end here; below ``first_block`` on a chain without a block.
         cycle_basefee: Cycle basefee of a fire in the next block.
         cell_basefee: Cell basefee of a fire.
-        lane_basefee: Lane basefee, charged besides; None unless the timer lane is active.
+        lane_basefee: Lane basefee, added to it; None unless the timer lane is active.
         burned: What fires burned in the last block.
         burned_recently: What they burned in the recent blocks.
         known: How many payers with live timers have been looked at.
@@ -124,10 +124,11 @@ def look(chain: ChainReader, *, limit: int = PAYERS_SHOWN, blocks: int = BLOCKS)
     """
     recent = recent_blocks(chain, blocks)
     timers: dict[bytes, list[bytes]] = {}
+    is_paid = views_for(chain).is_paid
     for timer in chain.timers():
         ids = timers.setdefault(timer.fee_payer, [])
         # One more, so that it is known whether there are more.
-        if len(ids) <= PAID_TIMERS_MAX and not is_executing(timer):
+        if len(ids) <= PAID_TIMERS_MAX and not is_paid(timer):
             ids.append(timer.timer_id)
     failures = count_failures(each.block for each in recent)
     payers = [look_at(chain, payer, ids, recent, failures) for payer, ids in timers.items()]

@@ -25,7 +25,7 @@ class AuctionTimer(Struct, frozen=True, kw_only=True):
         bid_tip: Cap of the tip of that bid, base units per cycle; None likewise.
         asked_at: Block in which its agent was last asked; None if never.
         delay_count: Blocks since it was due in which it did not run.
-        is_late: Whether it has been told that it waits for longer than ``auction.delays_max`` blocks. Decision: D-19.
+        is_late: Whether an event has said that it waits for longer than ``auction.delays_max`` blocks. Decision: D-19.
     """
 
     agent: Address

@@ -279,7 +279,9 @@ def _to_come(chain: ChainReader, rules: Rules, timer: Timer, terms: GlobalboxTer
         return Outlook(OutlookKind.EXPIRES, text)
     if timer.height > chain.height:
         return Outlook(OutlookKind.RUNS, f"enters Globalbox at height {timer.height}")
-    return Outlook(OutlookKind.WAITS, "is due and enters Globalbox in a later block: one block takes only so many")
+    return Outlook(
+        OutlookKind.WAITS, "is due and enters Globalbox in a later block: one block takes only a limited number"
+    )
 
 
 def _money_words(chain: ChainReader, rules: Rules, timer: Timer, terms: GlobalboxTerms) -> str:

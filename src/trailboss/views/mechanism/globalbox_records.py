@@ -169,7 +169,7 @@ class EndedView(Struct, frozen=True, kw_only=True):
     """What is remembered of a timer that has ended. Spec: CIP-5old §14. Decision: D-64.
 
     Attributes:
-        timer_id: Its id; nobody can set another of that id before this is collected.
+        timer_id: Its id, which is taken until this is collected.
         owner: Who had set it.
         target: Actor whose handler it called.
         kind: ``HEIGHT`` or ``STATE_WATCH``.

@@ -15,12 +15,12 @@ from trailboss.chain.reader import ChainReader
 from trailboss.governance.parameters import ACTIVATION
 from trailboss.governance.rules import Rules
 from trailboss.governance.votes import check_activation
-from trailboss.mechanisms.fee_lane import NAME as LANE
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
+from trailboss.views.mechanism.registry import views_of
 from trailboss.views.rehearsal.fork import Fork
 from trailboss.views.rehearsal.run import (
     CANCELLED,
@@ -36,7 +36,7 @@ from trailboss.views.rehearsal.run import (
 )
 
 REHEARSED_BLOCKS: Final = 100
-"""Blocks after the activation, unless told otherwise."""
+"""Blocks after the activation, by default."""
 REHEARSED_MAX: Final = 100_000
 """Most blocks after the activation; a day of them."""
 DELAYS: Final = ((1, 1), (2, 10), (11, 100), (101, U64_MAX))
@@ -86,7 +86,7 @@ class RunTotals(Struct, frozen=True, kw_only=True):
         expired: Ended because their last height had passed.
         cancelled: Ended by a cancellation.
         waited_for: How many waited in at least one block, by reason.
-        delays: How many fired after so many blocks, as ``0``, ``1``, ``2-10``, ``11-100``, ``101+``.
+        delays: How many fired after how many blocks, as ``0``, ``1``, ``2-10``, ``11-100``, ``101+``.
         paid: By all fires; the next four together.
         cycle_burned: By the cycle basefee.
         cell_burned: By the cell basefee.
@@ -113,7 +113,7 @@ class RunTotals(Struct, frozen=True, kw_only=True):
 
 
 class ActivationRehearsal(Struct, frozen=True, kw_only=True):
-    """What an activation of the timer lane would do to the timers of a chain, if nobody sent a transaction meanwhile.
+    """What an activation of the timer lane would do to the timers of a chain, if no transactions came meanwhile.
 
     Attributes:
         from_height: Height of the chain; the rehearsal goes on from there.
@@ -146,16 +146,16 @@ class ActivationRehearsal(Struct, frozen=True, kw_only=True):
 def rehearse_activation(
     chain: ChainReader, height: int, blocks: int = REHEARSED_BLOCKS, on_block: OnBlock | None = None
 ) -> ActivationRehearsal:
-    """Play the activation of the timer lane through on a copy of a chain, and tell what becomes of each timer.
+    """Play the activation of the timer lane through on a copy of a chain, and return what becomes of each timer.
 
-    Two copies go on without transactions: one with the activation, one as FIFO. What people will send in the meantime
-    nobody knows; what the waiting timers do by themselves is exact.
+    Two copies go on without transactions: one with the activation, one as FIFO. What the waiting timers do by
+    themselves is exact.
 
     Complexity: O(state), in time and in memory, and what the blocks of both copies cost.
 
     Raises:
         Rejection: ``INVALID_PARAMETER`` for a height that governance would refuse; ``INVALID_DATA`` for a number of
-            blocks below 0 or above ``REHEARSED_MAX``, or so many that heights run out.
+            blocks below 0 or above ``REHEARSED_MAX``, or for more than there are heights.
     """
     # CHECK
     _check(chain, height, blocks)
@@ -189,7 +189,7 @@ def rehearse_activation(
 
 def _check(chain: ChainReader, height: int, blocks: int) -> None:
     rules = chain.rules()
-    is_voted = chain.genesis.mechanism != LANE and height == rules.params.lane.activation_height
+    is_voted = views_of(chain.genesis.mechanism).gives_way and height == rules.params.lane.activation_height
     if not (is_voted and height >= rules.height):
         check_activation(rules, height)
     if height >= U64_MAX:
@@ -333,7 +333,7 @@ def _stranded_words(stranded: Sequence[RehearsedTimer], rules: Rules, later: int
     else:
         whose = f"No timer of the rehearsal is above the lane's cap of {cap:,} cycles"
     more = f". {_plural(later, 'timer')} due later {'is' if later == 1 else 'are'} above it too" if later else ""
-    return f"{whose}{more}. Governance can set {CLAMP} = 1; their actors can cancel and schedule them anew"
+    return f"{whose}{more}. Governance can set {CLAMP} = 1; their actors can cancel and schedule them again"
 
 
 def _reverting_words(broken: Sequence[RehearsedTimer], cap: int) -> str:

@@ -41,7 +41,7 @@ class Payment(Struct, frozen=True, kw_only=True):
         cells_used: Cells used; they pay the cell basefee, in every case.
         price_per_cycle: The next three together.
         cycle_basefee: Part of the price that is burned.
-        lane_basefee: Part that is burned besides, and counted apart; 0 under FIFO.
+        lane_basefee: Part that is burned and counted apart; 0 under FIFO.
         tip_per_cycle: Part that the proposer gets.
         paid: The next four together.
         cycle_burned: By the cycle basefee.
@@ -74,7 +74,7 @@ class Fate(Struct, frozen=True, kw_only=True):
         missing: Base units that its payer lacked; 0 unless it ended unfunded.
         error: What reverted the fire, as the slug of the error; empty if nothing did.
         waits: Blocks of this run in which it waited, by reason: a `DeferralReason`, or ``agent_offer`` where its
-            agent's offer was priced out or outranked and nobody has recorded which.
+            agent's offer was priced out or outranked, and no record says which.
         priced_out: Those among them in which it was priced out.
     """
 
@@ -126,7 +126,7 @@ class RehearsalRun:
         self._resting_basefee = 0
 
     def advance(self, last: int, on_block: OnBlock | None) -> None:
-        """Build blocks without transactions up to a height, and tell of each."""
+        """Build blocks without transactions up to a height, and pass each on."""
         for block in self.fork.advance_to(last):
             self._watch(block)
             if on_block is not None:
@@ -248,7 +248,7 @@ class RehearsalRun:
         return record is None or record.has_joined(timer.height, timer.sequence)
 
     def _names_all(self, index: int) -> bool:
-        """Return whether a block's record names all that were ranked, so that whoever it does not name was not."""
+        """Return whether a block's record names all timers that were ranked."""
         record = self._records[index]
         return record is not None and len(record.examined) == record.examined_count + record.outranked
 

@@ -78,7 +78,7 @@ def test_default_timers_are_stranded_when_the_cap_is_kept_literally() -> None:
         assert rehearsal.advice == (
             "5 timers carry 550,000 cycles, above the lane's cap of 250,000: it sets them aside until they expire, "
             f"after block {ttl}. 1 timer due later is above it too. Governance can set "
-            "system:cip1:activation_clamps_gas_limit = 1; their actors can cancel and schedule them anew",
+            "system:cip1:activation_clamps_gas_limit = 1; their actors can cancel and schedule them again",
         )
 
 

@@ -10,50 +10,15 @@ from typing import Final
 
 from trailboss.params import SourceCostParams
 
-_FIELDS: Final = {
-    ast.Name: "name",
-    ast.Constant: "constant",
-    ast.Attribute: "attribute",
-    ast.Subscript: "subscript",
-    ast.Call: "call",
-    ast.keyword: "keyword",
-    ast.BinOp: "binary_operation",
-    ast.UnaryOp: "unary_operation",
-    ast.IfExp: "conditional",
-    ast.List: "list_display",
-    ast.Tuple: "tuple_display",
-    ast.Set: "set_display",
-    ast.Dict: "dict_display",
-    ast.ListComp: "list_comprehension",
-    ast.SetComp: "set_comprehension",
-    ast.DictComp: "dict_comprehension",
-    ast.GeneratorExp: "generator",
-    ast.Lambda: "lambda_",
-    ast.Starred: "starred",
-    ast.Slice: "slice",
-    ast.NamedExpr: "named_expression",
-    ast.Yield: "yield_",
-    ast.YieldFrom: "yield_",
-    ast.Await: "await_",
-    ast.AugAssign: "augmented_assignment",
-    ast.AnnAssign: "assignment",
-    ast.Return: "return_",
-    ast.Delete: "delete",
-    ast.Raise: "raise_",
-    ast.Assert: "assert_",
-    ast.If: "if_",
-    ast.For: "loop",
-    ast.AsyncFor: "loop",
-    ast.While: "loop",
-    ast.Try: "try_",
-    ast.TryStar: "try_",
-    ast.FunctionDef: "function",
-    ast.AsyncFunctionDef: "function",
-    ast.ClassDef: "class_",
-    ast.Break: "jump",
-    ast.Continue: "jump",
-    ast.Match: "match",
-}
+_FIELDS: Final = """Name=name Constant=constant Attribute=attribute Subscript=subscript Call=call keyword=keyword
+    BinOp=binary_operation UnaryOp=unary_operation IfExp=conditional List=list_display Tuple=tuple_display
+    Set=set_display Dict=dict_display ListComp=list_comprehension SetComp=set_comprehension
+    DictComp=dict_comprehension GeneratorExp=generator Lambda=lambda_ Starred=starred Slice=slice
+    NamedExpr=named_expression Yield=yield_ YieldFrom=yield_ Await=await_ AugAssign=augmented_assignment
+    AnnAssign=assignment Return=return_ Delete=delete Raise=raise_ Assert=assert_ If=if_ For=loop AsyncFor=loop
+    While=loop Try=try_ TryStar=try_ FunctionDef=function AsyncFunctionDef=function ClassDef=class_ Break=jump
+    Continue=jump Match=match"""
+"""Kinds of syntax nodes, and the fields of the cost table that price them."""
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -65,7 +30,8 @@ class Prices:
 
     def __init__(self, params: SourceCostParams) -> None:
         self.params = params
-        self._by_kind: dict[type[ast.AST], int] = {kind: getattr(params, field) for kind, field in _FIELDS.items()}
+        pairs = (pair.split("=") for pair in _FIELDS.split())
+        self._by_kind: dict[type[ast.AST], int] = {getattr(ast, kind): getattr(params, field) for kind, field in pairs}
 
     def expression(self, node: ast.AST | None) -> int:
         """Return the cycles of one expression, without its deferred parts."""

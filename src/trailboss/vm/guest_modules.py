@@ -1,0 +1,277 @@
+"""The built-in names of guests, facades of the standard library, and stand-ins for the machinery that the SDK needs."""
+
+import builtins
+import inspect
+import operator
+from collections.abc import Callable, Container, Mapping
+from importlib import import_module
+from types import CodeType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace, prepare_class, resolve_bases
+from typing import Any, Final
+
+from trailboss.vm import texts
+from trailboss.vm.gauge import identity, ordered, shown
+from trailboss.vm.instrument import PREFIX, SETTERS, TEXT_METHODS
+from trailboss.vm.printing import printed_text
+from trailboss.vm.rules import ACTOR_BUILTINS, GRAMMAR, REFUSED_ATTRIBUTES, SDK_BUILTINS
+
+VERSION_ATTRIBUTES: Final = (
+    "__annotate__",
+    "__annotate_func__",
+    "__annotations_cache__",
+    "__firstlineno__",
+    "__static_attributes__",
+)
+"""What some versions of Python add to every class. Decision: D-40."""
+_NO_DEFAULT: Final = object()
+
+
+def _plain_repr(self: object) -> str:
+    return f"<{type(self).__qualname__} object>"
+
+
+Plain: Final = type("Plain", (), {"__slots__": (), "__module__": "builtins", "__repr__": _plain_repr})
+"""Stands between `object` and a guest's classes, because the repr of `object` shows an address.
+
+Built without a ``class`` statement: programs can inspect it, and versions of Python add attributes to such classes.
+"""
+
+
+def build_class(body: FunctionType, name: str, *bases: Any, **keywords: Any) -> Any:
+    """Build a class as the ``class`` statement does, the same on every version of Python.
+
+    Attributes that a version adds are removed first, so that no ``__init_subclass__`` sees them. Decision: D-40.
+    """
+    given = (Plain,) if bases in ((), (object,)) else bases
+    parents = resolve_bases(given)
+    kind, namespace, options = prepare_class(name, parents, keywords)
+    exec(body.__code__, body.__globals__, namespace, closure=body.__closure__)
+    for added in VERSION_ATTRIBUTES:
+        namespace.pop(added, None)
+    if parents is not given:
+        namespace["__orig_bases__"] = given
+    made = kind(name, parents, namespace, **options)
+    if issubclass(made, str) and made.__new__ is str.__new__:
+        type.__setattr__(made, "__new__", texts.new_text)
+    return made
+
+
+def printer(output: Callable[[str], None]) -> Callable[..., None]:
+    """Return ``print`` for guests; ``output`` takes the text; ``file`` and ``flush`` are ignored. Decision: D-89."""
+
+    def print(*values: object, sep: object = " ", end: object = "\n", **_options: object) -> None:  # noqa: A001
+        output(printed_text(values, sep, end))
+
+    return print
+
+
+def actor_builtins(
+    importer: Callable[..., object], shared: Callable[[], Container[int]], output: Callable[[str], None]
+) -> dict[str, object]:
+    """Return the built-in names of actors.
+
+    Args:
+        importer: Serves their import statements.
+        shared: Returns the identities of objects that they cannot change.
+        output: Takes what they print.
+    """
+
+    def read(target: object, name: str, default: object = _NO_DEFAULT) -> object:
+        _check_attribute(name)
+        found = getattr(target, name) if default is _NO_DEFAULT else getattr(target, name, default)
+        return texts.method(found) if name in TEXT_METHODS else found
+
+    def has(target: object, name: str) -> bool:
+        return type(name) is str and not _is_refused(name) and hasattr(target, name)
+
+    def write(target: object, name: str, value: object) -> None:
+        _check_attribute(name)
+        _check_own(target, shared())
+        setattr(target, name, value)
+
+    def remove(target: object, name: str) -> None:
+        _check_attribute(name)
+        _check_own(target, shared())
+        delattr(target, name)
+
+    guarded: dict[str, object] = {
+        "getattr": read,
+        "hasattr": has,
+        "setattr": write,
+        "delattr": remove,
+        "print": printer(output),
+        "repr": texts.representation,
+        "ascii": texts.ascii_representation,
+        "format": texts.formatted,
+        "__build_class__": build_class,
+        "__import__": importer,
+        "__debug__": True,
+        "__name__": "builtins",
+    }
+    for name in ("getattr", "hasattr", "setattr", "delattr", "print", "repr", "ascii", "format"):
+        function: Any = guarded[name]
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = "builtins"
+    return {name: getattr(builtins, name) for name in ACTOR_BUILTINS} | guarded
+
+
+def check_attribute_path(path: str) -> None:
+    """Check a dotted path of attributes; see `operator.attrgetter`.
+
+    Raises:
+        AttributeError: If one of them is not available to actors.
+    """
+    for name in path.split("."):
+        _check_attribute(name)
+        if name in TEXT_METHODS:
+            raise AttributeError(f"{name} is not available to actors by a path")
+
+
+def _check_attribute(name: object) -> None:
+    if type(name) is not str:
+        raise TypeError(f"the name of an attribute must be a str, got {shown(name)}")
+    if _is_refused(name) or name in SETTERS:
+        raise AttributeError(f"{name} is not available to actors by name")
+
+
+def _is_refused(name: str) -> bool:
+    return name in REFUSED_ATTRIBUTES or name.startswith(PREFIX)
+
+
+def _check_own(target: object, shared: Container[int]) -> None:
+    if identity(target) in shared:
+        raise AttributeError(f"{shown(target)} is shared by all actors and cannot be changed")
+
+
+SET_MAKERS: Final = ("and_", "iand", "ior", "isub", "ixor", "or_", "sub", "xor")
+"""Functions of ``operator`` that make a set of two views of a dict."""
+IMPLEMENTATION: Final = "pvm"
+"""``sys.implementation.name`` of guests; the SDK takes "cpython" for a developer's own machine."""
+DATACLASS_PARAMS: Final = (
+    "init",
+    "repr",
+    "eq",
+    "order",
+    "unsafe_hash",
+    "frozen",
+    "match_args",
+    "kw_only",
+    "slots",
+    "weakref_slot",
+)
+
+
+class FrameLocal:
+    """Stands for ``threading.local``: attributes that last for a frame."""
+
+
+class DataclassParams(SimpleNamespace):
+    """The options of a dataclass, the same ones on every version of Python."""
+
+    __slots__ = DATACLASS_PARAMS
+
+
+def new_facade(name: str, names: tuple[str, ...], *, for_actors: bool) -> ModuleType:
+    """Return a module that shows some names of a standard one.
+
+    Args:
+        name: Full name of the standard module.
+        names: The names that it shows.
+        for_actors: Whether attributes read by text are checked; the SDK's own code needs no check.
+    """
+    original = import_module(name)
+    facade = ModuleType(name)
+    facade.__dict__.update({each: getattr(original, each) for each in names}, __all__=names)
+    if for_actors and name == "operator":
+        facade.__dict__.update(attrgetter=_attrgetter, methodcaller=_methodcaller)
+        facade.__dict__.update(mod=texts.remainder, imod=texts.remainder_in_place)
+        facade.__dict__.update({each: _in_order(getattr(original, each)) for each in SET_MAKERS})
+    if not for_actors and name == "dataclasses":
+        facade.__dict__["_DataclassParams"] = DataclassParams
+    return facade
+
+
+def _in_order(operate: Callable[[Any, Any], object]) -> Callable[[Any, Any], object]:
+    """Return a function of ``operator`` that refuses to answer with a set."""
+    return lambda left, right: ordered(operate(left, right))
+
+
+def sdk_builtins(
+    importer: Callable[..., object], compile_text: Callable[..., CodeType], write: Callable[[str], None]
+) -> dict[str, object]:
+    """Return the built-in names of the SDK's own code.
+
+    Args:
+        importer: Serves its import statements.
+        compile_text: Compiles a text, instrumented like an actor.
+        write: Takes what it prints.
+    """
+    names: dict[str, object] = {name: getattr(builtins, name) for name in SDK_BUILTINS}
+    return names | {
+        "__build_class__": build_class,
+        "__import__": importer,
+        "__debug__": True,
+        "__name__": "builtins",
+        "compile": compile_text,
+        "exec": _execute,
+        "print": printer(write),
+    }
+
+
+def sdk_modules(
+    importer: Callable[[str], ModuleType],
+    loaded: Mapping[str, ModuleType],
+    new_local: Callable[[], FrameLocal],
+    source_of: Callable[[FunctionType], str],
+) -> dict[str, ModuleType]:
+    """Return the SDK's stand-ins for Python's own machinery.
+
+    Args:
+        importer: Imports a module by its full name.
+        loaded: The modules that guests share, for ``sys.modules``.
+        new_local: Creates a ``threading.local``.
+        source_of: Returns the text of a function of the running actor.
+    """
+
+    def getsource(target: Any) -> str:
+        return source_of(inspect.unwrap(target))
+
+    return {
+        "importlib": _module("importlib", import_module=importer),
+        "inspect": _module(
+            "inspect",
+            getsource=getsource,
+            get_annotations=inspect.get_annotations,
+            iscoroutinefunction=inspect.iscoroutinefunction,
+        ),
+        "sys": _module(
+            "sys",
+            implementation=SimpleNamespace(name=IMPLEMENTATION),
+            maxsize=2**63 - 1,
+            modules=MappingProxyType(loaded),
+            version_info=(*GRAMMAR, 0, "final", 0),
+        ),
+        "threading": _module("threading", local=new_local),
+    }
+
+
+def _module(name: str, **attributes: object) -> ModuleType:
+    module = ModuleType(name)
+    module.__dict__.update(attributes)
+    return module
+
+
+def _execute(code: CodeType, namespace: dict[str, object]) -> None:
+    exec(code, namespace)
+
+
+def _attrgetter(*paths: str) -> Callable[[object], object]:
+    for path in paths:
+        check_attribute_path(path)
+    return operator.attrgetter(*paths)
+
+
+def _methodcaller(name: str, *arguments: object, **named: object) -> Callable[[object], object]:
+    if name in TEXT_METHODS:
+        return lambda target: texts.method(getattr(target, name))(*arguments, **named)
+    check_attribute_path(name)
+    return operator.methodcaller(name, *arguments, **named)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from trailboss.primitives.octets import Hash32
 from trailboss.state import keys
-from trailboss.state.block_store import BEFORE_GENESIS
 from trailboss.state.disk.store import DiskStore, StoreSettings
 from trailboss.state.slots import encode_slot
+from trailboss.state.store import BEFORE_GENESIS
 
 GENESIS = b"a chain of random blocks"
 SETTINGS = StoreSettings(flush_interval=5, kept_journal=40, map_size=1 << 16)

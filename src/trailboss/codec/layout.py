@@ -329,7 +329,6 @@ def _parse_instruction(value: Any, path: str) -> Any:
 
 
 INSTRUCTION: Final = Kind(_write_instruction, _read_instruction, _show_instruction, _parse_instruction, 2)
-SIGNERS: Final = sequence(pair(ADDRESS, SIGNATURE))
 
 _OPTIONAL_U64: Final = option(U64)
 ENVELOPE: Final[tuple[tuple[str, Kind], ...]] = (
@@ -353,6 +352,6 @@ ENVELOPE: Final[tuple[tuple[str, Kind], ...]] = (
     ("origin_remaining_cells", _OPTIONAL_U64),
     ("origin_remaining_access", _OPTIONAL_U64),
     ("signature", SIGNATURE),
-    ("additional_signers", SIGNERS),
+    ("additional_signers", sequence(pair(ADDRESS, SIGNATURE))),
 )
 """The fields of a transaction in wire order. Those up to ``signature`` are signed as they are."""

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Final
 
+from msgspec.structs import replace
+
 from trailboss.codec.instructions import UNSIGNED, Transaction
 from trailboss.codec.kinds import malformed, read_tag, read_varint, write_varint
-from trailboss.codec.layout import ENVELOPE, SIGNERS
+from trailboss.codec.layout import ENVELOPE
 from trailboss.primitives.keccak import keccak256
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U32_MAX
@@ -26,7 +28,6 @@ _in_record_order: Final = itemgetter(
     *(tuple(name for name, _ in ENVELOPE).index(field) for field in Transaction.__struct_fields__)
 )
 _READERS: Final = tuple(kind.read for _, kind in ENVELOPE)
-_UNSIGNED_WRITERS: Final = tuple((name, kind.write) for name, kind in ENVELOPE[:-2])
 _WRITERS: Final = tuple((name, kind.write) for name, kind in ENVELOPE)
 
 
@@ -48,13 +49,8 @@ def signing_preimage(transaction: Transaction) -> bytes:
     Raises:
         Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
     """
-    out = bytearray((VERSION,))
-    for name, write in _UNSIGNED_WRITERS:
-        write(out, getattr(transaction, name), name)
-    out += UNSIGNED
-    unsigned = tuple((address, UNSIGNED) for address, _ in transaction.additional_signers)
-    SIGNERS.write(out, unsigned, "additional_signers")
-    return bytes(out)
+    signers = tuple((address, UNSIGNED) for address, _ in transaction.additional_signers)
+    return encode_transaction(replace(transaction, signature=UNSIGNED, additional_signers=signers))
 
 
 def signing_hash(transaction: Transaction) -> Hash32:

@@ -82,9 +82,7 @@ class Address(_FixedBytes):
         digits = text[-2 * cls.WIDTH :]
         if digits not in (digits.lower(), digits.upper()) and digits != str(address)[2:]:
             raise Rejection(
-                RejectionReason.INVALID_DATA,
-                f"{text} fails its EIP-55 checksum; expected {address}",
-                field="Address",
+                RejectionReason.INVALID_DATA, f"{text} fails its EIP-55 checksum; expected {address}", field="Address"
             )
         return address
 

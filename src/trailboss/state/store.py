@@ -4,28 +4,42 @@
 directory.
 """
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
+
+from msgspec import Struct
 
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
-from trailboss.state.block_store import BEFORE_GENESIS, KEPT_ROOTS, BlockStore, Undo
-from trailboss.state.commitment import Roots
+from trailboss.state import tree
+from trailboss.state.commitment import (
+    EMPTY_ROOTS,
+    Roots,
+    build_roots,
+    count_keys,
+    iterate_values,
+    next_roots,
+    state_root,
+)
 from trailboss.state.keys import (
     HEIGHT_WIDTH,
     KEY_WIDTHS,
     STORAGE,
+    STORAGE_BYTE,
     TIMER_ID_START,
     TIMERS,
     TIMERS_BYTE,
     storage_address,
+    storage_key,
+    timer_height,
+    timer_id,
 )
-from trailboss.state.slots import decode_slot
-from trailboss.state.view import StoreView
-
-__all__ = ["BEFORE_GENESIS", "KEPT_ROOTS", "KeyValue", "MemoryStore", "ReadableStore", "Store"]
+from trailboss.state.slots import SlotIndex, decode_slot
+from trailboss.state.view import StoreView, Trail
 
 
 class KeyValue(Protocol):
@@ -56,36 +70,234 @@ class ReadableStore(KeyValue, Protocol):
     def iterate(
         self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield full keys and values of a namespace in order; see `BlockStore.iterate`."""
+        """Yield full keys and values of a namespace in order; see `Store.iterate`."""
 
     def count(self, namespace: bytes, bound: bytes | None = None) -> int:
-        """Return how many keys a namespace holds, or how many below a bound; see `BlockStore.count`."""
+        """Return how many keys a namespace holds, or how many below a bound; see `Store.count`."""
 
     def timer_height(self, identity: bytes) -> Height | None:
         """Return the height at which a committed timer is due, or None if there is none of that id."""
 
 
-class Store(ReadableStore, Protocol):
-    """Committed state that grows by blocks and goes back by height."""
+BEFORE_GENESIS: Final = -1
+"""Height of a store that holds no block yet."""
+
+KEPT_ROOTS: Final = 64
+"""Changed blocks whose trees are kept for going back by pointer; further back the trees are changed back.
+
+Every kept tree costs the nodes that its block replaced; keeping all of them would cost far more than the state.
+"""
+
+
+class Undo(Struct, frozen=True, gc=False):
+    """What reverts one block, or a run of them."""
+
+    height: int  # height of the block, or of the lowest one
+    state_root: bytes  # state root before it
+    values: dict[bytes, bytes | None]  # previous value of every changed key; None for none
+
+
+class Store(ABC):
+    """Committed state, block by block. One thread uses a store; other threads read its views.
+
+    Invariant: ``_recent`` holds the trees before each of the last blocks of the undo journal, in the same order.
+
+    Attributes:
+        height: Height of the last block committed; ``BEFORE_GENESIS`` if there is none.
+        state_root: Root of the whole state.
+        roots: The tree of each namespace.
+    """
+
+    __slots__ = ("_recent", "_slots", "_trail", "height", "roots", "state_root")
+
+    def __init__(self) -> None:
+        self.height = BEFORE_GENESIS
+        self.roots: Roots = EMPTY_ROOTS
+        self.state_root = state_root(EMPTY_ROOTS)
+        self._slots = SlotIndex()
+        self._recent: deque[Roots] = deque(maxlen=KEPT_ROOTS)
+        # The present point, for views; None until there is one.
+        self._trail: Trail | None = None
 
     @property
+    @abstractmethod
     def floor(self) -> int:
         """Lowest height that the store can go back to; ``BEFORE_GENESIS`` for all the way."""
 
-    def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
-        """Commit the next block and return the new state root; see `BlockStore.commit`."""
+    @abstractmethod
+    def read(self, key: bytes) -> bytes | None:
+        """Return the value of a full key, or None if it has none."""
 
-    def revert(self, height: int) -> None:
-        """Go back to the state after the block of ``height``; see `BlockStore.revert`."""
+    @abstractmethod
+    def timer_height(self, identity: bytes) -> Height | None:
+        """Return the height at which a committed timer is due, or None if there is none of that id."""
+
+    @abstractmethod
+    def _put(self, undo: Undo, changes: Mapping[bytes, bytes | None]) -> None:
+        """Write one block's changes, and its undo, to values and journal."""
+
+    @abstractmethod
+    def _undo_above(self, height: int) -> list[Undo]:
+        """Return the undo of every changed block above ``height``, the newest first."""
+
+    @abstractmethod
+    def _take_back(self, height: int, undo: Undo) -> None:
+        """Write the values as of the block of ``height``, and drop the journal above it, with their common undo."""
+
+    def slot_names(self, address: bytes) -> Sequence[bytes]:
+        """Return the scannable slot names of an actor, ascending, as a live sequence that must not be kept."""
+        return self._slots.names(address)
+
+    def count(self, namespace: bytes, bound: bytes | None = None) -> int:
+        """Return how many keys a namespace holds; see `count_keys`. Complexity: O(log n)."""
+        return count_keys(self.roots, namespace, bound)
+
+    def iterate(
+        self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Yield full keys and values of a namespace, ascending; see `iterate_values`. Do not commit or revert."""
+        return iterate_values(self.roots, self.read, namespace, lower, upper)
 
     def view(self) -> StoreView:
-        """Return the current state for other threads to read; see `BlockStore.view`."""
+        """Return the current state for other threads to read, whatever the store does later.
+
+        Complexity: O(1). From the first view on, going back reads the values that it replaces.
+        """
+        if self._trail is None:
+            self._trail = Trail()
+        return StoreView(self, self._trail, self.height, self.state_root, self.roots)
+
+    def read_shared(self, key: bytes) -> bytes | None:
+        """Return the current value of a full key, from any thread: for `StoreView`."""
+        return self.read(key)
+
+    def timer_height_shared(self, identity: bytes) -> Height | None:
+        """Return the height at which a timer is due now, from any thread."""
+        return self.timer_height(identity)
+
+    def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
+        """Commit one block and return the new state root. A block without changes costs next to nothing.
+
+        Args:
+            height: One more than the last block's.
+            changes: The block's net changes: value by full key, None to delete.
+
+        Raises:
+            InvariantError: If the height is not the next one, a key has no committed namespace or not its width, or a
+                new slot's value is not a slot record; nothing has changed then.
+        """
+        if height != self.height + 1:
+            raise InvariantError(f"block {height} cannot be committed on top of block {self.height}")
+        if changes:
+            roots = next_roots(self.roots, changes.items())
+            root = state_root(roots)
+            before = {key: self.read(key) for key in changes}
+            slots = _slot_moves(changes, before)
+            if self._trail is not None:
+                self._trail = self._trail.announce(before, height)
+            self._put(Undo(height, self.state_root, before), changes)
+            self._change_slots(slots)
+            self._recent.append(self.roots)
+            self.roots, self.state_root = roots, root
+        self.height = height
+        return self.state_root
+
+    def revert(self, height: int) -> None:
+        """Go back to exactly the state after the block of ``height``, ``BEFORE_GENESIS`` up to the current height.
+
+        Complexity: O(keys changed since). The trees go back by pointer within ``KEPT_ROOTS`` changed blocks, and are
+        changed back in one batch from further away.
+
+        Raises:
+            InvariantError: If the store is not above that height, or the trees changed back miss their old root.
+        """
+        if not BEFORE_GENESIS <= height <= self.height:
+            raise InvariantError(f"cannot go back to block {height} from block {self.height}")
+        undone = self._undo_above(height)
+        restored: dict[bytes, bytes | None] = {}
+        for undo in undone:
+            restored.update(undo.values)
+        root = Hash32(undone[-1].state_root) if undone else self.state_root
+        roots = self._roots_before(len(undone), restored)
+        if state_root(roots) != root:
+            raise InvariantError(f"going back to block {height} gives another state root than it had")
+        concerned = restored if self._trail is not None else [key for key in restored if key[0] == STORAGE_BYTE]
+        before = {key: self.read(key) for key in concerned}
+        slots = _slot_moves(restored, before)
+        if self._trail is not None and height < self.height:
+            self._trail = self._trail.announce(before, height)
+        self._take_back(height, Undo(height + 1, root, restored))
+        self._change_slots(slots)
+        for _ in range(min(len(undone), len(self._recent))):
+            self._recent.pop()
+        self.roots, self.state_root, self.height = roots, root, height
 
     def check_invariants(self) -> None:
-        """Check the store against itself; see `BlockStore.check_invariants`."""
+        """Rebuild trees, root, slot names and heights of timers from the values alone; compare with the kept ones.
+
+        Raises:
+            InvariantError: If any of them differs.
+        """
+        rebuilt = build_roots(self._values_in_order())
+        for namespace, root in rebuilt.items():
+            kept = self.roots[namespace]
+            if (tree.digest(kept), tree.count(kept)) != (tree.digest(root), tree.count(root)):
+                raise InvariantError(f"the tree of namespace {namespace.decode()} is not that of its values")
+        if self.state_root != state_root(rebuilt):
+            raise InvariantError("the state root is not that of the trees")
+        slots = SlotIndex()
+        for key, record in self._values_in_order():
+            if key[0] == STORAGE_BYTE:
+                address, (name, _) = storage_address(key), decode_slot(record)
+                if storage_key(address, name) != key:
+                    raise InvariantError(f"state key {key.hex()} is not that of the slot {name.hex()} that it holds")
+                slots.add(address, name)
+        if slots.all_names() != self._slots.all_names():
+            raise InvariantError("the slot names in order are not those of the stored slots")
+        for key, _ in self.iterate(TIMERS):
+            if self.timer_height(timer_id(key)) != timer_height(key):
+                raise InvariantError(f"timer {timer_id(key).hex()} is not found at its height {timer_height(key)}")
+
+    @abstractmethod
+    def _values_in_order(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield every stored full key and value, ascending by key, without using the trees."""
+
+    def _roots_before(self, blocks: int, restored: Mapping[bytes, bytes | None]) -> Roots:
+        """Return the trees of ``blocks`` changed blocks ago, when the values were as in ``restored``."""
+        if not blocks:
+            return self.roots
+        if blocks <= len(self._recent):
+            return self._recent[-blocks]
+        return next_roots(self.roots, restored.items())
+
+    def _change_slots(self, moves: list[tuple[bytes, bytes, bool]]) -> None:
+        for address, name, is_added in moves:
+            if is_added:
+                self._slots.add(address, name)
+            else:
+                self._slots.remove(address, name)
 
 
-class MemoryStore(BlockStore):
+def _slot_moves(
+    changes: Mapping[bytes, bytes | None], before: Mapping[bytes, bytes | None]
+) -> list[tuple[bytes, bytes, bool]]:
+    """Return address and name of each slot that ``changes`` adds (True) or removes (False) from ``before``.
+
+    Raises:
+        InvariantError: If an added or removed value is not a slot record.
+    """
+    moves: list[tuple[bytes, bytes, bool]] = []
+    for key, new in changes.items():
+        if key[0] == STORAGE_BYTE:
+            old = before[key]
+            if old is None and new is not None:
+                moves.append((storage_address(key), decode_slot(new)[0], True))
+            elif new is None and old is not None:
+                moves.append((storage_address(key), decode_slot(old)[0], False))
+    return moves
+
+
+class MemoryStore(Store):
     """A store in memory, with an undo journal of every changing block.
 
     A timer is stored under its id, as its due height and its record: a second table, from ids to full keys, would cost

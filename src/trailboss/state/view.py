@@ -157,13 +157,13 @@ class StoreView:
         return sorted(name for name in names if len(name) <= SCANNED_NAME_MAX)
 
     def count(self, namespace: bytes, bound: bytes | None = None) -> int:
-        """Return how many keys a namespace holds, or how many below a bound; see `BlockStore.count`."""
+        """Return how many keys a namespace holds, or how many below a bound; see `Store.count`."""
         return count_keys(self.roots, namespace, bound)
 
     def iterate(
         self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield full keys and values of a namespace, ascending; see `BlockStore.iterate`. The store can continue."""
+        """Yield full keys and values of a namespace, ascending; see `Store.iterate`. The store can continue."""
         return iterate_values(self.roots, self.read, namespace, lower, upper)
 
     def changed_since(self, namespace: bytes) -> frozenset[bytes]:

@@ -13,17 +13,7 @@ from trailboss.crypto.digest import keccak256
 from trailboss.crypto.signing import verify_ed25519
 from trailboss.primitives.errors import HOST_CODE_BASE, Rejection, RejectionReason
 from trailboss.primitives.units import U128_MAX
-from trailboss.vm.arguments import (
-    ArgumentFault,
-    Check,
-    address,
-    integer,
-    octets,
-    optional,
-    reserved,
-    text,
-    unreserved,
-)
+from trailboss.vm.arguments import ArgumentFault, Check, address, integer, octets, optional, reserved, text, unreserved
 from trailboss.vm.engine import CallSite, HostCall
 from trailboss.vm.timer_calls import TIMER_CALLS, host_call
 

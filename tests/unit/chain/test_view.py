@@ -11,7 +11,7 @@ from trailboss.model import events as names
 from trailboss.model.blocks import Block
 from trailboss.primitives.errors import Rejection, StorageError, TrailbossError, ViewGoneError
 from trailboss.primitives.units import U64_MAX
-from trailboss.state.block_store import BlockStore
+from trailboss.state.store import Store
 from trailboss.testing import LocalChain
 from trailboss.views.records import block_events, events_of
 from trailboss.views.rehearsal.fork import Fork
@@ -136,7 +136,7 @@ def test_nothing_is_made_for_views_when_a_chain_never_publishes(
 ) -> None:
     """No point, no change, no sequence of blocks: a local chain works as it did before there were views."""
     made = []
-    for owner, name in ((BlockStore, "view"), (History, "published"), (Chain, "publish")):
+    for owner, name in ((Store, "view"), (History, "published"), (Chain, "publish")):
         monkeypatch.setattr(owner, name, lambda *_, name=name: made.append(name))
     with LocalChain(data_dir=tmp_path / "chain") as local:
         local.deploy(BEATS, sender=local.accounts[0], value=50 * CBY)

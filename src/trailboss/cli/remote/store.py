@@ -49,7 +49,7 @@ class RemoteStore:
     def iterate(
         self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield full keys and values of a namespace in order; see `BlockStore.iterate`."""
+        """Yield full keys and values of a namespace in order; see `Store.iterate`."""
         # A bound in a later namespace does not bound this one.
         end = None if upper is None or not upper.startswith(namespace) else _digits(upper)
         start, last = lower, b""
@@ -72,7 +72,7 @@ class RemoteStore:
             start = last
 
     def count(self, namespace: bytes, bound: bytes | None = None) -> int:
-        """Return how many keys a namespace holds, or how many below a bound; see `BlockStore.count`."""
+        """Return how many keys a namespace holds, or how many below a bound; see `Store.count`."""
         below = None if bound is None else _digits(bound)
         found: int = self._client.get(f"{self.path}/count", namespace=namespace.decode(), bound=below)["count"]
         return found

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from trailboss.state.block_store import Undo
+from trailboss.state.store import Undo
 
 
 class DamagedRecord(ValueError):

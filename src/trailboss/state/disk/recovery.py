@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from trailboss.primitives.errors import InvariantError, StorageError
-from trailboss.state.block_store import BEFORE_GENESIS
 from trailboss.state.commitment import EMPTY_ROOTS, Roots, build_roots, state_root
 from trailboss.state.disk.files import RESTORE
 from trailboss.state.disk.journal import (
@@ -16,18 +15,10 @@ from trailboss.state.disk.journal import (
     encode,
     without_checksum,
 )
-from trailboss.state.disk.tables import (
-    BLOCKS,
-    JOURNAL,
-    META,
-    STATE,
-    TIMER_HEIGHTS,
-    Tables,
-    Transaction,
-    height_key,
-)
+from trailboss.state.disk.tables import BLOCKS, JOURNAL, META, STATE, TIMER_HEIGHTS, Tables, Transaction, height_key
 from trailboss.state.keys import STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_address
 from trailboss.state.slots import SlotIndex, decode_slot
+from trailboss.state.store import BEFORE_GENESIS
 
 FORMAT: Final = 3
 """Version of the tables; any change of their meaning raises it."""

@@ -16,27 +16,14 @@ from msgspec import Struct
 from trailboss.primitives.errors import InvariantError, StorageError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX, Height
-from trailboss.state.block_store import BlockStore, Undo
 from trailboss.state.commitment import state_root
 from trailboss.state.disk import files
 from trailboss.state.disk.directory import ChainDirectory
 from trailboss.state.disk.journal import Marker, decode_row, encode_row
-from trailboss.state.disk.recovery import (
-    load_flat,
-    load_rows,
-    put_marker,
-    read_row,
-)
-from trailboss.state.disk.tables import (
-    BLOCKS,
-    JOURNAL,
-    STATE,
-    TIMER_HEIGHTS,
-    Transaction,
-    height_key,
-    key_height,
-)
+from trailboss.state.disk.recovery import load_flat, load_rows, put_marker, read_row
+from trailboss.state.disk.tables import BLOCKS, JOURNAL, STATE, TIMER_HEIGHTS, Transaction, height_key, key_height
 from trailboss.state.keys import MISSING, timer_moves
+from trailboss.state.store import Store, Undo
 from trailboss.state.view import StoreView
 
 
@@ -55,7 +42,7 @@ class StoreSettings(Struct, frozen=True):
 DEFAULT_SETTINGS: Final = StoreSettings()
 
 
-class DiskStore(BlockStore):
+class DiskStore(Store):
     """A store in a directory.
 
     Invariant: the flat tables hold the state at the marker's flushed height; ``_pending`` and ``_pending_timers`` hold
@@ -158,7 +145,7 @@ class DiskStore(BlockStore):
         return None if stored is None else Height(key_height(stored))
 
     def view(self) -> StoreView:
-        """Return the current state for other threads to read; see `BlockStore.view`.
+        """Return the current state for other threads to read; see `Store.view`.
 
         Raises:
             StorageError: If the store is closed or has failed.
@@ -182,7 +169,7 @@ class DiskStore(BlockStore):
         return None if stored is None else Height(key_height(stored))
 
     def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
-        """Stage one block; see `BlockStore.commit`. Sealing makes it durable.
+        """Stage one block; see `Store.commit`. Sealing makes it durable.
 
         Raises:
             StorageError: If the store is closed or has failed.
@@ -191,7 +178,7 @@ class DiskStore(BlockStore):
         return super().commit(height, changes)
 
     def revert(self, height: int) -> None:
-        """Go back to exactly the state after the block of ``height``; see `BlockStore.revert`.
+        """Go back to exactly the state after the block of ``height``; see `Store.revert`.
 
         Unsealed blocks are undone in memory. Sealed ones are undone in one transaction, with the block records above
         ``height``; it is durable when this returns.

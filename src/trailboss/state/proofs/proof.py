@@ -37,15 +37,7 @@ from trailboss.state.proofs.subjects import (
 
 PROOF_VERSION: Final = 1
 
-_KINDS: Final = (
-    AccountSubject,
-    SlotSubject,
-    StorageSubject,
-    TimerSubject,
-    TimersSubject,
-    ShownPage,
-    ShownInterior,
-)
+_KINDS: Final = (AccountSubject, SlotSubject, StorageSubject, TimerSubject, TimersSubject, ShownPage, ShownInterior)
 
 
 class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

@@ -1,6 +1,6 @@
 """The meaning of a verified proof: the records themselves, and one plain sentence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -77,37 +77,35 @@ def decode_records(subject: Subject, entries: Sequence[tuple[bytes, bytes]]) -> 
     """
     match subject:
         case AccountSubject():
-            return tuple(_decode_accounts(entries))
+            return tuple(_account(*entry) for entry in entries)
         case SlotSubject() | StorageSubject():
-            return tuple(_decode_slots(entries))
+            return tuple(_slot(*entry) for entry in entries)
         case TimerSubject() | TimersSubject():
-            return tuple(sorted(_decode_timers(entries), key=lambda timer: (timer.height, timer.sequence)))
+            timers = (_timer(*entry) for entry in entries)
+            return tuple(sorted(timers, key=lambda timer: (timer.height, timer.sequence)))
 
 
-def _decode_accounts(entries: Sequence[tuple[bytes, bytes]]) -> Iterator[Account]:
-    for key, value in entries:
-        account = _decode(_accounts, key, value)
-        if account.version != ACCOUNT_VERSION:
-            raise ProofError(f"account record {key.hex()} has version {account.version}, not {ACCOUNT_VERSION}")
-        yield account
+def _account(key: bytes, value: bytes) -> Account:
+    account = _decode(_accounts, key, value)
+    if account.version != ACCOUNT_VERSION:
+        raise ProofError(f"account record {key.hex()} has version {account.version}, not {ACCOUNT_VERSION}")
+    return account
 
 
-def _decode_slots(entries: Sequence[tuple[bytes, bytes]]) -> Iterator[Slot]:
-    for key, value in entries:
-        slot = _decode(_slots, key, value)
-        if key != storage_key(key[1 : 1 + Address.WIDTH], slot.name):
-            raise ProofError(f"the slot named {slot.name.hex():.80} does not belong under the key {key.hex()}")
-        yield slot
+def _slot(key: bytes, value: bytes) -> Slot:
+    slot = _decode(_slots, key, value)
+    if key != storage_key(key[1 : 1 + Address.WIDTH], slot.name):
+        raise ProofError(f"the slot named {slot.name.hex():.80} does not belong under the key {key.hex()}")
+    return slot
 
 
-def _decode_timers(entries: Sequence[tuple[bytes, bytes]]) -> Iterator[Timer]:
-    for key, value in entries:
-        timer = _decode(_timers, key, value)
-        if timer.version != TIMER_VERSION:
-            raise ProofError(f"timer record {key.hex()} has version {timer.version}, not {TIMER_VERSION}")
-        if timer.height < 0 or key != timer_key(timer.height, timer.timer_id):
-            raise ProofError(f"the timer {timer.timer_id.hex():.80} does not belong under the key {key.hex()}")
-        yield timer
+def _timer(key: bytes, value: bytes) -> Timer:
+    timer = _decode(_timers, key, value)
+    if timer.version != TIMER_VERSION:
+        raise ProofError(f"timer record {key.hex()} has version {timer.version}, not {TIMER_VERSION}")
+    if timer.height < 0 or key != timer_key(timer.height, timer.timer_id):
+        raise ProofError(f"the timer {timer.timer_id.hex():.80} does not belong under the key {key.hex()}")
+    return timer
 
 
 def _decode(decoder: msgspec.msgpack.Decoder[RecordType], key: bytes, value: bytes) -> RecordType:

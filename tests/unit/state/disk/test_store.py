@@ -10,7 +10,6 @@ import pytest
 
 from trailboss.primitives.errors import InvariantError, StorageError
 from trailboss.state import keys
-from trailboss.state.block_store import Undo
 from trailboss.state.disk import directory as chain_directory
 from trailboss.state.disk import files
 from trailboss.state.disk.journal import Marker, encode_row, with_checksum
@@ -18,7 +17,7 @@ from trailboss.state.disk.recovery import load_marker, put_marker
 from trailboss.state.disk.store import DiskStore, StoreSettings
 from trailboss.state.disk.tables import BLOCKS, JOURNAL, META, NAMES, STATE, TIMER_HEIGHTS, Tables, height_key
 from trailboss.state.slots import encode_slot
-from trailboss.state.store import BEFORE_GENESIS, KEPT_ROOTS, MemoryStore
+from trailboss.state.store import BEFORE_GENESIS, KEPT_ROOTS, MemoryStore, Undo
 
 ACTOR = b"\x05" * 20
 KEY = keys.config_key(b"counter")

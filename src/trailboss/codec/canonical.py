@@ -18,22 +18,17 @@ from trailboss.primitives.errors import InvariantError, Rejection, RejectionReas
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
 
-MAX_DEPTH: Final = 256
-"""Deepest nesting of containers and bignums."""
+MAX_DEPTH: Final = 256  # deepest nesting of containers and bignums
 MAX_INTEGER_BITS: Final = 4096
 
 _UNSIGNED, _NEGATIVE, _BYTES, _TEXT, _LIST, _MAP, _TAG, _SIMPLE = range(8)
 _POSITIVE_BIGNUM, _NEGATIVE_BIGNUM = 2, 3
 _FALSE, _TRUE, _NONE, _HALF, _SINGLE, _DOUBLE, _INDEFINITE = 20, 21, 22, 25, 26, 27, 31
-_SHORT: Final = 24
-"""Smaller numbers stand in the head itself; this and the next three announce 1, 2, 4 and 8 bytes."""
-_LEAST: Final = (_SHORT, 1 << 8, 1 << 16, 1 << 32)
-"""Least number that needs 1, 2, 4 or 8 bytes."""
+_SHORT: Final = 24  # smaller numbers stand in the head itself; this and the next three announce 1, 2, 4 and 8 bytes
+_LEAST: Final = (_SHORT, 1 << 8, 1 << 16, 1 << 32)  # least number that needs 1, 2, 4 or 8 bytes
 _DOUBLE_WIDTH: Final = 8
-_HEAD_WIDTH: Final = 8
-"""Most bytes of a number outside a bignum."""
-_SMALL: Final = 1 << 8
-"""Smaller numbers have a head of one or two bytes, which is looked up."""
+_HEAD_WIDTH: Final = 8  # most bytes of a number outside a bignum
+_SMALL: Final = 1 << 8  # smaller numbers have a head of one or two bytes, which is looked up
 _SMALL_HEADS: Final = tuple(
     tuple(bytes((major << 5 | n,) if n < _SHORT else (major << 5 | _SHORT, n)) for n in range(_SMALL))
     for major in range(_SIMPLE)
@@ -50,9 +45,8 @@ Canonical = bool | int | float | bytes | str | list["Canonical"] | dict[Any, "Ca
 def encode_canonical(value: object) -> bytes:
     """Return the canonical CBOR encoding of a value.
 
-    Args:
-        value: None, a bool, an integer of at most 4,096 bits, a finite float, bytes, text, or a list, tuple or dict of
-            such values. Keys of a dict are not containers.
+    The value is None, a bool, an integer of at most 4,096 bits, a finite float, bytes, text, or a list, tuple or dict
+    of such values. Keys of a dict are not containers.
 
     Raises:
         Rejection: ``INVALID_DATA`` for a value without a canonical form; ``OVERFLOW`` for a wider integer.

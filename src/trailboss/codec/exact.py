@@ -8,8 +8,7 @@ Decision: D-97
 
 from typing import Any, Final
 
-EXACT_MAX: Final = 2**53 - 1
-"""Largest integer that JavaScript represents exactly with all smaller ones."""
+EXACT_MAX: Final = 2**53 - 1  # largest integer that JavaScript represents exactly with all smaller ones
 SUFFIX: Final = "_text"
 
 

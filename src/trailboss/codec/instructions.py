@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
 
-UNSIGNED: Final = bytes(65)
-"""The signature of an unsigned transaction."""
+UNSIGNED: Final = bytes(65)  # the signature of an unsigned transaction
 
 
 class _Instruction(Struct, frozen=True):
@@ -177,8 +176,7 @@ Instruction = (
 AccessEntry = tuple[Address, tuple[Hash32, ...]]
 """An address and its storage slots that a transaction announces to access."""
 
-Signer = tuple[Address, bytes]
-"""An additional signer of a transaction: its address and its 65-byte signature."""
+Signer = tuple[Address, bytes]  # an additional signer of a transaction: its address and its 65-byte signature
 
 
 class Transaction(Struct, frozen=True):

@@ -18,8 +18,7 @@ from trailboss.primitives.units import U16_MAX, U32_MAX, U64_MAX, U128_MAX, chec
 
 _ZERO: Final = b"\x00"
 _ONE: Final = b"\x01"
-_MORE: Final = 128
-"""Set in every byte of a varint but the last."""
+_MORE: Final = 128  # set in every byte of a varint but the last
 _PAIR: Final = 2
 U8_MAX: Final = 255
 
@@ -271,8 +270,7 @@ def _parse_text(value: Any, path: str) -> str:
     return value
 
 
-TEXT: Final = Kind(_write_text, _read_text, _same, _parse_text)
-"""UTF-8 after its length in bytes; a string in JSON."""
+TEXT: Final = Kind(_write_text, _read_text, _same, _parse_text)  # UTF-8 after its length in bytes; a string in JSON
 
 
 def option(inner: Kind) -> Kind:

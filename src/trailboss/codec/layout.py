@@ -101,8 +101,7 @@ SYSTEM_NAMES: Final[dict[int, str]] = {
 }
 """Name of each system instruction by its number."""
 
-UNNUMBERED_SYSTEM_NAMES: Final = ("RouteInvocation",)
-"""System instructions whose number is unknown."""
+UNNUMBERED_SYSTEM_NAMES: Final = ("RouteInvocation",)  # system instructions whose number is unknown
 
 DEVELOPMENT_NAMES: Final[dict[int, str]] = {240: "SetBalance", 241: "MoveTimer"}
 """Our own system instructions, under numbers that the public codec does not use. Decision: D-69."""
@@ -122,8 +121,7 @@ NAMES: Final[dict[str, dict[int, str]]] = {
 """Names of the instructions of each family by number. A custom instruction has a module and an action, no name."""
 
 
-SALT_MAX: Final = 32
-"""Most bytes of a salt."""
+SALT_MAX: Final = 32  # most bytes of a salt
 _CAPPED: Final = 2
 
 

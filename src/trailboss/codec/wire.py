@@ -19,10 +19,8 @@ from trailboss.primitives.keccak import keccak256
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U32_MAX
 
-VERSION: Final = 2
-"""First byte of a transaction."""
-SUBMISSION_OF_TRANSACTIONS: Final = 1
-"""First byte of a submission that carries transactions."""
+VERSION: Final = 2  # first byte of a transaction
+SUBMISSION_OF_TRANSACTIONS: Final = 1  # first byte of a submission that carries transactions
 
 _in_record_order: Final = itemgetter(
     *(tuple(name for name, _ in ENVELOPE).index(field) for field in Transaction.__struct_fields__)

@@ -19,13 +19,9 @@ def sha256(message: bytes) -> bytes:
 
 
 def domain_digest(domain: bytes, *parts: bytes) -> bytes:
-    """Return the SHA-256 digest of ``parts`` in a domain of their own: 32 bytes.
+    """Return the SHA-256 digest of ``parts`` in a domain, which names what is hashed: 32 bytes.
 
     Every item is preceded by its length in eight bytes, so different parts or domains never hash the same bytes.
-
-    Args:
-        domain: Names what is hashed; a constant of the caller.
-        parts: The byte strings, in order.
     """
     digest = _sha256(len(domain).to_bytes(8, "big") + domain)
     for part in parts:

@@ -19,8 +19,7 @@ SIGNATURE_WIDTH: Final = 65
 HASH_WIDTH: Final = 32
 GROUP_ORDER: Final = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
 """Order of the secp256k1 group: private keys, r and s lie in 1..GROUP_ORDER."""
-HIGHEST_LOW_S: Final = GROUP_ORDER // 2
-"""Largest ``s`` accepted (the order is odd; the half is rounded down)."""
+HIGHEST_LOW_S: Final = GROUP_ORDER // 2  # largest ``s`` accepted (the order is odd; the half is rounded down)
 
 ED25519_KEY_WIDTH: Final = 32
 ED25519_SIGNATURE_WIDTH: Final = 64
@@ -98,20 +97,14 @@ def recover(hash32: bytes, signature: bytes) -> Address:
 
 
 def verify_ed25519(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """Return whether an Ed25519 signature is strictly valid.
+    """Return whether an Ed25519 signature, 64 bytes ``R ‖ S``, is strictly valid for a public key of 32 bytes.
 
     Strict: ``S`` below the group order, neither the key nor ``R`` of small order, and the equation checked without the
-    cofactor. A signature that fails any of these is False; an invalid key is an error of the caller.
-
-    Args:
-        public_key: 32 bytes.
-        message: The signed bytes, any length.
-        signature: 64 bytes ``R ‖ S``.
+    cofactor. A signature that fails any of these is False; an invalid key is an error of the caller. Source: the public
+    SDK's verify_signature contract.
 
     Raises:
         Rejection: ``INVALID_INPUT`` if key or signature has another width, or the key is not a point of the curve.
-
-    Source: the public SDK's verify_signature contract.
     """
     if len(public_key) != ED25519_KEY_WIDTH:
         raise Rejection(

@@ -10,19 +10,15 @@ import msgspec
 
 from trailboss.model.configs import AMOUNT_WIDTH
 
-SCORE_UNIT: Final = 1_000_000_000
-"""The integer that stands for 1 in scores and weights."""
+SCORE_UNIT: Final = 1_000_000_000  # the integer that stands for 1 in scores and weights
 
 
 class DelayAction(IntEnum):
     """What happens to a timer that waits longer than ``MAX_ALLOWED_DELAYS``. Decision: D-19."""
 
-    EVENT = 0
-    """One event."""
-    FRONT = 1
-    """One event, and from then on it goes before all timers that are not late, by due order."""
-    CANCEL = 2
-    """It is cancelled, and its owner pays a penalty."""
+    EVENT = 0  # one event
+    FRONT = 1  # one event, and from then on it goes before all timers that are not late, by due order
+    CANCEL = 2  # it is cancelled, and its owner pays a penalty
 
 
 class AuctionState(msgspec.Struct, frozen=True, array_like=True):

@@ -34,8 +34,7 @@ CANCEL_GLOBALBOX: Final = "cancel_timer(target, timer_id)"
 """Spec: CIP-5old §6.1."""
 
 
-_SAME: Final[Mapping[str, str]] = MappingProxyType({SCHEDULE_EX: SCHEDULE})
-"""Second names of a call, and the first."""
+_SAME: Final[Mapping[str, str]] = MappingProxyType({SCHEDULE_EX: SCHEDULE})  # second names of a call, and the first
 
 
 def is_had(form: str, had: AbstractSet[str]) -> bool:

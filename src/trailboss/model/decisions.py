@@ -13,8 +13,7 @@ import msgspec
 from trailboss.model.configs import JoiningGap
 from trailboss.primitives.units import Amount, Price
 
-ENTRIES_MAX: Final = 256
-"""Most timers that one record names; it counts the others."""
+ENTRIES_MAX: Final = 256  # most timers that one record names; it counts the others
 
 APART_MAX: Final = 64
 """Most entries for each outcome before a turn to fire: into Globalbox, into the mailbox, expired, late, or unranked for
@@ -28,16 +27,12 @@ RUNNERS_UP_MAX: Final = 16
 class Stop(StrEnum):
     """Why a block examined no more due timers."""
 
-    NONE_LEFT = "none_left"
-    """No others could have run."""
-    LANE_FULL = "lane_full"
-    """The lane had less left than the smallest gas limit that waited."""
-    CELLS_FULL = "cells_full"
-    """The block's cells for fires had less left than one fire can use. Decision: D-80."""
+    NONE_LEFT = "none_left"  # no others could have run
+    LANE_FULL = "lane_full"  # the lane had less left than the smallest gas limit that waited
+    CELLS_FULL = "cells_full"  # the block's cells for fires had less left than one fire can use. Decision: D-80.
     PASSED_OVER_MAX = "passed_over_max"
     """The block had passed over as many for want of room as one block does. Decision: D-54."""
-    EXAMINED_MAX = "examined_max"
-    """The block had examined as many as one block does. Decision: D-39."""
+    EXAMINED_MAX = "examined_max"  # the block had examined as many as one block does. Decision: D-39.
 
 
 class Order(StrEnum):
@@ -56,16 +51,11 @@ class Order(StrEnum):
 class FeeSource(StrEnum):
     """Where a timer's two fees come from. Decision: D-16, D-17."""
 
-    NONE = "none"
-    """The mechanism has no such fees."""
-    FROZEN = "frozen"
-    """They were fixed when it was scheduled."""
-    DEFAULT = "default"
-    """The default agent gave them in this block."""
-    AGENT = "agent"
-    """The actor's own gas bidding agent gave them in this block."""
-    FALLBACK = "fallback"
-    """The default agent gave them, because the actor's own failed or could not be queried."""
+    NONE = "none"  # the mechanism has no such fees
+    FROZEN = "frozen"  # they were fixed when it was scheduled
+    DEFAULT = "default"  # the default agent gave them in this block
+    AGENT = "agent"  # the actor's own gas bidding agent gave them in this block
+    FALLBACK = "fallback"  # the default agent gave them, because the actor's own failed or could not be queried
 
 
 class ExaminedTimer(msgspec.Struct, frozen=True, gc=False, kw_only=True):

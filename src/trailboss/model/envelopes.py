@@ -17,8 +17,7 @@ _OPEN_OBJECT: Final = b"{"
 _JSON_SPACE: Final = b" \t\r\n"
 _JSON_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _OPENING, _CLOSING = b"[{", b"]}"
-NESTING_MAX: Final = 64
-"""Deepest nesting of arrays and objects in an envelope."""
+NESTING_MAX: Final = 64  # deepest nesting of arrays and objects in an envelope
 
 
 def route_payload(payload: bytes, handler_bytes_max: int) -> tuple[str, bytes]:

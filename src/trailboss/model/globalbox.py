@@ -15,8 +15,7 @@ STANDING_WIDTH: Final = 32
 BID_WIDTH: Final = 16
 FRACTION_BITS: Final = 96
 """Fractional bits of Q32.96, the unit of bids and scores. Spec: CIP-5old §5.1."""
-SHOWN_DECIMALS: Final = 9
-"""Decimals of a bid that people see."""
+SHOWN_DECIMALS: Final = 9  # decimals of a bid that people see
 _SHOWN_UNIT: Final = 10**SHOWN_DECIMALS
 
 

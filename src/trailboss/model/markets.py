@@ -6,8 +6,7 @@ from enum import Enum
 class MarketKind(Enum):
     """What a chain keeps for its mechanism: from genesis on, or from the activation on. A registry has its rules."""
 
-    NONE = "none"
-    """Nothing."""
+    NONE = "none"  # nothing
     LANE = "lane"
     """Basefee and median tip of the timer lane, and its fairness window. Spec: CIP-1v3 §5, CIP-1v3 §8."""
     AUCTION = "auction"

@@ -4,12 +4,9 @@ from typing import Final
 
 import msgspec
 
-LINES_MAX: Final = 100
-"""Lines of one execution that are kept."""
-CHARACTERS_MAX: Final = 8_192
-"""Characters of one execution, and of one ``print``, that are kept."""
-BLOCK_CHARACTERS_MAX: Final = 131_072
-"""Characters of one block that are kept."""
+LINES_MAX: Final = 100  # lines of one execution that are kept
+CHARACTERS_MAX: Final = 8_192  # characters of one execution, and of one ``print``, that are kept
+BLOCK_CHARACTERS_MAX: Final = 131_072  # characters of one block that are kept
 
 
 class PrintedLine(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -21,10 +21,8 @@ class AuctionTerms(msgspec.Struct, frozen=True, array_like=True, tag="auction", 
 class Trigger(StrEnum):
     """What fires a timer of Globalbox. Spec: CIP-5old §5.1."""
 
-    HEIGHT = "HEIGHT"
-    """A height. It fires once."""
-    STATE_WATCH = "STATE_WATCH"
-    """A change of a watched key. It fires until it is cancelled or expires."""
+    HEIGHT = "HEIGHT"  # A height. It fires once.
+    STATE_WATCH = "STATE_WATCH"  # A change of a watched key. It fires until it is cancelled or expires.
 
 
 class QueuedFire(msgspec.Struct, frozen=True, array_like=True):
@@ -65,5 +63,4 @@ class GlobalboxTerms(msgspec.Struct, frozen=True, array_like=True, tag="globalbo
     fire: QueuedFire | None = None  # the one that waits in Globalbox, if any
 
 
-Terms = AuctionTerms | GlobalboxTerms
-"""What a mechanism keeps with a timer besides, of each mechanism that does."""
+Terms = AuctionTerms | GlobalboxTerms  # what a mechanism keeps with a timer besides, of each mechanism that does

@@ -16,13 +16,11 @@ from trailboss.primitives.units import Cycles, Height
 
 RECORD_VERSION: Final = 3
 DEFAULT_HANDLER: Final = "handle_timer"
-NO_FEES: Final = b""
-"""Offers what the default agent offers when the timer is due. Decision: D-16."""
+NO_FEES: Final = b""  # offers what the default agent offers when the timer is due. Decision: D-16.
 ASK_AGENT: Final = b"\x01"
 """Offers what its actor's gas bidding agent answers; an agent of its own can follow. Decision: D-16, D-86."""
 FEES_WIDTH: Final = 2 * AMOUNT_WIDTH
-BID_WIDTH: Final = 4 * AMOUNT_WIDTH
-"""Bytes of a standing bid that states its fees per cell. Decision: D-86."""
+BID_WIDTH: Final = 4 * AMOUNT_WIDTH  # bytes of a standing bid that states its fees per cell. Decision: D-86.
 _ASKING_WIDTHS: Final = (len(ASK_AGENT), len(ASK_AGENT) + Address.WIDTH)
 
 
@@ -117,12 +115,10 @@ class DeferralReason(StrEnum):
     """Its payer cannot pay now, under a mechanism that waits for money. Spec: CIP-1 §4."""
     OVER_CAP = "over_cap"
     """Its gas limit is above what one fire may use in the lane. Spec: CIP-1v3 §10. Decision: D-13."""
-    PRICED_OUT = "priced_out"
-    """Its max_fee_per_cycle is below the lane basefee. Decision: D-14."""
+    PRICED_OUT = "priced_out"  # its max_fee_per_cycle is below the lane basefee. Decision: D-14.
     OUTRANKED = "outranked"
     """Others offered more, and the lane was full before its turn. Spec: CIP-1v3 §3."""
-    NOT_JOINED = "not_joined"
-    """More timers fell due than join the lane in one block. Decision: D-51."""
+    NOT_JOINED = "not_joined"  # more timers fell due than join the lane in one block. Decision: D-51.
 
 
 class TimerRequest(msgspec.Struct, frozen=True):

@@ -69,8 +69,7 @@ __all__ = [
     "transaction_hash",
 ]
 
-GROUP_WIDTH: Final = 2
-"""Leading bytes of an address that name its group of accounts."""
+GROUP_WIDTH: Final = 2  # leading bytes of an address that name its group of accounts
 
 
 def transaction_hash(transaction: Transaction) -> Hash32:
@@ -138,11 +137,7 @@ def _check_signer(field: str, claimed: Address, digest: Hash32, signature: bytes
 def derive_actor_address(deployer: Address, salt: bytes, code_hash: bytes, shard: int | None = None) -> Address:
     """Return the address of a deployed actor.
 
-    Args:
-        deployer: Who deploys it.
-        salt: At most 32 bytes.
-        code_hash: Keccak-256 of the code, 32 bytes.
-        shard: The address's first two bytes as a number; None takes the deployer's.
+    The salt has at most 32 bytes; the shard is the address's first two bytes as a number, None the deployer's.
 
     Raises:
         Rejection: ``INVALID_DATA`` for a longer salt, another width of hash or a shard that is not an integer;

@@ -5,8 +5,7 @@ from typing import ClassVar, Final, Self
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.keccak import keccak256
 
-SHOWN_CHARACTERS_MAX: Final = 80
-"""Characters of a wrong value that a message shows."""
+SHOWN_CHARACTERS_MAX: Final = 80  # characters of a wrong value that a message shows
 
 
 class _FixedBytes(bytes):

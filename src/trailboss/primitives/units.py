@@ -8,20 +8,15 @@ from typing import Final, NewType
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 
-Height = NewType("Height", int)
-"""Block height, blocks since genesis (genesis is 0). Unsigned, 64 bits."""
+Height = NewType("Height", int)  # block height, blocks since genesis (genesis is 0). Unsigned, 64 bits.
 
-Cycles = NewType("Cycles", int)
-"""Units of computation. Unsigned, 64 bits."""
+Cycles = NewType("Cycles", int)  # units of computation. Unsigned, 64 bits.
 
-Cells = NewType("Cells", int)
-"""Units of data: one cell is one byte. Unsigned, 64 bits."""
+Cells = NewType("Cells", int)  # units of data: one cell is one byte. Unsigned, 64 bits.
 
-Amount = NewType("Amount", int)
-"""Money in base units; 1 CBY is 10**9 of them. Unsigned, 128 bits."""
+Amount = NewType("Amount", int)  # money in base units; 1 CBY is 10**9 of them. Unsigned, 128 bits.
 
-Price = NewType("Price", int)
-"""Base units per cycle or per cell. Unsigned, 128 bits."""
+Price = NewType("Price", int)  # base units per cycle or per cell. Unsigned, 128 bits.
 
 U16_MAX: Final = 2**16 - 1
 U32_MAX: Final = 2**32 - 1

@@ -17,16 +17,14 @@ from trailboss.state.digests import STATE_ROOT_TAG, nibble_at, prefix_of
 from trailboss.state.keys import KEY_WIDTHS
 from trailboss.state.tree import Interior, Layout, Node
 
-Roots = Mapping[bytes, tree.Node | None]
-"""The tree of each namespace; none of them ever changes."""
+Roots = Mapping[bytes, tree.Node | None]  # the tree of each namespace; none of them ever changes
 
 LAYOUTS: Final[Mapping[bytes, tree.Layout]] = MappingProxyType(
     {namespace: tree.Layout(width) for namespace, width in KEY_WIDTHS.items()}
 )
 EMPTY_ROOTS: Final[Roots] = MappingProxyType(dict.fromkeys(KEY_WIDTHS))
 
-BUILD_BATCH: Final = 16_384
-"""Keys added to the trees at a time, so that building needs little extra memory."""
+BUILD_BATCH: Final = 16_384  # keys added to the trees at a time, so that building needs little extra memory
 
 
 def state_root(roots: Roots) -> Hash32:
@@ -78,14 +76,9 @@ def iterate_values(
     lower: bytes | None = None,
     upper: bytes | None = None,
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield full keys and values of a namespace, ascending by key.
+    """Yield full keys and values of a namespace, ascending by key; ``read`` returns a full key's value in that state.
 
-    Args:
-        roots: The trees.
-        read: Returns the value of a full key, from the state of the trees.
-        namespace: One of the committed namespaces.
-        lower: Least full key of the namespace, or the beginning of one; None for the first.
-        upper: Full key after the range, or the beginning of one; None for no end.
+    ``lower`` is the least full key, or the beginning of one; ``upper`` ends the range. None means no bound.
 
     Raises:
         InvariantError: If a tree names a key that has no value.

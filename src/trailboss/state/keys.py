@@ -40,17 +40,12 @@ TRANSIENT_BYTE: Final = TRANSIENT[0]
 STORAGE_BYTE: Final = STORAGE[0]
 TIMERS_BYTE: Final = TIMERS[0]
 
-HEIGHT_WIDTH: Final = 8
-"""Bytes of a height in a key."""
-TIMER_ID_START: Final = 1 + HEIGHT_WIDTH
-"""Where the id begins in a full timer key, behind namespace and height."""
+HEIGHT_WIDTH: Final = 8  # bytes of a height in a key
+TIMER_ID_START: Final = 1 + HEIGHT_WIDTH  # where the id begins in a full timer key, behind namespace and height
 
-DEFERRED_NUMBERS: Final = 2**61
-"""Where the deferred transactions begin in the mailbox's namespace, after the messages."""
-ENDED_NUMBERS: Final = 2**62
-"""Where the ended timers begin, after them; no chain has 2**61 of any."""
-FIRE_NUMBERS: Final = 2**63
-"""Where the materialized fires begin, after them."""
+DEFERRED_NUMBERS: Final = 2**61  # where the deferred transactions begin in the mailbox's namespace, after the messages
+ENDED_NUMBERS: Final = 2**62  # where the ended timers begin, after them; no chain has 2**61 of any
+FIRE_NUMBERS: Final = 2**63  # where the materialized fires begin, after them
 
 _ADDRESS_END: Final = 21
 _MAJOR_END: Final = 9
@@ -140,9 +135,7 @@ def code_key(code_hash: bytes) -> bytes:
 def mailbox_key(major: int, minor: bytes = _NO_MINOR) -> bytes:
     """Return the key of a mailbox or Globalbox entry.
 
-    Args:
-        major: First in the order, an unsigned 64-bit integer; for the mailbox the sequence number.
-        minor: Next in the order, 32 bytes; the mailbox needs none.
+    ``major`` orders first, an unsigned 64-bit integer, for the mailbox the sequence number; then ``minor``, 32 bytes.
     """
     return MAILBOX + major.to_bytes(8, "big") + minor
 
@@ -170,8 +163,6 @@ def mailbox_major(key: bytes) -> int:
 def transient_key(kind: bytes, identifier: bytes) -> bytes:
     """Return the key of a value that lasts for its transaction.
 
-    Args:
-        kind: What the value is; at most 255 bytes. The key includes its length, so kinds cannot overlap.
-        identifier: Which one, of any length.
+    The kind has at most 255 bytes; the key includes its length, so kinds cannot overlap.
     """
     return TRANSIENT + len(kind).to_bytes(1, "big") + kind + identifier

@@ -15,8 +15,7 @@ from sortedcontainers import SortedList
 from trailboss.primitives.errors import InvariantError
 from trailboss.state.keys import storage_address
 
-SCANNED_NAME_MAX: Final = 64
-"""Bytes of the longest slot name that a prefix scan returns."""
+SCANNED_NAME_MAX: Final = 64  # bytes of the longest slot name that a prefix scan returns
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
@@ -89,13 +88,7 @@ class SlotChanges:
         self._noted: dict[bytes, bytes] = {}
 
     def note(self, key: bytes, record: bytes | None, committed: bytes | None) -> None:
-        """Update one storage key.
-
-        Args:
-            key: Full key of the slot.
-            record: Its record in the overlay, None if there is none.
-            committed: Its record in the store, None if there is none.
-        """
+        """Update one storage key, with its records in the overlay and in the store; None if there is none."""
         differs = (record is None) != (committed is None)
         if differs == (key in self._noted):
             return

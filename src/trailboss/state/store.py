@@ -79,8 +79,7 @@ class ReadableStore(KeyValue, Protocol):
         """Return the height at which a committed timer is due, or None if there is none of that id."""
 
 
-BEFORE_GENESIS: Final = -1
-"""Height of a store that holds no block yet."""
+BEFORE_GENESIS: Final = -1  # height of a store that holds no block yet
 
 KEPT_ROOTS: Final = 64
 """Changed blocks whose trees are kept for going back by pointer; further back the trees are changed back.
@@ -176,11 +175,7 @@ class Store(ABC):
         return self.timer_height(identity)
 
     def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
-        """Commit one block and return the new state root. A block without changes costs next to nothing.
-
-        Args:
-            height: One more than the last block's.
-            changes: The block's net changes: value by full key, None to delete.
+        """Commit the next block's net changes and return the new state root; without changes it costs next to nothing.
 
         Raises:
             InvariantError: If the height is not the next one, a key has no committed namespace or not its width, or a
@@ -196,7 +191,8 @@ class Store(ABC):
             if self._trail is not None:
                 self._trail = self._trail.announce(before, height)
             self._put(Undo(height, self.state_root, before), changes)
-            self._change_slots(slots)
+            if slots:
+                self._change_slots(slots)
             self._recent.append(self.roots)
             self.roots, self.state_root = roots, root
         self.height = height
@@ -320,11 +316,7 @@ class MemoryStore(Store):
 
     @classmethod
     def copy_of(cls, store: ReadableStore, changes: Mapping[bytes, bytes | None]) -> Self:
-        """Return a store in memory at the height of another one. It goes no further back.
-
-        Args:
-            store: Stays unchanged.
-            changes: The copy's differences: value by full key, None to delete.
+        """Return a store in memory at the height of another one, with changes. It goes no further back.
 
         Complexity: O(state); the trees, which never change, are shared.
         """

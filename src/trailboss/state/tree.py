@@ -79,10 +79,7 @@ def count(root: Node | None) -> int:
 def apply(root: Node | None, changes: list[bytes], layout: Layout) -> Node | None:
     """Return the tree with ``changes`` made; from an empty one it is built in bulk.
 
-    Args:
-        root: The tree, None if it is empty; it stays unchanged.
-        changes: One per key: key ‖ value digest to set it, the key alone to delete it, if it exists.
-        layout: Form of the tree; the one it was built with.
+    A change is key ‖ value digest to set a key, or the key alone to delete it, if it exists; one per key.
     """
     return _apply(sorted(changes), layout, root, 0, len(changes)) if changes else root
 

@@ -59,12 +59,7 @@ class Trail:
         self.change: Change | None = None
 
     def announce(self, before: Mapping[bytes, bytes | None], height: int) -> "Trail":
-        """Record a change that the store is about to make, and return the point after it.
-
-        Args:
-            before: Current value of every key that will change; None for none. It must not be modified later.
-            height: Height of the store after it.
-        """
+        """Record a coming change, and return the point after it; ``before`` must stay unmodified."""
         following = Trail()
         # One assignment, so that a reader finds either nothing or all of it.
         self.change = Change(before, height, following)

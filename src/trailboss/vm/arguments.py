@@ -15,8 +15,7 @@ from trailboss.vm.gauge import shown
 
 Check = Callable[[str, str, object], Any]
 
-INITIALIZED_KEY: Final = b"__INITIALIZED__"
-"""The slot in which the SDK records that ``init`` has run."""
+INITIALIZED_KEY: Final = b"__INITIALIZED__"  # the slot in which the SDK records that ``init`` has run
 RESERVED_KEYS: Final = (INITIALIZED_KEY, b"cowboy.offchain.image.v1")
 """Slots that only the SDK can write. Source: cowboy-facts §2.2."""
 CLOCK_MIN: Final = 10**12
@@ -47,13 +46,7 @@ def bind(
 ) -> tuple[object, ...]:
     """Return one value per parameter, keyword-only ones last; a parameter that is not given is None.
 
-    Args:
-        call: Name of the host call.
-        names: Its parameters, in order.
-        positional: Arguments by position.
-        named: Arguments by name.
-        required: The first parameters of ``names`` that must be given; None for all.
-        named_only: Further parameters, by name alone; all optional.
+    The first ``required`` of ``names`` must be given, None means all; those of ``named_only`` are optional.
 
     Raises:
         ArgumentFault: ``TypeError`` for too many, too few, unknown or repeated arguments.
@@ -104,8 +97,7 @@ def octets(
     return content
 
 
-address: Final = partial(octets, width=Address.WIDTH)
-"""Return an argument as an address of 20 bytes; see `octets`."""
+address: Final = partial(octets, width=Address.WIDTH)  # return an argument as an address of 20 bytes; see `octets`
 
 
 def sequence(call: str, name: str, value: object) -> tuple[object, ...]:

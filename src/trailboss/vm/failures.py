@@ -12,30 +12,22 @@ from trailboss.vm.nesting import LINE_CHARACTERS_MAX
 from trailboss.vm.program import Program
 from trailboss.vm.pvm_host import refusal_of
 
-MESSAGE_CHARACTERS_MAX: Final = 1_024
-"""Characters of an exception's message that a receipt keeps."""
-TRACEBACK_LINES_MAX: Final = 16
-"""Innermost lines of a traceback that a receipt keeps."""
-NESTED_LINES_MAX: Final = 64
-"""Lines of all nested calls together: the outermost and the innermost."""
-TRACEBACK: Final = "traceback"
-"""Name of the fact that holds the program's lines that ran last."""
-CALLEE: Final = "callee_traceback"
-"""Name of the fact, in a failed call's refusal, that locates the callee's failure."""
+MESSAGE_CHARACTERS_MAX: Final = 1_024  # characters of an exception's message that a receipt keeps
+TRACEBACK_LINES_MAX: Final = 16  # innermost lines of a traceback that a receipt keeps
+NESTED_LINES_MAX: Final = 64  # lines of all nested calls together: the outermost and the innermost
+TRACEBACK: Final = "traceback"  # name of the fact that holds the program's lines that ran last
+CALLEE: Final = "callee_traceback"  # name of the fact, in a failed call's refusal, that locates the callee's failure
 _TRACEBACK: Final = vars(BaseException)["__traceback__"]
 _CAUSE: Final = vars(BaseException)["__cause__"]
 _CONTEXT: Final = vars(BaseException)["__context__"]
-_INLINED: Final = ("<listcomp>", "<setcomp>", "<dictcomp>")
-"""Frames that Python 3.12 and later do not have."""
+_INLINED: Final = ("<listcomp>", "<setcomp>", "<dictcomp>")  # frames that Python 3.12 and later do not have
 _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 def exhaustion(meter: Meter, where: Sequence[str] = ()) -> ErrorObject | None:
-    """Return the error of a frame that used up its cycles or cells, or None. Source: cowboy-facts §8.
+    """Return the error of a frame that used up its cycles or cells, or None.
 
-    Args:
-        meter: The frame's meter.
-        where: The program's lines that ran last, if known.
+    ``where`` holds the program's lines that ran last, if known. Source: cowboy-facts §8.
     """
     reason = meter.exhaustion()
     if reason is None:
@@ -65,14 +57,10 @@ def out_of_memory(error: BaseException, where: Sequence[str]) -> ErrorObject:
 
 
 def uncaught(error: BaseException, message: str, where: Sequence[str]) -> ErrorObject:
-    """Return the error of an exception that left the handler.
+    """Return the error of an exception that left the handler, with its lines of the program (`traceback_lines`).
 
-    A refused host call keeps its own code; an exception of the SDK keeps the SDK's own rule and advice. Decision: D-06.
-
-    Args:
-        error: The exception.
-        message: Its message; reading it could run guest code, so the engine has done that.
-        where: Lines of the program, see `traceback_lines`.
+    A refused host call keeps its own code; an exception of the SDK keeps the SDK's own rule and advice. The engine
+    reads the message, because that could run guest code. Decision: D-06.
     """
     message = without_addresses(message)[:MESSAGE_CHARACTERS_MAX]
     context: dict[str, Fact] = {

@@ -17,14 +17,12 @@ from trailboss.vm.arguments import ArgumentFault, Check, address, integer, octet
 from trailboss.vm.engine import CallSite, HostCall
 from trailboss.vm.timer_calls import TIMER_CALLS, host_call
 
-ED25519: Final = 2
-"""The one signature algorithm of ``verify_signature``."""
+ED25519: Final = 2  # the one signature algorithm of ``verify_signature``
 SIGNATURE_WIDTH: Final = 64
 KEY_WIDTH: Final = 32
 SCHEMA_WIDTH: Final = 32
 KECCAK_WORD: Final = 32
-CALL_ARGUMENTS: Final = 4
-"""Arguments of ``call_actor`` in every version of the SDK; later versions add an access limit."""
+CALL_ARGUMENTS: Final = 4  # arguments of ``call_actor`` in every version of the SDK; later versions add an access limit
 _NAMES: Final = """fork_actor force_unsubscribe_event intent_broadcast intent_broadcast_ex
     intent_deposit intent_withdraw offchain_image_initialize offchain_image_update submit_job subscribe_event
     token_allowance token_approve token_balance_of token_burn token_create token_mint token_total_supply token_transfer

@@ -67,13 +67,7 @@ def printer(output: Callable[[str], None]) -> Callable[..., None]:
 def actor_builtins(
     importer: Callable[..., object], shared: Callable[[], Container[int]], output: Callable[[str], None]
 ) -> dict[str, object]:
-    """Return the built-in names of actors.
-
-    Args:
-        importer: Serves their import statements.
-        shared: Returns the identities of objects that they cannot change.
-        output: Takes what they print.
-    """
+    """Return the built-in names of actors; ``shared`` returns the identities of objects that they cannot change."""
 
     def read(target: object, name: str, default: object = _NO_DEFAULT) -> object:
         _check_attribute(name)
@@ -173,10 +167,7 @@ class DataclassParams(SimpleNamespace):
 def new_facade(name: str, names: tuple[str, ...], *, for_actors: bool) -> ModuleType:
     """Return a module that shows some names of a standard one.
 
-    Args:
-        name: Full name of the standard module.
-        names: The names that it shows.
-        for_actors: Whether attributes read by text are checked; the SDK's own code needs no check.
+    For actors, attributes read by text are checked; the SDK's own code needs no check.
     """
     original = import_module(name)
     facade = ModuleType(name)
@@ -198,13 +189,7 @@ def _in_order(operate: Callable[[Any, Any], object]) -> Callable[[Any, Any], obj
 def sdk_builtins(
     importer: Callable[..., object], compile_text: Callable[..., CodeType], write: Callable[[str], None]
 ) -> dict[str, object]:
-    """Return the built-in names of the SDK's own code.
-
-    Args:
-        importer: Serves its import statements.
-        compile_text: Compiles a text, instrumented like an actor.
-        write: Takes what it prints.
-    """
+    """Return the built-in names of the SDK's own code; ``compile_text`` instruments a text like an actor."""
     names: dict[str, object] = {name: getattr(builtins, name) for name in SDK_BUILTINS}
     return names | {
         "__build_class__": build_class,
@@ -225,11 +210,8 @@ def sdk_modules(
 ) -> dict[str, ModuleType]:
     """Return the SDK's stand-ins for Python's own machinery.
 
-    Args:
-        importer: Imports a module by its full name.
-        loaded: The modules that guests share, for ``sys.modules``.
-        new_local: Creates a ``threading.local``.
-        source_of: Returns the text of a function of the running actor.
+    ``loaded`` are the modules that guests share, for ``sys.modules``; ``new_local`` creates a ``threading.local``;
+    ``source_of`` returns the text of a function of the running actor.
     """
 
     def getsource(target: Any) -> str:

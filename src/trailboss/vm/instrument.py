@@ -15,10 +15,8 @@ from trailboss.params import SourceCostParams
 from trailboss.primitives.errors import InvariantError
 from trailboss.vm.costs import Comprehension, FunctionNode, Prices
 
-PREFIX: Final = "_vm_"
-"""What every inserted name begins with."""
-HERE: Final = PREFIX + "here"
-"""The local that holds the depth at which a function was called."""
+PREFIX: Final = "_vm_"  # what every inserted name begins with
+HERE: Final = PREFIX + "here"  # the local that holds the depth at which a function was called
 SETTERS: Final = ("__setattr__", "__delattr__")
 _METHODS: Final = """format format_map encode decode substitute safe_substitute __repr__ __str__ __format__ __mod__
     __rmod__ __new__ __call__"""
@@ -26,8 +24,7 @@ TEXT_METHODS: Final = frozenset(_METHODS.split())
 """Attributes that make text of values, or bytes of text. Decision: D-90."""
 _TEXT_TYPES: Final = ("str", "bytes", "bytearray")
 _FUNCTIONS: Final = "map filter starmap reduce accumulate partial takewhile dropwhile filterfalse groupby iter"
-_CALLERS: Final = frozenset(_FUNCTIONS.split())
-"""Functions that call their arguments."""
+_CALLERS: Final = frozenset(_FUNCTIONS.split())  # functions that call their arguments
 _KEYED: Final = {
     "sorted": "key", "min": "key", "max": "key", "sort": "key", "groupby": "key", "dumps": "default",
     "JSONEncoder": "default",
@@ -43,13 +40,10 @@ Node = TypeVar("Node", bound=ast.AST)
 
 
 def instrument(tree: ast.Module, prices: SourceCostParams, *, guarded: bool) -> ast.Module:
-    """Rewrite a module's tree in place, and return it.
+    """Rewrite a freshly parsed module's tree in place, and return it.
 
-    Args:
-        tree: Freshly parsed module.
-        prices: The cost table.
-        guarded: Whether stores into attributes and items are checked, so that the program changes its own objects
-            only, never shared ones. The SDK itself is not guarded.
+    In a guarded program, stores into attributes and items are checked, so that it changes its own objects only, never
+    shared ones. The SDK itself is not guarded.
     """
     return _Rewriter(Prices(prices), guarded).module(tree)
 

@@ -110,8 +110,7 @@ def _is_sdk(each: Callable[..., object]) -> bool:
     return is_sdk(str(getattr(each, "__module__", "")))
 
 
-_UNMETERED: Final = 2**62
-"""Cycles and depth of code outside every frame: the SDK's modules while they load."""
+_UNMETERED: Final = 2**62  # cycles and depth of code outside every frame: the SDK's modules while they load
 
 
 class Library:

@@ -35,10 +35,8 @@ from trailboss.vm.rules import GRAMMAR, check_program
 VERSION: Final = "native-1"
 PROGRAMS_KEPT: Final = 512
 TEXTS_KEPT: Final = 512
-ACTOR_NAME: Final = "actor"
-"""``__name__`` of an actor's module."""
-SDK_ACTOR_MARK: Final = "_is_cowboy_actor"
-"""Attribute that the SDK's ``@actor`` sets on a class."""
+ACTOR_NAME: Final = "actor"  # ``__name__`` of an actor's module
+SDK_ACTOR_MARK: Final = "_is_cowboy_actor"  # attribute that the SDK's ``@actor`` sets on a class
 _SHOWN_HASH: Final = 8
 
 
@@ -280,8 +278,7 @@ CPython uses up to 2 KiB of the C stack for such a call (a sort whose key functi
 8 MiB and the ninth gets a stack of its own. Python 3.12 also counts such calls and allows 499 on a stack, so there each
 frame has its own. The caller waits: nothing runs concurrently.
 """
-STACK_BYTES: Final = 64 * 2**20
-"""Address space of a fresh stack; only what is used takes memory."""
+STACK_BYTES: Final = 64 * 2**20  # address space of a fresh stack; only what is used takes memory
 RECURSION_LIMIT: Final = 8_000
 """CPython's own limit while frames run: above 8 frames of 256 calls at up to three of its levels each."""
 T = TypeVar("T")

@@ -13,12 +13,9 @@ from msgspec import Struct, field
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 
-NESTING_MAX: Final = 100
-"""Levels of a program: far below what every interpreter's own parser and compiler accept."""
-TAB_WIDTH: Final = 8
-"""Columns between tab stops in an indentation, as in Python."""
-LINE_CHARACTERS_MAX: Final = 200
-"""Characters of a program's line that an error or a receipt shows."""
+NESTING_MAX: Final = 100  # levels of a program: far below what every interpreter's own parser and compiler accept
+TAB_WIDTH: Final = 8  # columns between tab stops in an indentation, as in Python
+LINE_CHARACTERS_MAX: Final = 200  # characters of a program's line that an error or a receipt shows
 _TOKEN: Final = re.compile(
     r"""
     (?P<comment>\#[^\r\n]*) | (?P<joined>\\(?:\r\n|[\r\n])) | (?P<newline>\r\n|[\r\n]) | (?P<space>[ \t\f]+)
@@ -35,8 +32,7 @@ _BINARY: Final = {
     for operator in operators.split()
 }
 """Left-nesting operators, by precedence."""
-_TRAILER: Final = max(_BINARY.values()) + 1
-"""An attribute, a call or a subscript binds closer than any of them."""
+_TRAILER: Final = max(_BINARY.values()) + 1  # an attribute, a call or a subscript binds closer than any of them
 _UNARY: Final = ("-", "+", "~", "not", "await")
 _SAME_STATEMENT: Final = ("else", "except", "finally", "case")
 """First words of a line that continues the statement above it."""

@@ -14,10 +14,8 @@ from typing import Any, Final, cast
 
 from trailboss.model.printed import CHARACTERS_MAX
 
-DEPTH_MAX: Final = 8
-"""Nested containers that are shown."""
-ITEMS_MAX: Final = 1_000
-"""Items of one container that are shown."""
+DEPTH_MAX: Final = 8  # nested containers that are shown
+ITEMS_MAX: Final = 1_000  # items of one container that are shown
 _MORE: Final = "…"
 _AS_THEY_ARE: Final = (bool, float, range, Decimal, type(None), type(...), type(NotImplemented))
 _BITS_MAX: Final = 4_096
@@ -30,10 +28,7 @@ _type_mro: Final = vars(type)["__mro__"].__get__
 def printed_text(values: Iterable[object], sep: object, end: object) -> str:
     """Return the text of a ``print``; control characters and lone surrogates are escaped, line ends are not.
 
-    Args:
-        values: What is printed.
-        sep: Between two values; anything but text means one space.
-        end: After the last; anything but text means a line end.
+    If ``sep`` or ``end`` is not text, it is one space or a line end.
     """
     between, after = (given if type(given) is str else usual for given, usual in ((sep, " "), (end, "\n")))
     pieces: list[str] = []

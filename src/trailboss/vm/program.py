@@ -13,8 +13,7 @@ from trailboss.vm.costs import FunctionNode
 from trailboss.vm.instrument import instrument
 from trailboss.vm.rules import is_continuation, is_sdk, parse
 
-RESUME_SUFFIX: Final = "__resume"
-"""What the SDK appends to the name of a continuation for the handler that resumes it."""
+RESUME_SUFFIX: Final = "__resume"  # what the SDK appends to the name of a continuation for the handler that resumes it
 
 
 class Entry(Struct, frozen=True):

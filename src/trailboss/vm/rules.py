@@ -98,12 +98,9 @@ SDK_BUILTINS: Final = (*ACTOR_BUILTINS, *_SDK_BUILTINS.split())
 """The SDK's authors check its code; its use of these names does not depend on the process."""
 
 
-GRAMMAR: Final = (3, 11)
-"""The Python whose grammar actors use; later syntax is refused on every interpreter."""
-SDK: Final = "cowboy_sdk"
-"""The public SDK."""
-LANE_SDK: Final = "trailboss.sdk"
-"""The module of this package that actors can import, for timers."""
+GRAMMAR: Final = (3, 11)  # the Python whose grammar actors use; later syntax is refused on every interpreter
+SDK: Final = "cowboy_sdk"  # the public SDK
+LANE_SDK: Final = "trailboss.sdk"  # the module of this package that actors can import, for timers
 LANE_PACKAGE: Final = LANE_SDK.partition(".")[0]
 HOST: Final = "pvm_host"
 _NAMES: Final = """id hash open input eval exec compile globals locals vars dir set frozenset breakpoint exit quit
@@ -133,8 +130,7 @@ SUBSTITUTES: Final = {
     ),
 }  # fmt: skip
 """Alternatives to modules that differ between nodes."""
-_NESTED_FIELDS_MAX: Final = 2
-"""Nested braces of a formatted string in that grammar."""
+_NESTED_FIELDS_MAX: Final = 2  # nested braces of a formatted string in that grammar
 
 
 class Finding(Struct, frozen=True):
@@ -158,12 +154,8 @@ class _Fault(NamedTuple):
 def check_program(source: str, source_bytes_max: int) -> ast.Module:
     """Return the tree of an actor's source, if it follows the rules.
 
-    Args:
-        source: Text of the program.
-        source_bytes_max: Largest size, UTF-8 bytes.
-
     Raises:
-        Rejection: ``INVALID_DATA`` for source that is too large or not Python of the `GRAMMAR`;
+        Rejection: ``INVALID_DATA`` for source that is too large, in UTF-8 bytes, or not Python of the `GRAMMAR`;
             ``NON_DETERMINISTIC_CODE`` with line, column and rule of the first finding, and the number of others.
     """
     size = len(source.encode(errors="surrogatepass"))

@@ -29,8 +29,7 @@ DOCUMENTED_NAMES: Final = {
     "cowboy_sdk.runtime": {"current_block": "get_block_height"},
 }
 """Names that the SDK documents and its modules lack, with their meaning, by module."""
-MODULES_KEPT: Final = 256
-"""Enough for the SDK under a handful of cost tables."""
+MODULES_KEPT: Final = 256  # enough for the SDK under a handful of cost tables
 
 
 class SdkModule(Struct, frozen=True):

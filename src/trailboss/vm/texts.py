@@ -67,13 +67,7 @@ def formatted(value: object, spec: str = "", /) -> str:
 
 
 def field_text(value: object, conversion: int, spec: str) -> str:
-    """Return a value's text in a formatted string.
-
-    Args:
-        value: The value.
-        conversion: Code of ``r``, ``s`` or ``a``; -1 for none.
-        spec: The format after the colon.
-    """
+    """Return a value's text in a formatted string; the conversion is the code of ``r``, ``s`` or ``a``, or -1."""
     if conversion < 0:
         return formatted(value, spec)
     # Before it is formatted, for what an address takes of a width is not the same everywhere.

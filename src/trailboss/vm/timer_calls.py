@@ -37,7 +37,7 @@ def host_call(
         checks: Check of each parameter, in the order in which they apply.
         cost: Field of the cost table; None if the action charges.
         action: Called with the site and the checked values, in the order of the checks.
-        names: The parameters in the guest's order; none for that of the checks.
+        names: The parameters in the guest's order, if it differs from that of the checks.
         required: The first parameters that must be given; None for all.
     """
     names = names or tuple(checks)
@@ -129,10 +129,8 @@ _TARGET: Final = partial(address, reason=RejectionReason.ERR_INVALID_PARAM)
 _OPTIONAL_WIDE: Final = optional(wide_integer)
 AUCTION_TIMEOUT: Final = ("height", "payload", "gba", "gas_limit")
 """Parameters of ``set_timeout`` in the auction. Spec: CIP-1v1 §3."""
-_AUCTIONS_OWN: Final = ("height", "gba")
-"""Parameters that Globalbox's form lacks."""
-_GLOBALBOXS_OWN: Final = ("target", "due_height")
-"""Parameters among the first two that the auction's form lacks."""
+_AUCTIONS_OWN: Final = ("height", "gba")  # parameters that Globalbox's form lacks
+_GLOBALBOXS_OWN: Final = ("target", "due_height")  # parameters among the first two that the auction's form lacks
 _BOX_REQUIRED: Final = 3
 _BOX: Final[Mapping[str, Check]] = {
     "target": _TARGET,
@@ -151,8 +149,7 @@ _UPDATE: Final[Mapping[str, Check]] = {
     "gas_limit": _OPTIONAL_WIDE,
     "bid_fp": _OPTIONAL_WIDE,
 }
-_IDENTITY_WIDTH: Final = 2
-"""Parameters that name a timer in Globalbox: its target and its id."""
+_IDENTITY_WIDTH: Final = 2  # parameters that name a timer in Globalbox: its target and its id
 
 
 def _watch_keys(call: str, name: str, value: object) -> tuple[bytes, ...]:

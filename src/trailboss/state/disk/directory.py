@@ -62,15 +62,7 @@ class ChainDirectory:
     def __init__(
         self, path: Path, closing: ExitStack, *, durable: bool, map_size: int, is_writable: bool = True
     ) -> None:
-        """Open the files of a directory; use `create` or `open`.
-
-        Args:
-            path: The directory.
-            closing: Releases its lock; taken over if opening succeeds.
-            durable: Whether a transaction returns only when it is on disk.
-            map_size: Initial bytes of address space.
-            is_writable: Whether its files can be written.
-        """
+        """Open the files of a directory; use `create` or `open`. If that succeeds, ``closing`` is taken over."""
         self.path = path
         self._is_writable = is_writable
         self._clean = files.is_clean(path)

@@ -37,8 +37,7 @@ SLOT_WIDTH: Final = 512
 
 RESTORE: Final = "restore the directory from a copy, or import an export of the chain"
 
-FOREIGN_SHOWN: Final = 5
-"""Foreign files that a message names."""
+FOREIGN_SHOWN: Final = 5  # foreign files that a message names
 
 _FILE_MODE: Final = 0o644
 _UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -193,12 +192,9 @@ class HeadFile:
 
 
 def check_head(path: Path, found: Head, *, tables_are_clean: bool) -> None:
-    """Check that the tables are not behind the head; without a head there is nothing to compare.
+    """Check that the tables, whose last commit is ``found``, are not behind the head; a missing head is accepted.
 
-    Args:
-        path: The head.
-        found: The last commit according to the tables.
-        tables_are_clean: Whether the tables are known to be as they were closed; then the head need not be readable.
+    The head need not be readable if the tables are known to be as they were closed.
 
     Raises:
         StorageError: If the tables are behind it or contradict it, or it is damaged.

@@ -20,8 +20,7 @@ from trailboss.state.keys import STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_addr
 from trailboss.state.slots import SlotIndex, decode_slot
 from trailboss.state.store import BEFORE_GENESIS
 
-FORMAT: Final = 3
-"""Version of the tables; any change of their meaning raises it."""
+FORMAT: Final = 3  # version of the tables; any change of their meaning raises it
 
 _FORMAT_KEY: Final = b"format"
 _GENESIS_KEY: Final = b"genesis"

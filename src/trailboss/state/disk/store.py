@@ -57,12 +57,6 @@ class DiskStore(Store):
     ) -> Self:
         """Create a chain directory, with its parents, and open it. An interrupted creation can be repeated.
 
-        Args:
-            directory: The directory.
-            genesis: The chain's genesis; opaque here.
-            durable: See `open`.
-            settings: See `StoreSettings`.
-
         Raises:
             StorageError: If a chain or anything else is there already, or it cannot be written.
         """
@@ -72,13 +66,9 @@ class DiskStore(Store):
     def open(cls, directory: Path, *, durable: bool = True, settings: StoreSettings = DEFAULT_SETTINGS) -> Self:
         """Open a chain directory, and check that it holds the last sealed state.
 
-        Complexity: O(state), about 3 µs a key after an orderly close and 7 µs otherwise.
-
-        Args:
-            directory: The directory.
-            durable: Whether `seal` and `revert` return only when everything is on disk. Otherwise the data survives the
-                end of the process, but not of the machine: for tests and imports.
-            settings: See `StoreSettings`.
+        If ``durable``, `seal` and `revert` return only when everything is on disk. Otherwise the data survives the end
+        of the process, but not of the machine: for tests and imports. Complexity: O(state), about 3 µs a key after an
+        orderly close and 7 µs otherwise.
 
         Raises:
             StorageError: If there is no chain, it is in use, of another format, damaged, truncated or behind its head.
@@ -190,10 +180,7 @@ class DiskStore(Store):
         super().revert(height)
 
     def seal(self, record: tuple[int, bytes] | None) -> None:
-        """Make everything staged durable, in one transaction.
-
-        Args:
-            record: Height and block record to store with it, if any. Heights of records ascend.
+        """Make everything staged durable, in one transaction, with height and block record; heights of records ascend.
 
         Raises:
             InvariantError: If the record's height is not above that of the last record, or is above the last block.

@@ -111,12 +111,8 @@ class Tables:
     ) -> None:
         """Open the tables of a file with a sound structure, or create them.
 
-        Args:
-            path: The file.
-            map_size: Initial bytes of address space; it grows by doubling.
-            durable: Whether a transaction returns only when it is on disk.
-            create: Whether to create the tables.
-            is_writable: Whether the file can be written; if not, it is opened read-only.
+        The map has ``map_size`` bytes at first and grows by doubling. If ``durable``, a transaction returns only when
+        it is on disk.
 
         Raises:
             StorageError: If the file cannot be opened or lacks a table.

@@ -46,8 +46,7 @@ class ShownInterior(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
 
 
 ShownNode = ShownPage | ShownInterior
-Entry = tuple[bytes, bytes]
-"""Key and value digest."""
+Entry = tuple[bytes, bytes]  # key and value digest
 
 
 class _Folded(NamedTuple):

@@ -149,12 +149,9 @@ def to_document(record: msgspec.Struct) -> dict[str, Any]:
 
 
 def from_document(document: object, expected: type[msgspec.Struct], kinds: Sequence[type[msgspec.Struct]]) -> Any:
-    """Return the positional form of a JSON object, for ``msgspec.convert`` to check.
+    """Return the positional form of a JSON object as ``json.loads`` returns it, for ``msgspec.convert`` to check.
 
-    Args:
-        document: As ``json.loads`` returns it.
-        expected: Type of the record of the whole document.
-        kinds: Types of the nested records with a ``kind``.
+    ``expected`` is the whole document's record; ``kinds`` are the nested records with a ``kind``.
 
     Raises:
         ValueError: If it is not an object, a ``kind`` is unknown, a field is missing, or text is not hexadecimal.

@@ -23,6 +23,7 @@ from benchmarks import (
     node,
     queue,
     scale,
+    startup,
     storms,
     transfers,
 )
@@ -48,6 +49,7 @@ SUBJECTS: Final[dict[str, Callable[[int, bool], Report]]] = {
     "commit": commit.run,
     "transfers": transfers.run,
     "node": node.run,
+    "startup": startup.run,
     "codec": codec.run,
     "frames": frames.run,
 }

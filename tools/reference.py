@@ -205,7 +205,7 @@ SESSIONS: Final = (
 
 
 DEMO_WIDTH: Final = "132"
-DEMO_BLOCK: Final = re.compile(r"(?<=prints this:\n\n```text\n).*?(?=```\n)", re.DOTALL)
+DEMO_BLOCK: Final = re.compile(r"(?<=`make demo` prints:\n\n```text\n).*?(?=```\n)", re.DOTALL)
 
 
 def readme() -> str:

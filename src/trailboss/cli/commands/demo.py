@@ -9,7 +9,17 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from trailboss.cli.options import AsJson, number
-from trailboss.cli.output import Cell, Column, console, print_facts, print_json, print_section, progress, rounded_cby
+from trailboss.cli.output import (
+    Cell,
+    Column,
+    console,
+    print_facts,
+    print_json,
+    print_section,
+    print_table,
+    progress,
+    rounded_cby,
+)
 from trailboss.model import events as names
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
@@ -121,8 +131,9 @@ def _show(chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> N
     rows = [(tally.actor, *(getattr(tally, field) or None for field in fields)) for tally in tallies]
     total = {field: sum(getattr(tally, field) for tally in tallies) for field in fields}
     columns = [ACTOR, *(Column(field, right=True) for field in fields)]
-    print_section("Six actors", (ACTOR, Column("what it is")), [(tally.actor, tally.about) for tally in tallies])
-    print_section(f"How their timers ended, after {chain.height} blocks", columns, [*rows, ("all", *total.values())])
+    typer.echo(f"Six actors, {chain.height} blocks")
+    print_table("", (ACTOR, Column("what it is")), [(tally.actor, tally.about) for tally in tallies])
+    print_section("How their timers ended", columns, [*rows, ("all", *total.values())])
     headings = ("cycles", "cells", "paid", "burned", "refunded", "paid a fire")
     money = [ACTOR, *(Column(heading, right=True) for heading in headings)]
     print_section("What their fires used and cost (CBY)", money, [_money_row(tally) for tally in tallies])

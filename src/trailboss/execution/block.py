@@ -21,17 +21,8 @@ from trailboss.execution.timers import committed_timers
 from trailboss.execution.transaction import apply_transaction
 from trailboss.governance.rules import BASEFEES_KEY, ECONOMY_KEY
 from trailboss.mechanisms.base import Mechanism, Phase
+from trailboss.model import configs
 from trailboss.model.blocks import HEADER_VERSION, Block, Header, Origin, header_hash, receipts_root
-from trailboss.model.configs import (
-    Basefees,
-    DeferredCall,
-    Economy,
-    Message,
-    amount_octets,
-    amount_of,
-    decode_record,
-    encode_record,
-)
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import InvariantError, Rejection
 from trailboss.primitives.octets import ZERO_HASH
@@ -108,7 +99,7 @@ def _deliver_messages(session: BlockSession) -> None:
     """Run deferred transactions, and then messages, after the timers. Spec: CIP-5 §5.1. Decision: D-42, D-88."""
     if nothing_waits(session.overlay.read):
         return
-    waiting: list[DeferredCall | Message] = [*take_deferred(session), *take_messages(session)]
+    waiting: list[configs.DeferredCall | configs.Message] = [*take_deferred(session), *take_messages(session)]
     for each in waiting:
         delivery = charge_delivery(session, each)
         if delivery is not None:
@@ -136,14 +127,17 @@ def _close(session: BlockSession, close_market: Callable[[], None]) -> None:
     close_market()
     cycle, cell = rules.next_basefees(session.cycles_used, session.cells_used)
     if (cycle, cell) != (rules.cycle_basefee, rules.cell_basefee):
-        overlay.write(BASEFEES_KEY, encode_record(Basefees(amount_octets(cycle), amount_octets(cell))))
+        overlay.write(
+            BASEFEES_KEY,
+            configs.encode_record(configs.Basefees(configs.amount_octets(cycle), configs.amount_octets(cell))),
+        )
     if session.ledger.burned:
         octets = overlay.read(ECONOMY_KEY)
         if octets is None:
             raise InvariantError("the state holds no economy record")
-        economy = decode_record(octets, Economy)
-        burned = amount_octets(amount_of(economy.burned) + session.ledger.burned)
-        overlay.write(ECONOMY_KEY, encode_record(Economy(economy.supply, burned)))
+        economy = configs.decode_record(octets, configs.Economy)
+        burned = configs.amount_octets(configs.amount_of(economy.burned) + session.ledger.burned)
+        overlay.write(ECONOMY_KEY, configs.encode_record(configs.Economy(economy.supply, burned)))
 
 
 def seal_idle(context: BlockContext, state_root: bytes) -> Block:
@@ -180,8 +174,8 @@ def _sealed(
         transactions_root=bytes(transactions),
         receipts_root=bytes(receipts),
         state_root=bytes(state_root),
-        cycle_basefee=amount_octets(context.rules.cycle_basefee),
-        cell_basefee=amount_octets(context.rules.cell_basefee),
+        cycle_basefee=configs.amount_octets(context.rules.cycle_basefee),
+        cell_basefee=configs.amount_octets(context.rules.cell_basefee),
         cycles_used=used[0],
         cells_used=used[1],
         timer_cycles_used=used[2],

@@ -13,7 +13,6 @@ from trailboss.governance.rules import ECONOMY_KEY, Rules
 from trailboss.model.configs import Economy, amount_octets, amount_of, decode_record, encode_record
 from trailboss.model.effects import TimerMoved
 from trailboss.model.events import BALANCE_SET, EventRecord
-from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import MoveTimer, SetBalance, Transaction, check_signature, is_unsigned
 from trailboss.primitives.errors import Fact, InvariantError, Rejection, RejectionReason
@@ -109,6 +108,8 @@ def move_timer(scope: Scope, instruction: MoveTimer) -> None:
         shown = instruction.timer_id.hex()
         raise Rejection(RejectionReason.NOT_FOUND, f"there is no live timer 0x{shown}", timer_id=shown)
     still_open = session.context.height + session.has_delivered
+    if not session.hooks.is_movable(timer):
+        raise _refused(f"timer {Hash32(timer.timer_id)} is a state watch: it has no height to be moved from")
     _check_move(timer, height, max(still_open, timer.schedule_block + 1))
     # RUN
     session.overlay.delete(timer_key(timer.height, timer.timer_id))
@@ -120,8 +121,6 @@ def move_timer(scope: Scope, instruction: MoveTimer) -> None:
 def _check_move(timer: Timer, height: int, least: int) -> None:
     """Refuse a move, where ``least`` is the lowest height at which the timer can fire now."""
     shown = f"timer {Hash32(timer.timer_id)}"
-    if isinstance(timer.terms, GlobalboxTerms) and timer.terms.kind is Trigger.STATE_WATCH:
-        raise _refused(f"{shown} is a state watch: it has no height to be moved from")
     if timer.height < least:
         raise _refused(
             f"{shown} is due already, since height {timer.height}: only a timer that is to come can be moved",

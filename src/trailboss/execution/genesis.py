@@ -16,7 +16,7 @@ development = false
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field
@@ -25,8 +25,7 @@ from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.crypto.digest import domain_digest
 from trailboss.governance.markets import GENESIS_RECORDS
 from trailboss.governance.rules import DEPLOYERS_KEY, ECONOMY_KEY
-from trailboss.mechanisms.fee_lane import NAME as LANE
-from trailboss.mechanisms.registry import build_mechanism
+from trailboss.mechanisms.registry import GENESIS_PARAMS, build_mechanism
 from trailboss.model.actors import Account, encode_account
 from trailboss.model.blocks import HEADER_VERSION, Block, Header, header_hash
 from trailboss.model.configs import Economy, amount_octets, encode_record
@@ -67,10 +66,11 @@ class Genesis(Struct, frozen=True, kw_only=True):
     def params(self) -> ChainParams:
         """Return the chain's parameters; see `load_params` for what it refuses."""
         overrides = dict(self.overrides)
-        if self.mechanism == LANE and overrides.setdefault(ACTIVATION, 1) != 1:
+        path, value = GENESIS_PARAMS.get(self.mechanism, ("", 0))
+        if path and overrides.setdefault(path, value) != value:
             raise ConfigurationError(
-                f"{ACTIVATION} = {overrides[ACTIVATION]} contradicts mechanism {LANE!r}, which is active from block 1; "
-                "start with another mechanism to activate the lane later"
+                f"{path} = {overrides[path]} contradicts mechanism {self.mechanism!r}, which is active from block 1; "
+                f"start with another mechanism to activate the {self.mechanism} later"
             )
         return load_params(self.preset, overrides)
 
@@ -108,23 +108,7 @@ def decode_genesis(encoded: bytes) -> Genesis:
         raise ConfigurationError(
             f"an encoded genesis has {DEVELOPMENT} = true or not at all, not {table[DEVELOPMENT]!r}"
         )
-    genesis = Genesis(
-        chain_id=_integer("chain_id", table["chain_id"], U64_MAX),
-        preset=_text("preset", table["preset"]),
-        mechanism=_text("mechanism", table["mechanism"]),
-        proposer=_address_octets("proposer", table["proposer"]),
-        system_deployers=tuple(
-            _address_octets("system_deployers", item) for item in _typed("system_deployers", table, list, "a list")
-        ),
-        accounts={
-            _address_octets("accounts", octets): _integer("accounts", balance, U128_MAX)
-            for octets, balance in _typed("accounts", table, dict, "a table").items()
-        },
-        overrides={_text("params", path): value for path, value in _typed("params", table, dict, "a table").items()},
-        development=DEVELOPMENT in table,
-    )
-    check_genesis(genesis)
-    return genesis
+    return _checked(table, _address_octets)
 
 
 def parse_genesis(text: str) -> Genesis:
@@ -139,20 +123,8 @@ def parse_genesis(text: str) -> Genesis:
     for name in ("chain_id", "proposer"):
         if name not in table:
             raise ConfigurationError(f"genesis lacks {name}")
-    genesis = Genesis(
-        chain_id=_integer("chain_id", table["chain_id"], U64_MAX),
-        preset=_text("preset", table.get("preset", "mainnet")),
-        mechanism=_text("mechanism", table.get("mechanism", "fifo")),
-        proposer=_address("proposer", table["proposer"]),
-        system_deployers=tuple(
-            _address("system_deployers", item) for item in _typed("system_deployers", table, list, "a list")
-        ),
-        accounts=_balances(_typed("accounts", table, dict, "a table")),
-        overrides=_typed("params", table, dict, "a table"),
-        development=_boolean(DEVELOPMENT, table.get(DEVELOPMENT, False)),
-    )
-    check_genesis(genesis)
-    return genesis
+    _boolean(DEVELOPMENT, table.get(DEVELOPMENT, False))
+    return _checked(table, _address)
 
 
 def check_genesis(genesis: Genesis) -> ChainParams:
@@ -206,14 +178,27 @@ def apply_genesis(genesis: Genesis, store: Store) -> Block:
     return Block(header=header, hash=header_hash(header))
 
 
-def _balances(table: Mapping[str, Any]) -> dict[Address, int]:
+def _checked(table: Mapping[str, Any], read_address: Callable[[str, Any], Address]) -> Genesis:
+    """Return the checked genesis of a table whose addresses are read in one way."""
     accounts: dict[Address, int] = {}
-    for text, balance in table.items():
-        address = _address("accounts", text)
+    for each, balance in _typed("accounts", table, dict, "a table").items():
+        address = read_address("accounts", each)
         if address in accounts:
             raise ConfigurationError(f"genesis accounts names {address} twice")
-        accounts[address] = _integer(f"accounts.{text}", balance, U128_MAX)
-    return accounts
+        accounts[address] = _integer(f"accounts.{address}", balance, U128_MAX)
+    deployers = _typed("system_deployers", table, list, "a list")
+    genesis = Genesis(
+        chain_id=_integer("chain_id", table["chain_id"], U64_MAX),
+        preset=_text("preset", table.get("preset", "mainnet")),
+        mechanism=_text("mechanism", table.get("mechanism", "fifo")),
+        proposer=read_address("proposer", table["proposer"]),
+        system_deployers=tuple(read_address("system_deployers", each) for each in deployers),
+        accounts=accounts,
+        overrides={_text("params", path): value for path, value in _typed("params", table, dict, "a table").items()},
+        development=bool(table.get(DEVELOPMENT)),
+    )
+    check_genesis(genesis)
+    return genesis
 
 
 def _typed(name: str, table: Mapping[str, Any], kind: type[Kind], wanted: str) -> Kind:

@@ -96,6 +96,7 @@ class MarketHooks(Struct, frozen=True, kw_only=True):
         is_last: Whether a timer ends with a fire.
         keeps_fired: Whether a timer that fires stays in the store until its fire is over.
         is_cancellable: Whether a live timer can still be cancelled.
+        is_movable: Whether a timer has a height that a development chain can change.
         on_remove: Takes a timer that ends out of the market's records.
         examined: Fields of an examined timer's record besides.
         recorded: Fields of the decision record besides.
@@ -118,6 +119,7 @@ class MarketHooks(Struct, frozen=True, kw_only=True):
     is_last: Callable[[Decision], bool] = lambda *_: True
     keeps_fired: bool = False
     is_cancellable: Callable[[Timer], bool] = lambda *_: True
+    is_movable: Callable[[Timer], bool] = lambda *_: True
     on_remove: Callable[[BlockSession, Timer, TimerEnd], None] = lambda *_: None
     examined: Callable[[Decision], Mapping[str, Any]] = lambda *_: {}
     recorded: Callable[[BlockSession], Mapping[str, Any]] = lambda *_: {}

@@ -10,45 +10,28 @@ from trailboss.execution.frames import CREATION_HANDLERS, run_handler
 from trailboss.execution.paid_execution import Run
 from trailboss.execution.session import BlockContext, Scope
 from trailboss.governance import apply as governance
+from trailboss.model import transactions
 from trailboss.model.actors import Account
 from trailboss.model.calls import EXTEND
 from trailboss.model.events import ACTOR_DEPLOYED, ACTOR_UPGRADED, EventRecord
-from trailboss.model.transactions import (
-    CancelTimer,
-    CreateAccount,
-    DeployActor,
-    ExecuteActor,
-    ExtendTimer,
-    FundActor,
-    Instruction,
-    MoveTimer,
-    SetBalance,
-    SetGovParam,
-    Transfer,
-    UpdateBasefeeConfig,
-    UpdateLaneFeeMultipliers,
-    UpdateTimerConfig,
-    UpgradeActor,
-    derive_actor_address,
-)
 from trailboss.params import CostParams
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cells, Cycles
 from trailboss.vm.meter import Meter
 
-_OWNERS_WAY: Final[Mapping[type[Instruction], str]] = {
+_OWNERS_WAY: Final[Mapping[type[transactions.Instruction], str]] = {
     kind: f": a timer is {done} by its own actor, which calls {call}, or by governance; the owner of the actor has a "
     "handler of it do so"
     for kind, done, call in (
-        (CancelTimer, "cancelled", "pvm_host.cancel_timer"),
-        (ExtendTimer, "extended", "pvm_host.extend_timer"),
+        (transactions.CancelTimer, "cancelled", "pvm_host.cancel_timer"),
+        (transactions.ExtendTimer, "extended", "pvm_host.extend_timer"),
     )
 }
 """What a refused sender is told of another way. Decision: D-87."""
 
 
-def intrinsic_costs(instruction: Instruction, costs: CostParams) -> tuple[Cycles, Cells]:
+def intrinsic_costs(instruction: transactions.Instruction, costs: CostParams) -> tuple[Cycles, Cells]:
     """Return the cycles and cells an instruction uses before it runs: its kind's price, and a cell a byte it brings.
 
     Source: cowboy-facts §5.1 (calldata), §5.2 (transfer), §5.3 (deploy)
@@ -56,71 +39,71 @@ def intrinsic_costs(instruction: Instruction, costs: CostParams) -> tuple[Cycles
     """
     cycles, cells = 0, 0
     match instruction:
-        case Transfer() | FundActor() | SetBalance():
+        case transactions.Transfer() | transactions.FundActor() | transactions.SetBalance():
             cycles, cells = costs.transfer, costs.transfer_cells
-        case DeployActor(code=code, init_payload=payload, manifest=manifest):
+        case transactions.DeployActor(code=code, init_payload=payload, manifest=manifest):
             cycles, cells = costs.deploy, len(code) + len(payload or b"") + len(manifest or b"")
-        case UpgradeActor(code=code, manifest=manifest):
+        case transactions.UpgradeActor(code=code, manifest=manifest):
             cycles, cells = costs.deploy, len(code) + len(manifest or b"")
-        case ExecuteActor(handler=handler, payload=payload):
+        case transactions.ExecuteActor(handler=handler, payload=payload):
             cells = len(handler.encode()) + len(payload)
-        case SetGovParam(key=key, value=value):
+        case transactions.SetGovParam(key=key, value=value):
             cells = len(key) + len(value)
     return Cycles(costs.transaction_base + cycles), Cells(cells)
 
 
-def execute_instruction(instruction: Instruction, scope: Scope, meter: Meter) -> Run:
+def execute_instruction(instruction: transactions.Instruction, scope: Scope, meter: Meter) -> Run:
     """Carry out an instruction; the caller rolls its changes back if it fails."""
     match instruction:
-        case Transfer(to, amount):
+        case transactions.Transfer(to, amount):
             scope.session.ledger.transfer(scope.envelope.sender, to, amount)
             return Run()
-        case FundActor(actor, amount):
+        case transactions.FundActor(actor, amount):
             _check_actor(scope, actor)
             scope.session.ledger.transfer(scope.envelope.sender, actor, amount)
             return Run()
-        case CreateAccount(account):
+        case transactions.CreateAccount(account):
             return _create_account(scope, account)
-        case DeployActor():
+        case transactions.DeployActor():
             return _deploy(scope, instruction, meter)
-        case UpgradeActor():
+        case transactions.UpgradeActor():
             return _upgrade(scope, instruction)
-        case ExecuteActor(actor, handler, payload):
+        case transactions.ExecuteActor(actor, handler, payload):
             outcome = run_handler(scope, actor, handler, payload, sender=scope.envelope.sender, meter=meter)
             return Run(outcome.return_value, outcome.error)
         case _:
             return _govern(scope, instruction)
 
 
-def _govern(scope: Scope, instruction: Instruction) -> Run:
+def _govern(scope: Scope, instruction: transactions.Instruction) -> Run:
     """Carry out a system instruction. Spec: CIP-5 §5.4, CIP-5 §6.4. Decision: D-34, D-69, D-87."""
     overlay, rules = scope.session.overlay, scope.session.context.rules
     # CHECK
-    if isinstance(instruction, SetBalance | MoveTimer):
+    if isinstance(instruction, transactions.SetBalance | transactions.MoveTimer):
         development.check_development(scope.session.context, instruction.name)
     otherwise = _OWNERS_WAY.get(type(instruction), "")
     governance.check_deployer(rules, scope.envelope.sender, instruction.name, otherwise)
     # RUN
     match instruction:
-        case CancelTimer(timer_id):
+        case transactions.CancelTimer(timer_id):
             timers.cancel_timer(scope, timer_id, None)
             return Run()
-        case ExtendTimer(timer_id, new_expires_at):
+        case transactions.ExtendTimer(timer_id, new_expires_at):
             _check_extends(scope.session.context, scope.session.hooks.no_extension)
             timers.extend_timer(scope, timer_id, new_expires_at, None)
             return Run()
-        case MoveTimer():
+        case transactions.MoveTimer():
             development.move_timer(scope, instruction)
             return Run()
-        case SetBalance():
+        case transactions.SetBalance():
             event = development.set_balance(scope, instruction)
-        case UpdateTimerConfig():
+        case transactions.UpdateTimerConfig():
             event = governance.update_timer_config(overlay, rules, instruction)
-        case UpdateBasefeeConfig():
+        case transactions.UpdateBasefeeConfig():
             event = governance.update_basefee_config(overlay, rules, instruction)
-        case UpdateLaneFeeMultipliers():
+        case transactions.UpdateLaneFeeMultipliers():
             event = governance.update_lane_multipliers(overlay, rules, instruction)
-        case SetGovParam():
+        case transactions.SetGovParam():
             event = governance.set_parameter(overlay, rules, instruction)
         case _:
             raise Rejection(
@@ -134,7 +117,7 @@ def _check_extends(context: BlockContext, why: str) -> None:
     if EXTEND not in context.calls:
         raise Rejection(
             RejectionReason.UNSUPPORTED_INSTRUCTION,
-            f"{ExtendTimer.__name__} is not executed under mechanism {context.mechanism}, whose timers {why}",
+            f"ExtendTimer is not executed under mechanism {context.mechanism}, whose timers {why}",
             mechanism=context.mechanism,
         )
 
@@ -151,13 +134,13 @@ def _create_account(scope: Scope, address: bytes) -> Run:
     return Run()
 
 
-def _deploy(scope: Scope, instruction: DeployActor, meter: Meter) -> Run:
+def _deploy(scope: Scope, instruction: transactions.DeployActor, meter: Meter) -> Run:
     """Create an actor and run its creation call. Decision: D-36."""
     session, deployer = scope.session, scope.envelope.sender
     # CHECK
     source = _checked_source(scope, instruction.code)
     code_hash = keccak256(instruction.code)
-    actor = derive_actor_address(Address(deployer), instruction.salt, code_hash, instruction.shard)
+    actor = transactions.derive_actor_address(Address(deployer), instruction.salt, code_hash, instruction.shard)
     account = session.ledger.account(actor)
     if account.code_hash:
         raise Rejection(RejectionReason.ACTOR_EXISTS, f"there is an actor at {actor}", actor=str(actor))
@@ -178,7 +161,7 @@ def _deploy(scope: Scope, instruction: DeployActor, meter: Meter) -> Run:
     return Run(outcome.return_value, outcome.error, actor, events)
 
 
-def _upgrade(scope: Scope, instruction: UpgradeActor) -> Run:
+def _upgrade(scope: Scope, instruction: transactions.UpgradeActor) -> Run:
     """Replace an actor's code, and its manifest if one is given; all else stays. Spec: CIP-5 §5.4."""
     ledger = scope.session.ledger
     # CHECK

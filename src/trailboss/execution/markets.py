@@ -8,28 +8,29 @@ from types import MappingProxyType
 from typing import Final
 
 from trailboss.execution.auction.invariants import check_auction
-from trailboss.execution.auction.lateness import cancel_late, mark_late
 from trailboss.execution.auction.market import open_auction
-from trailboss.execution.auction.timers import set_timeout
+from trailboss.execution.auction.timers import cancel_late, mark_late, set_timeout
 from trailboss.execution.globalbox import fires, timers
 from trailboss.execution.globalbox.invariants import check_market
 from trailboss.execution.globalbox.market import globalbox_rests, open_globalbox
 from trailboss.execution.globalbox.records import (
     box_counts,
     fires_of_box,
+    first_to_collect,
     is_executing,
     leave_globalbox,
-    next_globalbox_event,
 )
 from trailboss.execution.hooks import MarketHooks, OpenMarket
-from trailboss.execution.lane.fairness import check_fairness
-from trailboss.execution.lane.market import next_lane_event, open_lane
+from trailboss.execution.lane.fairness import check_fairness, first_to_leave
+from trailboss.execution.lane.market import open_lane
 from trailboss.execution.lane.offers import check_request, offer, offer_without_lane
 from trailboss.execution.session import BlockSession
 from trailboss.mechanisms.base import Verdict
 from trailboss.mechanisms.context import Market
 from trailboss.model import calls
 from trailboss.model.markets import MarketKind
+from trailboss.model.terms import GlobalboxTerms, Trigger
+from trailboss.model.timers import terms_of
 
 
 def _open_nothing(session: BlockSession) -> OpenMarket:
@@ -46,7 +47,7 @@ MARKETS: Final[Mapping[MarketKind, MarketHooks]] = MappingProxyType(
             open=open_lane,
             check_request=check_request,
             offer=offer,
-            next_event=next_lane_event,
+            next_event=first_to_leave,
             check=check_fairness,
         ),
         MarketKind.AUCTION: MarketHooks(
@@ -74,11 +75,12 @@ MARKETS: Final[Mapping[MarketKind, MarketHooks]] = MappingProxyType(
             is_last=fires.ends_with,
             keeps_fired=True,
             is_cancellable=lambda timer: not is_executing(timer),
+            is_movable=lambda timer: terms_of(timer, GlobalboxTerms).kind is Trigger.HEIGHT,
             on_remove=leave_globalbox,
             examined=fires.examined_facts,
             recorded=box_counts,
             rests=globalbox_rests,
-            next_event=next_globalbox_event,
+            next_event=first_to_collect,
             fire_count=fires_of_box,
             check=check_market,
         ),

@@ -15,37 +15,10 @@ from trailboss.codec.canonical import encode_canonical, fields_encoder
 from trailboss.execution.mailbox import keep_gas
 from trailboss.execution.session import BlockSession, Envelope, Scope, timer_event
 from trailboss.fees.settlement import settle
+from trailboss.model import effects
+from trailboss.model import events as topics
 from trailboss.model.blocks import ReceiptRecord, Status
-from trailboss.model.effects import (
-    AgentSet,
-    CallDeferred,
-    Effect,
-    EventEmitted,
-    MessageSent,
-    ReservedTimerCancelled,
-    TimerArgumentDeprecated,
-    TimerCancelled,
-    TimerExtended,
-    TimerMoved,
-    TimerPriorityClamped,
-    TimerScheduled,
-    TimerUpdated,
-)
-from trailboss.model.events import (
-    AGENT_SET,
-    DEFERRED_CREATED,
-    MESSAGE_SENT,
-    TIMER_ARGUMENT_DEPRECATED,
-    TIMER_CANCELLED,
-    TIMER_CANCELLED_BY_GOVERNANCE,
-    TIMER_EXTENDED,
-    TIMER_EXTENDED_BY_GOVERNANCE,
-    TIMER_MOVED,
-    TIMER_PRIORITY_CLAMPED,
-    TIMER_SCHEDULED,
-    TIMER_UPDATED,
-    EventRecord,
-)
+from trailboss.model.events import EventRecord
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
 from trailboss.primitives.octets import system_address
@@ -141,54 +114,54 @@ def run_envelope(session: BlockSession, envelope: Envelope, reserved: Amount, bo
     )
 
 
-def commit_effect(session: BlockSession, effect: Effect) -> EventRecord:
+def commit_effect(session: BlockSession, effect: effects.Effect) -> EventRecord:
     """Apply an effect of a committed transaction and return its event. Spec: CIP-5 §4.3. Decision: D-27."""
     match effect:
-        case TimerScheduled(timer, facts):
+        case effects.TimerScheduled(timer, facts):
             session.put_in(timer)
-            return EventRecord(TIMER_SCHEDULED, timer.actor, _scheduled_facts(timer, facts), timer.timer_id)
-        case TimerCancelled(timer, by_governance):
+            return EventRecord(topics.TIMER_SCHEDULED, timer.actor, _scheduled_facts(timer, facts), timer.timer_id)
+        case effects.TimerCancelled(timer, by_governance):
             session.take_out(timer)
             return _cancelled(session, timer, 0, by_governance=by_governance)
-        case ReservedTimerCancelled(timer, by_governance):
+        case effects.ReservedTimerCancelled(timer, by_governance):
             reservation = session.reservations.pop(timer.timer_id, None)
             if reservation is None:
                 raise InvariantError(f"timer {timer.timer_id.hex()} was cancelled twice, or after it ran")
             session.ledger.credit(timer.fee_payer, reservation.amount)
             return _cancelled(session, timer, reservation.amount, by_governance=by_governance)
-        case TimerExtended(timer, by_governance):
+        case effects.TimerExtended(timer, by_governance):
             session.extend(timer)
-            name = TIMER_EXTENDED_BY_GOVERNANCE if by_governance else TIMER_EXTENDED
+            name = topics.TIMER_EXTENDED_BY_GOVERNANCE if by_governance else topics.TIMER_EXTENDED
             emitter = _governance(session) if by_governance else None
             return timer_event(name, timer, {"expires_at": timer.expires_at}, emitter)
-        case TimerMoved(timer, from_height):
+        case effects.TimerMoved(timer, from_height):
             session.move(timer)
             facts = {"from_height": from_height, "height": timer.height}
-            return timer_event(TIMER_MOVED, timer, facts, _governance(session))
-        case TimerUpdated(timer, bid):
+            return timer_event(topics.TIMER_MOVED, timer, facts, _governance(session))
+        case effects.TimerUpdated(timer, bid):
             session.follower.replace(timer)
             facts = {"payload_size": len(timer.payload), "gas_limit": timer.gas_limit, "bid": bid}
-            return timer_event(TIMER_UPDATED, timer, facts)
-        case TimerPriorityClamped(timer, stated, clamped):
-            return timer_event(TIMER_PRIORITY_CLAMPED, timer, {"stated": stated, "clamped": clamped})
-        case TimerArgumentDeprecated(timer, argument):
+            return timer_event(topics.TIMER_UPDATED, timer, facts)
+        case effects.TimerPriorityClamped(timer, stated, clamped):
+            return timer_event(topics.TIMER_PRIORITY_CLAMPED, timer, {"stated": stated, "clamped": clamped})
+        case effects.TimerArgumentDeprecated(timer, argument):
             return EventRecord(
-                TIMER_ARGUMENT_DEPRECATED, timer.actor, encode_canonical({"argument": argument}), timer.timer_id
+                topics.TIMER_ARGUMENT_DEPRECATED, timer.actor, encode_canonical({"argument": argument}), timer.timer_id
             )
-        case AgentSet(actor, agent):
-            return EventRecord(AGENT_SET, actor, encode_canonical({"agent": agent}))
-        case EventEmitted(event):
+        case effects.AgentSet(actor, agent):
+            return EventRecord(topics.AGENT_SET, actor, encode_canonical({"agent": agent}))
+        case effects.EventEmitted(event):
             return event
-        case MessageSent() | CallDeferred():
+        case _:
             return _put_in_line(effect)
 
 
-def _put_in_line(effect: MessageSent | CallDeferred) -> EventRecord:
-    if isinstance(effect, MessageSent):
+def _put_in_line(effect: effects.MessageSent | effects.CallDeferred) -> EventRecord:
+    if isinstance(effect, effects.MessageSent):
         facts: dict[str, object] = {"target": effect.target, "size": len(effect.payload)}
-        return EventRecord(MESSAGE_SENT, effect.sender, encode_canonical(facts))
+        return EventRecord(topics.MESSAGE_SENT, effect.sender, encode_canonical(facts))
     facts = {"handler": effect.handler, "size": effect.size}
-    return EventRecord(DEFERRED_CREATED, effect.actor, encode_canonical(facts))
+    return EventRecord(topics.DEFERRED_CREATED, effect.actor, encode_canonical(facts))
 
 
 def _scheduled_facts(timer: Timer, more: Mapping[str, object]) -> bytes:
@@ -211,7 +184,7 @@ def _scheduled_facts(timer: Timer, more: Mapping[str, object]) -> bytes:
 
 
 def _cancelled(session: BlockSession, timer: Timer, refund: int, *, by_governance: bool) -> EventRecord:
-    name = TIMER_CANCELLED_BY_GOVERNANCE if by_governance else TIMER_CANCELLED
+    name = topics.TIMER_CANCELLED_BY_GOVERNANCE if by_governance else topics.TIMER_CANCELLED
     return timer_event(name, timer, {"refund": refund}, _governance(session) if by_governance else None)
 
 

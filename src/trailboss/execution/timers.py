@@ -24,14 +24,7 @@ from trailboss.execution.timer_checks import (
     check_timer_id,
     out_of_range,
 )
-from trailboss.model.effects import (
-    ReservedTimerCancelled,
-    TimerArgumentDeprecated,
-    TimerCancelled,
-    TimerExtended,
-    TimerPriorityClamped,
-    TimerScheduled,
-)
+from trailboss.model import effects
 from trailboss.model.envelopes import route_payload
 from trailboss.model.terms import Terms
 from trailboss.model.timers import (
@@ -96,9 +89,9 @@ def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Met
         fees=fees,
     )
     if request.has_bid:
-        scope.effects.append(TimerArgumentDeprecated(timer, WITHDRAWN))
+        scope.effects.append(effects.TimerArgumentDeprecated(timer, WITHDRAWN))
     if clamped is not None:
-        scope.effects.append(TimerPriorityClamped(timer, *clamped))
+        scope.effects.append(effects.TimerPriorityClamped(timer, *clamped))
     return timer.timer_id
 
 
@@ -150,7 +143,7 @@ def accept_timer(
     )
     write_timer(session, timer)
     session.overlay.write(transient_key(PENDING, identity), height.to_bytes(8, "big"))
-    scope.effects.append(TimerScheduled(timer, facts))
+    scope.effects.append(effects.TimerScheduled(timer, facts))
     return timer
 
 
@@ -175,7 +168,7 @@ def extend_timer(scope: Scope, identity: bytes, expires_at: int, actor: bytes | 
     # RUN
     extended = msgspec.structs.replace(timer, expires_at=clamp(expires_at, now + 1, min(now + limit, U64_MAX)))
     write_timer(session, extended)
-    scope.effects.append(TimerExtended(extended, by_governance=actor is None))
+    scope.effects.append(effects.TimerExtended(extended, by_governance=actor is None))
 
 
 def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
@@ -199,7 +192,7 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
         # RUN
         session.overlay.write(cancelled, b"\x01")
         session.count_cancelled()
-        scope.effects.append(ReservedTimerCancelled(reservation.timer, by_governance))
+        scope.effects.append(effects.ReservedTimerCancelled(reservation.timer, by_governance))
         return
     timer = find_timer(session, identity)
     if timer is None:
@@ -215,7 +208,7 @@ def withdraw_timer(scope: Scope, timer: Timer, *, by_governance: bool = False) -
     """Cancel a live timer for an entitled canceller."""
     remove_timer(scope.session, timer, TimerEnd.CANCELLED)
     scope.session.count_cancelled()
-    scope.effects.append(TimerCancelled(timer, by_governance))
+    scope.effects.append(effects.TimerCancelled(timer, by_governance))
 
 
 def end_timer(session: BlockSession, timer: Timer, end: TimerEnd, event: str, facts: Mapping[str, object]) -> None:

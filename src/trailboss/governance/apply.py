@@ -12,16 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from trailboss.codec.canonical import encode_canonical
-from trailboss.governance.parameters import (
-    EPOCHAL,
-    GOVERNED,
-    Change,
-    encode_change,
-    governed_params,
-    next_epoch,
-    system_slot_key,
-    with_param,
-)
+from trailboss.governance import parameters
 from trailboss.governance.rules import BASEFEE_CONFIG, LANE_MULTIPLIERS, TIMER_CONFIG, Rules, timer_config
 from trailboss.governance.votes import ACTS, check_subject, check_vote, refused
 from trailboss.model.configs import (
@@ -87,7 +78,7 @@ def update_timer_config(overlay: Overlay, rules: Rules, instruction: UpdateTimer
     config = TimerConfig(*values.values())
     # Now, and when what is voted already has come into force.
     for height in (rules.height, U64_MAX):
-        _check_relations(governed_params(rules.params, overlay.read, height), config)
+        _check_relations(parameters.governed_params(rules.params, overlay.read, height), config)
     # RUN
     return _store(overlay, rules, TIMER_CONFIG, encode_record(config), event=TIMER_CONFIG_UPDATED, facts=values)
 
@@ -135,8 +126,8 @@ def set_parameter(overlay: Overlay, rules: Rules, instruction: SetGovParam) -> E
     """Store one governed parameter and return its event; ``INVALID_PARAMETER`` refuses all others. Decision: D-34."""
     # CHECK
     key = instruction.key
-    if key not in GOVERNED and key not in EPOCHAL and key not in ACTS:
-        known = ", ".join(name.decode() for name in (*GOVERNED, *EPOCHAL, *ACTS))
+    if key not in parameters.GOVERNED and key not in parameters.EPOCHAL and key not in ACTS:
+        known = ", ".join(name.decode() for name in (*parameters.GOVERNED, *parameters.EPOCHAL, *ACTS))
         raise Rejection(
             RejectionReason.INVALID_PARAMETER, f"unknown governed parameter {key!r:.80}; there are: {known}"
         )
@@ -145,29 +136,31 @@ def set_parameter(overlay: Overlay, rules: Rules, instruction: SetGovParam) -> E
     value = int.from_bytes(instruction.value, "big")
     if key in ACTS:
         return ACTS[key](overlay, rules, value)
-    subject, field = (GOVERNED | EPOCHAL)[key]
+    subject, field = (parameters.GOVERNED | parameters.EPOCHAL)[key]
     check_subject(rules, key, value, subject)
     least, most = parameter_bounds(subject, field)
     if not least <= value <= most:
         raise refused(key.decode(), value, f"within {least}..={most}")
     check_vote(rules, key, value)
-    params = with_param(governed_params(rules.params, overlay.read, U64_MAX), subject, field, value)
+    params = parameters.with_param(
+        parameters.governed_params(rules.params, overlay.read, U64_MAX), subject, field, value
+    )
     _check_relations(params, timer_config(rules.params, overlay.read))
     # RUN
     facts: dict[str, object] = {"key": key, "value": value}
     octets = instruction.value
-    if key in EPOCHAL:
+    if key in parameters.EPOCHAL:
         # What is in force now stays so to the end of the epoch, however often the vote changes before.
         now = getattr(getattr(rules.params, subject), field)
-        change = Change(now, value, next_epoch(rules.params, rules.height))
-        octets, facts["height"] = encode_change(change), change.height
+        change = parameters.Change(now, value, parameters.next_epoch(rules.params, rules.height))
+        octets, facts["height"] = parameters.encode_change(change), change.height
     return _store(overlay, rules, key, octets, event=PARAMETER_SET, facts=facts)
 
 
 def _store(
     overlay: Overlay, rules: Rules, name: bytes, octets: bytes, *, event: str, facts: Mapping[str, object]
 ) -> EventRecord:
-    overlay.write(system_slot_key(rules.params, name), encode_slot(name, octets))
+    overlay.write(parameters.system_slot_key(rules.params, name), encode_slot(name, octets))
     emitter = system_address(rules.params.governance.basefee_actor)
     return EventRecord(event, emitter, encode_canonical(facts))
 

@@ -21,6 +21,9 @@ MECHANISMS: Final[Mapping[str, Callable[[ChainParams], Mechanism]]] = MappingPro
 )
 """Name to factory."""
 
+GENESIS_PARAMS: Final = MappingProxyType({lane.NAME: ("lane.activation_height", 1)})
+"""Name to a parameter that a chain has from genesis on if it starts with that mechanism, and its value."""
+
 
 def build_mechanism(name: str, params: ChainParams) -> Mechanism:
     """Return the mechanism of that name, with the chain's parameters.

@@ -102,7 +102,7 @@ def test_nothing_of_an_actor_stays_when_its_last_fire_has_left() -> None:
     window.block(8)
     assert window.overlay.read(fires_key(0)) is None
     assert read_totals(window.overlay.read) == FairnessTotals(1, 1, ())
-    assert (window.counts(), first_to_leave(window.overlay.read, 1)) == ({}, None)
+    assert (window.counts(), first_to_leave(window.session(1).context.rules, window.overlay.read)) == ({}, None)
 
 
 def test_block_record_lists_its_actors_in_order_whatever_the_order_of_their_fires() -> None:
@@ -140,13 +140,13 @@ def test_block_writes_nothing_when_nothing_fires_and_nothing_leaves() -> None:
 def test_next_change_is_known_when_nothing_fires() -> None:
     """The oldest record leaves in the block that is a whole window after its own."""
     window = Window(window=4)
-    assert first_to_leave(window.overlay.read, 4) is None
+    assert first_to_leave(window.session(1).context.rules, window.overlay.read) is None
     window.block(5, {ALICE: 1})
     window.block(7, {ALICE: 1})
-    assert first_to_leave(window.overlay.read, 4) == 9
+    assert first_to_leave(window.session(1).context.rules, window.overlay.read) == 9
     assert window.block(8).first == 0
     assert window.block(9).first == 1
-    assert first_to_leave(window.overlay.read, 4) == 11
+    assert first_to_leave(window.session(1).context.rules, window.overlay.read) == 11
 
 
 @pytest.mark.spec("L-27")

@@ -216,7 +216,10 @@ def test_genesis_comes_back_when_encoded(genesis: Genesis) -> None:
         ({"system_deployers": {}}, "genesis system_deployers = {} must be a list"),
         ({"system_deployers": [5]}, "genesis system_deployers: Address must be 20 bytes, got 5"),
         ({"accounts": []}, "genesis accounts = [] must be a table"),
-        ({"accounts": {b"\x01" * 20: -1}}, "genesis accounts = -1 must be an integer"),
+        (
+            {"accounts": {b"\x01" * 20: -1}},
+            "genesis accounts.0x0101010101010101010101010101010101010101 = -1 must be an integer",
+        ),
         ({"accounts": {"text": 1}}, "genesis accounts: Address must be 20 bytes"),
         ({"params": {1: 1}}, "genesis params = 1 must be text"),
         ({"params": {"timers.colour": 1}}, "unknown parameter 'timers.colour'"),

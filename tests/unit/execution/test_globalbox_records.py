@@ -250,7 +250,7 @@ def test_collection_goes_as_far_as_the_clean_up_budget(gc_cycles: int, removed: 
     box = Box(gc_cycles=gc_cycles, ends=ends)
     for number in range(40):
         leave_globalbox(box.session, box.put(make_timer(number)), TimerEnd.FIRED)
-    assert first_to_collect(box.overlay.read, 6) == 16
+    assert first_to_collect(box.context.rules, box.overlay.read) == 16
     box.context.height = 15
     collect_ended(box.session)
     assert box.state().first_ended == 0
@@ -272,7 +272,7 @@ def test_a_state_without_globalbox_is_refused() -> None:
     with pytest.raises(InvariantError, match=r"holds no fire 0, of 0\.\.1"):
         list(mailbox_entries(empty.read))
     with pytest.raises(InvariantError, match="holds no ended timer 0"):
-        first_to_collect(empty.read, 6)
+        first_to_collect(Box().context.rules, empty.read)
 
 
 Changes = dict[bytes, bytes | None]

@@ -169,11 +169,6 @@ def collected_at(ended: EndedTimer, kept_blocks: int) -> int:
     return ended.ended_at + kept_blocks + 1
 
 
-def next_globalbox_event(rules: Rules, read: Read) -> int | None:
-    """Return the first block in which the oldest ended timer may be collected; None if none is remembered."""
-    return first_to_collect(read, rules.params.globalbox.ended_kept_blocks)
-
-
 def box_counts(session: BlockSession) -> Mapping[str, int]:
     """Return how many fires are queued after the deliveries, and how many entries wait in the mailbox."""
     state = read_globalbox(session.overlay.read)
@@ -186,9 +181,9 @@ def fires_of_box(terms: MarketTerms, totals: SchedulerTotals) -> int:
     return terms.kept(GlobalboxState).first
 
 
-def first_to_collect(read: Read, kept_blocks: int) -> int | None:
+def first_to_collect(rules: Rules, read: Read) -> int | None:
     """Return the first block in which the oldest ended timer may be collected; None if none is remembered."""
     state = read_globalbox(read)
     if state.first_ended == state.next_ended:
         return None
-    return collected_at(read_ended(read, state.first_ended), kept_blocks)
+    return collected_at(read_ended(read, state.first_ended), rules.params.globalbox.ended_kept_blocks)

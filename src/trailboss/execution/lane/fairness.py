@@ -15,6 +15,7 @@ from trailboss.execution.hooks import ReadableChain
 from trailboss.execution.session import BlockSession
 from trailboss.governance.markets import FAIRNESS_KEY
 from trailboss.governance.parameters import Read
+from trailboss.governance.rules import Rules
 from trailboss.model.configs import BlockFires, FairnessTotals, decode_record, encode_record
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address
@@ -78,12 +79,12 @@ def count_fires(session: BlockSession, fires: Mapping[bytes, int]) -> None:
     _write(session, FairnessTotals(totals.first, totals.next + 1, counts.sorted()))
 
 
-def first_to_leave(read: Read, window_blocks: int) -> int | None:
+def first_to_leave(rules: Rules, read: Read) -> int | None:
     """Return the height of the block in which the oldest record leaves the window; None if there is no record."""
     totals = read_totals(read)
     if totals.first == totals.next:
         return None
-    return read_fires(read, totals.first).height + window_blocks
+    return read_fires(read, totals.first).height + rules.params.lane.fairness_window_blocks
 
 
 def check_fairness(chain: ReadableChain) -> None:

@@ -12,12 +12,10 @@ import msgspec
 from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.agents import BidCollector, BidTerms
 from trailboss.execution.hooks import OpenMarket
-from trailboss.execution.lane.fairness import count_fires, first_to_leave, leave_window
+from trailboss.execution.lane.fairness import count_fires, leave_window
 from trailboss.execution.session import BlockSession
 from trailboss.execution.timers import load_timer
 from trailboss.governance.markets import LANE_KEY, MarketTerms
-from trailboss.governance.parameters import Read
-from trailboss.governance.rules import Rules
 from trailboss.mechanisms.base import Rest
 from trailboss.mechanisms.context import Bid, LaneMarket
 from trailboss.mechanisms.fee_lane.weight import lower_median
@@ -97,11 +95,6 @@ def close_lane(session: BlockSession, _: Rest) -> None:
         burned=amount_octets(amount_of(before.burned) + sum(fired.burned for fired in session.fired)),
     )
     session.overlay.write(LANE_KEY, encode_record(state))
-
-
-def next_lane_event(rules: Rules, read: Read) -> int | None:
-    """Return the block in which the oldest record leaves the fairness window; None if there is none."""
-    return first_to_leave(read, rules.params.lane.fairness_window_blocks)
 
 
 def median_tip(tips: list[int]) -> int:

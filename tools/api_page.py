@@ -16,12 +16,10 @@ import httpx
 from msgspec import Struct
 
 from trailboss.api.app import create_app
-from trailboss.api.common import LIMIT, OFFSET
 from trailboss.api.errors import HttpReason
-from trailboss.api.kinds import ADDRESS, BOOLEAN, HASH, HEIGHT
 from trailboss.api.openapi import TAGS
-from trailboss.api.operations import GET, Operation
-from trailboss.api.parsing import Parameter, Place
+from trailboss.api.operations import GET, JSON, Operation
+from trailboss.api.requests import ADDRESS_RULE, HASH_RULE, PATH, Paged, Parameter, integer
 from trailboss.api.routes import OPERATIONS
 from trailboss.api.routes.submission import OCTETS
 from trailboss.chain.drafts import draft_transaction
@@ -35,29 +33,27 @@ from trailboss.node.service import Node
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.testing import LocalChain
-from trailboss.views.json_values import to_json_value
 
 INTRO: Final = """
 # The HTTP API
 
 `trailboss dev` and `trailboss node` answer on port 4000. `/openapi.json` (also `/api-docs/openapi.json`) describes
-every path, parameter, answer and refusal exactly: requests made up from it are tried in the tests. `/swagger-ui` shows
-the same as a page, without a script and without asking anybody else.
+every path, parameter, answer and refusal exactly: the tests send requests that are generated from it. `/swagger-ui`
+shows the same as a page, without a script and without requests to other hosts.
 
 - **Numbers** are integers: amounts in base units (10⁹ are one CBY), prices in base units a cycle or a cell, heights in
   blocks, times in milliseconds. JavaScript rounds those above 2⁵³ - 1: beside such a member, as `balance`, stands its
   text, `balance_text`; beside a list that holds one, the list with text. Read `BigInt(balance_text ?? balance)`.
 - **Bytes** are `0x` and hexadecimal digits. Addresses and ids may be sent without `0x`; an address in mixed case must
   have the right checksum.
-- **Lists** take `offset` (default 0) and `limit` (default 50, at most 1,000) and say in `total_count` how many there
-  are; an actor's slots have `next_cursor` instead.
-- **One height.** An answer is wholly of one block, the last one when it was asked for. Reading never waits for a block,
-  and no block waits for a reader. Two paths run a program, between two blocks: `POST /view`, with at most 1,000,000
+- **Lists** take `offset` (default 0) and `limit` (default 50, at most 1,000) and `total_count` is the number
+  of all entries; an actor's slots have `next_cursor` instead.
+- **One height.** An answer is wholly of one block, the last one when the request came. Reads never wait for a block,
+  and no block waits for a read. Two paths run a program, between two blocks: `POST /view`, with at most 1,000,000
   cycles, and `/timers/{timer_id}/explain`, which tries the handler of a live timer with the cycles that its fire has.
 - **Nothing is ignored.** A misspelt parameter, a member that stands twice, a number out of range is refused by name.
-- **Connections** stay open for the next request: 5 seconds after an answer, 20 if nothing was ever asked. A client that
-  asks less often connects again.
-- **HEAD** works wherever GET does. A POST with a body says what it is: `Content-Type: application/json`, or
+- **Connections** stay open for 5 seconds after an answer.
+- **HEAD** works wherever GET does. A POST with a body names its type: `Content-Type: application/json`, or
   `application/octet-stream` for transactions.
 
 The answers below are those of a chain with an actor that ticks every ten blocks; long values and lists are cut off with
@@ -78,7 +74,7 @@ def ticks(payload):
 ERRORS: Final = """
 ## Errors
 
-Every refusal, whoever refuses, is `{"error": {"code", "slug", "what", "why", "fix", "context"}}`. A rule of the chain
+Every refusal is `{"error": {"code", "slug", "what", "why", "fix", "context"}}`. A rule of the chain
 has the code that [errors](errors.md) lists, with the status 404 if something is not there, 400 if no transaction of a
 submission was taken, else 422. What only HTTP can break has a code of its own:
 
@@ -86,13 +82,14 @@ submission was taken, else 422. What only HTTP can break has a code of its own:
 OTHERS: Final = """
 ## Streams and metrics
 
-`GET /events` streams blocks and events as server-sent events, from any height on, and goes on where a reader was;
+`GET /events` streams blocks and events as server-sent events, from any height on, and resumes after a lost connection;
 `GET /metrics` is what Prometheus reads. [The stream and the metrics](metrics.md) has both.
 """
 STATE_INTRO: Final = """
 `trailboss --url` reads a node so: it borrows a view, and reads keys of the state with the code that reads a directory.
 A view returns by itself a minute after it was last asked.
 """
+KNOWN: Final = (ADDRESS_RULE, HASH_RULE, "true or false", (integer().extra or {})["rule"])
 WIDTH: Final = 116
 LINES_MAX: Final = 7
 SHOWN_DIGITS: Final = 10
@@ -229,7 +226,7 @@ async def _asked(client: httpx.AsyncClient, node: Node, scene: Scene) -> str:
     asked = examples(scene)
     parts = [INTRO.lstrip()]
     for tag, about in TAGS.items():
-        operations = [operation for operation in OPERATIONS if operation.tag == tag]
+        operations = [each for each in OPERATIONS if each.tag == tag and each.produces == JSON]
         if tag == STATE_TAG:
             parts.append(f"## {tag}\n{STATE_INTRO}\n" + "\n".join(map(_line, operations)) + "\n")
         elif operations:
@@ -259,11 +256,13 @@ async def _section(client: httpx.AsyncClient, scene: Scene, operation: Operation
     answer = await client.request(
         operation.method, example.path, json=example.body, content=content, headers=headers, timeout=None
     )
-    listed = [each for each in operation.parameters if each.place is not Place.PATH and each not in (OFFSET, LIMIT)]
+    is_paged = issubclass(operation.asked, Paged)
+    paging = Paged.__struct_fields__ if is_paged else ()
+    listed = [each for name, each in operation.parameters.items() if each.place != PATH and name not in paging]
     parts = [f"### {operation.method} {operation.path}\n", _summary(operation)]
     if listed:
         parts.append("\n" + "\n".join(map(_parameter, listed)))
-    if OFFSET in operation.parameters:
+    if is_paged:
         parts.append("\nPaged." if not listed else "\nPaged, too.")
     status = "" if answer.status_code == HTTPStatus.OK else f"# {answer.status_code}\n"
     shown = "\n".join(_lines(json.loads(answer.content)))
@@ -271,13 +270,12 @@ async def _section(client: httpx.AsyncClient, scene: Scene, operation: Operation
     return "\n".join(parts)
 
 
-def _parameter(parameter: Parameter[Any]) -> str:
-    kind, default = parameter.kind, parameter.default
+def _parameter(parameter: Parameter) -> str:
     # What an address, a hash or a 64-bit number is, the introduction says.
-    rule = "" if kind in (ADDRESS, HASH, HEIGHT, BOOLEAN) or kind.rule == HEIGHT.rule else f" {_sentence(kind.rule)}"
-    told = f" Default: {json.dumps(to_json_value(default))}." if default not in (None, b"", U64_MAX) else ""
-    needed = " Required." if parameter.is_required else told
-    return f"- `{parameter.name}`: {parameter.about}{rule}{needed}"
+    rule = "" if parameter.rule in KNOWN else f" {_sentence(parameter.rule)}"
+    default = parameter.default
+    shown = f" Default: {json.dumps(default)}." if default not in (None, "0x", U64_MAX) else ""
+    return f"- `{parameter.name}`: {parameter.about}{rule}{' Required.' if parameter.is_required else shown}"
 
 
 def _sentence(text: str) -> str:

@@ -7,17 +7,17 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
 import uvicorn
 import uvloop
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from trailboss.api.app import create_app
-from trailboss.api.connections import connection_protocol
-from trailboss.api.guard import Guard
+from trailboss.api.limits import limited
 from trailboss.node.options import NodeOptions
 from trailboss.node.service import FAILED, Node
 from trailboss.node.startup import open_node
@@ -31,8 +31,8 @@ GRACE_SECONDS: Final = 2
 """How long answers that have begun may take when the node stops."""
 BY_SIGNAL: Final = 128
 """Exit status of a program that a second signal ends: this and the signal's number."""
-SOCKET_MESSAGE_MAX: Final = 2**20
-"""Bytes of one message that a page of the explorer sends."""
+CONNECTIONS_MAX: Final = 4_096
+"""Connections above which requests are refused with 503, those of streams included."""
 SWITCH_SECONDS: Final = 0.0001
 """How long one thread keeps the interpreter while another wants it; Python's own 5 ms are made for fewer threads.
 
@@ -80,8 +80,7 @@ async def _answer(node: Node, listener: socket.socket, stop: asyncio.Event, read
     port = listener.getsockname()[1]
     config = uvicorn.Config(
         build_application(node),
-        http=connection_protocol(node.metrics),
-        ws_max_size=SOCKET_MESSAGE_MAX,
+        limit_concurrency=CONNECTIONS_MAX,
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -98,14 +97,14 @@ async def _answer(node: Node, listener: socket.socket, stop: asyncio.Event, read
 
 
 def build_application(node: Node) -> ASGIApp:
-    """Return all that a node serves: the API, the explorer if it is wanted, and the guard before both."""
-    app = create_app(node)
+    """Return all that a node serves: the API, the explorer if it is wanted, and the limits of both."""
+    routes: Sequence[BaseRoute] = ()
     if node.options.explorer:
         # Only now: a node without an explorer starts faster.
         from trailboss.explorer import explorer_routes  # noqa: PLC0415
 
-        app.router.routes.extend(explorer_routes(node))
-    return Guard(app, node.options, node.metrics)
+        routes = explorer_routes(node)
+    return limited(create_app(node, routes), node.options, node.metrics)
 
 
 def _begin(node: Node, port: int, ready: Ready) -> None:

@@ -1,9 +1,7 @@
-"""Refusals over HTTP: one shape for all of them, whoever refuses.
+"""Refusals over HTTP, all in the shape ``{"error": {"code", "slug", "what", "why", "fix", "context"}}``.
 
-``{"error": {"code", "slug", "what", "why", "fix", "context"}}``. A rule of the chain keeps its public code, 1001 to
-1999; what only HTTP can break has a code of ours, from 4000 on. The status follows from what was wrong: 400 for the
-form of a request, as ``/openapi.json`` has it; 404 for what is not there; 422 for a well-formed request that a rule
-forbids.
+A rule of the chain keeps its public code, 1001 to 1999; what only HTTP can break has a code from 4000 on. The status is
+400 for the form of a request, 404 for what does not exist, 422 for a well-formed request that a rule forbids.
 
 Decision: D-72
 """
@@ -28,71 +26,67 @@ class _Rule(NamedTuple):
 
 
 class HttpReason(Enum):
-    """Every reason for which a request is refused that the chain has nothing to do with."""
+    """Reasons to refuse a request that are not rules of the chain."""
 
     BAD_REQUEST = _Rule(
         4000,
         400,
         "bad_request",
-        "a request has the form that /openapi.json describes",
-        "mend what is named, send it again",
+        "a request must have the form that /openapi.json describes",
+        "correct what the message names and send the request again",
     )
     DEVELOPMENT_ONLY = _Rule(
         4003,
         403,
         "development_only",
-        "calls under /dev, and the faucet, change a chain at will: a node answers them if it runs as `trailboss dev`",
+        "the faucet and the calls under /dev change a chain at will: only `trailboss dev` answers them",
         "start the node with `trailboss dev`, or send a transaction instead",
     )
-    NOT_FOUND = _Rule(4004, 404, "not_found", "the thing named must exist", "check the path, the address or the id")
+    NOT_FOUND = _Rule(4004, 404, "not_found", "the named thing must exist", "check the path, the address or the id")
     METHOD_NOT_ALLOWED = _Rule(
-        4005, 405, "method_not_allowed", "every path has its methods", "use one of those in the header Allow"
-    )
-    TIMEOUT = _Rule(
-        4008,
-        408,
-        "timeout",
-        "a node waits only as long as it was told to",
-        "ask for the receipt later: what was accepted stays accepted",
-    )
-    SLOW_REQUEST = _Rule(
-        4009, 408, "slow_request", "a request arrives at once, or it is not waited for", "send it without pauses"
-    )
-    GONE = _Rule(4010, 410, "gone", "what is lent for a while returns by itself", "ask for it anew")
-    TOO_LARGE = _Rule(4013, 413, "too_large", "the size of a request is bounded", "send less at once")
-    MEDIA_TYPE = _Rule(
-        4015,
-        415,
-        "media_type",
-        "a body says what it is, and a node reads what /openapi.json names",
-        "set the header Content-Type",
-    )
-    INVALID_VALUE = _Rule(
-        4022, 422, "invalid_value", "values have ranges and relations", "use a value that the rule allows"
-    )
-    TOO_MANY_REQUESTS = _Rule(
-        4029, 429, "too_many_requests", "a node answers so many requests a second", "wait as long as Retry-After says"
+        4005, 405, "method_not_allowed", "each path has its methods", "use a method that the header Allow lists"
     )
     FOREIGN_ORIGIN = _Rule(
         4006,
         403,
         "foreign_origin",
-        "a web page of another origin may not change anything here, nor open a socket",
-        "start the node with --cors and the page's origin, if the page is yours",
+        "a web page of another origin may not change anything here",
+        "if the page is yours, start the node with --cors and its origin",
+    )
+    TIMEOUT = _Rule(
+        4008,
+        408,
+        "timeout",
+        "a node waits no longer than the request allows",
+        "read the receipt later: what was accepted stays accepted",
+    )
+    SLOW_REQUEST = _Rule(4009, 408, "slow_request", "a body must arrive within seconds", "send it without pauses")
+    GONE = _Rule(4010, 410, "gone", "the lease of a view ends a minute after its last use", "lease a new view")
+    TOO_LARGE = _Rule(4013, 413, "too_large", "the size of a request is bounded", "send less at once")
+    MEDIA_TYPE = _Rule(
+        4015,
+        415,
+        "media_type",
+        "a body must name its type, one of those in /openapi.json",
+        "set the header Content-Type",
     )
     WRONG_HOST = _Rule(
         4021,
         421,
         "wrong_host",
-        "a node for this machine alone answers to this machine's names: another one may be a trap of a web page",
-        "ask for localhost, or for the address that the node listens on",
+        "a node on a loopback address answers only to this machine's names, because web pages can forge others",
+        "use localhost, or the address that the node listens on",
+    )
+    INVALID_VALUE = _Rule(
+        4022, 422, "invalid_value", "values have ranges and relations", "use a value that the rule allows"
+    )
+    TOO_MANY_REQUESTS = _Rule(
+        4029, 429, "too_many_requests", "a node limits the requests a second", "wait for the seconds in Retry-After"
     )
     HEADERS_TOO_LARGE = _Rule(4031, 431, "headers_too_large", "the size of a request is bounded", "send fewer headers")
-    INTERNAL = _Rule(
-        4500, 500, "internal", "a node has an answer to everything; this is a bug", "report what was asked"
-    )
+    INTERNAL = _Rule(4500, 500, "internal", "no request may make a node fail; this is a bug", "report the request")
     UNAVAILABLE = _Rule(
-        4503, 503, "unavailable", "a node that stops, or cannot keep up, says so", "try again in a moment"
+        4503, 503, "unavailable", "a node that stops or is overloaded refuses requests", "try again in a moment"
     )
 
     @property
@@ -125,12 +119,12 @@ NOT_THERE: Final = frozenset(
 
 
 class HttpError(TrailbossError):
-    """A request that is not answered.
+    """A refused request.
 
     Attributes:
         reason: Why.
         what: What was asked, with the offending value.
-        headers: Headers that the answer has besides.
+        headers: Headers of the answer.
         context: The facts, by name.
     """
 
@@ -153,14 +147,7 @@ class HttpError(TrailbossError):
 
 
 def malformed(place: str, name: str, value: object, rule: str) -> HttpError:
-    """Return the refusal of a value of the wrong form.
-
-    Args:
-        place: ``path``, ``query`` or ``body``.
-        name: Of the parameter.
-        value: As given.
-        rule: What it must be.
-    """
+    """Return the refusal of a parameter's value that is against its rule."""
     what = f"{place} parameter {name} is {shown(value)}, it must be {rule}"
     return HttpError(HttpReason.BAD_REQUEST, what, parameter=name, place=place, value=clipped(value), rule=rule)
 
@@ -172,7 +159,7 @@ def invalid(name: str, value: object, rule: str) -> HttpError:
 
 
 def shown(value: object) -> str:
-    """Return a value as a message repeats it: cut off, and in characters that any JSON can carry."""
+    """Return a value as a message repeats it: shortened, in ASCII."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, list):
@@ -183,7 +170,7 @@ def shown(value: object) -> str:
 
 
 def clipped(value: object) -> str:
-    """Return a value as the context of an error has it: text as it is, cut off."""
+    """Return a value as the context of an error has it: text unchanged, but shortened."""
     return value[:SHOWN_CHARACTERS_MAX] if isinstance(value, str) else shown(value)
 
 
@@ -193,16 +180,13 @@ def status_of(rejection: Rejection) -> int:
     return reason.status
 
 
-def error_body(error: ErrorObject) -> bytes:
-    """Return the body of an answer that refuses."""
-    return encode_json({"error": error})
+def missing(what: str, **context: str | int) -> HttpError:
+    """Return the refusal of something that does not exist."""
+    return HttpError(HttpReason.NOT_FOUND, what, headers=None, **context)
 
 
 def encode_json(value: object) -> bytes:
-    """Return a value as the body of an answer; see `to_json_value`.
-
-    Programs of actors may say text that UTF-8 cannot carry: it is written with escapes.
-    """
+    """Return a value as the body of an answer; text of actors that UTF-8 cannot carry is escaped."""
     document = to_json_value(value)
     try:
         return msgspec.json.encode(document)

@@ -1,160 +1,169 @@
-"""Operations: what a path does, declared once, for the server and for OpenAPI.
+"""Operations: functions that answer requests, and what Starlette needs to call them.
 
-An operation is a function from a `Call` to a record. ``async def`` runs on the event loop and must be short; ``def`` is
-a long read and runs in one of a few threads. Either takes one view of the chain and answers wholly from it.
+An operation takes a `Call` and the Struct of its parameters, if it has any, and returns a record or a response.
+``async def`` runs on the event loop and must be short; ``def`` is a long read and runs in one of a few threads.
 
-Decision: D-72
+Decision: D-72, D-99
 """
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
-from fastapi import Request
-from fastapi.responses import Response
-from fastapi.routing import APIRoute
 from msgspec import Struct, field
-from starlette.requests import ClientDisconnect
-from starlette.routing import Match, Route
-from starlette.types import Scope
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
+from trailboss.api.docstrings import documentation
 from trailboss.api.errors import HttpError, HttpReason, clipped, encode_json, shown
-from trailboss.api.parsing import Parameter, Place, read_document, read_members, read_query
-from trailboss.api.shapes import Schema
+from trailboss.api.requests import BODY, QUERY, Nothing, Parameter, Reader, parameters_of, read_document
+from trailboss.api.stream import Streams
 from trailboss.chain.view import ChainView
-from trailboss.primitives.errors import ViewGoneError
+from trailboss.primitives.errors import ErrorObject, ViewGoneError
 from trailboss.views.accounts import known_names
 
 if TYPE_CHECKING:
     from trailboss.node.service import Node
 
-T = TypeVar("T")
-Run = Callable[["Call"], Any]
 JSON: Final = "application/json"
 READERS: Final = 2
-"""Threads that long reads have: more would only take turns with the chain's."""
+"""Threads for long reads; more would only compete with the chain's."""
 READS_WAITING_MAX: Final = 64
-"""Long reads that wait for a thread; one more is sent away."""
+"""Long reads that wait for a thread; a further one is refused."""
 BODY_BYTES_MAX: Final = 2**20
+BODY_SECONDS: Final = 10.0
+"""Time in which a body must arrive."""
 GET: Final = "GET"
 POST: Final = "POST"
 ALWAYS: Final = (HttpReason.BAD_REQUEST, HttpReason.TOO_MANY_REQUESTS, HttpReason.UNAVAILABLE)
-"""Refusals that every path has."""
+"""Reasons for which every path may refuse."""
 OF_BODIES: Final = (HttpReason.TOO_LARGE, HttpReason.MEDIA_TYPE)
+NOT_FOUND: Final = (HttpReason.NOT_FOUND,)
+
+
+class Refusal(Struct, frozen=True):
+    """A refused request.
+
+    Attributes:
+        error: Why.
+    """
+
+    error: ErrorObject
 
 
 class RawBody(Struct, frozen=True):
     """A body that the operation reads itself.
 
     Attributes:
-        bytes_max: Most bytes of it.
+        bytes_max: Its largest size.
         media: Schema by media type.
     """
 
     bytes_max: int
-    media: Mapping[str, Schema]
+    media: Mapping[str, Mapping[str, Any]]
 
 
-class Operation(Struct, frozen=True, kw_only=True):
-    """What one path does with one method.
+class Call:
+    """One request.
 
     Attributes:
-        run: The function; its name is the operation's id, its docstring tells what it does.
+        node: The node.
+        names: Names of accounts, by address.
+        streams: The node's streams of events.
+        method: ``GET``, ``HEAD`` or ``POST``.
+        body: Bytes of a `RawBody`; empty otherwise.
+        media: Its media type.
+    """
+
+    __slots__ = ("_scope", "_view", "body", "media", "names", "node", "streams")
+
+    def __init__(self, server: "Server", scope: Scope, body: bytes, media: str) -> None:
+        self.node = server.node
+        self.names = server.names
+        self.streams = server.streams
+        self.body = body
+        self.media = media
+        self._scope = scope
+        self._view: ChainView | None = None
+
+    @property
+    def view(self) -> ChainView:
+        """The chain at the first use of this property; the same view from then on."""
+        if self._view is None:
+            self._view = self.node.view
+        return self._view
+
+    @property
+    def method(self) -> str:
+        """Method of the request."""
+        return str(self._scope["method"])
+
+    def header(self, name: str) -> str | None:
+        """Return the value of a header; None if it is not there."""
+        return Headers(scope=self._scope).get(name)
+
+    def look_again(self) -> None:
+        """Drop the view, so that `view` is the newest one."""
+        self._view = None
+
+
+class Operation(Struct, frozen=True, kw_only=True, dict=True):
+    """A function that answers one path and method.
+
+    Attributes:
+        run: The function; its name is the operation's id, its docstring the description.
         method: ``GET`` or ``POST``.
         path: With the names of its parameters in braces.
         tag: Subject.
-        answers: Type of the record that it answers.
-        parameters: What a client can say, by place and name.
-        refuses: How it may refuse besides, with what a refusal means here.
-        body: A body that it reads itself; None for none, or for one of members.
-        refusals: Types of what it answers with a status, where that is more than the error.
+        refuses: Reasons for which it may refuse, besides those of all operations.
+        body: A body that it reads itself; None for one of parameters, or none.
+        refusals: Records that it answers instead of a plain refusal, by status.
+        produces: Media type of its answer.
     """
 
-    run: Run
+    run: Callable[..., Any]
     method: str
     path: str
     tag: str
-    answers: Any
-    parameters: tuple[Parameter[Any], ...] = ()
     refuses: tuple[HttpReason, ...] = ()
     body: RawBody | None = None
     refusals: Mapping[int, Any] = field(default_factory=dict)
-
-    @property
-    def is_short(self) -> bool:
-        """Whether it runs on the event loop."""
-        return inspect.iscoroutinefunction(self.run)
+    produces: str = JSON
 
     @property
     def name(self) -> str:
         """The operation's id."""
         return self.run.__name__
 
-    def within(self, place: Place) -> dict[str, Parameter[Any]]:
-        """Return the parameters of a place, by name."""
-        return {each.name: each for each in self.parameters if each.place is place}
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        """Types of its parameters and of its answer."""
+        return get_type_hints(self.run, include_extras=True)
+
+    @cached_property
+    def asked(self) -> type[Struct]:
+        """Struct of its parameters."""
+        found: type[Struct] = self.hints.get("asked", Nothing)
+        return found
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """Its parameters, by name."""
+        place = BODY if self.method == POST and self.body is None else QUERY
+        return parameters_of(self.asked, self.path, place, documentation(self.asked)[1])
 
     def reasons(self) -> tuple[HttpReason, ...]:
-        """Return every way in which it may refuse."""
+        """Return every reason for which it may refuse."""
         of_body = OF_BODIES if self.method == POST else ()
         return tuple(dict.fromkeys((*ALWAYS, *of_body, *self.refuses)))
 
 
-class Said(Struct, frozen=True):
-    """What a client has said.
-
-    Attributes:
-        values: Of the parameters, by name.
-        body: The bytes of a `RawBody`; empty otherwise.
-        media: Their media type.
-    """
-
-    values: Mapping[str, Any]
-    body: bytes = b""
-    media: str = ""
-
-
-class Call:
-    """One request, read.
-
-    Attributes:
-        node: The node.
-        names: Of the accounts that have one, by address.
-        body: The bytes of a `RawBody`; empty otherwise.
-        media: Their media type.
-    """
-
-    __slots__ = ("_values", "_view", "body", "media", "names", "node")
-
-    def __init__(self, node: "Node", names: Mapping[bytes, str], request: "Said") -> None:
-        self.node = node
-        self.names = names
-        self.body = request.body
-        self.media = request.media
-        self._values = request.values
-        self._view: ChainView | None = None
-
-    @property
-    def view(self) -> ChainView:
-        """The chain as it stood when this was first asked for; the same one from then on."""
-        if self._view is None:
-            self._view = self.node.view
-        return self._view
-
-    def __getitem__(self, parameter: Parameter[T]) -> T:
-        """Return what the client said, or the parameter's default."""
-        value: T = self._values[parameter.name]
-        return value
-
-    def look_again(self) -> None:
-        """Let go of the view, for a newer one."""
-        self._view = None
-
-
 class Routes:
-    """The operations of a subject, as decorators declare them."""
+    """Operations on one subject, declared by decorators."""
 
     def __init__(self, tag: str) -> None:
         self.tag = tag
@@ -163,174 +172,153 @@ class Routes:
     def __iter__(self) -> Iterator[Operation]:
         return iter(self._operations)
 
-    def get(
-        self,
-        path: str,
-        *parameters: Parameter[Any],
-        answers: Any,
-        refuses: tuple[HttpReason, ...] = (),
-        refusals: Mapping[int, Any] | None = None,
-    ) -> Callable[[Run], Run]:
-        """Declare what GET answers at a path."""
+    def get(self, path: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Declare the answer to GET; the options are attributes of `Operation`."""
+        return self._declare(GET, path, options)
 
-        def declare(run: Run) -> Run:
-            return self._add(
-                Operation(
-                    run=run,
-                    method=GET,
-                    path=path,
-                    tag=self.tag,
-                    answers=answers,
-                    parameters=parameters,
-                    refuses=refuses,
-                    refusals=refusals or {},
-                )
-            )
+    def post(self, path: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Declare the answer to POST; the options are attributes of `Operation`."""
+        return self._declare(POST, path, options)
+
+    def _declare(
+        self, method: str, path: str, options: dict[str, Any]
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def declare(run: Callable[..., Any]) -> Callable[..., Any]:
+            self._operations.append(Operation(run=run, method=method, path=path, tag=self.tag, **options))
+            return run
 
         return declare
-
-    def post(
-        self,
-        path: str,
-        *parameters: Parameter[Any],
-        answers: Any,
-        refuses: tuple[HttpReason, ...] = (),
-        body: RawBody | None = None,
-        refusals: Mapping[int, Any] | None = None,
-    ) -> Callable[[Run], Run]:
-        """Declare what POST does at a path."""
-
-        def declare(run: Run) -> Run:
-            return self._add(
-                Operation(
-                    run=run,
-                    method=POST,
-                    path=path,
-                    tag=self.tag,
-                    answers=answers,
-                    parameters=parameters,
-                    refuses=refuses,
-                    body=body,
-                    refusals=refusals or {},
-                )
-            )
-
-        return declare
-
-    def _add(self, operation: Operation) -> Run:
-        self._operations.append(operation)
-        return operation.run
-
-
-class Endpoint(APIRoute):
-    """A route of FastAPI whose function reads its request itself: nothing stands between the two."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return whether a request is for this route: most are for another, and their beginnings tell."""
-        if scope["type"] != "http" or not scope["path"].startswith(
-            self.path.partition("{")[0], len(scope["root_path"])
-        ):
-            return Match.NONE, {}
-        match, inner = Route.matches(self, scope)
-        return match, inner if match is Match.NONE else {**inner, "route": self}
-
-    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]  # any awaitable
-        """Return the function that answers."""
-        return self.endpoint
 
 
 class Server:
-    """Answers requests for operations on a node."""
+    """What the operations of a node share."""
 
     def __init__(self, node: "Node") -> None:
-        self._node = node
-        self._names = known_names(node.view.genesis)
+        self.node = node
+        self.names = known_names(node.view.genesis)
+        self.streams = Streams(node.feed, node.index, node.metrics)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
         self._reading = 0
 
-    def endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
-        """Return the function that answers requests for an operation."""
-        reader = _Reader(operation)
+    async def read_long(self, run: Callable[..., Any], *arguments: object) -> Response:
+        """Run a long read in a thread.
 
-        async def answer(request: Request) -> Response:
-            return await self._perform(operation, Call(self._node, self._names, await reader.read(request)))
-
-        answer.__name__ = operation.name
-        return answer
-
-    async def _perform(self, operation: Operation, call: Call) -> Response:
-        try:
-            return await self._run(operation, call)
-        except ViewGoneError:
-            if operation.method != GET:
-                raise
-            # The chain has gone back behind the view; the next one is of the branch that holds now.
-            call.look_again()
-            return await self._run(operation, call)
-
-    async def _run(self, operation: Operation, call: Call) -> Response:
-        if operation.is_short:
-            return respond(await operation.run(call))
+        Raises:
+            HttpError: ``UNAVAILABLE`` if too many wait.
+        """
         if self._reading >= READERS + READS_WAITING_MAX:
             waiting = self._reading - READERS
             what = f"{waiting} long reads wait already"
             raise HttpError(HttpReason.UNAVAILABLE, what, headers={"Retry-After": "1"}, waiting=waiting)
         self._reading += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._readers, _read_long, operation, call)
+            return await asyncio.get_running_loop().run_in_executor(self._readers, _read, run, *arguments)
         finally:
             self._reading -= 1
 
 
-def _read_long(operation: Operation, call: Call) -> Response:
-    return respond(operation.run(call))
+def _read(run: Callable[..., Any], *arguments: object) -> Response:
+    return respond(run(*arguments))
+
+
+class Endpoint:
+    """The ASGI application that answers an operation's requests.
+
+    Attributes:
+        path: Path of the operation, with the names of its parameters in braces.
+    """
+
+    __slots__ = ("_asks", "_is_short", "_operation", "_reader", "_server", "path")
+
+    def __init__(self, server: Server, operation: Operation) -> None:
+        self.path = operation.path
+        self._server = server
+        self._operation = operation
+        self._reader = Reader(operation.asked, operation.parameters)
+        self._asks = "asked" in operation.hints
+        self._is_short = inspect.iscoroutinefunction(operation.run)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        response = await self._answer(scope, receive)
+        await response(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Response:
+        operation, document, body, media = self._operation, None, b"", ""
+        if not scope["path"].isprintable():
+            what = f"the path is {shown(scope['path'])}, it must not hold control characters"
+            raise HttpError(HttpReason.BAD_REQUEST, what, value=clipped(scope["path"]), rule="no control characters")
+        if operation.method == POST:
+            body, media = await _read_body(operation.body, scope, receive)
+            if operation.body is None:
+                document, body = read_document(body), b""
+        asked = self._reader.read(scope["path_params"], scope["query_string"], document)
+        call = Call(self._server, scope, body, media)
+        arguments = (call, asked) if self._asks else (call,)
+        try:
+            return await self._run(arguments)
+        except ViewGoneError:
+            if operation.method == POST:
+                raise
+            # The chain went back behind the view; the next one is of the branch that holds now.
+            call.look_again()
+            return await self._run(arguments)
+
+    async def _run(self, arguments: tuple[Any, ...]) -> Response:
+        if self._is_short:
+            return respond(await self._operation.run(*arguments))
+        return await self._server.read_long(self._operation.run, *arguments)
 
 
 def respond(answer: object, status: int = 200) -> Response:
-    """Return an answer: a response as it is, anything else as JSON."""
+    """Return an answer: a response unchanged, anything else as JSON."""
     return answer if isinstance(answer, Response) else Response(encode_json(answer), status, media_type=JSON)
 
 
-class _Reader:
-    """Reads the requests for one operation."""
-
-    __slots__ = ("_body", "_members", "_method", "_path", "_query")
-
-    def __init__(self, operation: Operation) -> None:
-        self._method = operation.method
-        self._path = operation.within(Place.PATH)
-        self._query = operation.within(Place.QUERY)
-        self._members = operation.within(Place.BODY)
-        self._body = operation.body
-
-    async def read(self, request: Request) -> Said:
-        scope = request.scope
-        values = read_query(scope["query_string"], self._query)
-        for name, parameter in self._path.items():
-            values[name] = parameter.read(scope["path_params"][name])
-        if self._method == GET:
-            return Said(values)
-        limit = BODY_BYTES_MAX if self._body is None else self._body.bytes_max
-        body = await _read_body(request, limit)
-        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        accepted = (JSON,) if self._body is None else tuple(self._body.media)
-        if media not in accepted and (body or self._body is not None):
-            known = " or ".join(accepted)
-            what = f"the body is {shown(media) if media else 'of no media type'}, this path reads {known}"
-            raise HttpError(HttpReason.MEDIA_TYPE, what, value=clipped(media), rule=known)
-        if self._body is not None:
-            return Said(values, body, media)
-        return Said(values | read_members(read_document(body), self._members))
+def refusal(error: HttpError) -> Response:
+    """Return the answer that refuses a request."""
+    body = encode_json(Refusal(error.error()))
+    return Response(body, error.reason.status, headers=error.headers or None, media_type=JSON)
 
 
-async def _read_body(request: Request, bytes_max: int) -> bytes:
-    octets = bytearray()
+async def _read_body(expected: RawBody | None, scope: Scope, receive: Receive) -> tuple[bytes, str]:
+    """Return a body and its media type.
+
+    Raises:
+        HttpError: ``TOO_LARGE``, ``SLOW_REQUEST``, ``MEDIA_TYPE``; ``BAD_REQUEST`` if the client leaves.
+    """
+    limit = BODY_BYTES_MAX if expected is None else expected.bytes_max
+    headers = Headers(scope=scope)
+    if int(headers.get("content-length", "0")) > limit:
+        # A client that waits for leave to send does not send now; the next request would be taken for the body.
+        raise _too_large(limit, {"Connection": "close"} if "expect" in headers else None)
     try:
-        async for chunk in request.stream():
-            octets += chunk
-            if len(octets) > bytes_max:
-                what = f"the body has more than {bytes_max:,} bytes"
-                raise HttpError(HttpReason.TOO_LARGE, what, bytes_max=bytes_max)
-    except ClientDisconnect:
-        raise HttpError(HttpReason.BAD_REQUEST, "the body ends before its end", place="body") from None
-    return bytes(octets)
+        async with asyncio.timeout(BODY_SECONDS):
+            body = await _receive_body(receive, limit)
+    except TimeoutError:
+        what = f"the body has not arrived after {BODY_SECONDS:g} seconds"
+        raise HttpError(HttpReason.SLOW_REQUEST, what, headers={"Connection": "close"}) from None
+    media = headers.get("content-type", "").partition(";")[0].strip().lower()
+    accepted = (JSON,) if expected is None else tuple(expected.media)
+    if media not in accepted and (body or expected is not None):
+        known = " or ".join(accepted)
+        what = f"the body is {shown(media) if media else 'of no media type'}, this path reads {known}"
+        raise HttpError(HttpReason.MEDIA_TYPE, what, value=clipped(media), rule=known)
+    return body, media
+
+
+async def _receive_body(receive: Receive, limit: int) -> bytes:
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    while message["type"] == "http.request" and len(body) <= limit and message.get("more_body", False):
+        message = await receive()
+        body += message.get("body", b"")
+    if message["type"] != "http.request":
+        raise HttpError(HttpReason.BAD_REQUEST, "the body is incomplete", place=BODY)
+    if len(body) > limit:
+        raise _too_large(limit)
+    return body
+
+
+def _too_large(limit: int, headers: Mapping[str, str] | None = None) -> HttpError:
+    return HttpError(HttpReason.TOO_LARGE, f"the body has more than {limit:,} bytes", headers=headers, bytes_max=limit)

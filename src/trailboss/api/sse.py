@@ -1,7 +1,7 @@
-"""Blocks and events as the stream tells them: server-sent events, encoded once for all who read.
+"""Blocks and events as server-sent events, each encoded once for all readers.
 
-Each has an ``id``: height, place in the block and the beginning of the block's hash, so that a reader who comes back
-with it is told what he has missed, or that the block is gone. Place 0 is the block itself, 1 its first event.
+The ``id`` of an event is ``height.place.tag``: place 0 is the block, 1 its first event; the tag is the beginning of the
+block's hash, which says on a reconnection whether the block is still on the chain.
 
 Decision: D-73
 """
@@ -31,41 +31,35 @@ BLOCK: Final = "block"
 REORG: Final = "reorg"
 END: Final = "end"
 EVENT: Final = "event"
-"""Type of an event whose name is one of ours, or of the browser's, or no plain text."""
+"""Type of an event whose own name is reserved or not printable."""
 TAKEN: Final = frozenset((BLOCK, REORG, END, EVENT, "message", "open", "error"))
 HEARTBEAT: Final = b":\n\n"
 PAGE_BLOCKS: Final = 1_024
-"""Blocks of the past that are read in one piece."""
+"""Blocks of one page of the past."""
 PAGE_EVENTS: Final = 1_024
-"""Likewise, of events that are looked up."""
+"""Events of one page that the index finds."""
 PAGE_OCTETS: Final = 2**19
-"""Bytes after which a piece of the past ends, with the block that reaches them."""
+"""Bytes after which a page ends, with the block that reaches them."""
 KEPT_OCTETS: Final = 2**25
-"""Bytes of encoded blocks that are kept, about."""
+"""Bytes of encoded blocks that are kept, estimated."""
 
 _MARK: Final = re.compile(rf"(0|[1-9]\d{{0,18}})\.(0|[1-9]\d{{0,8}})\.([0-9a-f]{{{2 * TAG_OCTETS}}})", re.ASCII)
 
 
-def told(kind: str, document: Mapping[str, Any], mark: str | None = None) -> bytes:
-    """Return one server-sent event.
-
-    Args:
-        kind: Its type, without line breaks.
-        document: What it tells, of plain values.
-        mark: Its id, without line breaks; None for none.
-    """
+def sse_event(kind: str, document: Mapping[str, Any], mark: str | None = None) -> bytes:
+    """Return one server-sent event of a type, with a JSON object and perhaps an id."""
     head = f"event: {kind}\ndata: " if mark is None else f"id: {mark}\nevent: {kind}\ndata: "
     return b"".join((head.encode(), _encode(document), b"\n\n"))
 
 
 def _encode(document: Mapping[str, Any]) -> bytes:
     encoded = msgspec.json.encode(document)
-    # Clients that read lines as Python does take more characters for the end of one than the standard of streams.
+    # Some clients, Python's among them, end lines at more characters than the standard does.
     return encoded if encoded.isascii() else json.dumps(document, separators=(",", ":")).encode("ascii")
 
 
 def kind_of(name: str) -> str:
-    """Return the type that an event is sent as: its name, unless an actor has chosen one that would be misread."""
+    """Return the type of an event: its name, unless a client would misread that."""
     return name if name.isprintable() and name not in TAKEN else EVENT
 
 
@@ -75,11 +69,11 @@ _KEYS: Final[Mapping[str, Callable[[EventRecord], Iterable[object]]]] = {
     "timer_id": lambda event: (event.timer_id,),
     "address": lambda event: {event.emitter, *mentions(event)},
 }
-"""By what events can be chosen, and the values that an event is found by."""
+"""Filters of events, and the values by which each finds an event."""
 
 
-class ToldBlock:
-    """A block with its events, each encoded when somebody first wants it.
+class EncodedBlock:
+    """A block with its events, each encoded at its first use.
 
     Attributes:
         block: The block.
@@ -94,23 +88,18 @@ class ToldBlock:
         self._places: dict[str, dict[object, list[int]]] = {}
 
     def __len__(self) -> int:
-        """Return how many pieces there are: one for the block, and one for each event."""
+        """Return the number of pieces: one for the block, and one for each event."""
         return len(self._pieces)
 
     def piece(self, place: int) -> bytes:
-        """Return what is told at a place: 0 is the block, 1 its first event."""
+        """Return the event at a place: 0 is the block, 1 its first event."""
         found = self._pieces[place]
         if found is None:
             found = self._pieces[place] = self._encode(place)
         return found
 
     def places(self, kind: str, value: object) -> Sequence[int]:
-        """Return the places of the events with a value, ascending.
-
-        Args:
-            kind: ``name``, ``emitter``, ``timer_id`` or ``address``.
-            value: Which of it.
-        """
+        """Return the places of the events that a filter finds by a value, ascending."""
         found = self._places.get(kind)
         if found is None:
             found = {}
@@ -121,11 +110,11 @@ class ToldBlock:
         return found.get(value, ())
 
     def text(self) -> bytes:
-        """Return all that is told of the block."""
+        """Return all pieces."""
         return b"".join(map(self.piece, range(len(self))))
 
     def prepare(self) -> None:
-        """Do now, wherever it may take its time, what otherwise is done when somebody wants it."""
+        """Build the tables of all filters."""
         for kind in _KEYS:
             self.places(kind, None)
 
@@ -133,49 +122,44 @@ class ToldBlock:
         height = self.block.height
         mark = f"{height}.{place}.{tag_of(self.block.hash).hex()}"
         if place == 0:
-            return told(BLOCK, to_json_value(block_summary(self.block)), mark)
+            return sse_event(BLOCK, to_json_value(block_summary(self.block)), mark)
         event = event_view(self._events[place - 1], height)
-        return told(kind_of(event.name), to_json_value(event) | {"index": place - 1}, mark)
+        return sse_event(kind_of(event.name), to_json_value(event) | {"index": place - 1}, mark)
 
 
-class Tellings:
-    """The blocks that were told last, encoded, for all readers: those who are behind read the same ones."""
+class EncodedBlocks:
+    """The blocks that were used last, encoded, for all readers and any thread."""
 
     def __init__(self, octets_max: int = KEPT_OCTETS) -> None:
-        """Begin with none.
-
-        Args:
-            octets_max: Bytes of blocks that are kept, as `size_of` estimates them.
-        """
         self._octets_max = octets_max
         self._octets = 0
-        self._tellings: dict[bytes, ToldBlock] = {}
+        self._encoded: dict[bytes, EncodedBlock] = {}
         self._lock = Lock()
 
-    def of(self, block: Block) -> ToldBlock:
-        """Return a block as it is told, and keep it; those not asked for longest make room. For any thread."""
+    def of(self, block: Block) -> EncodedBlock:
+        """Return a block encoded, and keep it; the least recently used ones make room."""
         with self._lock:
-            telling = self._tellings.pop(block.hash, None)
-            if telling is None:
-                telling = ToldBlock(block)
+            encoded = self._encoded.pop(block.hash, None)
+            if encoded is None:
+                encoded = EncodedBlock(block)
                 self._octets += size_of(block)
-            self._tellings[block.hash] = telling
+            self._encoded[block.hash] = encoded
             while self._octets > self._octets_max:
-                oldest = self._tellings.pop(next(iter(self._tellings)))
+                oldest = self._encoded.pop(next(iter(self._encoded)))
                 self._octets -= size_of(oldest.block)
-        return telling
+        return encoded
 
 
 class Selection(Struct, frozen=True):
-    """What a reader wants to be told.
+    """What a reader wants.
 
     Attributes:
         name: Only events of this name.
         emitter: Only events of this emitter.
         timer_id: Only events about this timer.
-        address: Only events that it has emitted, and those of the chain's own that name it in a field.
-        blocks: Whether blocks are told.
-        events: Whether events are.
+        address: Only events that it has emitted, and the chain's own events that name it.
+        blocks: Whether blocks are sent.
+        events: Whether events are sent.
     """
 
     name: str | None = None
@@ -187,23 +171,23 @@ class Selection(Struct, frozen=True):
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether it selects everything."""
         return self.blocks and self.events and not self.has_conditions
 
     @property
     def has_conditions(self) -> bool:
-        """Whether not every event is told."""
+        """Whether it selects among events."""
         return any(True for _ in self._wanted())
 
-    def take(self, block: ToldBlock, first: int = 0) -> bytes:
-        """Return what of a block is told, from a place on.
+    def take(self, block: EncodedBlock, first: int = 0) -> bytes:
+        """Return the selected pieces of a block, from a place on.
 
-        Complexity: O(events chosen), once the block is prepared; O(events) if all are chosen.
+        Complexity: O(events selected), once the block is prepared; O(events) if all are selected.
         """
         places = self._places(block)
         return b"".join(block.piece(place) for place in places if place >= first)
 
-    def _places(self, block: ToldBlock) -> Iterable[int]:
+    def _places(self, block: EncodedBlock) -> Iterable[int]:
         if self.blocks:
             yield 0
         if not self.events:
@@ -223,13 +207,13 @@ class Selection(Struct, frozen=True):
                 yield kind, value
 
 
-class Place(Struct, frozen=True):
-    """Where a reader stands.
+class Position(Struct, frozen=True):
+    """What a reader receives next.
 
     Attributes:
-        height: Of the block that is told next.
-        index: The place in it from which on; 0 for all of it.
-        tag: Of the last block of which he has been told something; None if he knows of none.
+        height: Height of the next block.
+        index: The first place of it; 0 for all of it.
+        tag: Tag of the last block of which the reader has received something; None if there is none.
     """
 
     height: int
@@ -238,17 +222,17 @@ class Place(Struct, frozen=True):
 
     @classmethod
     def after_mark(cls, mark: str) -> Self | None:
-        """Return where a reader goes on who was last told something with this id; None if it is no id of ours."""
+        """Return the position after an id; None if the text is not one of our ids."""
         found = _MARK.fullmatch(mark)
         return None if found is None else cls(int(found[1]), int(found[2]) + 1, bytes.fromhex(found[3]))
 
     @classmethod
     def after(cls, block: Block) -> Self:
-        """Return where a reader stands who knows a block and all before it."""
+        """Return the position of a reader that has all up to a block."""
         return cls(block.height + 1, 0, tag_of(block.hash))
 
     def is_on(self, chain: ChainReader) -> bool:
-        """Return whether what the reader knows is on this chain.
+        """Return whether the last block that the reader knows is on this chain.
 
         Raises:
             ViewGoneError: If the chain is a view that lacks the block.
@@ -259,7 +243,7 @@ class Place(Struct, frozen=True):
 
     @property
     def known(self) -> int:
-        """Height of the block that the tag is of."""
+        """Height of the tag's block."""
         return self.height if self.index else self.height - 1
 
 
@@ -268,27 +252,26 @@ class Past(Struct, frozen=True):
 
     Attributes:
         chain: Read up to its head.
-        index: Of the same chain; it may be ahead, or of another branch already.
-        tellings: Blocks that are encoded already.
+        index: Its index; it may be ahead, or already on another branch.
+        encoded: Blocks that are encoded already.
     """
 
     chain: ChainReader
     index: Index
-    tellings: Tellings
+    encoded: EncodedBlocks
 
 
-def read_page(past: Past, place: Place, selection: Selection) -> tuple[bytes, Place] | None:
-    """Return what a reader is to be told next of the past, and where he stands then; None if he is not on the chain.
+def read_page(past: Past, place: Position, selection: Selection) -> tuple[bytes, Position] | None:
+    """Return the next page for a reader, and its position then; None if it is not on the chain.
 
-    Where the index is of another branch, blocks that it names are gone from the chain that is read, or it lacks some
-    that are gone there. The reader's place is not on the new branch then, and so he finds out.
+    The index may be on another branch. Then the reader's new position is not on that branch, and the next page finds it
 
-    Complexity: O(``PAGE_BLOCKS`` + events in them) where blocks are told; else O(events told), whatever lies between.
+    Complexity: O(``PAGE_BLOCKS`` + events in them) where blocks are sent; else O(events sent), whatever lies between.
 
     Args:
         past: Where it is read.
-        place: Where the reader stands, not above the head if he is on the chain.
-        selection: What he wants.
+        place: The reader's position, not above the head if the reader is on the chain.
+        selection: What the reader wants.
 
     Raises:
         ViewGoneError: If the chain is a view that lacks one of the blocks.
@@ -302,7 +285,7 @@ def read_page(past: Past, place: Place, selection: Selection) -> tuple[bytes, Pl
     )
 
 
-def _read_blocks(past: Past, place: Place, selection: Selection) -> tuple[bytes, Place] | None:
+def _read_blocks(past: Past, place: Position, selection: Selection) -> tuple[bytes, Position] | None:
     blocks = past.chain.blocks.since(place.height if place.tag is None else place.known)
     if place.tag is not None:
         # Read with the others: an idle block follows from the one before, and finding the first is most of the work.
@@ -311,32 +294,32 @@ def _read_blocks(past: Past, place: Place, selection: Selection) -> tuple[bytes,
             return None
         if place.index:
             blocks = chained((known,), blocks)
-    text, place, _ = _tell(past, islice(blocks, PAGE_BLOCKS), place, selection)
+    text, place, _ = _page_of(past, islice(blocks, PAGE_BLOCKS), place, selection)
     return text, place
 
 
-def _read_all_events(past: Past, place: Place, selection: Selection) -> tuple[bytes, Place]:
+def _read_all_events(past: Past, place: Position, selection: Selection) -> tuple[bytes, Position]:
     records = past.chain.blocks.records(place.height)
-    text, place, count = _tell(past, islice(records, PAGE_BLOCKS), place, selection)
+    text, place, count = _page_of(past, islice(records, PAGE_BLOCKS), place, selection)
     # Above the last record there is nothing but idle blocks.
     is_over = count < PAGE_BLOCKS and len(text) < PAGE_OCTETS
-    return text, Place.after(past.chain.head) if is_over else place
+    return text, Position.after(past.chain.head) if is_over else place
 
 
-def _tell(past: Past, blocks: Iterable[Block], place: Place, selection: Selection) -> tuple[bytes, Place, int]:
-    """Return what is told of blocks up to so many bytes, where the reader stands then, and how many blocks it is."""
+def _page_of(past: Past, blocks: Iterable[Block], place: Position, selection: Selection) -> tuple[bytes, Position, int]:
+    """Return a page of blocks, the position after it, and the number of blocks."""
     pieces: list[bytes] = []
     octets = 0
     for block in blocks:
-        pieces.append(selection.take(past.tellings.of(block), place.index if block.height == place.height else 0))
-        place = Place.after(block)
+        pieces.append(selection.take(past.encoded.of(block), place.index if block.height == place.height else 0))
+        place = Position.after(block)
         octets += len(pieces[-1])
         if octets >= PAGE_OCTETS:
             break
     return b"".join(pieces), place, len(pieces)
 
 
-def _read_events(past: Past, place: Place, selection: Selection) -> tuple[bytes, Place]:
+def _read_events(past: Past, place: Position, selection: Selection) -> tuple[bytes, Position]:
     wanted = EventFilter(
         name=selection.name,
         emitter=selection.emitter,
@@ -346,17 +329,17 @@ def _read_events(past: Past, place: Place, selection: Selection) -> tuple[bytes,
         since_index=max(place.index - 1, 0),
     )
     found = past.index.events(wanted, past.chain.height, limit=PAGE_EVENTS, is_counted=False).items
-    telling: ToldBlock | None = None
+    encoded: EncodedBlock | None = None
     pieces, octets = [], 0
     for each in found:
-        if telling is None or telling.block.height != each.height:
-            telling = past.tellings.of(past.chain.blocks[each.height])
-        pieces.append(telling.piece(each.index + 1))
+        if encoded is None or encoded.block.height != each.height:
+            encoded = past.encoded.of(past.chain.blocks[each.height])
+        pieces.append(encoded.piece(each.index + 1))
         octets += len(pieces[-1])
-        place = Place(each.height, each.index + 2, tag_of(telling.block.hash))
+        place = Position(each.height, each.index + 2, tag_of(encoded.block.hash))
         if octets >= PAGE_OCTETS:
             break
     else:
         if len(found) < PAGE_EVENTS:
-            place = Place.after(past.chain.head)
+            place = Position.after(past.chain.head)
     return b"".join(pieces), place

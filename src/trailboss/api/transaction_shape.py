@@ -6,7 +6,6 @@ Source: docs/spec/sources.md §8
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trailboss.api.shapes import Shape
 from trailboss.codec.layout import ACTOR, SYSTEM
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
@@ -101,13 +100,9 @@ _PLACE: Final[Mapping[str, Mapping[str, Any]]] = {
     "block_height": {"type": ["integer", "null"], "description": "Of the block that holds it; null while it waits."},
     "position": {"type": ["integer", "null"], "description": "Among the block's transactions, from 0; null likewise."},
 }
-TRANSACTION_ANSWER: Final = Shape(
-    "TransactionAnswer",
-    {
-        "type": "object",
-        "description": "A transaction in the public JSON shape, and where it is.",
-        "properties": {**_PLACE, **_REQUIRED, **_OPTIONAL},
-        "required": [*_PLACE, *_REQUIRED, *_OPTIONAL],
-        "additionalProperties": False,
-    },
-)
+TRANSACTION_ANSWER: Final = {
+    "description": "A transaction in the public JSON shape, and its block.",
+    "properties": {**_PLACE, **_REQUIRED, **_OPTIONAL},
+    "required": [*_PLACE, *_REQUIRED, *_OPTIONAL],
+    "additionalProperties": False,
+}

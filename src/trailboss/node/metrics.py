@@ -106,17 +106,9 @@ COUNTERS: Final = (
         },
     ),
     Described(
-        "connection_cuts",
-        "Connections that were refused or cut for what came, or did not come, on them.",
-        {
-            "reason": "malformed, long head, late head, late body, pipelined (too many requests wait on it), unread "
-            "(answers are not fetched), crowded (too many connections)"
-        },
-    ),
-    Described(
         "stream_ends",
-        "Readers of /events who left or were ended.",
-        {"reason": "disconnected, stalled (did not read), stopping, cut (by the server)"},
+        "Readers of /events that left or were ended.",
+        {"reason": "disconnected, stalled (did not read), stopping"},
     ),
 )
 GAUGES: Final = (
@@ -271,10 +263,6 @@ class Metrics:
         """
         self._counters["requests"].labels(route, status).inc()
         self._histograms["request_seconds"].labels(route).observe(seconds)
-
-    def cut(self, reason: str) -> None:
-        """Count a connection that was cut."""
-        self._counters["connection_cuts"].labels(reason).inc()
 
     def stream_began(self) -> None:
         """Count a reader of /events in."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from tests.integration import auctions, boxes
 from tests.integration.helpers import CBY, FUNDS, PUPPET, perform, step
@@ -54,7 +54,7 @@ class Api:
         self._runner = asyncio.Runner()
         self.node, self.app, self._client = self._runner.run(self._start(local, NodeOptions(**options)))
 
-    async def _start(self, local: LocalChain, options: NodeOptions) -> tuple[Node, FastAPI, httpx.AsyncClient]:
+    async def _start(self, local: LocalChain, options: NodeOptions) -> tuple[Node, Starlette, httpx.AsyncClient]:
         node = Node(local.chain, Mempool(), Index.open(None, local.chain), options)
         node.start()
         app = create_app(node)

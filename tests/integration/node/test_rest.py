@@ -7,13 +7,13 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from fastapi.responses import Response
+from starlette.responses import Response
 from typer.testing import CliRunner
 
 from tests.integration import boxes
 from tests.integration.helpers import answers, perform, step
 from tests.integration.node.apis import Api, lively_chain, serve
-from trailboss.api.operations import READERS, Call, Operation, respond
+from trailboss.api.operations import READERS, Call, respond
 from trailboss.api.routes import OPERATIONS
 from trailboss.chain.view import ChainView
 from trailboss.cli.main import app as command_line
@@ -476,13 +476,13 @@ def test_answer_is_of_a_newer_view_when_the_chain_went_back_behind_the_first(
     seen: list[ChainView] = []
     losses = 1
 
-    def lose(_operation: Operation, call: Call) -> Response:
+    def lose(_run: object, call: Call) -> Response:
         seen.append(call.view)
         if len(seen) <= losses:
             raise ViewGoneError(5, 2)
         return respond({"height": call.view.height})
 
-    monkeypatch.setattr("trailboss.api.operations._read_long", lose)
+    monkeypatch.setattr("trailboss.api.operations._read", lose)
     assert fifo.get("/status") == {"height": fifo.local.height}
     assert len(seen) == 2
     seen.clear()

@@ -137,7 +137,7 @@ def test_readers_are_dropped_when_they_do_not_read(monkeypatch: pytest.MonkeyPat
             async def app(scope: Any, receive: Any, send: Any) -> None:
                 await streams.open(Selection(), None)(scope, receive, send)
 
-            async with serving(app, world.metrics) as port:
+            async with serving(app) as port:
                 slow = []
                 for _ in range(20):
                     client = socket.socket()

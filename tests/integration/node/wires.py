@@ -11,8 +11,6 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from trailboss.api.connections import ConnectionLimits, connection_protocol
-from trailboss.node.metrics import Metrics
 from trailboss.node.options import MANUAL, NodeOptions
 from trailboss.node.service import Node
 from trailboss.node.startup import open_node
@@ -37,19 +35,17 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(app: Any, metrics: Metrics, limits: ConnectionLimits | None = None) -> AsyncIterator[int]:
+async def serving(app: Any) -> AsyncIterator[int]:
     """Serve an application as a node does, and return the port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
             app,
-            http=connection_protocol(metrics, limits),
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            ws_max_size=2**20,
             timeout_graceful_shutdown=2,
         )
         server = _Server(config)
@@ -64,17 +60,11 @@ async def serving(app: Any, metrics: Metrics, limits: ConnectionLimits | None = 
 
 
 @asynccontextmanager
-async def running_node(
-    limits: ConnectionLimits | None = None, *, guard: dict[str, Any] | None = None, **options: Any
-) -> AsyncIterator[tuple[Node, int]]:
+async def running_node(**options: Any) -> AsyncIterator[tuple[Node, int]]:
     """Run a whole node on a chain in memory that builds blocks when it is told to, and return it with its port."""
     node = open_node(NodeOptions(**{"pace": MANUAL, "explorer": False} | options))
-    app = build_application(node)
-    for name, value in (guard or {}).items():
-        assert hasattr(app, name)
-        setattr(app, name, value)
     try:
-        async with serving(app, node.metrics, limits) as port:
+        async with serving(build_application(node)) as port:
             node.start()
             yield node, port
             node.begin_stop()

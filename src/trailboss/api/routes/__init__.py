@@ -1,4 +1,4 @@
-"""The paths, by subject. Each function is one operation: it reads one view, and answers a record."""
+"""The paths, by subject. Each function is one operation: it reads one view, and returns a record."""
 
 from itertools import chain as chained
 from typing import Final
@@ -6,32 +6,34 @@ from typing import Final
 from trailboss.api.operations import Operation
 from trailboss.api.routes import (
     accounts,
+    calls_and_proofs,
     chain,
     development,
     forecasts,
     mechanisms,
+    search,
     service,
     state,
+    streams,
+    submission,
     timers,
     transactions,
 )
-from trailboss.api.routes import calls_and_proofs as asking
-from trailboss.api.routes import search as searching
-from trailboss.api.routes import submission as submitting
 
 SUBJECTS: Final = (
     chain,
     accounts,
-    submitting,
+    submission,
     transactions,
     timers,
     state,
     mechanisms,
     forecasts,
-    searching,
-    asking,
+    search,
+    calls_and_proofs,
     service,
+    streams,
     development,
 )
 OPERATIONS: Final[tuple[Operation, ...]] = tuple(chained.from_iterable(subject.routes for subject in SUBJECTS))
-"""Every operation. A request tries them in this order, so those that are asked most often stand first."""
+"""Every operation. A request tries them in this order, so the most frequent ones come first."""

@@ -1,15 +1,14 @@
 """Accounts and actors."""
 
 from itertools import islice
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
-from trailboss.api.common import ADDRESS_OF, LIMIT, OFFSET, missing
-from trailboss.api.errors import HttpError, HttpReason
-from trailboss.api.kinds import HASH
-from trailboss.api.operations import Call, Routes
-from trailboss.api.parsing import query
+from trailboss.api.errors import HttpError, missing
+from trailboss.api.operations import NOT_FOUND, Call, Routes
+from trailboss.api.requests import LIMIT_DEFAULT, LIMIT_MAX, Paged, integer
+from trailboss.api.routes.lookups import AddressAsked
 from trailboss.index.answers.records import extended
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.accounts import (
@@ -26,7 +25,18 @@ from trailboss.views.accounts import (
 routes: Final = Routes("accounts")
 SLOTS_SHOWN: Final = 50
 """Slots that come with an actor."""
-CURSOR: Final = query("cursor", HASH, "`next_cursor` of the page before; the first page if left out.")
+
+
+class SlotsAsked(AddressAsked, frozen=True, kw_only=True):
+    """A page of an actor's slots.
+
+    Attributes:
+        cursor: `next_cursor` of the page before; the first page if left out.
+        limit: Largest number of slots to return.
+    """
+
+    cursor: Hash32 | None = None
+    limit: Annotated[int, integer(LIMIT_MAX, 1)] = LIMIT_DEFAULT
 
 
 class AccountPage(Struct, frozen=True):
@@ -67,57 +77,53 @@ class NonceAnswer(Struct, frozen=True):
     next_nonce: int
 
 
-@routes.get("/account/{address}/nonce", ADDRESS_OF, answers=NonceAnswer)
-async def account_nonce(call: Call) -> NonceAnswer:
-    """Tell which nonce an account's next transaction takes."""
+@routes.get("/account/{address}/nonce")
+async def account_nonce(call: Call, asked: AddressAsked) -> NonceAnswer:
+    """Return the nonce of an account's next transaction."""
     # What leaves the mempool meanwhile is in a block of the view that is taken first, or still counted.
-    view, address = call.view, call[ADDRESS_OF]
-    found = view.account(address)
-    return NonceAnswer(0 if found is None else found.nonce, call.node.mempool.next_nonce(view, address))
-
-
-@routes.get("/account/{address}", ADDRESS_OF, answers=Holder, refuses=(HttpReason.NOT_FOUND,))
-async def account(call: Call) -> Holder:
-    """Tell what an account or an actor holds."""
     view = call.view
-    found = holder_of(view, call[ADDRESS_OF], call.names)
+    found = view.account(asked.address)
+    return NonceAnswer(0 if found is None else found.nonce, call.node.mempool.next_nonce(view, asked.address))
+
+
+@routes.get("/account/{address}", refuses=NOT_FOUND)
+async def account(call: Call, asked: AddressAsked) -> Holder:
+    """Return what an account or an actor holds."""
+    found = holder_of(call.view, asked.address, call.names)
     if found.kind == NO_ACCOUNT:
         raise missing(f"there is no account {found.address}", address=str(found.address))
     return found
 
 
-@routes.get("/accounts", OFFSET, LIMIT, answers=AccountPage)
-def accounts(call: Call) -> AccountPage:
+@routes.get("/accounts")
+def accounts(call: Call, asked: Paged) -> AccountPage:
     """List accounts and actors, by address."""
-    view, offset = call.view, call[OFFSET]
-    found = islice(view.accounts(), offset, offset + call[LIMIT])
+    view = call.view
+    found = islice(view.accounts(), asked.offset, asked.offset + asked.limit)
     holders = [holder_of(view, Address(address), call.names) for address, _ in found]
     return AccountPage(view.height, account_count(view), holders)
 
 
-@routes.get("/actor/{address}", ADDRESS_OF, answers=ActorAnswer, refuses=(HttpReason.NOT_FOUND,))
-def actor(call: Call) -> ActorAnswer:
-    """Look at an actor, and at the first of its slots."""
+@routes.get("/actor/{address}", refuses=NOT_FOUND)
+def actor(call: Call, asked: AddressAsked) -> ActorAnswer:
+    """Return an actor, and the first of its slots."""
     view = call.view
-    found = actor_view(view, call[ADDRESS_OF])
+    found = actor_view(view, asked.address)
     if found is None:
-        raise no_actor(call[ADDRESS_OF])
+        raise no_actor(asked.address)
     page = storage_page(view, found.address, SLOTS_SHOWN)
     return extended(ActorAnswer, found, storage=page.storage, next_cursor=page.next_cursor)
 
 
-@routes.get(
-    "/actors/{address}/storage", ADDRESS_OF, CURSOR, LIMIT, answers=StoragePage, refuses=(HttpReason.NOT_FOUND,)
-)
-def storage(call: Call) -> StoragePage:
+@routes.get("/actors/{address}/storage", refuses=NOT_FOUND)
+def storage(call: Call, asked: SlotsAsked) -> StoragePage:
     """List the slots of an actor, a page at a time, in the order of their hashed names."""
-    view, address = call.view, call[ADDRESS_OF]
-    found = view.account(address)
+    found = call.view.account(asked.address)
     if found is None or not found.code_hash:
-        raise no_actor(address)
-    return storage_page(view, address, call[LIMIT], call[CURSOR])
+        raise no_actor(asked.address)
+    return storage_page(call.view, asked.address, asked.limit, asked.cursor)
 
 
 def no_actor(address: Address) -> HttpError:
-    """Return the refusal of an actor that is not there."""
+    """Return the refusal of an actor that does not exist."""
     return missing(f"there is no actor at {address}", address=str(address))

@@ -3,13 +3,11 @@
 from itertools import islice
 from typing import Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from trailboss.api.errors import HttpError, HttpReason, invalid
-from trailboss.api.kinds import ADDRESS, HASH, HEIGHT, choice, integer, octets, words
 from trailboss.api.operations import Call, Routes
-from trailboss.api.parsing import Parameter, member, member_or, required_member
-from trailboss.api.shapes import Shape
+from trailboss.api.requests import U64, Nothing, choice, integer, octets, text, unhex
 from trailboss.chain.proofs import (
     AccountSubject,
     SlotSubject,
@@ -26,56 +24,69 @@ from trailboss.views import Answer
 from trailboss.views.accounts import storage_page
 
 routes: Final = Routes("reading")
-HANDLER_CHARACTERS_MAX: Final = 256
-PAYLOAD_BYTES_MAX: Final = 2**17
-NAME_BYTES_MAX: Final = 2**12
 PROVEN_MAX: Final = 10_000
 """Timers or slots of one proof."""
-ACCOUNT: Final = "account"
-SLOT: Final = "slot"
-STORAGE: Final = "storage"
-TIMER: Final = "timer"
-TIMERS: Final = "timers"
-
-ACTOR: Final = required_member("actor", ADDRESS, "Whose handler.")
-HANDLER: Final = required_member("handler", words(HANDLER_CHARACTERS_MAX), "Function or method.")
-PAYLOAD: Final = member_or("payload", octets(PAYLOAD_BYTES_MAX), "Its argument; none if left out.", b"")
-SENDER: Final = member_or("sender", ADDRESS, "Caller that the handler sees; address 0 if left out.", ZERO_ADDRESS)
-CYCLES_LIMIT: Final = member_or(
-    "cycles_limit", integer(ASKED_CYCLES_MAX, 1), "Most cycles that it may use.", ASKED_CYCLES_MAX
-)
-KIND: Final = required_member("kind", choice(ACCOUNT, SLOT, STORAGE, TIMER, TIMERS), "What the proof is about.")
-ADDRESS_MEMBER: Final = member("address", ADDRESS, "Of `account`, `slot` and `storage`: whose.")
-NAME: Final = member("name", octets(NAME_BYTES_MAX), "Of `slot`: its name.")
-TIMER_ID: Final = member("timer_id", HASH, "Of `timer`: its id.")
-DUE_AT: Final = member("height", HEIGHT, "Of `timer`: the height that it was due at, to prove that it is gone.")
-FIRST: Final = member("first", HEIGHT, "Of `timers`: the lowest height at which they are due.")
-LAST: Final = member("last", HEIGHT, "Of `timers`: the highest.")
-MEMBERS: Final[tuple[Parameter[Any], ...]] = (ADDRESS_MEMBER, NAME, TIMER_ID, DUE_AT, FIRST, LAST)
-TAKEN: Final[dict[str, tuple[Parameter[Any], ...]]] = {
-    ACCOUNT: (ADDRESS_MEMBER,),
-    SLOT: (ADDRESS_MEMBER, NAME),
-    STORAGE: (ADDRESS_MEMBER,),
-    TIMER: (TIMER_ID, DUE_AT),
-    TIMERS: (FIRST, LAST),
+TAKEN: Final[dict[str, tuple[str, ...]]] = {
+    "account": ("address",),
+    "slot": ("address", "name"),
+    "storage": ("address",),
+    "timer": ("timer_id", "height"),
+    "timers": ("first", "last"),
 }
-"""Members that each kind takes; those without a height must be there."""
-PROOF: Final = Shape(
-    "Proof",
-    {
-        "type": "object",
-        "description": "What `trailboss verify-proof` reads; see the page on proofs.",
-        "properties": {
-            "version": {"type": "integer"},
-            "subject": {"type": "object"},
-            "other_digests": {"type": "array", "items": {"type": "string"}},
-            "nodes": {"type": "array", "items": {"type": "object"}},
-            "values": {"type": "array", "items": {"type": "string"}},
-        },
-        "required": ["version", "subject", "other_digests", "nodes", "values"],
-        "additionalProperties": False,
+"""Members that each kind of proof takes; all but the height of a timer must be there."""
+MEMBERS: Final = tuple(dict.fromkeys(name for names in TAKEN.values() for name in names))
+PROOF: Final = {
+    "description": "What `trailboss verify-proof` reads; see the page on proofs.",
+    "properties": {
+        "version": {"type": "integer"},
+        "subject": {"type": "object"},
+        "other_digests": {"type": "array", "items": {"type": "string"}},
+        "nodes": {"type": "array", "items": {"type": "object"}},
+        "values": {"type": "array", "items": {"type": "string"}},
     },
-)
+    "required": ["version", "subject", "other_digests", "nodes", "values"],
+    "additionalProperties": False,
+}
+
+
+class ViewAsked(Nothing, frozen=True, kw_only=True):
+    """A read-only call.
+
+    Attributes:
+        actor: Actor that has the handler.
+        handler: Function or method.
+        payload: Its argument; none if left out.
+        sender: Caller that the handler sees; address 0 if left out.
+        cycles_limit: Most cycles that it may use.
+    """
+
+    actor: Address
+    handler: Annotated[str, text(256)]
+    payload: Annotated[str, octets(2**17)] = "0x"
+    sender: Address | None = None
+    cycles_limit: Annotated[int, integer(ASKED_CYCLES_MAX, 1)] = ASKED_CYCLES_MAX
+
+
+class ProofAsked(Nothing, frozen=True, kw_only=True):
+    """A proof.
+
+    Attributes:
+        kind: Subject of the proof.
+        address: Of `account`, `slot` and `storage`: the account or actor.
+        name: Of `slot`: its name.
+        timer_id: Of `timer`: its id.
+        height: Of `timer`: the height at which it was due, to prove that it is gone.
+        first: Of `timers`: the lowest height at which they are due.
+        last: Of `timers`: the highest height.
+    """
+
+    kind: Annotated[str, choice(*TAKEN)]
+    address: Address | None = None
+    name: Annotated[str, octets(2**12)] | None = None
+    timer_id: Hash32 | None = None
+    height: U64 | None = None
+    first: U64 | None = None
+    last: U64 | None = None
 
 
 class ProofAnswer(Struct, frozen=True, kw_only=True):
@@ -93,26 +104,21 @@ class ProofAnswer(Struct, frozen=True, kw_only=True):
     block_hash: Hash32
     state_root: Hash32
     statement: str
-    proof: Annotated[dict[str, Any], PROOF]
+    proof: Annotated[dict[str, Any], Meta(extra_json_schema=PROOF)]
 
 
-@routes.post("/view", ACTOR, HANDLER, PAYLOAD, SENDER, CYCLES_LIMIT, answers=Answer)
-async def view(call: Call) -> Answer:
+@routes.post("/view")
+async def view(call: Call, asked: ViewAsked) -> Answer:
     """Run a handler read-only, as the next block would: nothing changes, and nobody pays."""
-    return await call.node.ask(call[ACTOR], call[HANDLER], call[PAYLOAD], call[SENDER], call[CYCLES_LIMIT])
+    sender = asked.sender or ZERO_ADDRESS
+    return await call.node.ask(asked.actor, asked.handler, unhex(asked.payload), sender, asked.cycles_limit)
 
 
-@routes.post(
-    "/proof",
-    KIND,
-    *MEMBERS,
-    answers=ProofAnswer,
-    refuses=(HttpReason.NOT_FOUND, HttpReason.INVALID_VALUE),
-)
-def proof(call: Call) -> ProofAnswer:
+@routes.post("/proof", refuses=(HttpReason.NOT_FOUND, HttpReason.INVALID_VALUE))
+def proof(call: Call, asked: ProofAsked) -> ProofAnswer:
     """Prove what the state holds of an account, a slot, an actor's storage, a timer, or the timers of some heights."""
     chain = call.view
-    found = chain.prove(_subject(call, chain))
+    found = chain.prove(_subject(asked, chain))
     statement = found.verify(chain.state_root)
     return ProofAnswer(
         height=chain.height,
@@ -123,35 +129,34 @@ def proof(call: Call) -> ProofAnswer:
     )
 
 
-def _subject(call: Call, chain: ChainView) -> Subject:
-    kind = call[KIND]
-    _check_members(call, kind)
-    address, name, timer_id = call[ADDRESS_MEMBER] or ZERO_ADDRESS, call[NAME] or b"", call[TIMER_ID]
-    match kind:
+def _subject(asked: ProofAsked, chain: ChainView) -> Subject:
+    _check_members(asked)
+    address = asked.address or ZERO_ADDRESS
+    match asked.kind:
         case "account":
             return AccountSubject(address)
         case "slot":
-            return SlotSubject(address, name)
+            return SlotSubject(address, unhex(asked.name or ""))
         case "storage":
             _check_slots(chain, address)
             return StorageSubject(address)
-        case "timer" if timer_id is not None:
-            return timer_subject(chain.store, timer_id, call[DUE_AT])
+        case "timer" if asked.timer_id is not None:
+            return timer_subject(chain.store, asked.timer_id, asked.height)
         case _:
-            return _timers(chain, call[FIRST] or 0, call[LAST] or 0)
+            return _timers(chain, asked.first or 0, asked.last or 0)
 
 
-def _check_members(call: Call, kind: str) -> None:
-    taken = TAKEN[kind]
-    names = ", ".join(each.name for each in taken)
-    for parameter in MEMBERS:
-        is_there = call[parameter] is not None
-        if is_there and parameter not in taken:
-            what = f"a proof of the kind {kind} takes {names}, not {parameter.name}"
-            raise HttpError(HttpReason.INVALID_VALUE, what, parameter=parameter.name, rule=f"{kind} takes {names}")
-        if not is_there and parameter in taken and parameter is not DUE_AT:
-            what = f"a proof of the kind {kind} needs {parameter.name}"
-            raise HttpError(HttpReason.INVALID_VALUE, what, parameter=parameter.name, rule=f"{kind} takes {names}")
+def _check_members(asked: ProofAsked) -> None:
+    taken = TAKEN[asked.kind]
+    rule = f"{asked.kind} takes {', '.join(taken)}"
+    for name in MEMBERS:
+        is_there = getattr(asked, name) is not None
+        if is_there and name not in taken:
+            what = f"a proof of the kind {asked.kind} takes {', '.join(taken)}, not {name}"
+            raise HttpError(HttpReason.INVALID_VALUE, what, parameter=name, rule=rule)
+        if not is_there and name in taken and name != "height":
+            what = f"a proof of the kind {asked.kind} needs {name}"
+            raise HttpError(HttpReason.INVALID_VALUE, what, parameter=name, rule=rule)
 
 
 def _timers(chain: ChainView, first: int, last: int) -> TimersSubject:

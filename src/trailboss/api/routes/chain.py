@@ -1,14 +1,13 @@
-"""Where the chain stands, its blocks, its rules."""
+"""Height, blocks and parameters of the chain."""
 
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
-from trailboss.api.common import BLOCK_NAME, LIMIT, OFFSET, find_block, missing
-from trailboss.api.errors import HttpReason
-from trailboss.api.kinds import words
-from trailboss.api.operations import Call, Routes
-from trailboss.api.parsing import query
+from trailboss.api.errors import missing
+from trailboss.api.operations import NOT_FOUND, Call, Routes
+from trailboss.api.requests import BlockName, Nothing, Paged, text
+from trailboss.api.routes.lookups import find_block
 from trailboss.index.answers.blocks import BlockSummary, BlockView, block_view, recent_summaries
 from trailboss.model.markets import MarketKind
 from trailboss.views.settings import Setting, lies_under, settings_of
@@ -16,10 +15,29 @@ from trailboss.views.status import ChainStatus, status_of
 
 routes: Final = Routes("chain")
 PATH_CHARACTERS_MAX: Final = 64
-PARAMETER_PATH: Final = query("path", words(PATH_CHARACTERS_MAX), "Only what lies under this dotted path, as `timers`.")
 
 
-class Height(Struct, frozen=True):
+class BlockAsked(Paged, frozen=True, kw_only=True):
+    """A block, and a page of its contents.
+
+    Attributes:
+        block: Height or hash of the block, or `latest`.
+    """
+
+    block: BlockName
+
+
+class ParametersAsked(Nothing, frozen=True, kw_only=True):
+    """Parameters.
+
+    Attributes:
+        path: Only what lies under this dotted path, as `timers`.
+    """
+
+    path: Annotated[str, text(PATH_CHARACTERS_MAX)] | None = None
+
+
+class HeightAnswer(Struct, frozen=True):
     """How high the chain is.
 
     Attributes:
@@ -75,15 +93,15 @@ class Parameters(Struct, frozen=True):
     parameters: list[Setting]
 
 
-@routes.get("/height", answers=Height)
-async def height(call: Call) -> Height:
-    """Tell how high the chain is."""
-    return Height(call.view.height)
+@routes.get("/height")
+async def height(call: Call) -> HeightAnswer:
+    """Return the height of the chain."""
+    return HeightAnswer(call.view.height)
 
 
-@routes.get("/basefee", answers=BasefeeAnswer)
+@routes.get("/basefee")
 async def basefee(call: Call) -> BasefeeAnswer:
-    """Tell the basefees of the next block."""
+    """Return the basefees of the next block."""
     rules = call.view.rules()
     cycle, cell = rules.user_basefees()
     timer_cycle, timer_cell = rules.timer_basefees()
@@ -97,32 +115,31 @@ async def basefee(call: Call) -> BasefeeAnswer:
     )
 
 
-@routes.get("/block/{block}", BLOCK_NAME, OFFSET, LIMIT, answers=BlockView, refuses=(HttpReason.NOT_FOUND,))
-def block(call: Call) -> BlockView:
-    """Look at one block: its header, and a page of its transactions, receipts and own events."""
-    return block_view(find_block(call, call[BLOCK_NAME]), call[OFFSET], call[LIMIT])
+@routes.get("/block/{block}", refuses=NOT_FOUND)
+def block(call: Call, asked: BlockAsked) -> BlockView:
+    """Return one block: its header, and a page of its transactions, receipts and own events."""
+    return block_view(find_block(call, asked.block), asked.offset, asked.limit)
 
 
-@routes.get("/blocks", OFFSET, LIMIT, answers=BlockPage)
-def blocks(call: Call) -> BlockPage:
+@routes.get("/blocks")
+def blocks(call: Call, asked: Paged) -> BlockPage:
     """List blocks, the latest first."""
     view = call.view
-    return BlockPage(view.height, view.height + 1, recent_summaries(view, call[OFFSET], call[LIMIT]))
+    return BlockPage(view.height, view.height + 1, recent_summaries(view, asked.offset, asked.limit))
 
 
-@routes.get("/status", answers=ChainStatus)
+@routes.get("/status")
 def status(call: Call) -> ChainStatus:
-    """Tell where the chain stands: roots, money, timers, mechanism."""
+    """Return the state of the chain: roots, money, timers, mechanism."""
     return status_of(call.view)
 
 
-@routes.get("/params", PARAMETER_PATH, answers=Parameters, refuses=(HttpReason.NOT_FOUND,))
-def params(call: Call) -> Parameters:
-    """Tell the parameters in force in the next block, and who set them."""
-    wanted = call[PARAMETER_PATH]
+@routes.get("/params", refuses=NOT_FOUND)
+def params(call: Call, asked: ParametersAsked) -> Parameters:
+    """Return the parameters in force in the next block, and who set them."""
     found = list(settings_of(call.view))
-    if wanted is not None:
-        found = [each for each in found if lies_under(each.path, wanted)]
+    if asked.path is not None:
+        found = [each for each in found if lies_under(each.path, asked.path)]
         if not found:
-            raise missing(f"there is no parameter {wanted!r}", path=wanted)
+            raise missing(f"there is no parameter {asked.path!r}", path=asked.path)
     return Parameters(call.view.genesis.preset, found)

@@ -1,13 +1,13 @@
-"""What only `trailboss dev` does: to its clock, its branches, its balances and its timers. And the faucet."""
+"""What only `trailboss dev` does, to its clock, branches, balances and timers; and the faucet."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from trailboss.api.errors import HttpError, HttpReason
-from trailboss.api.kinds import ADDRESS, BOOLEAN, HASH, HEIGHT, choice, integer, structure
 from trailboss.api.operations import Call, Routes
-from trailboss.api.parsing import member, member_or, required_member
+from trailboss.api.requests import U64, Nothing, Positive, choice, integer
+from trailboss.api.routes.chain import HeightAnswer
 from trailboss.api.routes.submission import INCLUDED, REFUSED, TIMEOUT_DEFAULT, WAITING, SubmissionOutcome
 from trailboss.api.transaction_shape import INSTRUCTION_SCHEMA
 from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms
@@ -17,7 +17,7 @@ from trailboss.node.block_builder import ADVANCE_MAX
 from trailboss.node.dev_controls import FAUCET_AMOUNT
 from trailboss.node.options import BLOCK_TIME_MAX_MS, BLOCK_TIME_MS, Pace, Rhythm
 from trailboss.primitives.errors import ConfigurationError
-from trailboss.primitives.octets import Hash32
+from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, U128_MAX
 
 if TYPE_CHECKING:
@@ -27,42 +27,133 @@ routes: Final = Routes("development")
 SUBMITTED: Final = "submitted"
 PENDING: Final = "pending"
 REFUSES: Final = (HttpReason.DEVELOPMENT_ONLY, HttpReason.NOT_FOUND, HttpReason.INVALID_VALUE)
-
-BLOCKS: Final = member_or("blocks", integer(ADVANCE_MAX, 1), "How many.", 1)
-TO_HEIGHT: Final = required_member("height", HEIGHT, "Height of the last block to build.")
-SNAPSHOT: Final = required_member("snapshot", integer(minimum=1), "Number that /dev/snapshot answered.")
-DEPTH: Final = required_member("depth", integer(minimum=1), "Blocks to drop.")
-KEEP: Final = member_or("keep_transactions", BOOLEAN, "Whether their transactions wait in the mempool again.", True)
-ADDRESS_MEMBER: Final = required_member("address", ADDRESS, "Whose.")
-AMOUNT: Final = required_member("amount", integer(U128_MAX), "Base units that it holds from then on.")
-SENDER: Final = required_member("sender", ADDRESS, "Who sends it.")
-INSTRUCTION_MEMBER: Final = required_member(
-    "instruction", structure("an instruction in the public JSON shape", INSTRUCTION_SCHEMA), "What it does."
-)
-CYCLES: Final = member_or("cycles_limit", integer(), "Most cycles that it may use.", CYCLES_LIMIT)
-CELLS: Final = member_or("cells_limit", integer(), "Most cells that it may use.", CELLS_LIMIT)
-CYCLE_TIP: Final = member_or("max_priority_fee_per_cycle", integer(), "Tip a cycle, base units.", 0)
-CELL_TIP: Final = member_or("max_priority_fee_per_cell", integer(), "Tip a cell, base units.", 0)
-TIMER: Final = required_member("timer_id", HASH, "Which timer.")
-UNTIL: Final = member("until", HEIGHT, "Height to hold it back to; the last one at which it may fire if left out.")
-RHYTHM: Final = required_member("pace", choice(*(each.value for each in Rhythm)), "What makes it build blocks.")
-BLOCK_TIME: Final = member_or(
-    "block_time_ms",
-    integer(BLOCK_TIME_MAX_MS),
-    "Of `interval` and `auto`: milliseconds from one block to the next; `auto` takes 1,000 without it.",
-    0,
-)
-WAIT: Final = member_or("wait", BOOLEAN, f"Whether to wait for its block, at most {TIMEOUT_DEFAULT:,} ms.", False)
+INSTRUCTION_RULE: Final = {"rule": "an instruction in the public JSON shape"}
 
 
-class HeightAnswer(Struct, frozen=True):
-    """Where the chain stands then.
+class FaucetAsked(Nothing, frozen=True, kw_only=True):
+    """A gift.
 
     Attributes:
-        height: Of the last block.
+        address: Account that receives it.
     """
 
-    height: int
+    address: Address
+
+
+class MineAsked(Nothing, frozen=True, kw_only=True):
+    """Blocks to build.
+
+    Attributes:
+        blocks: Number of blocks.
+    """
+
+    blocks: Annotated[int, integer(ADVANCE_MAX, 1)] = 1
+
+
+class AdvanceAsked(Nothing, frozen=True, kw_only=True):
+    """Blocks to build.
+
+    Attributes:
+        height: U64 of the last block to build.
+    """
+
+    height: U64
+
+
+class PaceAsked(Nothing, frozen=True, kw_only=True):
+    """A pace.
+
+    Attributes:
+        pace: What makes the node build blocks.
+        block_time_ms: Of `interval` and `auto`: milliseconds from one block to the next; `auto` takes 1,000 without it.
+    """
+
+    pace: Annotated[str, choice(*(each.value for each in Rhythm))]
+    block_time_ms: Annotated[int, integer(BLOCK_TIME_MAX_MS)] = 0
+
+
+class RevertAsked(Nothing, frozen=True, kw_only=True):
+    """A snapshot.
+
+    Attributes:
+        snapshot: Number that /dev/snapshot answered.
+    """
+
+    snapshot: Positive
+
+
+class ReorgAsked(Nothing, frozen=True, kw_only=True):
+    """Blocks to drop.
+
+    Attributes:
+        depth: Number of blocks to drop.
+        keep_transactions: Whether their transactions wait in the mempool again.
+    """
+
+    depth: Positive
+    keep_transactions: bool = True
+
+
+class WaitAsked(Nothing, frozen=True, kw_only=True):
+    """A change that needs a block.
+
+    Attributes:
+        wait: Whether to wait for its block, at most 5,000 ms.
+    """
+
+    wait: bool = False
+
+
+class BalanceAsked(WaitAsked, frozen=True, kw_only=True):
+    """A balance.
+
+    Attributes:
+        address: Account.
+        amount: Its new balance, base units.
+    """
+
+    address: Address
+    amount: Annotated[int, integer(U128_MAX)]
+
+
+class ImpersonationAsked(WaitAsked, frozen=True, kw_only=True):
+    """A transaction without a signature.
+
+    Attributes:
+        sender: Account that sends it.
+        instruction: What it does.
+        cycles_limit: Most cycles that it may use.
+        cells_limit: Most cells that it may use.
+        max_priority_fee_per_cycle: Tip a cycle, base units.
+        max_priority_fee_per_cell: Tip a cell, base units.
+    """
+
+    sender: Address
+    instruction: Annotated[dict[str, Any], Meta(extra_json_schema=INSTRUCTION_SCHEMA, extra=INSTRUCTION_RULE)]
+    cycles_limit: U64 = CYCLES_LIMIT
+    cells_limit: U64 = CELLS_LIMIT
+    max_priority_fee_per_cycle: U64 = 0
+    max_priority_fee_per_cell: U64 = 0
+
+
+class TimerChangeAsked(WaitAsked, frozen=True, kw_only=True):
+    """A timer.
+
+    Attributes:
+        timer_id: Id of the timer.
+    """
+
+    timer_id: Hash32
+
+
+class HoldAsked(TimerChangeAsked, frozen=True, kw_only=True):
+    """A timer to hold.
+
+    Attributes:
+        until: U64 until which to hold it; the last one at which it may fire if left out.
+    """
+
+    until: U64 | None = None
 
 
 class PaceAnswer(Struct, frozen=True):
@@ -105,10 +196,10 @@ class FaucetAnswer(Struct, frozen=True, kw_only=True):
     amount_cby: int
 
 
-@routes.post("/faucet", ADDRESS_MEMBER, answers=FaucetAnswer, refuses=REFUSES)
-async def faucet(call: Call) -> FaucetAnswer:
-    """Give an account 5,000 CBY. A development chain alone has a faucet."""
-    tx_hash = await _development(call).faucet(call[ADDRESS_MEMBER])
+@routes.post("/faucet", refuses=REFUSES)
+async def faucet(call: Call, asked: FaucetAsked) -> FaucetAnswer:
+    """Give an account 5,000 CBY. Only a development chain has a faucet."""
+    tx_hash = await _development(call).faucet(asked.address)
     return FaucetAnswer(
         status=SUBMITTED,
         finality=PENDING,
@@ -118,96 +209,85 @@ async def faucet(call: Call) -> FaucetAnswer:
     )
 
 
-@routes.post("/dev/mine", BLOCKS, answers=HeightAnswer, refuses=REFUSES)
-async def dev_mine(call: Call) -> HeightAnswer:
-    """Build blocks at once, the first of what waits in the mempool."""
-    return HeightAnswer(await _development(call).mine(call[BLOCKS]))
+@routes.post("/dev/mine", refuses=REFUSES)
+async def dev_mine(call: Call, asked: MineAsked) -> HeightAnswer:
+    """Build blocks at once, the first one from the mempool."""
+    return HeightAnswer(await _development(call).mine(asked.blocks))
 
 
-@routes.post("/dev/advance", TO_HEIGHT, answers=HeightAnswer, refuses=REFUSES)
-async def dev_advance(call: Call) -> HeightAnswer:
+@routes.post("/dev/advance", refuses=REFUSES)
+async def dev_advance(call: Call, asked: AdvanceAsked) -> HeightAnswer:
     """Build blocks up to a height; every due timer runs in its own block."""
-    return HeightAnswer(await _development(call).advance(call[TO_HEIGHT]))
+    return HeightAnswer(await _development(call).advance(asked.height))
 
 
-@routes.post("/dev/pace", RHYTHM, BLOCK_TIME, answers=PaceAnswer, refuses=REFUSES)
-async def dev_pace(call: Call) -> PaceAnswer:
-    """Build blocks at another pace: one every so often, one for each transaction and for timers, or only when asked."""
+@routes.post("/dev/pace", refuses=REFUSES)
+async def dev_pace(call: Call, asked: PaceAsked) -> PaceAnswer:
+    """Set the pace of blocks: at an interval, one for each transaction and for timers, or only on request."""
     development = _development(call)
     try:
-        rhythm = Rhythm(call[RHYTHM])
-        pace = Pace(rhythm, call[BLOCK_TIME] or (BLOCK_TIME_MS if rhythm is Rhythm.AUTO else 0))
+        rhythm = Rhythm(asked.pace)
+        pace = Pace(rhythm, asked.block_time_ms or (BLOCK_TIME_MS if rhythm is Rhythm.AUTO else 0))
     except ConfigurationError as error:
-        raise HttpError(HttpReason.INVALID_VALUE, str(error), parameter=BLOCK_TIME.name) from None
+        raise HttpError(HttpReason.INVALID_VALUE, str(error), parameter="block_time_ms") from None
     await development.set_pace(pace)
     return PaceAnswer(pace.rhythm.value, pace.block_time_ms)
 
 
-@routes.post("/dev/snapshot", answers=SnapshotAnswer, refuses=REFUSES)
+@routes.post("/dev/snapshot", refuses=REFUSES)
 async def dev_snapshot(call: Call) -> SnapshotAnswer:
-    """Remember the present point of chain and mempool."""
+    """Save the present state of chain and mempool."""
     return SnapshotAnswer(await _development(call).snapshot())
 
 
-@routes.post("/dev/revert", SNAPSHOT, answers=HeightAnswer, refuses=REFUSES)
-async def dev_revert(call: Call) -> HeightAnswer:
-    """Go back to a snapshot: state, clock, timers, fees, and what waits. Later snapshots are forgotten."""
-    return HeightAnswer(await _development(call).revert(call[SNAPSHOT]))
+@routes.post("/dev/revert", refuses=REFUSES)
+async def dev_revert(call: Call, asked: RevertAsked) -> HeightAnswer:
+    """Go back to a snapshot: state, clock, timers, fees and mempool. Later snapshots are dropped."""
+    return HeightAnswer(await _development(call).revert(asked.snapshot))
 
 
-@routes.post("/dev/reorg", DEPTH, KEEP, answers=HeightAnswer, refuses=REFUSES)
-async def dev_reorg(call: Call) -> HeightAnswer:
+@routes.post("/dev/reorg", refuses=REFUSES)
+async def dev_reorg(call: Call, asked: ReorgAsked) -> HeightAnswer:
     """Drop the last blocks, as when another branch wins."""
-    return HeightAnswer(await _development(call).reorg(call[DEPTH], keep_transactions=call[KEEP]))
+    return HeightAnswer(await _development(call).reorg(asked.depth, keep_transactions=asked.keep_transactions))
 
 
-@routes.post("/dev/set_balance", ADDRESS_MEMBER, AMOUNT, WAIT, answers=SubmissionOutcome, refuses=REFUSES)
-async def dev_set_balance(call: Call) -> SubmissionOutcome:
-    """Set a balance; the account is made if there is none, and the supply moves with it."""
-    return await _sent(call, await _development(call).set_balance(call[ADDRESS_MEMBER], call[AMOUNT]))
+@routes.post("/dev/set_balance", refuses=REFUSES)
+async def dev_set_balance(call: Call, asked: BalanceAsked) -> SubmissionOutcome:
+    """Set a balance; a missing account is created, and the supply changes with it."""
+    return await _sent(call, asked, await _development(call).set_balance(asked.address, asked.amount))
 
 
-@routes.post(
-    "/dev/impersonate",
-    SENDER,
-    INSTRUCTION_MEMBER,
-    CYCLES,
-    CELLS,
-    CYCLE_TIP,
-    CELL_TIP,
-    WAIT,
-    answers=SubmissionOutcome,
-    refuses=REFUSES,
-)
-async def dev_impersonate(call: Call) -> SubmissionOutcome:
+@routes.post("/dev/impersonate", refuses=REFUSES)
+async def dev_impersonate(call: Call, asked: ImpersonationAsked) -> SubmissionOutcome:
     """Send a transaction of any account, without its key."""
     development = _development(call)
-    instruction = INSTRUCTION.parse(call[INSTRUCTION_MEMBER], INSTRUCTION_MEMBER.name)
+    instruction = INSTRUCTION.parse(asked.instruction, "instruction")
     terms = Terms(
-        cycles_limit=call[CYCLES],
-        cells_limit=call[CELLS],
-        max_priority_fee_per_cycle=call[CYCLE_TIP],
-        max_priority_fee_per_cell=call[CELL_TIP],
+        cycles_limit=asked.cycles_limit,
+        cells_limit=asked.cells_limit,
+        max_priority_fee_per_cycle=asked.max_priority_fee_per_cycle,
+        max_priority_fee_per_cell=asked.max_priority_fee_per_cell,
     )
-    return await _sent(call, await development.impersonate(call[SENDER], instruction, terms))
+    return await _sent(call, asked, await development.impersonate(asked.sender, instruction, terms))
 
 
-@routes.post("/dev/hold", TIMER, UNTIL, WAIT, answers=SubmissionOutcome, refuses=REFUSES)
-async def dev_hold(call: Call) -> SubmissionOutcome:
-    """Hold a timer back: to a height, or to the last one at which it may fire."""
-    return await _sent(call, await _development(call).hold(call[TIMER], call[UNTIL]))
+@routes.post("/dev/hold", refuses=REFUSES)
+async def dev_hold(call: Call, asked: HoldAsked) -> SubmissionOutcome:
+    """Hold a timer until a height, or until the last one at which it may fire."""
+    return await _sent(call, asked, await _development(call).hold(asked.timer_id, asked.until))
 
 
-@routes.post("/dev/force", TIMER, WAIT, answers=SubmissionOutcome, refuses=REFUSES)
-async def dev_force(call: Call) -> SubmissionOutcome:
-    """Make a timer due as early as can be."""
-    return await _sent(call, await _development(call).force(call[TIMER]))
+@routes.post("/dev/force", refuses=REFUSES)
+async def dev_force(call: Call, asked: TimerChangeAsked) -> SubmissionOutcome:
+    """Make a timer due as early as possible."""
+    return await _sent(call, asked, await _development(call).force(asked.timer_id))
 
 
-@routes.post("/dev/drop", TIMER, WAIT, answers=SubmissionOutcome, refuses=REFUSES)
-async def dev_drop(call: Call) -> SubmissionOutcome:
-    """Take a timer away without running it."""
-    return await _sent(call, await _development(call).drop(call[TIMER]))
+@routes.post("/dev/drop", refuses=REFUSES)
+async def dev_drop(call: Call, asked: TimerChangeAsked) -> SubmissionOutcome:
+    """Remove a timer without running it."""
+    return await _sent(call, asked, await _development(call).drop(asked.timer_id))
 
 
 def _development(call: Call) -> "Development":
@@ -217,9 +297,9 @@ def _development(call: Call) -> "Development":
     return development
 
 
-async def _sent(call: Call, tx_hash: Hash32) -> SubmissionOutcome:
-    """Return what became of a transaction that has just been sent, as far as the client wants to wait for it."""
-    outcome = await call.node.outcome(tx_hash, TIMEOUT_DEFAULT) if call[WAIT] else None
+async def _sent(call: Call, asked: WaitAsked, tx_hash: Hash32) -> SubmissionOutcome:
+    """Return the result of a transaction that was just sent, after the wait that the client asked for."""
+    outcome = await call.node.outcome(tx_hash, TIMEOUT_DEFAULT) if asked.wait else None
     call.look_again()
     if outcome is not None and outcome.rejection is not None:
         return SubmissionOutcome(tx_hash=tx_hash, status=REFUSED, error=outcome.rejection.error(), receipt=None)

@@ -5,12 +5,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trailboss.api.common import LIMIT, OFFSET, block_at
-from trailboss.api.errors import HttpReason
-from trailboss.api.kinds import ADDRESS, HEIGHT
-from trailboss.api.operations import Call, Routes
-from trailboss.api.parsing import path, query
+from trailboss.api.operations import NOT_FOUND, Call, Routes
+from trailboss.api.requests import U64, Nothing, Paged
+from trailboss.api.routes.lookups import block_at
 from trailboss.index.answers.records import extended
+from trailboss.primitives.octets import Address
 from trailboss.views.explain.decision_view import decision_view
 from trailboss.views.mechanism.auction_records import AuctionView, auction_of
 from trailboss.views.mechanism.globalbox_records import (
@@ -24,8 +23,26 @@ from trailboss.views.records import DecisionView
 from trailboss.views.status import MechanismView, mechanism_view
 
 routes: Final = Routes("mechanisms")
-LANE_HEIGHT: Final = path("height", HEIGHT, "Height of the block.")
-TARGET: Final = query("target", ADDRESS, "Only what this actor's handlers run.")
+
+
+class LaneAsked(Nothing, frozen=True, kw_only=True):
+    """A block.
+
+    Attributes:
+        height: U64 of the block.
+    """
+
+    height: U64
+
+
+class TargetPaged(Paged, frozen=True, kw_only=True):
+    """A page of fires.
+
+    Attributes:
+        target: Only what this actor's handlers run.
+    """
+
+    target: Address | None = None
 
 
 class LaneAnswer(Struct, frozen=True):
@@ -78,44 +95,43 @@ class AuctionAnswer(AuctionView, frozen=True, kw_only=True):
     total_count: int
 
 
-@routes.get("/mechanism", answers=MechanismView)
+@routes.get("/mechanism")
 def mechanism(call: Call) -> MechanismView:
-    """Tell how the next block chooses among its due timers."""
+    """Return how the next block chooses among its due timers."""
     return mechanism_view(call.view)
 
 
-@routes.get("/lane/{height}", LANE_HEIGHT, answers=LaneAnswer, refuses=(HttpReason.NOT_FOUND,))
-def lane(call: Call) -> LaneAnswer:
-    """Tell how a block chose among its due timers: ranks, prices, the cut-off, and why the others waited."""
-    found = block_at(call.view, call[LANE_HEIGHT])
+@routes.get("/lane/{height}", refuses=NOT_FOUND)
+def lane(call: Call, asked: LaneAsked) -> LaneAnswer:
+    """Return how a block chose among its due timers: ranks, prices, the cut-off, and why the others waited."""
+    found = block_at(call.view, asked.height)
     record = found.decisions
     return LaneAnswer(found.height, None if record is None else decision_view(record, found.height))
 
 
-@routes.get("/mailbox", TARGET, OFFSET, LIMIT, answers=MailboxPage, refuses=(HttpReason.NOT_FOUND,))
-def mailbox(call: Call) -> MailboxPage:
+@routes.get("/mailbox", refuses=NOT_FOUND)
+def mailbox(call: Call, asked: TargetPaged) -> MailboxPage:
     """List the mailbox of Globalbox in the order of delivery."""
-    entries = mailbox_of(call.view, call[TARGET])
-    return MailboxPage(call.view.height, len(entries), entries[call[OFFSET] :][: call[LIMIT]])
+    entries = mailbox_of(call.view, asked.target)
+    return MailboxPage(call.view.height, len(entries), entries[asked.span])
 
 
-@routes.get("/globalbox", TARGET, OFFSET, LIMIT, answers=GlobalboxPage, refuses=(HttpReason.NOT_FOUND,))
-def globalbox(call: Call) -> GlobalboxPage:
-    """List the fires that stand in Globalbox, the head of the queue first."""
-    view, target, offset = call.view, call[TARGET], call[OFFSET]
-    if target is None:
-        fires = globalbox_of(view, offset + call[LIMIT])
+@routes.get("/globalbox", refuses=NOT_FOUND)
+def globalbox(call: Call, asked: TargetPaged) -> GlobalboxPage:
+    """List the queued fires of Globalbox, the head of the queue first."""
+    view = call.view
+    if asked.target is None:
+        fires = globalbox_of(view, asked.offset + asked.limit)
         status = globalbox_status(view.rules())
         total = len(fires) if status is None else status.queued
     else:
-        fires = [fire for fire in globalbox_of(view) if fire.target == target]
+        fires = [fire for fire in globalbox_of(view) if fire.target == asked.target]
         total = len(fires)
-    return GlobalboxPage(view.height, total, fires[offset:][: call[LIMIT]])
+    return GlobalboxPage(view.height, total, fires[asked.span])
 
 
-@routes.get("/auction", OFFSET, LIMIT, answers=AuctionAnswer, refuses=(HttpReason.NOT_FOUND,))
-def auction(call: Call) -> AuctionAnswer:
-    """Tell the auction's epoch, and the weights of its actors."""
+@routes.get("/auction", refuses=NOT_FOUND)
+def auction(call: Call, asked: Paged) -> AuctionAnswer:
+    """Return the auction's epoch, and the weights of its actors."""
     found = auction_of(call.view)
-    actors = found.actors[call[OFFSET] :][: call[LIMIT]]
-    return extended(AuctionAnswer, replace(found, actors=actors), total_count=len(found.actors))
+    return extended(AuctionAnswer, replace(found, actors=found.actors[asked.span]), total_count=len(found.actors))

@@ -1,35 +1,67 @@
-"""Events, and what begins with some digits."""
+"""Events, and search by the first digits of a hash, an id or an address."""
 
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
-from trailboss.api.common import ADDRESS_OF, LIMIT, OFFSET
 from trailboss.api.errors import HttpReason
-from trailboss.api.kinds import ADDRESS, HASH, HEIGHT, PREFIX, choice, integer, words
 from trailboss.api.operations import Call, Routes
-from trailboss.api.parsing import query, query_or, required_query
+from trailboss.api.requests import U64, Nothing, Paged, Prefix, choice, integer, text
+from trailboss.api.routes.lookups import AddressPaged
 from trailboss.index import EventFilter, read_events
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.records import Event
 
 routes: Final = Routes("reading")
-NAME_CHARACTERS_MAX: Final = 256
 FOUND_MAX: Final = 100
-FOUND_DEFAULT: Final = 10
 NEWEST: Final = "newest"
 OLDEST: Final = "oldest"
+EventName = Annotated[str, text(256)]
 
-NAME: Final = query("name", words(NAME_CHARACTERS_MAX), "Only events of this name.")
-EMITTER: Final = query("emitter", ADDRESS, "Only what this actor emitted.")
-ABOUT: Final = query("address", ADDRESS, "Only what it emitted, or what names it, of the chain's own events.")
-TIMER: Final = query("timer_id", HASH, "Only events about this timer.")
-FROM_HEIGHT: Final = query_or("from_height", HEIGHT, "From this block on.", 0)
-TO_HEIGHT: Final = query_or("to_height", HEIGHT, "Up to this block.", U64_MAX)
-ORDER: Final = query_or("order", choice(NEWEST, OLDEST), "Which come first.", NEWEST)
-DIGITS: Final = required_query("prefix", PREFIX, "First digits of a hash, an id or an address.")
-MOST: Final = query_or("limit", integer(FOUND_MAX, 1), "Most of each kind.", FOUND_DEFAULT)
+
+class LogsAsked(Paged, frozen=True, kw_only=True):
+    """A page of events.
+
+    Attributes:
+        name: Only events of this name.
+        emitter: Only what this actor emitted.
+        address: Only what it emitted, and the chain's own events that name it.
+        timer_id: Only events about this timer.
+        from_height: First block.
+        to_height: Last block.
+        order: Which come first.
+    """
+
+    name: EventName | None = None
+    emitter: Address | None = None
+    address: Address | None = None
+    timer_id: Hash32 | None = None
+    from_height: U64 = 0
+    to_height: U64 = U64_MAX
+    order: Annotated[str, choice(NEWEST, OLDEST)] = NEWEST
+
+
+class ActorLogsAsked(AddressPaged, frozen=True, kw_only=True):
+    """A page of an actor's events.
+
+    Attributes:
+        name: Only events of this name.
+    """
+
+    name: EventName | None = None
+
+
+class SearchAsked(Nothing, frozen=True, kw_only=True):
+    """First digits.
+
+    Attributes:
+        prefix: First digits of a hash, an id or an address.
+        limit: Largest number of results of each kind.
+    """
+
+    prefix: Prefix
+    limit: Annotated[int, integer(FOUND_MAX, 1)] = 10
 
 
 class LogPage(Struct, frozen=True):
@@ -90,36 +122,37 @@ class SearchAnswer(Struct, frozen=True, kw_only=True):
     addresses: tuple[Address, ...]
 
 
-@routes.get("/logs", NAME, EMITTER, ABOUT, TIMER, FROM_HEIGHT, TO_HEIGHT, ORDER, OFFSET, LIMIT, answers=LogPage)
-def logs(call: Call) -> LogPage:
-    """List events, the newest first unless told otherwise."""
+@routes.get("/logs")
+def logs(call: Call, asked: LogsAsked) -> LogPage:
+    """List events, the newest first by default."""
     wanted = EventFilter(
-        name=call[NAME],
-        emitter=call[EMITTER],
-        address=call[ABOUT],
-        timer_id=call[TIMER],
-        since=call[FROM_HEIGHT],
+        name=asked.name,
+        emitter=asked.emitter,
+        address=asked.address,
+        timer_id=asked.timer_id,
+        since=asked.from_height,
     )
-    return _page(call, wanted, min(call[TO_HEIGHT], call.view.height), newest_first=call[ORDER] == NEWEST)
+    return _page(call, wanted, asked, min(asked.to_height, call.view.height), newest_first=asked.order == NEWEST)
 
 
-@routes.get("/actor/{address}/logs", ADDRESS_OF, NAME, OFFSET, LIMIT, answers=LogPage)
-def actor_logs(call: Call) -> LogPage:
+@routes.get("/actor/{address}/logs")
+def actor_logs(call: Call, asked: ActorLogsAsked) -> LogPage:
     """List what an actor emitted, the newest first."""
-    wanted = EventFilter(name=call[NAME], emitter=call[ADDRESS_OF])
-    return _page(call, wanted, call.view.height, newest_first=True)
+    wanted = EventFilter(name=asked.name, emitter=asked.address)
+    return _page(call, wanted, asked, call.view.height, newest_first=True)
 
 
-def _page(call: Call, wanted: EventFilter, upto: int, *, newest_first: bool) -> LogPage:
-    found = call.node.index.events(wanted, upto, call[OFFSET], call[LIMIT], newest_first=newest_first)
+def _page(call: Call, wanted: EventFilter, asked: Paged, upto: int, *, newest_first: bool) -> LogPage:
+    found = call.node.index.events(wanted, upto, asked.offset, asked.limit, newest_first=newest_first)
     return LogPage(call.view.height, found.total, read_events(call.view.blocks, found.items))
 
 
-@routes.get("/search", DIGITS, MOST, answers=SearchAnswer, refuses=(HttpReason.INVALID_VALUE,))
-def search(call: Call) -> SearchAnswer:
+@routes.get("/search", refuses=(HttpReason.INVALID_VALUE,))
+def search(call: Call, asked: SearchAsked) -> SearchAnswer:
     """Find blocks, transactions, timers, accounts and actors by the first digits of their hash, id or address."""
     view = call.view
-    found = call.node.index.search(call[DIGITS], view.blocks, call[MOST])
+    digits = asked.prefix.lower().removeprefix("0x")
+    found = call.node.index.search(digits, view.blocks, asked.limit)
     return SearchAnswer(
         height=view.height,
         blocks=[FoundBlock(height, view.blocks[height].hash) for height in found.blocks],

@@ -3,12 +3,11 @@
 from importlib.metadata import version
 from typing import Final
 
-from fastapi.responses import Response
 from msgspec import Struct
+from starlette.responses import Response
 
 from trailboss.api.errors import HttpReason
-from trailboss.api.openapi import Refusal
-from trailboss.api.operations import Call, Routes, respond
+from trailboss.api.operations import Call, Refusal, Routes, respond
 
 routes: Final = Routes("node")
 VERSION: Final = version("trailboss")
@@ -38,9 +37,9 @@ class HealthAnswer(Struct, frozen=True, kw_only=True):
     version: str
 
 
-@routes.get("/health", answers=HealthAnswer, refusals={HttpReason.UNAVAILABLE.status: Refusal | HealthAnswer})
-async def health(call: Call) -> Response:
-    """Tell whether the node works. The status is 503 if it does not."""
+@routes.get("/health", refusals={HttpReason.UNAVAILABLE.status: Refusal | HealthAnswer})
+async def health(call: Call) -> HealthAnswer | Response:
+    """Return whether the node works. The status is 503 if it does not."""
     node = call.node
     found, pace = node.health, node.pace
     answer = HealthAnswer(

@@ -1,54 +1,145 @@
-"""The state itself, key by key, of a view that is lent: for programs that read the chain by code of their own.
+"""The state itself, key by key, of a leased view: for programs that read the chain with their own code.
 
-`trailboss --url` reads so: every command tells of a node what it tells of a directory, because it is the same code.
+The command line reads a node this way: with the code that reads a chain directory.
 
 Decision: D-77
 """
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
-from trailboss.api.common import LIMIT, OFFSET, TIMER_ID
 from trailboss.api.errors import HttpError, HttpReason, invalid
-from trailboss.api.kinds import HEIGHT, choice, integer, octets
 from trailboss.api.operations import Call, Routes
-from trailboss.api.parsing import path, query, query_or, required_query
-from trailboss.api.routes import search as searching
-from trailboss.api.routes import timers
+from trailboss.api.requests import U64, Nothing, Paged, Positive, choice, integer, octets, unhex
+from trailboss.api.routes.search import EventName
+from trailboss.api.routes.timers import PartiesAsked
 from trailboss.chain.block_records import encode_block
 from trailboss.chain.view import ChainView
 from trailboss.index import EventFilter, read_events
 from trailboss.index.answers.timers import earlier_events, list_ended
-from trailboss.primitives.octets import Hash32
+from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.explain.life import EarlierEvents
 from trailboss.views.records import Event, TimerEntry
-from trailboss.views.timer_list import ALL, ENDED, TimerFilter
+from trailboss.views.timer_list import ALL, ENDED
 
 routes: Final = Routes("state")
 NAMESPACES: Final = ("a", "c", "g", "s", "t")
-KEY_BYTES_MAX: Final = 128
 ENTRIES_MAX: Final = 1_000
 RECORDS_MAX: Final = 256
 RECORDS_BYTES_MAX: Final = 2**20
-"""Bytes after which an answer of records ends; the first record is in it whatever its size."""
+"""Bytes after which an answer of records ends; it holds the first record whatever its size."""
 REFUSES: Final = (HttpReason.GONE, HttpReason.INVALID_VALUE)
+Key = Annotated[str, octets(128)]
+Namespace = Annotated[str, choice(*NAMESPACES)]
 
-VIEW: Final = path("view", integer(minimum=1), "Number that /state/views answered.")
-KEY: Final = required_query("key", octets(KEY_BYTES_MAX), "Full key: its namespace's letter, then the key.")
-NAMESPACE: Final = required_query("namespace", choice(*NAMESPACES), "Which of the maps that the state root covers.")
-LOWER: Final = query("lower", octets(KEY_BYTES_MAX), "Least full key, or the beginning of one.")
-UPPER: Final = query("upper", octets(KEY_BYTES_MAX), "Full key that ends the range and is not in it.")
-BOUND: Final = query("bound", octets(KEY_BYTES_MAX), "Full key: only the keys below it.")
-MOST: Final = query_or("limit", integer(ENTRIES_MAX, 1), "Most entries to answer.", ENTRIES_MAX)
-FIRST: Final = query_or("first", HEIGHT, "Height from which on.", 0)
-BELOW: Final = required_query("height", HEIGHT, "Height at or below which.")
-STATE: Final = query_or("state", choice(*ENDED, ALL), "How they ended.", ALL)
-PARTIES: Final = (timers.ACTOR, timers.TARGET, timers.PAYER)
-HEIGHTS: Final = (timers.FROM_HEIGHT, timers.TO_HEIGHT)
-EVENT_FILTER: Final = (searching.NAME, searching.EMITTER, searching.FROM_HEIGHT)
+
+class ViewAsked(Nothing, frozen=True, kw_only=True):
+    """A leased view.
+
+    Attributes:
+        view: Number that /state/views answered.
+    """
+
+    view: Positive
+
+
+class ValueAsked(ViewAsked, frozen=True, kw_only=True):
+    """A key.
+
+    Attributes:
+        key: Full key: its namespace's letter, then the key.
+    """
+
+    key: Key
+
+
+class RangeAsked(ViewAsked, frozen=True, kw_only=True):
+    """A range of keys.
+
+    Attributes:
+        namespace: One of the maps that the state root covers.
+        lower: Least full key, or the beginning of one.
+        upper: Full key that ends the range and is not in it.
+        limit: Largest number of entries to return.
+    """
+
+    namespace: Namespace
+    lower: Key | None = None
+    upper: Key | None = None
+    limit: Annotated[int, integer(ENTRIES_MAX, 1)] = ENTRIES_MAX
+
+
+class CountAsked(ViewAsked, frozen=True, kw_only=True):
+    """Keys to count.
+
+    Attributes:
+        namespace: One of the maps that the state root covers.
+        bound: Full key: only the keys below it.
+    """
+
+    namespace: Namespace
+    bound: Key | None = None
+
+
+class ViewTimerAsked(ViewAsked, frozen=True, kw_only=True):
+    """A timer of a view.
+
+    Attributes:
+        timer_id: Id of the timer.
+    """
+
+    timer_id: Hash32
+
+
+class EndedAsked(PartiesAsked, frozen=True, kw_only=True):
+    """A page of ended timers.
+
+    Attributes:
+        view: Number that /state/views answered.
+        state: How they ended.
+    """
+
+    view: Positive
+    state: Annotated[str, choice(*ENDED, ALL)] = ALL
+
+
+class EventsAsked(Paged, frozen=True, kw_only=True):
+    """A page of events.
+
+    Attributes:
+        view: Number that /state/views answered.
+        name: Only events of this name.
+        emitter: Only what this actor emitted.
+        from_height: First block.
+    """
+
+    view: Positive
+    name: EventName | None = None
+    emitter: Address | None = None
+    from_height: U64 = 0
+
+
+class RecordAsked(ViewAsked, frozen=True, kw_only=True):
+    """A record.
+
+    Attributes:
+        height: Highest height of the record.
+    """
+
+    height: U64
+
+
+class RecordsAsked(ViewAsked, frozen=True, kw_only=True):
+    """Records.
+
+    Attributes:
+        first: Lowest height of the records.
+    """
+
+    first: U64 = 0
 
 
 class LentView(Struct, frozen=True, kw_only=True):
@@ -56,7 +147,7 @@ class LentView(Struct, frozen=True, kw_only=True):
 
     Attributes:
         view: Its number.
-        height: Height of its head.
+        height: U64 of its head.
         genesis: Canonical encoding of what the chain started from.
         head: Record of its head.
         state_root: Root of the state after it.
@@ -163,9 +254,9 @@ class LatestEvents(Struct, frozen=True):
     more: bool
 
 
-@routes.post("/state/views", answers=LentView)
+@routes.post("/state/views")
 async def lend_view(call: Call) -> LentView:
-    """Lend the present view of the chain, to be read in as many requests as it takes."""
+    """Lease the present view of the chain, for any number of requests."""
     view = call.view
     return LentView(
         view=call.node.lender.lend(view),
@@ -176,81 +267,74 @@ async def lend_view(call: Call) -> LentView:
     )
 
 
-@routes.get("/state/views/{view}/value", VIEW, KEY, answers=StateValue, refuses=REFUSES)
-async def state_value(call: Call) -> StateValue:
-    """Look a key up."""
-    key = call[KEY]
+@routes.get("/state/views/{view}/value", refuses=REFUSES)
+async def state_value(call: Call, asked: ValueAsked) -> StateValue:
+    """Return the value of a key."""
+    key = unhex(asked.key)
     if key[:1].decode("latin-1") not in NAMESPACES:
-        raise invalid(KEY.name, f"0x{key.hex()}", f"the letter of a namespace, {', '.join(NAMESPACES)}, and more")
-    return StateValue(_lent(call).store.read(key))
+        raise invalid("key", asked.key.lower(), f"the letter of a namespace, {', '.join(NAMESPACES)}, and more")
+    return StateValue(_lent(call, asked.view).store.read(key))
 
 
-@routes.get("/state/views/{view}/range", VIEW, NAMESPACE, LOWER, UPPER, MOST, answers=StateRange, refuses=REFUSES)
-def state_range(call: Call) -> StateRange:
+@routes.get("/state/views/{view}/range", refuses=REFUSES)
+def state_range(call: Call, asked: RangeAsked) -> StateRange:
     """List keys and values of a namespace, ascending."""
-    limit, namespace = call[MOST], call[NAMESPACE].encode()
-    found = _lent(call).store.iterate(namespace, _within(call[LOWER], namespace), call[UPPER])
-    entries = list(islice(found, limit))
+    namespace, upper = asked.namespace.encode(), None if asked.upper is None else unhex(asked.upper)
+    found = _lent(call, asked.view).store.iterate(namespace, _within(asked.lower, namespace), upper)
+    entries = list(islice(found, asked.limit))
     return StateRange([key for key, _ in entries], [value for _, value in entries], more=next(found, None) is not None)
 
 
-@routes.get("/state/views/{view}/count", VIEW, NAMESPACE, BOUND, answers=StateCount, refuses=REFUSES)
-async def state_count(call: Call) -> StateCount:
+@routes.get("/state/views/{view}/count", refuses=REFUSES)
+async def state_count(call: Call, asked: CountAsked) -> StateCount:
     """Count the keys of a namespace, or those below a bound, without listing them."""
-    namespace = call[NAMESPACE].encode()
-    return StateCount(_lent(call).store.count(namespace, _within(call[BOUND], namespace)))
+    namespace = asked.namespace.encode()
+    return StateCount(_lent(call, asked.view).store.count(namespace, _within(asked.bound, namespace)))
 
 
-@routes.get("/state/views/{view}/timers/{timer_id}/height", VIEW, TIMER_ID, answers=TimerHeight, refuses=REFUSES)
-async def state_timer_height(call: Call) -> TimerHeight:
-    """Tell at which height a live timer is due."""
-    return TimerHeight(_lent(call).store.timer_height(call[TIMER_ID]))
+@routes.get("/state/views/{view}/timers/{timer_id}/height", refuses=REFUSES)
+async def state_timer_height(call: Call, asked: ViewTimerAsked) -> TimerHeight:
+    """Return the height at which a live timer is due."""
+    return TimerHeight(_lent(call, asked.view).store.timer_height(asked.timer_id))
 
 
-@routes.get("/state/views/{view}/timers/{timer_id}/blocks", VIEW, TIMER_ID, answers=TimerBlocks, refuses=REFUSES)
-def state_timer_blocks(call: Call) -> TimerBlocks:
-    """Tell which blocks hold events of a timer, and what came before them."""
-    view, index, timer_id = _lent(call), call.node.index, call[TIMER_ID]
+@routes.get("/state/views/{view}/timers/{timer_id}/blocks", refuses=REFUSES)
+def state_timer_blocks(call: Call, asked: ViewTimerAsked) -> TimerBlocks:
+    """List the blocks that hold events of a timer, with totals of the blocks before."""
+    view, index, timer_id = _lent(call, asked.view), call.node.index, asked.timer_id
     heights = index.timer_heights(timer_id, view.height)
     earlier = earlier_events(view, index, timer_id, heights) or EarlierEvents()
     return TimerBlocks(list(heights), earlier.scheduled, earlier.agent)
 
 
-@routes.get(
-    "/state/views/{view}/timers/ended",
-    *(VIEW, STATE, *PARTIES, *HEIGHTS, OFFSET, LIMIT),
-    answers=EndedTimers,
-    refuses=REFUSES,
-)
-def state_ended_timers(call: Call) -> EndedTimers:
+@routes.get("/state/views/{view}/timers/ended", refuses=REFUSES)
+def state_ended_timers(call: Call, asked: EndedAsked) -> EndedTimers:
     """List timers that have ended, the latest first."""
-    actor, target, payer = (call[each] for each in PARTIES)
-    first, last = (call[each] for each in HEIGHTS)
-    wanted = TimerFilter(state=call[STATE], actor=actor, target=target, payer=payer, first=first, last=last)
-    total, entries = list_ended(_lent(call), call.node.index, wanted, call[OFFSET], call[LIMIT])
-    return EndedTimers(entries, more=call[OFFSET] + len(entries) < total)
+    wanted = asked.wanted(asked.state)
+    total, entries = list_ended(_lent(call, asked.view), call.node.index, wanted, asked.offset, asked.limit)
+    return EndedTimers(entries, more=asked.offset + len(entries) < total)
 
 
-@routes.get("/state/views/{view}/events", VIEW, *EVENT_FILTER, OFFSET, LIMIT, answers=LatestEvents, refuses=REFUSES)
-def state_events(call: Call) -> LatestEvents:
+@routes.get("/state/views/{view}/events", refuses=REFUSES)
+def state_events(call: Call, asked: EventsAsked) -> LatestEvents:
     """List events, the latest first."""
-    view = _lent(call)
-    wanted = EventFilter(name=call[searching.NAME], emitter=call[searching.EMITTER], since=call[searching.FROM_HEIGHT])
-    found = call.node.index.events(wanted, view.height, call[OFFSET], call[LIMIT], newest_first=True)
-    return LatestEvents(read_events(view.blocks, found.items), more=call[OFFSET] + len(found.items) < found.total)
+    view = _lent(call, asked.view)
+    wanted = EventFilter(name=asked.name, emitter=asked.emitter, since=asked.from_height)
+    found = call.node.index.events(wanted, view.height, asked.offset, asked.limit, newest_first=True)
+    return LatestEvents(read_events(view.blocks, found.items), more=asked.offset + len(found.items) < found.total)
 
 
-@routes.get("/state/views/{view}/record", VIEW, BELOW, answers=BlockRecords, refuses=REFUSES)
-async def state_record(call: Call) -> BlockRecords:
+@routes.get("/state/views/{view}/record", refuses=REFUSES)
+async def state_record(call: Call, asked: RecordAsked) -> BlockRecords:
     """Return the last record at or below a height."""
-    blocks = _lent(call).blocks
-    return BlockRecords([encode_block(blocks.record_at(min(call[BELOW], blocks.height)))], more=False)
+    blocks = _lent(call, asked.view).blocks
+    return BlockRecords([encode_block(blocks.record_at(min(asked.height, blocks.height)))], more=False)
 
 
-@routes.get("/state/views/{view}/records", VIEW, FIRST, answers=BlockRecords, refuses=REFUSES)
-def state_records(call: Call) -> BlockRecords:
-    """List the records from a height on, as many as an answer holds."""
-    found = _lent(call).blocks.records(call[FIRST])
+@routes.get("/state/views/{view}/records", refuses=REFUSES)
+def state_records(call: Call, asked: RecordsAsked) -> BlockRecords:
+    """List the records from a height on, as many as fit in an answer."""
+    found = _lent(call, asked.view).blocks.records(asked.first)
     records = list(_as_many_as_fit(map(encode_block, found)))
     return BlockRecords(records, more=next(found, None) is not None)
 
@@ -264,19 +348,22 @@ def _as_many_as_fit(records: Iterator[bytes]) -> Iterator[bytes]:
             return
 
 
-def _lent(call: Call) -> ChainView:
-    found = call.node.lender.find(call[VIEW])
+def _lent(call: Call, number: int) -> ChainView:
+    found = call.node.lender.find(number)
     if found is None:
-        raise HttpError(HttpReason.GONE, f"the view {call[VIEW]} has returned, or was never lent", view=call[VIEW])
+        raise HttpError(HttpReason.GONE, f"the lease of view {number} has ended, or never was", view=number)
     return found
 
 
-def _within(bound: bytes | None, namespace: bytes) -> bytes | None:
+def _within(digits: str | None, namespace: bytes) -> bytes | None:
     """Return a bound of a namespace.
 
     Raises:
         HttpError: ``INVALID_VALUE`` for one of another namespace.
     """
-    if bound is not None and not bound.startswith(namespace):
-        raise invalid("bound", f"0x{bound.hex()}", f"0x{namespace.hex()}, the letter of the namespace, and more")
+    if digits is None:
+        return None
+    bound = unhex(digits)
+    if not bound.startswith(namespace):
+        raise invalid("bound", digits.lower(), f"0x{namespace.hex()}, the letter of the namespace, and more")
     return bound

@@ -1,17 +1,15 @@
-"""Sending transactions: for whoever only hands them in, and for whoever waits for what becomes of them."""
+"""Submission of transactions, with or without waiting for their results."""
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from fastapi.responses import Response
 from msgspec import Struct
+from starlette.responses import Response
 
 from trailboss.api.errors import HttpError, HttpReason, clipped, shown
-from trailboss.api.kinds import integer
-from trailboss.api.openapi import Refusal
-from trailboss.api.operations import JSON, Call, RawBody, Routes, respond
-from trailboss.api.parsing import query_or, read_document
+from trailboss.api.operations import JSON, Call, RawBody, Refusal, Routes, respond
+from trailboss.api.requests import Nothing, integer, read_document
 from trailboss.api.transaction_shape import TRANSACTION
 from trailboss.codec.textual import from_json
 from trailboss.codec.wire import decode_submission, decode_transaction
@@ -39,9 +37,6 @@ WAITING: Final = "waiting"
 ACCEPTED: Final = "accepted"
 PARTIAL: Final = "partial"
 MEMBER: Final = "transactions"
-TIMEOUT: Final = query_or(
-    "timeout_ms", integer(TIMEOUT_MAX, TIMEOUT_MIN), "Longest wait, milliseconds.", TIMEOUT_DEFAULT
-)
 SUBMISSION: Final = RawBody(
     SUBMISSION_BYTES_MAX,
     {
@@ -71,6 +66,16 @@ SUBMISSION: Final = RawBody(
         },
     },
 )
+
+
+class WaitAsked(Nothing, frozen=True, kw_only=True):
+    """A wait.
+
+    Attributes:
+        timeout_ms: Longest wait, milliseconds.
+    """
+
+    timeout_ms: Annotated[int, integer(TIMEOUT_MAX, TIMEOUT_MIN)] = TIMEOUT_DEFAULT
 
 
 class SubmissionResult(Struct, frozen=True, kw_only=True):
@@ -147,12 +152,13 @@ class SubmissionTimeout(Refusal, frozen=True, kw_only=True):
 REFUSALS: Final = {HttpReason.BAD_REQUEST.status: Refusal | SubmissionRefusal}
 
 
-@routes.post("/submit", answers=SubmissionAnswer, body=SUBMISSION, refusals=REFUSALS)
+@routes.post("/submit", body=SUBMISSION, refusals=REFUSALS)
 async def submit(call: Call) -> SubmissionAnswer | Response:
-    """Hand in signed transactions, at most 50.
+    """Submit signed transactions, at most 50.
 
-    What is accepted waits for a block; if the chain is in a directory, it outlives the node. A transaction that waits
-    already, or is in a block already, is no error. If all are refused, the status is 400, with the error of the first.
+    An accepted transaction waits for a block; if the chain is in a directory, it outlives the node. A transaction that
+    waits already, or is in a block already, is no error. If all are refused, the status is 400, with the error of the
+    first.
     """
     verdicts = await _submit(call)
     if isinstance(verdicts, Response):
@@ -164,21 +170,19 @@ async def submit(call: Call) -> SubmissionAnswer | Response:
 
 @routes.post(
     "/submit_wait",
-    TIMEOUT,
-    answers=SubmissionOutcomes,
     refuses=(HttpReason.TIMEOUT,),
     body=SUBMISSION,
     refusals={**REFUSALS, HttpReason.TIMEOUT.status: SubmissionTimeout},
 )
-async def submit_wait(call: Call) -> SubmissionOutcomes | Response:
-    """Hand in signed transactions, and wait until each is in a block or refused.
+async def submit_wait(call: Call, asked: WaitAsked) -> SubmissionOutcomes | Response:
+    """Submit signed transactions, and wait until each is in a block or refused.
 
-    If the time is over before, the status is 408, and the answer tells what became of each so far.
+    After the timeout the status is 408, and the answer has the state of each.
     """
     verdicts = await _submit(call)
     if isinstance(verdicts, Response):
         return verdicts
-    timeout = call[TIMEOUT]
+    timeout = asked.timeout_ms
     outcomes = await call.node.outcomes([each.hash for each in verdicts if each.is_waiting], timeout)
     if all(each.hash in outcomes for each in verdicts):
         results = [_outcome(call, verdict, outcomes[verdict.hash]) for verdict in verdicts]

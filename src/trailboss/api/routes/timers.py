@@ -1,18 +1,17 @@
-"""What is scheduled, what became of it, and why."""
+"""Timers: scheduled and ended, with explanations."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Struct
 
-from trailboss.api.common import LIMIT, OFFSET, TIMER_ID, missing
-from trailboss.api.errors import HttpError, HttpReason, invalid
-from trailboss.api.kinds import ADDRESS, HEIGHT, choice, integer
-from trailboss.api.operations import Call, Routes
-from trailboss.api.parsing import query, query_or
+from trailboss.api.errors import HttpError, HttpReason, invalid, missing
+from trailboss.api.operations import NOT_FOUND, Call, Routes
+from trailboss.api.requests import U64, Nothing, Paged, choice, integer
+from trailboss.api.routes.lookups import TimerAsked
 from trailboss.index.answers.timers import TimerDetails, TimerPage, timer_details, timer_life, timer_page
 from trailboss.index.records import IndexedTimer
 from trailboss.primitives.errors import ErrorObject
-from trailboss.primitives.octets import Hash32
+from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.calendar import CalendarCounts, calendar_counts, tier_ends
 from trailboss.views.explain.bids import AskedBid
@@ -22,35 +21,84 @@ from trailboss.views.timer_list import LIVE, STATES, TimerFilter
 
 routes: Final = Routes("timers")
 BUCKETS_MAX: Final = 1_000
-BUCKETS_DEFAULT: Final = 60
 ANCESTORS: Final = "ancestors"
 CHILDREN: Final = "children"
 FAMILY: Final = "family"
-MISSING: Final = (HttpReason.NOT_FOUND,)
 RELATED: Final = (HttpReason.INVALID_VALUE,)
 
-STATE: Final = query_or(
-    "state",
-    choice(*STATES),
-    "`live` is everything that has not ended, due and deferred timers included.",
-    LIVE,
-)
-ACTOR: Final = query("actor", ADDRESS, "Only this actor's.")
-TARGET: Final = query("target", ADDRESS, "Only those that call this actor.")
-PAYER: Final = query("payer", ADDRESS, "Only those that this account pays for.")
-FROM_HEIGHT: Final = query_or("from_height", HEIGHT, "Due at this height or later.", 0)
-TO_HEIGHT: Final = query_or("to_height", HEIGHT, "Due at this height or earlier.", U64_MAX)
-UNTIL: Final = query("to_height", HEIGHT, "Last height; that of the epochs that have a bucket if left out.")
-BUCKETS: Final = query_or(
-    "buckets", integer(BUCKETS_MAX, 1), "Into how many stretches the heights are divided at most.", BUCKETS_DEFAULT
-)
-PART: Final = query_or(
-    "part",
-    choice(FAMILY, ANCESTORS, CHILDREN),
-    "`ancestors`: those whose fires led to it, the nearest first; `children`: those that its fires scheduled; "
-    "`family`: all that descend from the first of its line.",
-    FAMILY,
-)
+
+class PartiesAsked(Paged, frozen=True, kw_only=True):
+    """A page of timers.
+
+    Attributes:
+        actor: Only this actor's.
+        target: Only those that call this actor.
+        payer: Only those that this account pays for.
+        from_height: Due at this height or later.
+        to_height: Due at this height or earlier.
+    """
+
+    actor: Address | None = None
+    target: Address | None = None
+    payer: Address | None = None
+    from_height: U64 = 0
+    to_height: U64 = U64_MAX
+
+    def wanted(self, state: str) -> TimerFilter:
+        """Return which timers are listed."""
+        return TimerFilter(
+            state=state,
+            actor=self.actor,
+            target=self.target,
+            payer=self.payer,
+            first=self.from_height,
+            last=self.to_height,
+        )
+
+
+class TimersAsked(PartiesAsked, frozen=True, kw_only=True):
+    """A page of timers.
+
+    Attributes:
+        state: `live` is every timer that has not ended, due and deferred timers included.
+    """
+
+    state: Annotated[str, choice(*STATES)] = LIVE
+
+
+class TimerPaged(Paged, frozen=True, kw_only=True):
+    """A list of a timer.
+
+    Attributes:
+        timer_id: Id of the timer.
+    """
+
+    timer_id: Hash32
+
+
+class LineageAsked(TimerPaged, frozen=True, kw_only=True):
+    """Relatives of a timer.
+
+    Attributes:
+        part: `ancestors`: timers whose fires led to it, the nearest first; `children`: timers that its fires scheduled;
+            `family`: all descendants of the first timer of its line.
+    """
+
+    part: Annotated[str, choice(FAMILY, ANCESTORS, CHILDREN)] = FAMILY
+
+
+class CalendarAsked(Nothing, frozen=True, kw_only=True):
+    """A range of heights.
+
+    Attributes:
+        from_height: First height.
+        to_height: Last height; the last one of the epochs that have a bucket if left out.
+        buckets: Most ranges into which the heights are divided.
+    """
+
+    from_height: U64 = 0
+    to_height: U64 | None = None
+    buckets: Annotated[int, integer(BUCKETS_MAX, 1)] = 60
 
 
 class StepAnswer(Struct, frozen=True, kw_only=True):
@@ -130,34 +178,26 @@ class LineageAnswer(Struct, frozen=True, kw_only=True):
     timers: tuple[IndexedTimer, ...]
 
 
-@routes.get(
-    "/timers", STATE, ACTOR, TARGET, PAYER, FROM_HEIGHT, TO_HEIGHT, OFFSET, LIMIT, answers=TimerPage, refuses=RELATED
-)
-def timers(call: Call) -> TimerPage:
+@routes.get("/timers", refuses=RELATED)
+def timers(call: Call, asked: TimersAsked) -> TimerPage:
     """List timers: live ones by height, ended ones the latest first."""
-    first, last = call[FROM_HEIGHT], call[TO_HEIGHT]
-    if last < first:
-        raise invalid(TO_HEIGHT.name, last, f"at least {FROM_HEIGHT.name}, {first}")
-    wanted = TimerFilter(
-        state=call[STATE], actor=call[ACTOR], target=call[TARGET], payer=call[PAYER], first=first, last=last
-    )
-    return timer_page(call.view, call.node.index, wanted, call[OFFSET], call[LIMIT])
+    _check_range(asked.from_height, asked.to_height)
+    return timer_page(call.view, call.node.index, asked.wanted(asked.state), asked.offset, asked.limit)
 
 
-@routes.get("/timers/{timer_id}", TIMER_ID, answers=TimerDetails, refuses=MISSING)
-def timer(call: Call) -> TimerDetails:
-    """Look at one timer, live or ended."""
-    found = timer_details(call.view, call.node.index, call[TIMER_ID])
+@routes.get("/timers/{timer_id}", refuses=NOT_FOUND)
+def timer(call: Call, asked: TimerAsked) -> TimerDetails:
+    """Return one timer, live or ended."""
+    found = timer_details(call.view, call.node.index, asked.timer_id)
     if found is None:
-        raise _never(call[TIMER_ID])
+        raise _never(asked.timer_id)
     return found
 
 
-@routes.get("/timers/{timer_id}/explain", TIMER_ID, OFFSET, LIMIT, answers=LifeAnswer, refuses=MISSING)
-def timer_explain(call: Call) -> LifeAnswer:
-    """Tell a timer's whole life, and why each decision fell as it did."""
-    life = timer_life(call.view, call.node.index, call[TIMER_ID], call.node.try_timer)
-    page = slice(call[OFFSET], call[OFFSET] + call[LIMIT])
+@routes.get("/timers/{timer_id}/explain", refuses=NOT_FOUND)
+def timer_explain(call: Call, asked: TimerPaged) -> LifeAnswer:
+    """Explain a timer's whole life, and the reason of each decision."""
+    life = timer_life(call.view, call.node.index, asked.timer_id, call.node.try_timer)
     return LifeAnswer(
         height=call.view.height,
         timer_id=life.timer_id,
@@ -165,27 +205,27 @@ def timer_explain(call: Call) -> LifeAnswer:
         total_count=len(life.steps),
         steps=[
             StepAnswer(block_height=step.block_height, event=step.event.name, story=step.story, data=step.event.data)
-            for step in life.steps[page]
+            for step in life.steps[asked.span]
         ],
         waited=life.waited or None,
         waits=life.waits,
         bids=life.bids,
-        fires=life.fires[page],
+        fires=life.fires[asked.span],
         outlook=life.outlook or None,
         reverted=life.has_reverted,
         failure=life.failure,
     )
 
 
-@routes.get("/timers/{timer_id}/lineage", TIMER_ID, PART, OFFSET, LIMIT, answers=LineageAnswer, refuses=MISSING)
-def timer_lineage(call: Call) -> LineageAnswer:
-    """Tell which fires led to a timer, and what its own fires have led to."""
-    index, upto, timer_id = call.node.index, call.view.height, call[TIMER_ID]
+@routes.get("/timers/{timer_id}/lineage", refuses=NOT_FOUND)
+def timer_lineage(call: Call, asked: LineageAsked) -> LineageAnswer:
+    """List the fires that led to a timer, and what its own fires have led to."""
+    index, upto, timer_id = call.node.index, call.view.height, asked.timer_id
     found = index.lineage(timer_id, upto)
     if found is None:
         raise _never(timer_id)
-    listed = {ANCESTORS: index.ancestors, CHILDREN: index.children, FAMILY: index.family}[call[PART]]
-    page = listed(timer_id, upto, call[OFFSET], call[LIMIT])
+    listed = {ANCESTORS: index.ancestors, CHILDREN: index.children, FAMILY: index.family}[asked.part]
+    page = listed(timer_id, upto, asked.offset, asked.limit)
     return LineageAnswer(
         height=upto,
         timer_id=timer_id,
@@ -194,21 +234,25 @@ def timer_lineage(call: Call) -> LineageAnswer:
         family_size=found.family_size,
         place=found.place,
         children=found.children,
-        part=call[PART],
+        part=asked.part,
         total_count=page.total,
         timers=page.items,
     )
 
 
-@routes.get("/calendar", FROM_HEIGHT, UNTIL, BUCKETS, answers=CalendarCounts, refuses=RELATED)
-def calendar(call: Call) -> CalendarCounts:
-    """Count live timers by tier, and by stretches of heights."""
+@routes.get("/calendar", refuses=RELATED)
+def calendar(call: Call, asked: CalendarAsked) -> CalendarCounts:
+    """Count live timers by tier, and by ranges of heights."""
     _, epochs_until = tier_ends(call.view)
-    first, last = call[FROM_HEIGHT], call[UNTIL]
+    first, last = asked.from_height, asked.to_height
     last = max(first, epochs_until) if last is None else last
+    _check_range(first, last)
+    return calendar_counts(call.view, first, last, asked.buckets)
+
+
+def _check_range(first: int, last: int) -> None:
     if last < first:
-        raise invalid(UNTIL.name, last, f"at least {FROM_HEIGHT.name}, {first}")
-    return calendar_counts(call.view, first, last, call[BUCKETS])
+        raise invalid("to_height", last, f"at least from_height, {first}")
 
 
 def _never(timer_id: Hash32) -> HttpError:

@@ -1,12 +1,13 @@
-"""Transactions: in blocks, waiting, and what came of them."""
+"""Transactions: in blocks and waiting, with their results."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from trailboss.api.common import LIMIT, OFFSET, TRANSACTION_HASH, missing
-from trailboss.api.errors import HttpReason
-from trailboss.api.operations import Call, Routes
+from trailboss.api.errors import missing
+from trailboss.api.operations import NOT_FOUND, Call, Routes
+from trailboss.api.requests import Paged
+from trailboss.api.routes.lookups import TransactionAsked
 from trailboss.api.transaction_shape import TRANSACTION_ANSWER
 from trailboss.index.answers.blocks import target_of
 from trailboss.index.answers.transactions import TransactionReceipt, find_transaction, receipt_of, transaction_document
@@ -23,7 +24,7 @@ INCLUDED: Final = "included"
 ENDED: Final = "ended"
 
 
-class Waiting(Struct, frozen=True, kw_only=True):
+class WaitingTransaction(Struct, frozen=True, kw_only=True):
     """A transaction that waits for a block.
 
     Attributes:
@@ -62,7 +63,7 @@ class MempoolPage(Struct, frozen=True):
 
     total_count: int
     statistics: Statistics
-    transactions: list[Waiting]
+    transactions: list[WaitingTransaction]
 
 
 class MempoolAnswer(Struct, frozen=True, kw_only=True):
@@ -80,29 +81,29 @@ class MempoolAnswer(Struct, frozen=True, kw_only=True):
     status: str
     block_height: int | None
     error: ErrorObject | None
-    waiting: Waiting | None
+    waiting: WaitingTransaction | None
 
 
-@routes.get("/transaction/{hash}", TRANSACTION_HASH, answers=TRANSACTION_ANSWER, refuses=(HttpReason.NOT_FOUND,))
-def transaction(call: Call) -> dict[str, Any]:
-    """Look at a transaction of a block."""
-    block, found = _find(call, call[TRANSACTION_HASH])
+@routes.get("/transaction/{hash}", refuses=NOT_FOUND)
+def transaction(
+    call: Call, asked: TransactionAsked
+) -> Annotated[dict[str, Any], Meta(extra_json_schema=TRANSACTION_ANSWER)]:
+    """Return a transaction of a block."""
+    block, found = _find(call, asked.hash)
     return transaction_document(block.transactions[found.position], found.hash, block.height, found.position)
 
 
-@routes.get(
-    "/transaction/{hash}/receipt", TRANSACTION_HASH, answers=TransactionReceipt, refuses=(HttpReason.NOT_FOUND,)
-)
-def receipt(call: Call) -> TransactionReceipt:
-    """Tell what a transaction of a block did and cost."""
-    block, found = _find(call, call[TRANSACTION_HASH])
+@routes.get("/transaction/{hash}/receipt", refuses=NOT_FOUND)
+def receipt(call: Call, asked: TransactionAsked) -> TransactionReceipt:
+    """Return what a transaction of a block did and cost."""
+    block, found = _find(call, asked.hash)
     return receipt_of(block, found)
 
 
-@routes.get("/mempool/transaction/{hash}", TRANSACTION_HASH, answers=MempoolAnswer, refuses=(HttpReason.NOT_FOUND,))
-async def mempool_transaction(call: Call) -> MempoolAnswer:
-    """Tell what became of a transaction that was sent: whether it waits, where it is, or why it ended."""
-    tx_hash = call[TRANSACTION_HASH]
+@routes.get("/mempool/transaction/{hash}", refuses=NOT_FOUND)
+async def mempool_transaction(call: Call, asked: TransactionAsked) -> MempoolAnswer:
+    """Return the state of a submitted transaction: waiting, in a block, or ended with a reason."""
+    tx_hash = asked.hash
     # What has left the mempool is in a block of the view that is taken after this.
     pooled = call.node.mempool.find(tx_hash)
     place = call.node.index.transaction(tx_hash, call.view.height)
@@ -119,20 +120,20 @@ async def mempool_transaction(call: Call) -> MempoolAnswer:
     )
 
 
-@routes.get("/mempool", OFFSET, LIMIT, answers=MempoolPage)
-def mempool(call: Call) -> MempoolPage:
-    """List the transactions that wait, in the order in which they came."""
+@routes.get("/mempool")
+def mempool(call: Call, asked: Paged) -> MempoolPage:
+    """List waiting transactions, in the order in which they came."""
     pool = call.node.mempool
     statistics = pool.statistics()
     return MempoolPage(
-        statistics.transactions, statistics, [waiting_view(each) for each in pool.page(call[OFFSET], call[LIMIT])]
+        statistics.transactions, statistics, [waiting_view(each) for each in pool.page(asked.offset, asked.limit)]
     )
 
 
-def waiting_view(pooled: Pooled) -> Waiting:
+def waiting_view(pooled: Pooled) -> WaitingTransaction:
     """Return a transaction that waits, as a list shows it."""
     found: Transaction = pooled.transaction
-    return Waiting(
+    return WaitingTransaction(
         hash=pooled.hash,
         sender=found.sender,
         nonce=found.nonce,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.unit.api.stream.broadcasts import CBY, SPEAKER, Broadcasts, Told, read_told
 from trailboss.api import sse
-from trailboss.api.sse import EVENT, Past, Place, Selection, Tellings, ToldBlock, read_page, told
+from trailboss.api.sse import EVENT, EncodedBlock, EncodedBlocks, Past, Position, Selection, read_page, sse_event
 from trailboss.chain import ChainReader
 from trailboss.codec.canonical import encode_canonical
 from trailboss.model.events import PROTOCOL_TOPICS
@@ -38,10 +38,10 @@ def world() -> Iterator[Broadcasts]:
 
 def past_of(world: Broadcasts) -> Past:
     """Return where the past of a chain is read."""
-    return Past(world.chain, world.index, Tellings())
+    return Past(world.chain, world.index, EncodedBlocks())
 
 
-def everything(world: Broadcasts, selection: Selection, place: Place) -> list[Told]:
+def everything(world: Broadcasts, selection: Selection, place: Position) -> list[Told]:
     """Return what a reader is told who reads a chain to its head, page by page."""
     found, chain = "", world.chain
     while (place.height, place.index) < (chain.height + 1, 0):
@@ -50,7 +50,7 @@ def everything(world: Broadcasts, selection: Selection, place: Place) -> list[To
         assert (page[1].height, page[1].index) > (place.height, place.index)
         found += page[0].decode()
         place = page[1]
-    assert place == Place.after(chain.blocks[-1])
+    assert place == Position.after(chain.blocks[-1])
     return read_told(found)
 
 
@@ -107,7 +107,7 @@ def test_reader_is_told_what_he_selects_when_he_reads_the_past(world: Broadcasts
         events=not blocks or data.draw(st.booleans()),
     )
     since = data.draw(st.integers(0, chain.height))
-    assert outline(everything(world, selection, Place(since))) == expected(chain, selection, since)
+    assert outline(everything(world, selection, Position(since))) == expected(chain, selection, since)
 
 
 @settings(max_examples=25)
@@ -117,31 +117,31 @@ def test_reader_goes_on_behind_what_he_has_when_he_comes_back(world: Broadcasts,
     selection = data.draw(
         st.sampled_from((Selection(), Selection(name="price"), Selection(name="price", blocks=False)))
     )
-    all_told = everything(world, selection, Place(0))
+    all_told = everything(world, selection, Position(0))
     at = data.draw(st.integers(0, len(all_told) - 1))
-    place = Place.after_mark(all_told[at].mark or "")
+    place = Position.after_mark(all_told[at].mark or "")
     assert place is not None
     assert everything(world, selection, place) == all_told[at + 1 :]
 
 
 def test_page_ends_when_it_is_long_enough(world: Broadcasts, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of one block, or of a few bytes, tell together what one page tells."""
-    whole = everything(world, Selection(), Place(0))
+    whole = everything(world, Selection(), Position(0))
     for name in ("PAGE_BLOCKS", "PAGE_EVENTS", "PAGE_OCTETS"):
         with monkeypatch.context() as patch:
             patch.setattr(sse, name, 1)
-            page = read_page(past_of(world), Place(0), Selection())
+            page = read_page(past_of(world), Position(0), Selection())
             assert page is not None
             assert page[1].height == 1 or name == "PAGE_EVENTS"
-            assert everything(world, Selection(), Place(0)) == whole
+            assert everything(world, Selection(), Position(0)) == whole
             only = Selection(name="price", blocks=False)
-            assert [each.data["raw"] for each in everything(world, only, Place(0))] == ["0x31", "0x32", "0x33"] * 3
+            assert [each.data["raw"] for each in everything(world, only, Position(0))] == ["0x31", "0x32", "0x33"] * 3
 
 
 def test_text_of_a_block_is_all_of_its_pieces_when_nothing_is_left_out(world: Broadcasts) -> None:
     """What unfiltered readers share is what each would have selected."""
     for block in world.chain.blocks:
-        telling = ToldBlock(block)
+        telling = EncodedBlock(block)
         telling.prepare()
         assert telling.text() == Selection().take(telling)
     assert Selection().is_everything
@@ -152,7 +152,7 @@ def test_text_of_a_block_is_all_of_its_pieces_when_nothing_is_left_out(world: Br
 
 def test_event_is_told_as_others_tell_it(world: Broadcasts) -> None:
     """Its members are those of an event anywhere, and its place in the block."""
-    only = everything(world, Selection(name="note", blocks=False), Place(0))
+    only = everything(world, Selection(name="note", blocks=False), Position(0))
     event = next(event for event in world.local.events(name="note"))
     assert only[0].data == {
         "name": "note",
@@ -175,7 +175,7 @@ def test_event_comes_under_a_name_of_ours_when_its_own_would_be_misread(name: st
 
 def test_event_comes_under_its_own_name_when_that_is_plain(world: Broadcasts) -> None:
     """Also an actor's that is called like one of the stream's own is told, as data."""
-    kinds = {(each.kind, each.data.get("name")) for each in everything(world, Selection(), Place(0))}
+    kinds = {(each.kind, each.data.get("name")) for each in everything(world, Selection(), Position(0))}
     assert ("price", "price") in kinds
     assert (EVENT, "reorg") in kinds
     assert ("reorg", "reorg") not in kinds
@@ -183,7 +183,7 @@ def test_event_comes_under_its_own_name_when_that_is_plain(world: Broadcasts) ->
 
 def test_text_is_one_line_when_it_holds_line_breaks() -> None:
     """A line break inside of data would end the field."""
-    text = told("note", {"data": "a\nb\r\u2028c"}, "1.2.ab").decode()
+    text = sse_event("note", {"data": "a\nb\r\u2028c"}, "1.2.ab").decode()
     assert text.count("\n") == 4
     assert "\r" not in text
     assert json.loads(text.splitlines()[2].removeprefix("data: "))["data"] == "a\nb\r\u2028c"
@@ -207,7 +207,7 @@ def test_text_is_one_line_when_it_holds_line_breaks() -> None:
 )
 def test_id_is_unknown_when_the_stream_has_not_given_it(mark: str) -> None:
     """Nothing else is read from it."""
-    assert Place.after_mark(mark) is None
+    assert Position.after_mark(mark) is None
 
 
 def test_reader_is_not_on_the_chain_when_his_block_is_gone(world: Broadcasts) -> None:
@@ -215,25 +215,25 @@ def test_reader_is_not_on_the_chain_when_his_block_is_gone(world: Broadcasts) ->
     chain = world.chain
     for height in (0, 3, chain.height):
         here = tag_of(chain.blocks[height].hash)
-        assert Place(height + 1, 0, here).is_on(chain)
-        assert Place(height, 2, here).is_on(chain)
-        assert not Place(height + 1, 0, bytes(8)).is_on(chain)
-        assert read_page(past_of(world), Place(height, 1, bytes(8)), Selection()) is None
-    assert not Place(chain.height + 2, 0, tag_of(chain.head.hash)).is_on(chain)
-    assert Place(chain.height + 9).is_on(chain)
+        assert Position(height + 1, 0, here).is_on(chain)
+        assert Position(height, 2, here).is_on(chain)
+        assert not Position(height + 1, 0, bytes(8)).is_on(chain)
+        assert read_page(past_of(world), Position(height, 1, bytes(8)), Selection()) is None
+    assert not Position(chain.height + 2, 0, tag_of(chain.head.hash)).is_on(chain)
+    assert Position(chain.height + 9).is_on(chain)
 
 
 def test_block_is_encoded_once_when_it_is_told_again(world: Broadcasts) -> None:
     """As long as there is room; those not asked for longest make it."""
     blocks = world.chain.blocks[:5]
     room = sum(map(size_of, blocks[:3]))
-    tellings = Tellings(room)
+    tellings = EncodedBlocks(room)
     first = [tellings.of(block) for block in blocks[:3]]
     assert [tellings.of(block) for block in blocks[:3]] == first
     tellings.of(blocks[0])
     for block in blocks[3:]:
         tellings.of(block)
     assert tellings.of(blocks[1]) is not first[1]
-    small = Tellings(0)
+    small = EncodedBlocks(0)
     assert small.of(blocks[0]).block is blocks[0]
     assert small.of(blocks[0]) is not small.of(blocks[0])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.api.stream.broadcasts import CBY, SPEAKER, Believer, Broadcasts, read_told, truth_of
 from trailboss.api import sse, stream
 from trailboss.api.errors import HttpError, HttpReason
-from trailboss.api.sse import Place, Selection
+from trailboss.api.sse import Position, Selection
 from trailboss.api.stream import Streams
 
 
@@ -25,7 +25,6 @@ class Client:
         self.goes = asyncio.Event()
         self.flows = asyncio.Event()
         self.flows.set()
-        self.is_aborted = False
 
     @property
     def text(self) -> str:
@@ -49,22 +48,17 @@ class Client:
         if not self.goes.is_set():
             self.sent.append(message)
 
-    def abort(self) -> None:
-        """Cut the connection."""
-        self.is_aborted = True
-        self.goes.set()
-
     @property
     def scope(self) -> dict[str, Any]:
         """The request."""
-        return {"type": "http", "extensions": {stream.ABORT: {"abort": self.abort}}}
+        return {"type": "http"}
 
 
 @asynccontextmanager
 async def reading(
     streams: Streams,
     selection: Selection,
-    place: Place | None = None,
+    place: Position | None = None,
     since: int = 0,
     meanwhile: Callable[[], None] = lambda: None,
 ):
@@ -103,7 +97,7 @@ def test_reader_is_told_past_and_present_when_he_begins_in_the_past() -> None:
             world.mine(7)
             world.publish()
             streams = Streams(world.feed, world.index, world.metrics)
-            async with reading(streams, Selection(), Place(3), 3) as (client, _):
+            async with reading(streams, Selection(), Position(3), 3) as (client, _):
                 await until(lambda: "id: 7.0" in client.text)
                 world.mine(2)
                 world.publish()
@@ -140,7 +134,7 @@ def test_reader_waits_when_he_begins_in_the_future() -> None:
 
     async def test() -> None:
         with Broadcasts() as world:
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Place(5), 5) as (
+            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Position(5), 5) as (
                 client,
                 _,
             ):
@@ -175,7 +169,7 @@ def test_reader_is_told_how_far_the_chain_went_back_when_he_comes_back(since: in
             world.mine(5)
             world.publish()
             async with reading(
-                Streams(world.feed, world.index, world.metrics), Selection(), Place.after_mark(mark), since
+                Streams(world.feed, world.index, world.metrics), Selection(), Position.after_mark(mark), since
             ) as (client, _):
                 await until(lambda: "id: 8.0" in client.text)
                 first, *blocks = read_told(client.text)
@@ -192,7 +186,7 @@ def test_reader_is_told_all_anew_when_nobody_remembers_his_block() -> None:
         with Broadcasts() as world:
             world.mine(4)
             world.publish()
-            place = Place.after_mark("9.3.0123456789abcdef")
+            place = Position.after_mark("9.3.0123456789abcdef")
             async with reading(Streams(world.feed, world.index, world.metrics), Selection(), place) as (client, _):
                 await until(lambda: "id: 4.0" in client.text)
                 told = [(each.kind, each.data["height"]) for each in read_told(client.text)]
@@ -211,7 +205,7 @@ def test_reader_reads_on_when_the_chain_went_back_before_the_feed_heard() -> Non
             world.publish()
             world.reorg(4)
             world.vary()
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Place(1), 1) as (
+            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Position(1), 1) as (
                 client,
                 _,
             ):
@@ -259,7 +253,7 @@ def test_reader_is_told_again_when_the_chain_goes_back_further_than_he_was_told(
             world.publish()
             # The pages of blocks 1 and 2, the page that is none, and the block that was left.
             script(monkeypatch, after_1=lambda: go_back_to(1), after_3=lambda: go_back_to(0))
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Place(1), 1) as (
+            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Position(1), 1) as (
                 client,
                 _,
             ):
@@ -289,7 +283,7 @@ def test_reader_is_told_nothing_when_his_block_comes_back(monkeypatch: pytest.Mo
             world.mine(4)
             world.publish()
             script(monkeypatch, after_1=lose, after_2=bring_back)
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Place(1), 1) as (
+            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Position(1), 1) as (
                 client,
                 _,
             ):
@@ -331,7 +325,7 @@ def test_reader_believes_in_the_chain_when_all_is_told(acts: list[tuple[str, int
             believer = Believer()
             pending = [*acts, ("end", 0)]
             while pending:
-                place = Place(1) if believer.mark is None else Place.after_mark(believer.mark)
+                place = Position(1) if believer.mark is None else Position.after_mark(believer.mark)
                 async with reading(streams, Selection(), place, 1) as (client, _):
                     while pending and (act := pending.pop(0))[0] != "leave":
                         await perform(world, client, *act)
@@ -384,7 +378,7 @@ def test_filtered_reader_is_told_what_stays_when_the_chain_changes_whenever_he_w
             streams = Streams(world.feed, world.index, world.metrics)
             selection = Selection(name="a", emitter=actor.address, blocks=False)
             heard: list[tuple[int, str]] = []
-            async with reading(streams, selection, Place(2), 2, meanwhile) as (client, _):
+            async with reading(streams, selection, Position(2), 2, meanwhile) as (client, _):
                 await asyncio.sleep(0)
                 while pending:
                     meanwhile()
@@ -438,7 +432,7 @@ def test_reader_believes_in_the_chain_when_it_changes_whenever_he_waits(
             if is_new:
                 believer.blocks = truth_of(world.chain.blocks[1:])
             streams = Streams(world.feed, world.index, world.metrics, waiting_max=room)
-            place = None if is_new else Place(1)
+            place = None if is_new else Position(1)
             async with reading(streams, Selection(), place, 0 if is_new else 1, meanwhile) as (client, _):
                 await asyncio.sleep(0)
                 while pending:
@@ -548,29 +542,13 @@ def test_reader_is_cut_off_when_he_does_not_read(monkeypatch: pytest.MonkeyPatch
                     world.publish()
                     await until(lambda: f"id: {world.chain.height}.0" in quick.text)
                 assert len(world.feed) == 1
+                await until(lambda: count_of(world, "stream_ends", reason=stream.STALLED) == 1)
+                assert count_of(world, "stream_readers") == 1
+                slow.flows.set()
                 await task
-                assert slow.is_aborted
-                assert not quick.is_aborted
-            assert count_of(world, "stream_ends", reason=stream.STALLED) == 1
-
-    run(test)
-
-
-def test_reader_is_cut_off_when_he_does_not_take_the_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node that stops does not wait for those who do not read."""
-    monkeypatch.setattr(stream, "END_SECONDS", 0.01)
-
-    async def test() -> None:
-        with Broadcasts() as world:
-            streams = Streams(world.feed, world.index, world.metrics)
-            async with reading(streams, Selection()) as (slow, task):
-                await until(lambda: slow.sent and len(world.feed) == 1)
-                slow.flows.clear()
-                world.mine()
-                world.publish()
-                world.feed.close("stopping")
-                await task
-                assert slow.is_aborted
+                assert "id: 5.0" not in slow.text
+                assert slow.sent[-1]["more_body"] is False
+                assert quick.sent[-1]["more_body"] is True
 
     run(test)
 
@@ -620,7 +598,7 @@ def test_reader_is_told_again_when_he_falls_behind_two_ways_back() -> None:
 
             grow(6)
             streams = Streams(world.feed, world.index, world.metrics, waiting_max=2_000)
-            async with reading(streams, Selection(), Place(1), 1) as (client, _):
+            async with reading(streams, Selection(), Position(1), 1) as (client, _):
                 await until(lambda: "id: 6.0" in client.text and len(world.feed) == 1)
                 client.flows.clear()
                 world.reorg(2)
@@ -656,7 +634,7 @@ def test_nothing_is_missed_when_a_block_comes_in_any_turn_of_the_loop(
         with Broadcasts() as world:
             world.mine(2)
             world.publish()
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Place(1), 1) as (
+            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Position(1), 1) as (
                 client,
                 _,
             ):
@@ -682,7 +660,7 @@ def test_reader_is_counted_out_when_he_goes() -> None:
             world.mine(3)
             world.publish()
             for stalls in (False, True):
-                async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Place(0)) as (
+                async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Position(0)) as (
                     client,
                     task,
                 ):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.api.stream.broadcasts import SPEAKER, Broadcasts
-from trailboss.api.sse import ToldBlock
+from trailboss.api.sse import EncodedBlock
 from trailboss.node.block_builder import Published
 from trailboss.node.feed import FELL_BEHIND, REMEMBERED, STEP_OCTETS, Branches, Feed, Subscription, size_of, tag_of
 
@@ -172,7 +172,7 @@ def test_size_grows_with_what_is_told_when_blocks_hold_more() -> None:
         sizes = [size_of(block) for block in world.chain.blocks[2:]]
         assert sizes == sorted(set(sizes))
         for block in world.chain.blocks:
-            assert len(ToldBlock(block).text()) <= size_of(block)
+            assert len(EncodedBlock(block).text()) <= size_of(block)
 
 
 @settings(max_examples=40)

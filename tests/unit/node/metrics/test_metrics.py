@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.unit.api.stream.broadcasts import CBY, SPEAKER, Broadcasts
 from tools.metrics_page import metrics_page
-from trailboss.api import connections, stream
+from trailboss.api import stream
 from trailboss.mempool.records import Statistics
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
 from trailboss.node.block_builder import Published
@@ -126,7 +126,6 @@ def test_page_describes_every_metric_when_it_is_rendered(world: Broadcasts) -> N
     metrics.record(Published(view=world.chain.publish(), blocks=tuple(world.chain.blocks[1:])))
     metrics.refused(Rejection(RejectionReason.NONCE_MISMATCH, "a nonce"))
     metrics.answered("/height", 200, 0.1)
-    metrics.cut("malformed")
     metrics.stream_began()
     metrics.stream_ended("stopping")
     page = metrics_page()
@@ -146,18 +145,15 @@ def test_page_describes_every_metric_when_it_is_rendered(world: Broadcasts) -> N
 
 
 def test_page_names_every_reason_when_there_is_one() -> None:
-    """Why connections were cut, and why readers were ended."""
-    cuts = ("CROWDED", "LONG_HEAD", "LATE_HEAD", "LATE_BODY", "MALFORMED", "PIPELINED", "UNREAD")
+    """Why readers were ended."""
     about = {each.name: each.labels for each in COUNTERS}
-    for reason in (getattr(connections, name) for name in cuts):
-        assert reason in about["connection_cuts"]["reason"]
-    for reason in (stream.DISCONNECTED, stream.CUT, stream.STALLED):
+    for reason in (stream.DISCONNECTED, stream.STALLED):
         assert reason in about["stream_ends"]["reason"]
 
 
 def test_registries_are_apart_when_there_are_several_nodes() -> None:
     """Two nodes of one process count for themselves."""
     first, second = Metrics(), Metrics()
-    first.cut("malformed")
-    assert first.registry.get_sample_value("trailboss_connection_cuts_total", {"reason": "malformed"}) == 1
-    assert second.registry.get_sample_value("trailboss_connection_cuts_total", {"reason": "malformed"}) is None
+    first.stream_began()
+    assert first.registry.get_sample_value("trailboss_stream_readers") == 1
+    assert second.registry.get_sample_value("trailboss_stream_readers") == 0

@@ -1,0 +1,171 @@
+"""The outermost layer: hosts, origins and rates of requests, checked before anything is read of them.
+
+A node for this machine alone answers to this machine's names alone, and pages of other origins change nothing: a
+browser would otherwise lend its reach to every page that it shows.
+
+Decision: D-73, D-99
+"""
+
+import re
+import time
+from collections.abc import Callable
+from math import ceil
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from trailboss.api.errors import SHOWN_CHARACTERS_MAX, HttpError, HttpReason
+from trailboss.api.operations import refusal
+from trailboss.node.metrics import Metrics
+from trailboss.node.options import NodeOptions, is_loopback
+
+HEADERS_BYTES_MAX: Final = 32_768
+FAUCET_PER_MINUTE: Final = 5
+SECONDS_PER_MINUTE: Final = 60
+PREFLIGHT_SECONDS: Final = 600
+FAUCET: Final = "/faucet"
+UNLIMITED: Final = ("/explorer/assets/", "/explorer/stream", "/health", "/metrics")
+"""Beginnings of paths that the rate limit does not count: files that a page loads, and monitoring."""
+READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
+UNROUTED: Final = "none"
+ANY_ORIGIN: Final = "*"
+_HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
+
+Clock = Callable[[], float]
+
+
+class TokenBucket:
+    """A rate limit that allows one second's worth, or another depth, at once.
+
+    Examples:
+        >>> now = 0.0
+        >>> bucket = TokenBucket(rate=2, depth=2, clock=lambda: now)
+        >>> [bucket.take() for _ in range(3)]
+        [0.0, 0.0, 0.5]
+        >>> now = 0.5
+        >>> bucket.take()
+        0.0
+    """
+
+    def __init__(self, *, rate: float, depth: float, clock: Clock) -> None:
+        """Begin with a full bucket.
+
+        Args:
+            rate: Tokens a second, above 0.
+            depth: Most tokens that it holds, at least 1.
+            clock: Seconds, never going back.
+        """
+        self._rate = rate
+        self._depth = depth
+        self._clock = clock
+        self._tokens = depth
+        self._at = clock()
+
+    def take(self) -> float:
+        """Take a token and return 0; if there is none, return the seconds until there is one."""
+        now = self._clock()
+        self._tokens = min(self._depth, self._tokens + (now - self._at) * self._rate)
+        self._at = now
+        if self._tokens < 1:
+            return (1 - self._tokens) / self._rate
+        self._tokens -= 1
+        return 0.0
+
+
+def limited(app: ASGIApp, options: NodeOptions, metrics: Metrics, clock: Clock = time.monotonic) -> ASGIApp:
+    """Return an application behind the limits of a node, and readable for the origins that the options name."""
+    guarded = Limits(app, options, metrics, clock)
+    if not options.cors_origins:
+        return guarded
+    return CORSMiddleware(
+        guarded,
+        allow_origins=tuple(map(str.lower, options.cors_origins)),
+        allow_methods=("GET", "POST"),
+        allow_headers=("content-type", "last-event-id"),
+        expose_headers=("retry-after",),
+        max_age=PREFLIGHT_SECONDS,
+    )
+
+
+class Limits:
+    """Passes requests on to an application, or refuses them; counts the answers."""
+
+    def __init__(self, app: ASGIApp, options: NodeOptions, metrics: Metrics, clock: Clock) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._clock = clock
+        self._is_local = options.is_loopback
+        self._bound = options.host
+        self._origins = frozenset(map(str.lower, options.cors_origins))
+        rate = options.rate_limit
+        self._requests = TokenBucket(rate=rate, depth=rate, clock=clock) if rate else None
+        self._faucet = TokenBucket(rate=FAUCET_PER_MINUTE / SECONDS_PER_MINUTE, depth=FAUCET_PER_MINUTE, clock=clock)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; pass on what is none."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = self._clock()
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                path = getattr(scope.get("endpoint"), "path", UNROUTED)
+                self._metrics.answered(path, message["status"], self._clock() - began)
+            await send(message)
+
+        try:
+            self._check(scope)
+        except HttpError as error:
+            await refusal(error)(scope, receive, answer)
+        else:
+            await self._app(scope, receive, answer)
+
+    def _check(self, scope: Scope) -> None:
+        """Check the head of a request.
+
+        Raises:
+            HttpError: If the request is refused.
+        """
+        headers, path = Headers(scope=scope), scope["path"]
+        if sum(len(name) + len(value) for name, value in headers.raw) > HEADERS_BYTES_MAX:
+            what = f"the headers have more than {HEADERS_BYTES_MAX:,} bytes"
+            raise HttpError(HttpReason.HEADERS_TOO_LARGE, what, bytes_max=HEADERS_BYTES_MAX)
+        self._check_host(headers)
+        if self._requests is not None and not path.startswith(UNLIMITED):
+            _check_rate(self._requests)
+        if scope["method"] not in READING:
+            self._check_origin(headers)
+            if path == FAUCET:
+                _check_rate(self._faucet)
+
+    def _check_host(self, headers: Headers) -> None:
+        hosts = headers.getlist("host")
+        if len(hosts) != 1:
+            raise HttpError(HttpReason.BAD_REQUEST, f"the request names {len(hosts)} hosts, it must name one")
+        if not self._is_local:
+            return
+        parts = _HOST.fullmatch(hosts[0].lower())
+        name = None if parts is None else parts[1] or parts[2]
+        if name is None or not (name == self._bound or is_loopback(name)):
+            shown = hosts[0][:SHOWN_CHARACTERS_MAX]
+            raise HttpError(HttpReason.WRONG_HOST, f"the request is for the host {shown!r}", host=shown)
+
+    def _check_origin(self, headers: Headers) -> None:
+        """Check that no page of another origin asks; programs name no origin."""
+        origins = headers.getlist("origin")
+        origin = ",".join(origins).lower()
+        if not origins or origin in self._origins or ANY_ORIGIN in self._origins:
+            return
+        if origin.partition("://")[2] != headers["host"].lower():
+            shown = origin[:SHOWN_CHARACTERS_MAX]
+            raise HttpError(HttpReason.FOREIGN_ORIGIN, f"a page of {shown!r} asks", origin=shown)
+
+
+def _check_rate(bucket: TokenBucket) -> None:
+    wait = ceil(bucket.take())
+    if wait:
+        what = f"there were too many requests, the next one is answered in {wait} s"
+        raise HttpError(HttpReason.TOO_MANY_REQUESTS, what, headers={"Retry-After": str(wait)}, seconds=wait)

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from trailboss.simulator.compare import MECHANISMS, compare
 from trailboss.simulator.results import MechanismResult
+from trailboss.simulator.run import MECHANISMS, compare
 from trailboss.simulator.workload import ActorGroup, Workload
 from trailboss.simulator.workload_file import read_workload
 

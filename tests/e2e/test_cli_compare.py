@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Ask, Run
-from trailboss.simulator.compare import MECHANISMS
+from trailboss.simulator.run import MECHANISMS
 
 WIDTH = 80
 WORKLOAD = """

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from trailboss.primitives.errors import ConfigurationError
-from trailboss.simulator.compare import MECHANISMS, compare
 from trailboss.simulator.results import MechanismResult
+from trailboss.simulator.run import MECHANISMS, compare
 from trailboss.simulator.workload_file import parse_workload, read_workload
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/workloads"

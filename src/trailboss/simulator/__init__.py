@@ -1,1 +1,1 @@
-"""Workloads that are run through every mechanism, and what is measured of them."""
+"""Workloads run through every mechanism, and their measures."""

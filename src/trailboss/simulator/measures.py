@@ -1,6 +1,6 @@
-"""What is measured of a run: what became of timers, how late they were, what they paid, how evenly they were served.
+"""Measures of a run: how timers ended, how late they were, what they paid, how evenly they were served.
 
-Everything is read from the receipts and events of blocks, and is counted the same way under every mechanism.
+All are read from the receipts and events of blocks, in the same way under every mechanism.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ HUNDRED: Final = 100
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What became of the timers of some actors. Money in base units.
+    """How the timers of some actors ended. Money in base units.
 
     Attributes:
         actors: Actors.
@@ -72,13 +72,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class Tally(Struct):
-    """What has become of one actor's timers so far. Fields as those of `Outcome`.
-
-    Attributes:
-        asked: See `Outcome`.
-        lateness: Blocks by which each fire was late, in the order of the fires.
-        overdue: Blocks by which each timer is late that is due and waits at the end.
-    """
+    """One actor's timers so far, with the fields of `Outcome`; lateness and overdue are blocks, one of each timer."""
 
     asked: int
     scheduled: int = 0
@@ -93,18 +87,9 @@ class Tally(Struct):
 
 
 class Observer:
-    """Follows the timers of some actors through the blocks of a chain.
-
-    Attributes:
-        tallies: Actor to what has become of its timers.
-    """
+    """Follows the timers of some actors, in groups, through the blocks of a chain; it has a tally of each actor."""
 
     def __init__(self, groups: int) -> None:
-        """Follow nobody yet.
-
-        Args:
-            groups: How many groups of actors there will be.
-        """
         self.tallies: dict[bytes, Tally] = {}
         self._live: dict[bytes, tuple[bytes, int]] = {}
         self._group_of: dict[bytes, int] = {}
@@ -112,7 +97,7 @@ class Observer:
         self._due: list[list[tuple[int, bytes]]] = [[] for _ in range(groups)]
 
     def follow(self, actor: bytes, group: int, asked: int) -> None:
-        """Follow an actor, 20 bytes, of a group, by number, that asks for so many fires."""
+        """Follow an actor of a group, by number, that asks for a number of fires."""
         self.tallies[actor] = Tally(asked)
         self._group_of[actor] = group
 
@@ -123,9 +108,9 @@ class Observer:
             if receipt.origin is Origin.TIMER:
                 fires.append(self._fire(receipt, block.height))
             for event in receipt.events:
-                self._hear(event, block.height)
+                self._note(event, block.height)
         for event in block.events:
-            self._hear(event, block.height)
+            self._note(event, block.height)
         return fires
 
     def oldest(self, height: int) -> tuple[int, ...]:
@@ -154,7 +139,7 @@ class Observer:
         tally.cycles_used += receipt.cycles_used
         return actor, height - due
 
-    def _hear(self, event: EventRecord, height: int) -> None:
+    def _note(self, event: EventRecord, height: int) -> None:
         if event.name == TIMER_SCHEDULED:
             due = event_view(event, height).data["height"]
             self.tallies[event.emitter].scheduled += 1
@@ -166,12 +151,10 @@ class Observer:
 
 
 def outcome_of(tallies: Sequence[Tally]) -> Outcome:
-    """Return what became of the timers of some actors together.
-
-    Decision: D-35
+    """Return the outcome of some actors together. Decision: D-35.
 
     Raises:
-        InvariantError: If timers have appeared or gone that no event tells of.
+        InvariantError: If timers have appeared or gone without an event.
     """
     lateness = sorted(late for tally in tallies for late in tally.lateness)
     overdue = [late for tally in tallies for late in tally.overdue]
@@ -208,14 +191,10 @@ def outcome_of(tallies: Sequence[Tally]) -> Outcome:
 
 
 def percentile(ascending: Sequence[int], percent: int) -> int | None:
-    """Return the nearest-rank percentile: the least value that at least so many percent do not exceed.
+    """Return the nearest-rank percentile, 1 to 100: the least value that this many percent do not exceed.
 
     >>> percentile([0, 0, 1, 5], 50), percentile([0, 0, 1, 5], 95), percentile([], 50)
     (0, 5, None)
-
-    Args:
-        ascending: Values, in order.
-        percent: 1 to 100.
     """
     if not ascending:
         return None
@@ -225,15 +204,11 @@ def percentile(ascending: Sequence[int], percent: int) -> int | None:
 def jain_index(shares: Iterable[tuple[int, int]]) -> int | None:
     """Return Jain's index of how evenly actors are served, in parts of 10⁻⁹, floor.
 
-    With x = delivered ÷ asked for each of n actors it is (Σx)² ÷ (n · Σx²): 10⁹ if all get the same share of what they
-    ask for, 10⁹ ÷ n if one gets all; None if nobody gets anything, as it is 0 ÷ 0 then. Exact fractions, so it is the
-    same everywhere.
+    With x = delivered ÷ asked for each of n actors that ask it is (Σx)² ÷ (n · Σx²): 10⁹ if all get the same share,
+    10⁹ ÷ n if one gets all; None if none gets anything. It is computed with exact fractions.
 
     >>> jain_index([(1, 2), (2, 4)]), jain_index([(1, 1), (0, 1)]), jain_index([(3, 4), (1, 4)])
     (1000000000, 500000000, 800000000)
-
-    Args:
-        shares: Delivered and asked of each actor; one that asks for nothing does not count.
     """
     parts = [Fraction(delivered, asked) for delivered, asked in shares if asked]
     squares = sum(part * part for part in parts)

@@ -1,4 +1,4 @@
-"""A workload on one chain: actors are set up, blocks are built, and what happens is measured."""
+"""A workload through several mechanisms: each has a chain of its own, with the same actors and transactions."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -16,13 +16,15 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.simulator.measures import Observer, outcome_of
 from trailboss.simulator.results import ActorResult, BlockLine, Fire, GroupResult, MechanismResult
-from trailboss.simulator.sources import CROWD, actor_source
-from trailboss.simulator.workload import ActorGroup, Traffic, Workload, asked_fires, due_heights
+from trailboss.simulator.sources import CROWD, DIALECTS, actor_source
+from trailboss.simulator.workload import ActorGroup, Traffic, Workload, asked_fires, check_workload, due_heights
 
+MECHANISMS: Final = tuple(DIALECTS)
+"""What a workload is run through, in this order."""
 FUNDER: Final = "workload funder"
 SENDER: Final = "workload sender"
-PURSE: Final = 10**9 * BASE_UNITS_PER_CBY
-"""Base units for the fees of those who deploy and send: they never run dry."""
+FEES: Final = 10**9 * BASE_UNITS_PER_CBY
+"""Base units for the fees of those who deploy and send."""
 WARM_UP: Final = 24
 """Empty blocks at the beginning, in which a basefee that starts high falls to its floor."""
 PRICE_CAP: Final = 1_000_000_000
@@ -36,7 +38,7 @@ FUNDING: Final = (20_000, 1_000)
 CALL: Final = (40_000, 1_000)
 """Cycles and cells of a transaction, besides what it burns."""
 FULL: Final = (9, 10)
-"""A block is full whose fires use so much of the budget."""
+"""A block is full if its fires use at least this part of the budget."""
 
 
 class _Draft(NamedTuple):
@@ -54,18 +56,23 @@ class _Member(NamedTuple):
     number: int
 
 
-def run_workload(workload: Workload, mechanism: str, on_block: Callable[[], None] | None = None) -> MechanismResult:
-    """Run a workload through one mechanism, on a chain of its own in memory.
+def compare(
+    workload: Workload, mechanisms: Sequence[str] = MECHANISMS, on_block: Callable[[], None] | None = None
+) -> tuple[MechanismResult, ...]:
+    """Run a workload through mechanisms, one after the other; the same workload gives the same result everywhere.
 
-    Args:
-        workload: What to run; checked for this mechanism.
-        mechanism: Through which.
-        on_block: Called after each of the workload's blocks.
+    ``on_block`` is called after each of the workload's blocks.
 
     Raises:
-        ConfigurationError: If an actor cannot be set up, for a rule of the chain that its group breaks.
+        ConfigurationError: If the workload breaks a rule of its own, or of one of the chains.
         InvariantError: If money or timers are lost.
     """
+    check_workload(workload, mechanisms)
+    return tuple(run_workload(workload, mechanism, on_block) for mechanism in mechanisms)
+
+
+def run_workload(workload: Workload, mechanism: str, on_block: Callable[[], None] | None = None) -> MechanismResult:
+    """Run a checked workload through one mechanism, on a chain of its own in memory; raises as `compare`."""
     with Chain(_genesis(workload, mechanism)) as chain:
         run = _Run(workload, mechanism, chain)
         run.set_up()
@@ -83,7 +90,10 @@ def _genesis(workload: Workload, mechanism: str) -> Genesis:
         preset=workload.preset,
         mechanism=mechanism,
         proposer=development_account(PROPOSER).address,
-        accounts={development_account(FUNDER).address: PURSE + funds, development_account(SENDER).address: PURSE},
+        accounts={
+            development_account(FUNDER).address: FEES + funds,
+            development_account(SENDER).address: FEES,
+        },
         overrides=workload.overrides(mechanism),
     )
 
@@ -106,16 +116,12 @@ class _Run:
         self._fires: list[Fire] = []
 
     def set_up(self) -> None:
-        """Let the basefees rest, then deploy and fund the actors; each schedules its first timers as it is made.
-
-        Raises:
-            ConfigurationError: If one cannot be, with the chain's reason.
-        """
+        """Let the basefees rest, then deploy and fund the actors, each of which schedules its first timers."""
         for _ in self._chain.advance_to(WARM_UP):
             pass
         self._set_up_block([_Draft(self._crowd, *DEPLOYMENT)])
         for batch in self._batches:
-            self._set_up_block([draft for member in batch for draft in self._making(member)])
+            self._set_up_block([draft for member in batch for draft in self._deployment(member)])
 
     def build(self, block: int) -> None:
         """Build one block of the workload."""
@@ -135,22 +141,16 @@ class _Run:
         self._timeline.append(BlockLine(block, header.timer_cycles_used, header.cycles_used, basefee, oldest))
 
     def result(self) -> MechanismResult:
-        """Return what came of it, having checked that neither money nor timers are lost.
-
-        Decision: D-35
-
-        Raises:
-            InvariantError: If they are.
-        """
+        """Return the results; raises InvariantError if money or timers are lost. Decision: D-35."""
         chain, tallies = self._chain, self._observer.tallies
         self._observer.finish(chain.height)
         chain.check_invariants()
         outcome = outcome_of(list(tallies.values()))
         totals = chain.totals()
-        told = (outcome.scheduled, outcome.delivered, outcome.expired, outcome.unfunded, outcome.cancelled)
+        seen = (outcome.scheduled, outcome.delivered, outcome.expired, outcome.unfunded, outcome.cancelled)
         counted = (totals.scheduled, totals.fired, totals.expired, totals.unfunded, totals.cancelled)
-        if told != counted:
-            raise InvariantError(f"events tell of {told} timers, the chain counts {counted}")
+        if seen != counted:
+            raise InvariantError(f"the events are of {seen} timers, the chain counts {counted}")
         supply, burned = chain.economy()
         budget = chain.rules().timer_cycles_max()
         part, whole = FULL
@@ -190,8 +190,8 @@ class _Run:
         if wrong:
             raise ConfigurationError(f"the actors cannot be set up under {self._mechanism}: {wrong[0]}")
 
-    def _making(self, member: _Member) -> tuple[_Draft, _Draft]:
-        """Return what makes an actor, which schedules its first timers in its creation call, and what funds it."""
+    def _deployment(self, member: _Member) -> tuple[_Draft, _Draft]:
+        """Return the deployment of an actor, which schedules its first timers, and its funding."""
         group = self._workload.actors[member.group]
         heights = due_heights(self._workload, group, member.number)
         deployment, address = draft_deployment(

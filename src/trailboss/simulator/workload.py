@@ -1,25 +1,40 @@
-"""Workloads: who schedules what, when, and what they are willing to pay; the same for every mechanism."""
+"""Workloads: which actors schedule what, when, and what they pay; the same for every mechanism."""
 
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Annotated, Final
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from trailboss.crypto.digest import domain_digest
 from trailboss.params import ChainParams, load_params
 from trailboss.primitives.errors import ConfigurationError
+from trailboss.primitives.units import U32_MAX
 
 TIMERS_MAX: Final = 100_000
 """Timers that all actors together start with."""
 ACTORS_MAX: Final = 10_000
+BLOCKS_MAX: Final = 100_000
+TRANSACTIONS_MAX: Final = 1_000
+"""Transactions of one row in one block."""
+WORK_MAX: Final = 20_000_000
+I64_MAX: Final = 2**63 - 1
+"""Greatest integer of TOML."""
+NAME: Final = "^[A-Za-z0-9][A-Za-z0-9 _-]{0,23}$"
 FIRE_ROOM: Final = 30_000
 """Cycles that a gas limit must have above the work: a frame, the next timer, and the auction's question for a bid."""
 AUCTION_BUDGET: Final = "auction.budget_cycles"
 BUDGETS: Final = ("timers.lane_cycles_per_block", AUCTION_BUDGET)
 """The parameters that say how many cycles the fires of one block may use."""
+Natural = Annotated[int, Meta(ge=0, le=I64_MAX)]
+Positive = Annotated[int, Meta(ge=1, le=I64_MAX)]
+Block = Annotated[int, Meta(ge=1, le=BLOCKS_MAX)]
+Blocks = Annotated[int, Meta(ge=0, le=BLOCKS_MAX)]
+Timers = Annotated[int, Meta(ge=1, le=TIMERS_MAX)]
+Price = Annotated[int, Meta(ge=0, le=U32_MAX)]
+Work = Annotated[int, Meta(ge=0, le=WORK_MAX)]
 
 
-class ActorGroup(Struct, frozen=True, kw_only=True):
+class ActorGroup(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Actors of one kind: each has funds and timers of its own. Prices are base units per cycle.
 
     Attributes:
@@ -29,7 +44,7 @@ class ActorGroup(Struct, frozen=True, kw_only=True):
         gas_limit: Cycles one fire may use.
         work: Cycles it burns.
         timers: Timers of each actor, each at a height of its own.
-        burst: Times that each of those is there, at one height.
+        burst: Copies of each of those timers, at one height.
         first: Block of the workload in which the first fires are due, from 1.
         spread: Blocks over which first fires are spread, each by the workload's seed.
         period: Blocks from a fire to the next one of that timer; 0 for a timer that fires once.
@@ -39,59 +54,59 @@ class ActorGroup(Struct, frozen=True, kw_only=True):
         expiry: Blocks that a timer may be late before it expires, where timers can expire; 0 for the farthest height.
     """
 
-    name: str
-    count: int = 1
-    funds: int
-    gas_limit: int
-    work: int = 0
-    timers: int = 1
-    burst: int = 1
-    first: int = 1
-    spread: int = 0
-    period: int = 0
-    payload_bytes: int = 0
-    tip: int = 0
-    max_fee: int = 0
-    expiry: int = 0
+    name: Annotated[str, Meta(pattern=NAME)]
+    count: Annotated[int, Meta(ge=1, le=ACTORS_MAX)] = 1
+    funds: Natural
+    gas_limit: Positive
+    work: Work = 0
+    timers: Timers = 1
+    burst: Timers = 1
+    first: Block = 1
+    spread: Blocks = 0
+    period: Blocks = 0
+    payload_bytes: Annotated[int, Meta(ge=0, le=U32_MAX)] = 0
+    tip: Price = 0
+    max_fee: Natural = 0
+    expiry: Blocks = 0
 
 
-class Traffic(Struct, frozen=True, kw_only=True):
+class Traffic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Transactions that have nothing to do with timers.
 
     Attributes:
-        per_block: So many in each block.
+        per_block: Transactions in each block.
         first: First block of the workload that has them.
         last: Last one; 0 for the workload's last.
         work: Cycles that each burns in an actor; 0 for a transfer.
     """
 
-    per_block: int
-    first: int = 1
-    last: int = 0
-    work: int = 0
+    per_block: Annotated[int, Meta(ge=1, le=TRANSACTIONS_MAX)]
+    first: Block = 1
+    last: Blocks = 0
+    work: Work = 0
 
 
-class Workload(Struct, frozen=True, kw_only=True):
+class Workload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One workload, checked.
 
     Attributes:
         name: Its title.
         seed: Of everything that is spread.
-        blocks: Blocks that it runs for.
+        blocks: Number of its blocks.
         actors: Groups of actors.
         preset: Parameter preset of the chains.
-        budget_cycles: Cycles of fires in one block under every mechanism; 0 for that of the parameters.
+        budget_cycles: Cycles of fires in one block under every mechanism; 0, the default, for that of the parameters.
         transactions: What else is in the blocks.
         params: Parameters that differ from the preset, by dotted path.
         params_of: Mechanism to parameters that differ under it alone.
     """
 
-    name: str
-    seed: int
-    blocks: int
+    name: Annotated[str, Meta(min_length=1, max_length=80)]
+    seed: Natural
+    blocks: Block
     actors: tuple[ActorGroup, ...]
     preset: str = "mainnet"
-    budget_cycles: int = 0
+    budget_cycles: Positive = 0
     transactions: tuple[Traffic, ...] = ()
     params: Mapping[str, int] = field(default_factory=dict)
     params_of: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -101,17 +116,13 @@ class Workload(Struct, frozen=True, kw_only=True):
         given = {**self.params, **self.params_of.get(mechanism, {})}
         if self.budget_cycles:
             return dict.fromkeys(BUDGETS, self.budget_cycles) | given
-        # Without a word about it the auction gets what the others have, so that the four can be compared.
+        # By default the auction gets what the others have, so that the four can be compared.
         budget = load_params(self.preset, given).timers.lane_cycles_per_block
         return {AUCTION_BUDGET: budget, **given}
 
 
 def check_workload(workload: Workload, mechanisms: Collection[str]) -> None:
-    """Check what must hold between the values of a workload, and between them and the parameters.
-
-    Args:
-        workload: Each value of which is within its own range.
-        mechanisms: Through which it is to be run.
+    """Check the rules between the values of a workload, and between them and the parameters.
 
     Raises:
         ConfigurationError: Naming key, value and rule.
@@ -138,13 +149,7 @@ def check_workload(workload: Workload, mechanisms: Collection[str]) -> None:
 
 
 def due_heights(workload: Workload, group: ActorGroup, number: int) -> list[int]:
-    """Return the blocks of the workload in which an actor's timers are first due, ascending, from 1.
-
-    Args:
-        workload: Whose seed spreads them.
-        group: Its group.
-        number: Which of the group it is, from 0.
-    """
+    """Return the blocks in which the timers of a group's actor, by number from 0, are first due, ascending, from 1."""
     seed = f"{workload.seed} {group.name} {number}".encode()
     heights = []
     for timer in range(group.timers):
@@ -155,7 +160,7 @@ def due_heights(workload: Workload, group: ActorGroup, number: int) -> list[int]
 
 
 def asked_fires(workload: Workload, group: ActorGroup, number: int) -> int:
-    """Return how many fires an actor would have by the end if each of them ran in the block in which it is due."""
+    """Return how many fires an actor would have by the end if none was late."""
     heights = due_heights(workload, group, number)
     if not group.period:
         return len(heights)

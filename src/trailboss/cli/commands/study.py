@@ -12,9 +12,9 @@ from trailboss.cli.options import AsJson, Texts, argument, option
 from trailboss.cli.output import Cell, Column, print_facts, print_json, print_section, progress, rounded_cby
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import format_cby
-from trailboss.simulator.compare import MECHANISMS, compare
 from trailboss.simulator.measures import UNIT, Outcome
 from trailboss.simulator.results import MechanismResult
+from trailboss.simulator.run import MECHANISMS, compare
 from trailboss.simulator.sources import DIALECTS
 from trailboss.simulator.workload import Workload
 from trailboss.simulator.workload_file import read_workload

@@ -6,7 +6,7 @@ integers have 64 bits. The hash is not in it: it is the header's. What was print
 older records lack it.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -19,7 +19,7 @@ from trailboss.model.events import EventRecord
 from trailboss.model.globalbox import standing_octets, standing_of
 from trailboss.model.printed import PrintedLine
 from trailboss.primitives.errors import ErrorObject, Fact, Rejection, RejectionReason
-from trailboss.primitives.units import U64_MAX, Cells, Cycles, Price
+from trailboss.primitives.units import U64_MAX, Price
 
 RECORD_VERSION: Final = 3
 """First byte of a record."""
@@ -31,6 +31,8 @@ _HEXADECIMAL: Final = 16
 _DECISION_AMOUNTS: Final = (
     "cycle_basefee", "cell_basefee", "lane_basefee", "next_lane_basefee", "previous_tip", "lane_burned",
 )  # fmt: skip
+_RECEIPT_AMOUNTS: Final = ("reserved", "fee_burned", "tip", "refund")
+_EXAMINED_AMOUNTS: Final = ("tip", "max_fee")
 
 _StoredFact = int | bool | bytes | tuple[bytes] | None
 """A fact of an error: text as bytes, and an integer beyond 64 bits as its hexadecimal digits in a tuple."""
@@ -184,9 +186,20 @@ def _malformed(rule: str) -> Rejection:
     return Rejection(RejectionReason.INVALID_DATA, f"malformed block record: {rule}")
 
 
+def _stored(record: msgspec.Struct, amounts: tuple[str, ...]) -> dict[str, Any]:
+    """Return the fields of a record with those that are amounts as bytes."""
+    values = {name: getattr(record, name) for name in record.__struct_fields__}
+    return values | {name: amount_octets(values[name]) for name in amounts}
+
+
+def _restored(stored: msgspec.Struct, amounts: tuple[str, ...]) -> dict[str, Any]:
+    """Return the fields of a stored record with the amounts as numbers."""
+    values = {name: getattr(stored, name) for name in stored.__struct_fields__}
+    return values | {name: amount_of(values[name]) for name in amounts}
+
+
 def _stored_decisions(record: DecisionRecord) -> _StoredDecisions:
-    values = {name: getattr(record, name) for name in DecisionRecord.__struct_fields__}
-    values |= {name: amount_octets(values[name]) for name in _DECISION_AMOUNTS}
+    values = _stored(record, _DECISION_AMOUNTS)
     values["examined"] = tuple(map(_stored_examined, record.examined))
     # What a program raises may hold lone surrogates, which msgpack's text cannot.
     values["agent_failures"] = tuple((item.timer_id, _text_octets(item.what)) for item in record.agent_failures)
@@ -198,8 +211,7 @@ def _stored_decisions(record: DecisionRecord) -> _StoredDecisions:
 
 
 def _decisions(stored: _StoredDecisions) -> DecisionRecord:
-    values = {name: getattr(stored, name) for name in DecisionRecord.__struct_fields__}
-    values |= {name: amount_of(values[name]) for name in _DECISION_AMOUNTS}
+    values = _restored(stored, _DECISION_AMOUNTS)
     values["examined"] = tuple(map(_examined, stored.examined))
     values["agent_failures"] = tuple(AgentFailure(item, _text(what)) for item, what in stored.agent_failures)
     values["agent_bids"] = tuple(_bid(*bid) for bid in stored.agent_bids)
@@ -213,87 +225,23 @@ def _bid(timer_id: bytes, max_fee: bytes, priority: bytes, *cell_fees: bytes) ->
 
 
 def _stored_examined(item: ExaminedTimer) -> _StoredExamined:
-    return _StoredExamined(
-        item.timer_id,
-        item.actor,
-        item.rank,
-        item.outcome,
-        item.reason,
-        item.gas_limit,
-        item.cycles_used,
-        amount_octets(item.tip),
-        item.weight,
-        amount_octets(item.max_fee),
-        item.fee_source,
-        item.target,
-        b"" if item.standing is None else standing_octets(item.standing),
-        item.fire_seq,
-        item.deliver_seq,
-    )
+    standing = b"" if item.standing is None else standing_octets(item.standing)
+    return _StoredExamined(**_stored(item, _EXAMINED_AMOUNTS) | {"standing": standing})
 
 
 def _examined(stored: _StoredExamined) -> ExaminedTimer:
-    return ExaminedTimer(
-        timer_id=stored.timer_id,
-        actor=stored.actor,
-        rank=stored.rank,
-        outcome=stored.outcome,
-        reason=stored.reason,
-        gas_limit=stored.gas_limit,
-        cycles_used=stored.cycles_used,
-        tip=Price(amount_of(stored.tip)),
-        weight=stored.weight,
-        max_fee=Price(amount_of(stored.max_fee)),
-        fee_source=stored.fee_source,
-        target=stored.target,
-        standing=standing_of(stored.standing) if stored.standing else None,
-        fire_seq=stored.fire_seq,
-        deliver_seq=stored.deliver_seq,
-    )
+    standing = standing_of(stored.standing) if stored.standing else None
+    return ExaminedTimer(**_restored(stored, _EXAMINED_AMOUNTS) | {"standing": standing})
 
 
 def _stored_receipt(receipt: ReceiptRecord) -> _StoredReceipt:
-    return _StoredReceipt(
-        receipt.origin,
-        receipt.origin_hash,
-        receipt.sender,
-        receipt.payer,
-        receipt.status,
-        None if receipt.error is None else _stored_error(receipt.error),
-        receipt.cycles_used,
-        receipt.cells_used,
-        amount_octets(receipt.reserved),
-        amount_octets(receipt.fee_burned),
-        amount_octets(receipt.tip),
-        amount_octets(receipt.refund),
-        receipt.return_value,
-        receipt.events,
-        receipt.timer_id,
-        receipt.actor,
-        receipt.printed,
-    )
+    error = None if receipt.error is None else _stored_error(receipt.error)
+    return _StoredReceipt(**_stored(receipt, _RECEIPT_AMOUNTS) | {"error": error})
 
 
 def _receipt(stored: _StoredReceipt) -> ReceiptRecord:
-    return ReceiptRecord(
-        origin=stored.origin,
-        origin_hash=stored.origin_hash,
-        sender=stored.sender,
-        payer=stored.payer,
-        status=stored.status,
-        error=None if stored.error is None else _error(stored.error),
-        cycles_used=Cycles(stored.cycles_used),
-        cells_used=Cells(stored.cells_used),
-        reserved=amount_of(stored.reserved),
-        fee_burned=amount_of(stored.fee_burned),
-        tip=amount_of(stored.tip),
-        refund=amount_of(stored.refund),
-        return_value=stored.return_value,
-        events=stored.events,
-        timer_id=stored.timer_id,
-        actor=stored.actor,
-        printed=stored.printed,
-    )
+    error = None if stored.error is None else _error(stored.error)
+    return ReceiptRecord(**_restored(stored, _RECEIPT_AMOUNTS) | {"error": error})
 
 
 def _stored_error(error: ErrorObject) -> _StoredError:

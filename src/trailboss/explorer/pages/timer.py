@@ -33,8 +33,7 @@ from trailboss.model.blocks import Origin, ReceiptRecord
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.life import TimerLife
-from trailboss.views.mechanism.base import StepKind
-from trailboss.views.mechanism.outlook import OutlookKind
+from trailboss.views.mechanism.base import OutlookKind, StepKind
 from trailboss.views.records import AGENT_FEES, TimerView, printed_views
 from trailboss.views.text import counted
 

@@ -17,13 +17,20 @@ from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
-from trailboss.views.explain.bids import AskedBid, bid_in, bids_words
 from trailboss.views.explain.fires import FirePath, fire_paths, waits_words
 from trailboss.views.explain.outlook import outlook
 from trailboss.views.explain.sentences import sentence, step_kind
-from trailboss.views.explain.waits import Wait, Waiting, WaitingTimer, quiet_wait, waiting_words
-from trailboss.views.mechanism.base import Occurrence, StepKind
-from trailboss.views.mechanism.outlook import OutlookKind, Trial
+from trailboss.views.explain.waits import (
+    AskedBid,
+    Wait,
+    Waiting,
+    WaitingTimer,
+    bid_in,
+    bids_words,
+    quiet_wait,
+    waiting_words,
+)
+from trailboss.views.mechanism.base import Occurrence, OutlookKind, StepKind, Trial
 from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import Event, block_events, event_view, events_of
 

@@ -8,7 +8,7 @@ from trailboss.fees.settlement import Prices, max_cost
 from trailboss.model.timers import Timer
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
-from trailboss.views.mechanism.outlook import Outlook, OutlookKind, Trial, next_block_for
+from trailboss.views.mechanism.base import Outlook, OutlookKind, Trial, next_block_for
 from trailboss.views.mechanism.registry import views_at, views_for
 from trailboss.views.text import failure_words
 

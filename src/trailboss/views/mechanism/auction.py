@@ -14,7 +14,6 @@ from trailboss.model.decisions import DecisionRecord
 from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.units import Price, format_cby
-from trailboss.views.explain.bids import bid_in
 from trailboss.views.explain.waits import (
     AGENT_OFFER,
     CELL_OFFER,
@@ -22,101 +21,80 @@ from trailboss.views.explain.waits import (
     SET_ASIDE,
     Wait,
     WaitingTimer,
+    bid_in,
     make_wait,
     named_in,
 )
+from trailboss.views.mechanism import base
 from trailboss.views.mechanism.auction_records import AuctionStatus, AuctionTimer, auction_of, auction_timer
-from trailboss.views.mechanism.base import (
-    ACTOR,
-    FEE_COLUMNS,
-    LIMITS,
-    MAX_FEE,
-    RANK,
-    TIMER,
-    TIP,
-    Column,
-    Fact,
-    Kind,
-    MechanismViews,
-    Occurrence,
-    Sentence,
-    StepKind,
-    Table,
-    TimerState,
-    Value,
-    fee_cells,
-    limit_cells,
-    outranked_words,
-)
-from trailboss.views.mechanism.outlook import Outlook, OutlookKind, Trial, expiry_outlook, money_for, next_block_for
 from trailboss.views.records import STANDING_FEES, DecisionRow, TimerEntry, TimerView, event_view
 from trailboss.views.text import counted, decimal_text
 
 TIMER_COLUMNS: Final = (
-    *FEE_COLUMNS,
-    Column("asked_at", "asked in", Kind.HEIGHT),
-    Column("delay_count", "blocks late", Kind.NUMBER),
-    Column("agent", "agent", Kind.ADDRESS, extra=True),
+    *base.FEE_COLUMNS,
+    base.Column("asked_at", "asked in", base.Kind.HEIGHT),
+    base.Column("delay_count", "blocks late", base.Kind.NUMBER),
+    base.Column("agent", "agent", base.Kind.ADDRESS, extra=True),
 )
 DECISION_COLUMNS: Final = (
-    RANK,
-    TIMER,
-    ACTOR,
-    TIP,
-    Column("weight", "weight", Kind.NUMBER),
-    MAX_FEE,
-    Column("fees", "bid by", extra=True),
-    *LIMITS,
+    base.RANK,
+    base.TIMER,
+    base.ACTOR,
+    base.TIP,
+    base.Column("weight", "weight", base.Kind.NUMBER),
+    base.MAX_FEE,
+    base.Column("fees", "bid by", extra=True),
+    *base.LIMITS,
 )
 WEIGHT_COLUMNS: Final = (
-    Column("actor", "actor", Kind.ADDRESS),
-    Column("weight", "weight", Kind.NUMBER),
-    Column("waiting", "waiting", Kind.NUMBER),
-    Column("fires", "fires", Kind.NUMBER),
-    Column("deferrals", "deferrals", Kind.NUMBER),
-    Column("longest_wait", "longest wait", Kind.NUMBER),
-    Column("highest_tip", "highest tip", Kind.NUMBER),
-    Column("cycles_used", "cycles", Kind.NUMBER),
+    base.Column("actor", "actor", base.Kind.ADDRESS),
+    base.Column("weight", "weight", base.Kind.NUMBER),
+    base.Column("waiting", "waiting", base.Kind.NUMBER),
+    base.Column("fires", "fires", base.Kind.NUMBER),
+    base.Column("deferrals", "deferrals", base.Kind.NUMBER),
+    base.Column("longest_wait", "longest wait", base.Kind.NUMBER),
+    base.Column("highest_tip", "highest tip", base.Kind.NUMBER),
+    base.Column("cycles_used", "cycles", base.Kind.NUMBER),
 )
 
 
-def _timer_cells(entry: TimerEntry) -> tuple[Value, ...]:
+def _timer_cells(entry: TimerEntry) -> tuple[base.Value, ...]:
     found = entry.auction
     own = (None, None, None) if found is None else (found.asked_at, found.delay_count or None, found.agent)
-    return *fee_cells(entry), *own
+    return *base.fee_cells(entry), *own
 
 
 def _is_late(entry: TimerEntry | TimerView) -> bool:
     return entry.auction is not None and entry.auction.is_late
 
 
-def _timer_facts(live: TimerView) -> Iterator[Fact]:
+def _timer_facts(live: TimerView) -> Iterator[base.Fact]:
     found = live.auction
     if found is None:
         return
-    yield Fact("agent", "agent", found.agent, Kind.ADDRESS)
+    yield base.Fact("agent", "agent", found.agent, base.Kind.ADDRESS)
     if found.asked_at is None:
-        yield Fact("asked_at", "asked in", "not yet")
+        yield base.Fact("asked_at", "asked in", "not yet")
     else:
-        yield Fact("asked_at", "asked in", found.asked_at, Kind.HEIGHT)
+        yield base.Fact("asked_at", "asked in", found.asked_at, base.Kind.HEIGHT)
     if found.is_late:
         late = f"by {counted(found.delay_count, 'block')}, and an event has said so"
-        yield Fact("late", "late", late, is_warning=True)
+        yield base.Fact("late", "late", late, is_warning=True)
 
 
-def _decision_cells(row: DecisionRow) -> tuple[Value, ...]:
+def _decision_cells(row: DecisionRow) -> tuple[base.Value, ...]:
     tip = row.tip if row.rank else None
-    return row.rank, row.timer_id, row.actor, tip, row.weight, row.max_fee, row.fees, *limit_cells(row)
+    return row.rank, row.timer_id, row.actor, tip, row.weight, row.max_fee, row.fees, *base.limit_cells(row)
 
 
-def _status_facts(found: AuctionStatus) -> Iterator[Fact]:
-    yield Fact("epoch", "epoch", f"{found.epoch:,}, the next one begins at height {found.next_epoch_at}")
-    yield Fact("waiting", "waiting", counted(found.waiting, "timer"))
-    yield Fact("weights", "actors with a weight", found.actors, Kind.NUMBER)
-    yield Fact("budget", "budget", f"{found.budget_cycles:,} cycles a block")
+def _status_facts(found: AuctionStatus) -> Iterator[base.Fact]:
+    yield base.Fact("epoch", "epoch", f"{found.epoch:,}, the next one begins at height {found.next_epoch_at}")
+    yield base.Fact("waiting", "waiting", counted(found.waiting, "timer"))
+    yield base.Fact("weights", "actors with a weight", found.actors, base.Kind.NUMBER)
+    yield base.Fact("budget", "budget", f"{found.budget_cycles:,} cycles a block")
 
 
-def _tables(chain: ChainReader) -> tuple[Table, ...]:
+def _tables(chain: ChainReader) -> tuple[base.Table, ...]:
     ranked = sorted(auction_of(chain).actors, key=lambda actor: (-actor.weight, actor.actor))
     rows = [
         (
@@ -132,17 +110,17 @@ def _tables(chain: ChainReader) -> tuple[Table, ...]:
         for each in ranked
     ]
     empty = "No actor has taken part in the auction yet: a weight begins with the first timer that falls due."
-    return (Table("weights", "Weights", WEIGHT_COLUMNS, rows, empty),)
+    return (base.Table("weights", "Weights", WEIGHT_COLUMNS, rows, empty),)
 
 
-def _outlook(chain: ChainReader, timer: Timer, _: Trial | None) -> Outlook:
+def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Outlook:
     """Return what comes next under the auction, in which timers do not expire.
 
     Spec: CIP-1v1 §3
     Decision: D-57, D-60
     """
-    when = next_block_for(chain, timer)
-    expires = expiry_outlook(timer, when)
+    when = base.next_block_for(chain, timer)
+    expires = base.expiry_outlook(timer, when)
     if expires is not None:
         return expires
     cycle_basefee, cell_basefee = chain.rules().timer_basefees()
@@ -154,7 +132,7 @@ def _outlook(chain: ChainReader, timer: Timer, _: Trial | None) -> Outlook:
             f"priced out as things stand: {whose} of up to {max_fee:,} a cycle is below the cycle basefee of "
             f"{cycle_basefee:,}; it waits for a lower one, or for its agent to bid more when it is asked again"
         )
-        return Outlook(OutlookKind.WAITS, text)
+        return base.Outlook(base.OutlookKind.WAITS, text)
     cell_fees = timer.cell_fees()
     cell_tip = offered_cell_tip(cell_fees, cell_basefee)
     if cell_fees is not None and cell_tip < 0:
@@ -162,16 +140,18 @@ def _outlook(chain: ChainReader, timer: Timer, _: Trial | None) -> Outlook:
             f"priced out as things stand: {whose} of up to {cell_fees[0]:,} a cell is below the cell basefee of "
             f"{cell_basefee:,}; it waits for its agent to bid more when it is asked again"
         )
-        return Outlook(OutlookKind.WAITS, text)
+        return base.Outlook(base.OutlookKind.WAITS, text)
     tip = Price(offered_tip(max_fee, priority, cycle_basefee))
-    money = money_for(chain, timer, timer.gas_limit, Prices(cycle_basefee, cell_basefee, tip, cell_tip))
+    money = base.money_for(chain, timer, timer.gas_limit, Prices(cycle_basefee, cell_basefee, tip, cell_tip))
     if money.is_short:
         text = f"waits at height {when} as things stand, until its owner can pay: {money.words}"
-        return Outlook(OutlookKind.WAITS, text)
+        return base.Outlook(base.OutlookKind.WAITS, text)
     is_late = isinstance(timer.terms, AuctionTerms) and timer.terms.is_late
     late = "; it is late, and an event has said so" if is_late else ""
     offer = f"{whose} of up to {max_fee:,} a cycle, {tip:,} of it as a tip, unless its agent bids otherwise before"
-    return Outlook(OutlookKind.RUNS, f"competes at height {when} with {offer}, as things stand: {money.words}{late}")
+    return base.Outlook(
+        base.OutlookKind.RUNS, f"competes at height {when} with {offer}, as things stand: {money.words}{late}"
+    )
 
 
 def _timer_details(timer: Timer, now: int) -> dict[str, AuctionTimer]:
@@ -258,18 +238,18 @@ DELAYS: Final = {
 """What follows from a timer's being late, by the action that the event gives. Decision: D-19."""
 
 
-def _delayed(it: Occurrence) -> str:
+def _delayed(it: base.Occurrence) -> str:
     action = it.facts["action"]
     return f"late, it has waited for {counted(it.facts['delay_count'], 'block')}: {DELAYS.get(action, action)}"
 
 
 SENTENCES: Final = {
-    names.TIMER_DELAYED: Sentence(
+    names.TIMER_DELAYED: base.Sentence(
         lambda event, _: f"late by {event.data['delay_count']:,} blocks: {event.data['action']}",
         _delayed,
-        StepKind.WAITS,
+        base.StepKind.WAITS,
     ),
-    names.TIMER_CANCELLED_BY_DELAY: Sentence(
+    names.TIMER_CANCELLED_BY_DELAY: base.Sentence(
         lambda event, _: f"too late, {format_cby(event.data['penalty'])} CBY burned",
         lambda it: (
             f"cancelled without running, as it was late: {format_cby(it.facts['penalty'])} CBY of its owner burned"
@@ -289,19 +269,19 @@ def _runway_notes(_: Rules, timers: Sequence[Timer]) -> Iterator[str]:
         yield "its timers are counted at their standing bids, or at the default bid: their agents may bid otherwise"
 
 
-VIEWS: Final = MechanismViews(
+VIEWS: Final = base.MechanismViews(
     name=auction.NAME,
     title="Auction",
     timer_columns=TIMER_COLUMNS,
     timer_cells=_timer_cells,
     timer_states={
-        "priced-out": TimerState("priced out", lambda entry: entry.priced_out),
-        "late": TimerState("late", _is_late),
+        "priced-out": base.TimerState("priced out", lambda entry: entry.priced_out),
+        "late": base.TimerState("late", _is_late),
     },
     timer_facts=_timer_facts,
     decision_columns=DECISION_COLUMNS,
     decision_cells=_decision_cells,
-    outranked=partial(outranked_words, budget="budget"),
+    outranked=partial(base.outranked_words, budget="budget"),
     floor_words=lambda record: f"cycle basefee of {record.cycle_basefee:,}",
     frozen_fees=STANDING_FEES,
     fee_floor=lambda rules: rules.timer_basefees()[0],

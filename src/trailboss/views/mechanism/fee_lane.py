@@ -19,46 +19,37 @@ from trailboss.model.timers import DeferralReason, Timer, asks_agent
 from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U64_MAX, Cycles, Price, clamp, format_cby
-from trailboss.views.explain.bids import recorded_bid
-from trailboss.views.explain.waits import AGENT_OFFER, CELL_OFFER, Wait, WaitingTimer, WaitReader, make_wait, named_in
+from trailboss.views.explain.waits import (
+    AGENT_OFFER,
+    CELL_OFFER,
+    Wait,
+    WaitingTimer,
+    WaitReader,
+    make_wait,
+    named_in,
+    recorded_bid,
+)
 from trailboss.views.forecast.chances import Offer, Quoting, refused
 from trailboss.views.forecast.recent import RecentBlock
-from trailboss.views.mechanism.base import (
-    ACTOR,
-    FEE_COLUMNS,
-    LIMITS,
-    MAX_FEE,
-    RANK,
-    TIMER,
-    TIP,
-    Column,
-    Fact,
-    Kind,
-    MechanismViews,
-    TimerState,
-    Value,
-    fee_cells,
-    limit_cells,
-)
+from trailboss.views.mechanism import base
 from trailboss.views.mechanism.lane_records import LaneStatus, lane_cap, lane_gas_limit
-from trailboss.views.mechanism.outlook import Outlook, OutlookKind, Trial, expiry_outlook, money_for, next_block_for
 from trailboss.views.records import AGENT_FEES, DecisionRow, DecisionView, TimerView
 from trailboss.views.text import counted
 
 DECISION_COLUMNS: Final = (
-    RANK,
-    TIMER,
-    ACTOR,
-    TIP,
-    Column("weight", "W", Kind.NUMBER),
-    Column("effective_priority", "tip × W", Kind.NUMBER),
-    MAX_FEE,
-    Column("fees", "fees", extra=True),
-    *LIMITS,
+    base.RANK,
+    base.TIMER,
+    base.ACTOR,
+    base.TIP,
+    base.Column("weight", "W", base.Kind.NUMBER),
+    base.Column("effective_priority", "tip × W", base.Kind.NUMBER),
+    base.MAX_FEE,
+    base.Column("fees", "fees", extra=True),
+    *base.LIMITS,
 )
 
 
-def _decision_cells(row: DecisionRow) -> tuple[Value, ...]:
+def _decision_cells(row: DecisionRow) -> tuple[base.Value, ...]:
     priority = row.effective_priority
     return (
         row.rank,
@@ -69,7 +60,7 @@ def _decision_cells(row: DecisionRow) -> tuple[Value, ...]:
         None if priority is None else f"{Decimal(priority):,}",
         row.max_fee,
         row.fees,
-        *limit_cells(row),
+        *base.limit_cells(row),
     )
 
 
@@ -82,32 +73,32 @@ def _decision_fields(record: DecisionRecord) -> dict[str, int]:
     }
 
 
-def _decision_facts(view: DecisionView) -> Iterator[Fact]:
+def _decision_facts(view: DecisionView) -> Iterator[base.Fact]:
     burned = f"it burned {format_cby(view.lane_burned)} CBY"
-    yield Fact(
+    yield base.Fact(
         "lane_basefee", "lane basefee", f"{view.lane_basefee:,} a cycle, next {view.next_lane_basefee:,}; {burned}"
     )
     fires = counted(view.median_fires or 0, "fire")
-    yield Fact("medians", "medians", f"tip {view.previous_tip:,} in the block before, {fires} in the window")
+    yield base.Fact("medians", "medians", f"tip {view.previous_tip:,} in the block before, {fires} in the window")
 
 
-def _status_facts(lane: LaneStatus) -> Iterator[Fact]:
+def _status_facts(lane: LaneStatus) -> Iterator[base.Fact]:
     if lane.basefee is None:
         return
-    yield Fact("lane_basefee", "lane basefee", f"{lane.basefee:,} base units a cycle")
-    yield Fact("median_tip", "median tip", f"{lane.previous_tip:,} a cycle in the last block")
-    yield Fact("lane_burned", "burned by the lane", f"{format_cby(lane.burned)} CBY")
+    yield base.Fact("lane_basefee", "lane basefee", f"{lane.basefee:,} base units a cycle")
+    yield base.Fact("median_tip", "median tip", f"{lane.previous_tip:,} a cycle in the last block")
+    yield base.Fact("lane_burned", "burned by the lane", f"{format_cby(lane.burned)} CBY")
 
 
-def _timer_facts(live: TimerView) -> Iterator[Fact]:
+def _timer_facts(live: TimerView) -> Iterator[base.Fact]:
     if live.fees == AGENT_FEES and live.gas_bidding_agent is not None:
-        yield Fact("agent", "agent", live.gas_bidding_agent, Kind.ADDRESS)
+        yield base.Fact("agent", "agent", live.gas_bidding_agent, base.Kind.ADDRESS)
 
 
-def _outlook(chain: ChainReader, timer: Timer, _: Trial | None) -> Outlook:
+def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Outlook:
     """Return what comes next under the lane, which may begin only later. Spec: CIP-1v3 §3."""
-    when, rules = next_block_for(chain, timer), chain.rules()
-    expires = expiry_outlook(timer, when)
+    when, rules = base.next_block_for(chain, timer), chain.rules()
+    expires = base.expiry_outlook(timer, when)
     if expires is not None:
         return expires
     cap, gas_limit = lane_cap(rules), lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)
@@ -116,7 +107,7 @@ def _outlook(chain: ChainReader, timer: Timer, _: Trial | None) -> Outlook:
             f"waits until it expires after height {timer.expires_at}: its gas limit of {gas_limit:,} is above the "
             f"{cap:,} cycles that one fire may use in the timer lane; cancel it and schedule it again with less"
         )
-        return Outlook(OutlookKind.WAITS, text)
+        return base.Outlook(base.OutlookKind.WAITS, text)
     basefee = rules.market.basefee
     max_fee, priority = timer.frozen_fees() or (2 * basefee, rules.market.previous_tip)
     if max_fee < basefee:
@@ -124,21 +115,21 @@ def _outlook(chain: ChainReader, timer: Timer, _: Trial | None) -> Outlook:
             f"priced out as things stand: its max_fee of {max_fee:,} is below the lane basefee of {basefee:,}; it "
             f"waits for a lower one until it expires after height {timer.expires_at}"
         )
-        return Outlook(OutlookKind.WAITS, text)
+        return base.Outlook(base.OutlookKind.WAITS, text)
     account = chain.account(timer.actor)
     agent = timer.own_agent or (b"" if account is None else account.agent)
     is_asked = asks_agent(timer.fees) and bool(agent)
     tip = Price(0 if is_asked else min(priority, max_fee - basefee))
     cycle_basefee, cell_basefee = rules.timer_basefees()
     prices = Prices(cycle_basefee, cell_basefee, cycle_tip=tip, lane_basefee=basefee)
-    money = money_for(chain, timer, gas_limit, prices, " and the tip" if is_asked else "")
+    money = base.money_for(chain, timer, gas_limit, prices, " and the tip" if is_asked else "")
     if money.is_short:
         text = f"removed unfunded at its turn, at height {when} or later, as things stand: {money.words}"
-        return Outlook(OutlookKind.UNFUNDED, text)
+        return base.Outlook(base.OutlookKind.UNFUNDED, text)
     offer = "what its agent answers" if is_asked else f"a tip of {tip:,} a cycle"
     price = f"a cycle costs {cycle_basefee:,} + {basefee:,} for the lane + {'the tip' if is_asked else f'{tip:,} tip'}"
     text = f"competes at height {when} with {offer}, as things stand: {price}, {money.words}"
-    return Outlook(OutlookKind.RUNS, text)
+    return base.Outlook(base.OutlookKind.RUNS, text)
 
 
 def _is_over_cap(rules: Rules, timer: Timer) -> bool:
@@ -276,14 +267,14 @@ def _runway_notes(_: Rules, timers: Sequence[Timer]) -> Iterator[str]:
         yield "gas bidding agents decide on some of its timers: they are counted at the default's fees"
 
 
-VIEWS: Final = MechanismViews(
+VIEWS: Final = base.MechanismViews(
     name=fee_lane.NAME,
     title="Lane",
-    timer_columns=FEE_COLUMNS,
-    timer_cells=fee_cells,
+    timer_columns=base.FEE_COLUMNS,
+    timer_cells=base.fee_cells,
     timer_states={
-        "over-cap": TimerState("over cap", lambda entry: entry.over_cap),
-        "priced-out": TimerState("priced out", lambda entry: entry.priced_out),
+        "over-cap": base.TimerState("over cap", lambda entry: entry.over_cap),
+        "priced-out": base.TimerState("priced out", lambda entry: entry.priced_out),
     },
     timer_facts=_timer_facts,
     decision_columns=DECISION_COLUMNS,

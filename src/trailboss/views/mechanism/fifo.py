@@ -19,43 +19,34 @@ from trailboss.model.timers import DeferralReason, Timer
 from trailboss.params.loader import PRICE_MAX
 from trailboss.views.forecast.chances import Offer, Quoting, refused
 from trailboss.views.forecast.recent import RecentBlock
-from trailboss.views.mechanism.base import (
-    ACTOR,
-    LIMITS,
-    RANK,
-    TIMER,
-    Fact,
-    MechanismViews,
-    Value,
-    limit_cells,
-    outranked_words,
-)
+from trailboss.views.mechanism import base
 from trailboss.views.mechanism.lane_records import LaneStatus
-from trailboss.views.mechanism.outlook import Outlook, OutlookKind, Trial, expiry_outlook, money_for, next_block_for
 from trailboss.views.records import DecisionRow
 
 
-def _decision_cells(row: DecisionRow) -> tuple[Value, ...]:
-    return row.rank, row.timer_id, row.actor, *limit_cells(row)
+def _decision_cells(row: DecisionRow) -> tuple[base.Value, ...]:
+    return row.rank, row.timer_id, row.actor, *base.limit_cells(row)
 
 
-def _status_facts(lane: LaneStatus) -> Iterator[Fact]:
+def _status_facts(lane: LaneStatus) -> Iterator[base.Fact]:
     begins = lane.activation_height
     words = f"begins at height {begins}" if begins else "no height is set at which it begins"
-    yield Fact("timer_lane", "timer lane", words)
+    yield base.Fact("timer_lane", "timer lane", words)
 
 
-def _outlook(chain: ChainReader, timer: Timer, trial: Trial | None) -> Outlook:
-    when = next_block_for(chain, timer)
-    expires = expiry_outlook(timer, when)
+def _outlook(chain: ChainReader, timer: Timer, trial: base.Trial | None) -> base.Outlook:
+    when = base.next_block_for(chain, timer)
+    expires = base.expiry_outlook(timer, when)
     if expires is not None:
         return expires
-    money = money_for(chain, timer, timer.gas_limit, Prices(*chain.rules().timer_basefees()))
+    money = base.money_for(chain, timer, timer.gas_limit, Prices(*chain.rules().timer_basefees()))
     if money.is_short:
-        return Outlook(OutlookKind.UNFUNDED, f"removed unfunded at height {when} as things stand: {money.words}")
+        return base.Outlook(
+            base.OutlookKind.UNFUNDED, f"removed unfunded at height {when} as things stand: {money.words}"
+        )
     waits = f"; it waits because of {timer.deferred_for}" if timer.deferred_for else ""
     fires = "is due" if trial is None else "fires" if trial.failure is None else "fires and reverts"
-    return Outlook(OutlookKind.RUNS, f"{fires} at height {when} as things stand: {money.words}{waits}")
+    return base.Outlook(base.OutlookKind.RUNS, f"{fires} at height {when} as things stand: {money.words}{waits}")
 
 
 # Quotes
@@ -99,13 +90,13 @@ def _quote_notes(rules: Rules, height: int, _tip: int | None, _account: Account 
         yield f"the timer lane begins at height {begins}: a timer that still waits then competes in it"
 
 
-VIEWS: Final = MechanismViews(
+VIEWS: Final = base.MechanismViews(
     name=fifo.NAME,
     title="Lane",
     gives_way=True,
-    decision_columns=(RANK, TIMER, replace(ACTOR, extra=False), *LIMITS),
+    decision_columns=(base.RANK, base.TIMER, replace(base.ACTOR, extra=False), *base.LIMITS),
     decision_cells=_decision_cells,
-    outranked=partial(outranked_words, place="further back in the order"),
+    outranked=partial(base.outranked_words, place="further back in the order"),
     outlook=_outlook,
     quoting=Quoting(
         lane_basefee=lambda _: 0,

@@ -18,27 +18,7 @@ from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
 from trailboss.model.timers import Timer, terms_of
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Price, format_cby
-from trailboss.views.mechanism.base import (
-    CELLS_SPENT,
-    LIMITS,
-    RANK,
-    TARGET,
-    TIMER,
-    TIP,
-    Column,
-    Fact,
-    Kind,
-    MechanismViews,
-    Occurrence,
-    Sentence,
-    Shown,
-    StepKind,
-    Table,
-    TimerState,
-    Value,
-    cycles_left,
-    limit_cells,
-)
+from trailboss.views.mechanism import base
 from trailboss.views.mechanism.globalbox_records import (
     FireView,
     GlobalboxStatus,
@@ -49,58 +29,57 @@ from trailboss.views.mechanism.globalbox_records import (
     key_words,
     mailbox_of,
 )
-from trailboss.views.mechanism.outlook import Outlook, OutlookKind, Trial, money_for
 from trailboss.views.records import BID_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
 from trailboss.views.text import counted
 
-FIRE: Final = Column("fire_seq", "fire", Kind.NUMBER)
-OWNER: Final = Column("owner", "owner", Kind.ADDRESS, extra=True)
-BECAUSE: Final = Column("because", "because of", least=12)
+FIRE: Final = base.Column("fire_seq", "fire", base.Kind.NUMBER)
+OWNER: Final = base.Column("owner", "owner", base.Kind.ADDRESS, extra=True)
+BECAUSE: Final = base.Column("because", "because of", least=12)
 TIMER_COLUMNS: Final = (
-    Column("kind", "kind", extra=True),
-    TARGET,
-    Column("bid", "bid", Kind.NUMBER, extra=True),
-    Column("fires", "fires", Kind.NUMBER),
-    Column("in_mailbox", "in mailbox", Kind.NUMBER, extra=True),
+    base.Column("kind", "kind", extra=True),
+    base.TARGET,
+    base.Column("bid", "bid", base.Kind.NUMBER, extra=True),
+    base.Column("fires", "fires", base.Kind.NUMBER),
+    base.Column("in_mailbox", "in mailbox", base.Kind.NUMBER, extra=True),
 )
 DECISION_COLUMNS: Final = (
-    RANK,
-    TIMER,
+    base.RANK,
+    base.TIMER,
     FIRE,
-    TARGET,
-    Column("deliver_seq", "deliver seq", Kind.NUMBER),
-    TIP,
-    *LIMITS,
+    base.TARGET,
+    base.Column("deliver_seq", "deliver seq", base.Kind.NUMBER),
+    base.TIP,
+    *base.LIMITS,
 )
 QUEUE_COLUMNS: Final = (
-    Column("place", "place", Kind.NUMBER),
-    TIMER,
+    base.Column("place", "place", base.Kind.NUMBER),
+    base.TIMER,
     FIRE,
-    Column("target", "target", Kind.ADDRESS),
+    base.Column("target", "target", base.Kind.ADDRESS),
     BECAUSE,
-    Column("bid", "bid", Kind.NUMBER),
-    Column("gas_limit", "gas limit", Kind.NUMBER),
-    Column("ahead_of_target", "ahead for the target", Kind.NUMBER, extra=True),
-    Column("since", "since", Kind.HEIGHT, extra=True),
-    Column("bucket", "bucket", Kind.NUMBER, extra=True),
+    base.Column("bid", "bid", base.Kind.NUMBER),
+    base.Column("gas_limit", "gas limit", base.Kind.NUMBER),
+    base.Column("ahead_of_target", "ahead for the target", base.Kind.NUMBER, extra=True),
+    base.Column("since", "since", base.Kind.HEIGHT, extra=True),
+    base.Column("bucket", "bucket", base.Kind.NUMBER, extra=True),
     OWNER,
 )
 MAILBOX_COLUMNS: Final = (
-    Column("deliver_seq", "deliver seq", Kind.NUMBER),
-    TIMER,
+    base.Column("deliver_seq", "deliver seq", base.Kind.NUMBER),
+    base.TIMER,
     FIRE,
-    Column("target", "target", Kind.ADDRESS),
+    base.Column("target", "target", base.Kind.ADDRESS),
     BECAUSE,
-    Column("bid", "bid", Kind.NUMBER),
-    Column("gas_limit", "gas limit", Kind.NUMBER),
-    Column("reserved", "reserved CBY", Kind.MONEY),
-    Column("since", "since", Kind.HEIGHT, extra=True),
+    base.Column("bid", "bid", base.Kind.NUMBER),
+    base.Column("gas_limit", "gas limit", base.Kind.NUMBER),
+    base.Column("reserved", "reserved CBY", base.Kind.MONEY),
+    base.Column("since", "since", base.Kind.HEIGHT, extra=True),
     OWNER,
-    Column("deliver_id", "deliver id", Kind.HASH, extra=True),
+    base.Column("deliver_id", "deliver id", base.Kind.HASH, extra=True),
 )
 
 
-def queue_table(fires: Iterable[FireView]) -> Table:
+def queue_table(fires: Iterable[FireView]) -> base.Table:
     """Return queued fires as a table."""
     rows = [
         (
@@ -119,10 +98,10 @@ def queue_table(fires: Iterable[FireView]) -> Table:
         for each in fires
     ]
     empty = "No fire stands in Globalbox: all that fell due has gone on to the mailbox."
-    return Table("queue", "Globalbox: the queue of fires", QUEUE_COLUMNS, rows, empty)
+    return base.Table("queue", "Globalbox: the queue of fires", QUEUE_COLUMNS, rows, empty)
 
 
-def mailbox_table(entries: Iterable[MailboxView]) -> Table:
+def mailbox_table(entries: Iterable[MailboxView]) -> base.Table:
     """Return entries of the mailbox as a table."""
     rows = [
         (
@@ -141,7 +120,7 @@ def mailbox_table(entries: Iterable[MailboxView]) -> Table:
         for each in entries
     ]
     empty = "Nothing waits in the mailbox: every delivery has run."
-    return Table("mailbox", "Mailbox: deliveries in their order", MAILBOX_COLUMNS, rows, empty)
+    return base.Table("mailbox", "Mailbox: deliveries in their order", MAILBOX_COLUMNS, rows, empty)
 
 
 def _because(due_height: int | None, keys: int) -> str:
@@ -149,11 +128,11 @@ def _because(due_height: int | None, keys: int) -> str:
     return f"height {due_height}" if due_height is not None else counted(keys, "changed key")
 
 
-def _tables(chain: ChainReader) -> tuple[Table, ...]:
+def _tables(chain: ChainReader) -> tuple[base.Table, ...]:
     return queue_table(globalbox_of(chain)), mailbox_table(mailbox_of(chain))
 
 
-def _timer_cells(entry: TimerEntry) -> tuple[Value, ...]:
+def _timer_cells(entry: TimerEntry) -> tuple[base.Value, ...]:
     found = entry.globalbox
     if found is None:
         return (None,) * len(TIMER_COLUMNS)
@@ -161,17 +140,17 @@ def _timer_cells(entry: TimerEntry) -> tuple[Value, ...]:
     return kind, found.target, format_bid(found.bid_fp), found.fire_seq, found.in_mailbox or None
 
 
-def _timer_facts(live: TimerView) -> Iterator[Fact]:
+def _timer_facts(live: TimerView) -> Iterator[base.Fact]:
     box = live.globalbox
     if box is None:
         return
-    yield Fact("kind", "kind", box.kind.lower().replace("_", " "))
+    yield base.Fact("kind", "kind", box.kind.lower().replace("_", " "))
     if box.watch_keys:
-        yield Fact("watches", "watches", ", ".join(map(key_words, box.watch_keys)))
-    yield Fact("bid", "bid", f"{format_bid(box.bid_fp)} a cycle")
-    yield Fact("fires", "fires so far", box.fire_seq, Kind.NUMBER)
+        yield base.Fact("watches", "watches", ", ".join(map(key_words, box.watch_keys)))
+    yield base.Fact("bid", "bid", f"{format_bid(box.bid_fp)} a cycle")
+    yield base.Fact("fires", "fires so far", box.fire_seq, base.Kind.NUMBER)
     if box.in_mailbox:
-        yield Fact("in_mailbox", "in the mailbox", f"{box.in_mailbox:,} of its fires")
+        yield base.Fact("in_mailbox", "in the mailbox", f"{box.in_mailbox:,} of its fires")
 
 
 def _is_queued(entry: TimerEntry | TimerView) -> bool:
@@ -182,23 +161,23 @@ def _is_in_mailbox(entry: TimerEntry | TimerView) -> bool:
     return entry.globalbox is not None and entry.globalbox.in_mailbox > 0
 
 
-def _decision_cells(row: DecisionRow) -> tuple[Value, ...]:
-    return row.rank, row.timer_id, row.fire_seq, row.target, row.deliver_seq, row.tip, *limit_cells(row)
+def _decision_cells(row: DecisionRow) -> tuple[base.Value, ...]:
+    return row.rank, row.timer_id, row.fire_seq, row.target, row.deliver_seq, row.tip, *base.limit_cells(row)
 
 
-def _decision_facts(view: DecisionView) -> Iterator[Fact]:
+def _decision_facts(view: DecisionView) -> Iterator[base.Fact]:
     after = f"{counted(view.queued or 0, 'fire')} in Globalbox, {view.in_mailbox or 0:,} in the mailbox"
-    yield Fact("after", "after it", after)
+    yield base.Fact("after", "after it", after)
 
 
 def _decision_sentences(record: DecisionRecord) -> Iterator[str]:
     if record.in_mailbox:
         waits, why = "entry waits" if record.in_mailbox == 1 else "entries wait", ""
         if record.stopped is Stop.LANE_FULL:
-            left = cycles_left(record)
+            left = base.cycles_left(record)
             why = f": the block had {left:,} cycles left, and the first of them may use {record.smallest_gas:,}"
         elif record.stopped is Stop.CELLS_FULL:
-            why = f": {CELLS_SPENT}"
+            why = f": {base.CELLS_SPENT}"
         elif record.stopped is Stop.EXAMINED_MAX:
             why = ": one block runs no more of them"
         yield f"{record.in_mailbox:,} {waits} in the mailbox{why}"
@@ -207,25 +186,25 @@ def _decision_sentences(record: DecisionRecord) -> Iterator[str]:
         yield f"{record.carried:,} modified {verb} carried over: they hit more watches than one block queues"
 
 
-def _status_facts(found: GlobalboxStatus) -> Iterator[Fact]:
+def _status_facts(found: GlobalboxStatus) -> Iterator[base.Fact]:
     epoch = f"{found.governance_epoch:,}, the next one begins at height {found.next_governance_epoch_at}"
-    yield Fact("queued", "queued", counted(found.queued, "fire"))
-    yield Fact("mailbox", "mailbox", f"{found.mailbox:,} waiting, the next delivery is {found.next_deliver_seq:,}")
-    yield Fact("remembered", "remembered", counted(found.ended_remembered, "ended timer"))
-    yield Fact("governance_epoch", "governance epoch", epoch)
+    yield base.Fact("queued", "queued", counted(found.queued, "fire"))
+    yield base.Fact("mailbox", "mailbox", f"{found.mailbox:,} waiting, the next delivery is {found.next_deliver_seq:,}")
+    yield base.Fact("remembered", "remembered", counted(found.ended_remembered, "ended timer"))
+    yield base.Fact("governance_epoch", "governance epoch", epoch)
 
 
 # What comes next
 
 
-def _outlook(chain: ChainReader, timer: Timer, _: Trial | None) -> Outlook:
+def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Outlook:
     """Return where a timer's fires stand, what is before them and whether the next one can be paid for.
 
     Complexity: O(live timers) if a fire of it is queued, for its place; O(entries of the mailbox) if one is there.
 
     Spec: CIP-5old §8.3, CIP-5old §10
     """
-    terms, rules, parts, kind = terms_of(timer, GlobalboxTerms), chain.rules(), [], OutlookKind.RUNS
+    terms, rules, parts, kind = terms_of(timer, GlobalboxTerms), chain.rules(), [], base.OutlookKind.RUNS
     if terms.in_mailbox:
         parts.append(_in_mailbox(rules, timer, mailbox_of(chain)))
     if terms.fire is not None:
@@ -238,7 +217,7 @@ def _outlook(chain: ChainReader, timer: Timer, _: Trial | None) -> Outlook:
         parts.append(f"it has been paid for, and what it does not use returns to {Address(timer.fee_payer)}")
     else:
         parts.append(_money_words(chain, rules, timer, terms))
-    return Outlook(kind, "; ".join(parts))
+    return base.Outlook(kind, "; ".join(parts))
 
 
 def _in_mailbox(rules: Rules, timer: Timer, entries: Sequence[MailboxView]) -> str:
@@ -266,28 +245,28 @@ def _in_queue(chain: ChainReader, rules: Rules, timer: Timer, fire: QueuedFire) 
     )
 
 
-def _to_come(chain: ChainReader, rules: Rules, timer: Timer, terms: GlobalboxTerms) -> Outlook:
+def _to_come(chain: ChainReader, rules: Rules, timer: Timer, terms: GlobalboxTerms) -> base.Outlook:
     if timer.expires_at < rules.height:
         text = f"is removed as expired: it could fire up to height {timer.expires_at}"
-        return Outlook(OutlookKind.EXPIRES, text)
+        return base.Outlook(base.OutlookKind.EXPIRES, text)
     if terms.kind is Trigger.STATE_WATCH:
         keys = ", ".join(map(key_words, terms.watch_keys))
-        return Outlook(OutlookKind.RUNS, f"fires when {keys} changes, up to height {timer.expires_at}")
+        return base.Outlook(base.OutlookKind.RUNS, f"fires when {keys} changes, up to height {timer.expires_at}")
     if timer.expires_at < timer.height:
         end = timer.expires_at + 1
         text = f"expires unfired at height {end}: it may fire up to {timer.expires_at}, and is due at {timer.height}"
-        return Outlook(OutlookKind.EXPIRES, text)
+        return base.Outlook(base.OutlookKind.EXPIRES, text)
     if timer.height > chain.height:
-        return Outlook(OutlookKind.RUNS, f"enters Globalbox at height {timer.height}")
-    return Outlook(
-        OutlookKind.WAITS, "is due and enters Globalbox in a later block: one block takes only a limited number"
+        return base.Outlook(base.OutlookKind.RUNS, f"enters Globalbox at height {timer.height}")
+    return base.Outlook(
+        base.OutlookKind.WAITS, "is due and enters Globalbox in a later block: one block takes only a limited number"
     )
 
 
 def _money_words(chain: ChainReader, rules: Rules, timer: Timer, terms: GlobalboxTerms) -> str:
     bid, gas_limit = (terms.bid, timer.gas_limit) if terms.fire is None else (terms.fire.bid, terms.fire.gas_limit)
     prices = Prices(*rules.timer_basefees(), cycle_tip=Price(bid_of(bid) >> FRACTION_BITS))
-    money = money_for(chain, timer, gas_limit, prices)
+    money = base.money_for(chain, timer, gas_limit, prices)
     return f"{money.words}{', too little: at its turn the timer would end' if money.is_short else ''}"
 
 
@@ -321,7 +300,7 @@ def _runway_notes(_: Rules, timers: Sequence[Timer]) -> Iterator[str]:
 # Sentences
 
 
-def _queued(it: Occurrence) -> str:
+def _queued(it: base.Occurrence) -> str:
     facts, record = it.facts, it.block.decisions
     items = () if record is None else record.decided
     same = (item for item in items if item.timer_id == facts["timer_id"] and item.fire_seq == facts["fire_seq"])
@@ -332,7 +311,7 @@ def _queued(it: Occurrence) -> str:
     return f"fire {facts['fire_seq']} enters Globalbox{place}: its age counts from height {facts['hit_height']}"
 
 
-def _delivered(it: Occurrence) -> str:
+def _delivered(it: base.Occurrence) -> str:
     facts, receipt, how = it.facts, it.receipt, "runs"
     if receipt is not None and receipt.error is not None:
         how = f"runs and reverts (E{receipt.error.code} {receipt.error.slug}: {receipt.error.what})"
@@ -348,7 +327,7 @@ def _delivered(it: Occurrence) -> str:
     )
 
 
-def _delivered_short(event: Event, shown: Shown) -> str:
+def _delivered_short(event: Event, shown: base.Shown) -> str:
     facts = event.data
     keys = len(facts["matched_keys"])
     how = "" if facts["status"] == "ok" else f"{facts['status']}, "
@@ -359,11 +338,11 @@ def _delivered_short(event: Event, shown: Shown) -> str:
 
 
 SENTENCES: Final = {
-    names.TIMER_QUEUED: Sentence(
+    names.TIMER_QUEUED: base.Sentence(
         lambda event, _: f"fire {event.data['fire_seq']} in Globalbox, its age counts from {event.data['hit_height']}",
         _queued,
     ),
-    names.TIMER_MATERIALIZED: Sentence(
+    names.TIMER_MATERIALIZED: base.Sentence(
         lambda event, shown: (
             f"fire {event.data['fire_seq']} in the mailbox as {event.data['deliver_seq']}, for "
             f"{shown(event.data['target'])}"
@@ -373,7 +352,7 @@ SENTENCES: Final = {
             f"{format_cby(it.facts['reserved'])} CBY are taken for it"
         ),
     ),
-    names.TIMER_UPDATED: Sentence(
+    names.TIMER_UPDATED: base.Sentence(
         lambda event, _: (
             f"payload {event.data['payload_size']:,} bytes, at most {event.data['gas_limit']:,} cycles, bid "
             f"{format_bid(bid_of(event.data['bid']))}"
@@ -383,9 +362,9 @@ SENTENCES: Final = {
             f"{it.facts['gas_limit']:,} cycles and {bid_words(it.facts['bid'])}"
         ),
     ),
-    names.TIMER_FIRE_RECEIPT: Sentence(_delivered_short, _delivered, StepKind.RAN),
+    names.TIMER_FIRE_RECEIPT: base.Sentence(_delivered_short, _delivered, base.StepKind.RAN),
 }
-VIEWS: Final = MechanismViews(
+VIEWS: Final = base.MechanismViews(
     name=globalbox.NAME,
     title="Globalbox",
     has_targets=True,
@@ -393,8 +372,8 @@ VIEWS: Final = MechanismViews(
     timer_columns=TIMER_COLUMNS,
     timer_cells=_timer_cells,
     timer_states={
-        "in-mailbox": TimerState("in the mailbox", _is_in_mailbox, is_shown=True),
-        "queued": TimerState("queued", _is_queued, is_shown=True),
+        "in-mailbox": base.TimerState("in the mailbox", _is_in_mailbox, is_shown=True),
+        "queued": base.TimerState("queued", _is_queued, is_shown=True),
     },
     timer_facts=_timer_facts,
     decision_columns=DECISION_COLUMNS,

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.unit.mechanisms.auction_checks import check_index
 from tests.unit.mechanisms.auction_sorted import Sorted
 from tests.unit.mechanisms.auction_worlds import AGENT, TIMER, Terms, World, due
-from trailboss.mechanisms.auction import build_auction, selection, shelf
+from trailboss.mechanisms import bid_tree, ranking
+from trailboss.mechanisms.auction import build_auction
 from trailboss.model.auction import DelayAction
 from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import ASK_AGENT, Timer, freeze_fees
@@ -25,8 +26,8 @@ BLOCKS = 9
 @pytest.fixture(autouse=True)
 def _small_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a dozen bids make a tree of several levels."""
-    monkeypatch.setattr(shelf, "FANOUT", 4)
-    monkeypatch.setattr(shelf, "MERGED_MAX", 2)
+    monkeypatch.setattr(bid_tree, "FANOUT", 4)
+    monkeypatch.setattr(bid_tree, "MERGED_MAX", 2)
 
 
 class History:
@@ -116,7 +117,7 @@ def test_selection_equals_a_full_sort_when_anything_happens(sorted_max: int, see
     history = History(seed)
     auction_world, plain = World(wild=True, drawn=True), World(wild=True, drawn=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "SORTED_MAX", sorted_max)
+        patch.setattr(ranking, "SORTED_MAX", sorted_max)
         params = load_params(
             overrides={
                 "timers.due_examined_max": history.terms.examined_max,

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.unit.mechanisms.lane_checks import check_index
 from tests.unit.mechanisms.lane_worlds import TIMER, WHOLE, Sorted, Terms, World, due
-from trailboss.mechanisms.fee_lane import build_lane, index, selection, shelf
+from trailboss.mechanisms import bid_tree, ranking
+from trailboss.mechanisms.fee_lane import build_lane, index
 from trailboss.model.timers import ASK_AGENT, NO_FEES, Timer, freeze_fees
 from trailboss.params import load_params
 
@@ -23,8 +24,8 @@ BLOCKS = 9
 def _small_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a dozen groups make a tree of several levels, and few expired timers a storm."""
     monkeypatch.setattr(index, "UNRANKED_MAX", 3)
-    monkeypatch.setattr(shelf, "FANOUT", 4)
-    monkeypatch.setattr(shelf, "MERGED_MAX", 2)
+    monkeypatch.setattr(bid_tree, "FANOUT", 4)
+    monkeypatch.setattr(bid_tree, "MERGED_MAX", 2)
 
 
 class History:
@@ -123,7 +124,7 @@ def test_selection_equals_a_full_sort_when_anything_happens(sorted_max: int, see
     history = History(seed)
     lane_world, plain = World(wild=True), World(wild=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "SORTED_MAX", sorted_max)
+        patch.setattr(ranking, "SORTED_MAX", sorted_max)
         for number, terms in enumerate(history):
             lane_world.terms = plain.terms = terms
             if number == 0:

@@ -93,19 +93,18 @@ class Verdict(StrEnum):
     """Its queued fire moves to the mailbox. Spec: CIP-5old §9."""
 
 
-class Decision(msgspec.Struct, frozen=True, gc=False):
+class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One due timer's fate in one block, with the numbers that led to it.
 
     Attributes:
         timer: The timer.
         verdict: What becomes of it.
-        max_cost: Worst-case cost of the fire at this block's prices, base units: the pre-charge of a timer that
-            fires, what an unfunded one would have needed. 0 if it was decided before any price.
-        available: What the payer could spend when its turn came, earlier pre-charges taken off, base units. 0 if
-            it was decided before.
-        reason: Why it waits; None unless deferred.
         prices: What it is pre-charged and settled at.
         gas_limit: Cycles the fire may use.
+        max_cost: Worst-case cost of the fire at this block's prices, base units: the pre-charge of a timer that
+            fires, what an unfunded one would have needed. 0 if it was decided before any price.
+        available: What the payer could spend when its turn came, earlier pre-charges taken off, base units; 0 likewise.
+        reason: Why it waits; None unless deferred.
         rank: Its place in the order, from 1; 0 if it was decided before any ranking.
         weight: W(actor) in parts of 10⁻⁹; 0 without a market.
         max_fee: Cap of lane basefee and tip together; 0 without a market.
@@ -117,11 +116,11 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
     timer: Timer
     verdict: Verdict
-    max_cost: Amount
-    available: Amount
-    reason: DeferralReason | None
     prices: Prices
     gas_limit: Cycles
+    max_cost: Amount = Amount(0)
+    available: Amount = Amount(0)
+    reason: DeferralReason | None = None
     rank: int = 0
     weight: int = 0
     max_fee: Price = Price(0)

@@ -161,8 +161,16 @@ class FifoSelection:
         self, timer: Timer, verdict: Verdict, max_cost: int, available: int, reason: DeferralReason | None = None
     ) -> Decision:
         self._rank += 1
-        amounts = Amount(max_cost), Amount(available)
-        return Decision(timer, verdict, *amounts, reason, self._prices, timer.gas_limit, self._rank)
+        return Decision(
+            timer=timer,
+            verdict=verdict,
+            max_cost=Amount(max_cost),
+            available=Amount(available),
+            reason=reason,
+            prices=self._prices,
+            gas_limit=timer.gas_limit,
+            rank=self._rank,
+        )
 
 
 def _place(timer: Timer) -> tuple[int, int]:

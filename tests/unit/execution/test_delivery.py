@@ -113,7 +113,15 @@ class Turns:
             verdict = mechanism.unfunded
             reason = DeferralReason.UNFUNDED if verdict is Verdict.DEFER else None
         return Decision(
-            timer, verdict, cost, available, reason, prices, gas_limit, rank, agent_cycles=mechanism.agent_cycles
+            timer=timer,
+            verdict=verdict,
+            max_cost=cost,
+            available=available,
+            reason=reason,
+            prices=prices,
+            gas_limit=gas_limit,
+            rank=rank,
+            agent_cycles=mechanism.agent_cycles,
         )
 
     def rest(self) -> Rest:

@@ -1,9 +1,8 @@
 """What must hold of the auction's index after any history."""
 
 from tests.unit.mechanisms.auction_worlds import World
-from trailboss.mechanisms.auction import shelf as shelves
-from trailboss.mechanisms.auction.index import AuctionIndex, Group
-from trailboss.mechanisms.auction.shelf import Item, Node
+from tests.unit.mechanisms.bid_tree_checks import check_tree
+from trailboss.mechanisms.auction.index import AuctionGroup, AuctionIndex
 
 
 def check_index(index: AuctionIndex, world: World) -> None:
@@ -12,8 +11,8 @@ def check_index(index: AuctionIndex, world: World) -> None:
     fresh = AuctionIndex()
     fresh.join(world.waiting(), world.weight_of)
     assert contents(index) == contents(fresh)
-    for shelf in (*index.shelves.values(), index.late_by_due):
-        assert shelf.root is None or check_node(shelf.root) == shelf.items()
+    for tree in (*index.trees.values(), index.late_by_due):
+        check_tree(tree)
 
 
 def contents(index: AuctionIndex) -> dict[str, object]:
@@ -21,7 +20,7 @@ def contents(index: AuctionIndex) -> dict[str, object]:
     return {
         "entries": {
             timer_id: (entry.due, entry.gas_limit, entry.asked_at, entry.is_aside, described(entry.group))
-            for timer_id, entry in index.entries.items()
+            for timer_id, entry in index.timers.items()
         },
         "actors": {
             address: (
@@ -32,8 +31,8 @@ def contents(index: AuctionIndex) -> dict[str, object]:
             )
             for address, owner in index.actors.items()
         },
-        "shelves": {key: [item.place for item in shelf.items()] for key, shelf in index.shelves.items()},
-        "late": [(item.place, item.by_fee) for item in index.late_by_due.items()],
+        "trees": {key: [group.place for group in tree.items()] for key, tree in index.trees.items()},
+        "late": [(item.place, item.bounds) for item in index.late_by_due.items()],
         "lists": [
             list(each)
             for each in (
@@ -43,29 +42,15 @@ def contents(index: AuctionIndex) -> dict[str, object]:
                 index.unasked,
                 index.asked,
                 index.max_fees,
-                index.gas_limits,
             )
         ],
+        "gas": (index.gas_limits.items(), index.gas_limits.smallest),
         "weight": index.total_weight,
         "heard": (index.left, index._replaced, index._touched, index._lifted),
     }
 
 
-def described(group: Group) -> tuple[object, ...]:
-    """Return what a group is; nothing is said of the bounds of one that is on no shelf."""
-    bounds = (group.by_fee, group.by_tip) if group.ranked else ()
-    return group.owner.address, group.fees, group.is_late, group.place, group.held, group.ranked, bounds
-
-
-def check_node(node: Node) -> list[Item]:
-    """Check the order, the sizes and the bounds of a node, and return its items."""
-    assert 1 <= len(node.children) <= shelves.FANOUT
-    assert all(isinstance(child, Node) is not node.is_bottom for child in node.children)
-    items: list[Item] = []
-    for child in node.children:
-        items += check_node(child) if isinstance(child, Node) else [child]
-    assert node.place == items[0].place
-    assert [item.place for item in items] == sorted({item.place for item in items})
-    assert node.by_fee == min(item.by_fee for item in items)
-    assert node.by_tip == min(item.by_tip for item in items)
-    return items
+def described(group: AuctionGroup) -> tuple[object, ...]:
+    """Return what a group is; nothing is said of the bounds of one that is in no tree."""
+    bounds = group.bounds if group.members else ()
+    return group.owner.address, group.fees, group.is_late, group.place, group.held, group.members, bounds

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from tests.unit.mechanisms.auction_worlds import CELL_BASEFEE, CELLS, World, terms_of
+from tests.unit.mechanisms.due_timers import decided
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Decision, Rest, Verdict
 from trailboss.mechanisms.context import Bid
@@ -97,7 +98,7 @@ class Sorted:
         for timer in told[: terms.joined_max]:
             if timer.timer_id in self.world.timers:
                 verdict = Verdict.CANCEL if is_cancelled else Verdict.DELAY
-                yield Decision(timer, verdict, 0, 0, None, self.prices, timer.gas_limit)
+                yield decided(timer, verdict, 0, 0, None, self.prices, timer.gas_limit)
 
     def ask(self) -> None:
         for timer in sorted(self.world.waiting(), key=self.question):
@@ -185,7 +186,7 @@ class Sorted:
         prices = Prices(self.terms.basefee, CELL_BASEFEE, each.tip)
         available = self.balance(each)
         facts = (rank, each.weight, each.bid.max_fee, each.bid.source, each.bid.cycles_used)
-        return Decision(timer, verdict, self.cost(each), available, reason, prices, timer.gas_limit, *facts)
+        return decided(timer, verdict, self.cost(each), available, reason, prices, timer.gas_limit, *facts)
 
     def count(self, outranked: int, rest: list[tuple[int, Ranked]]) -> None:
         """Count those that are left, those of owners that are out included, and name the next in rank."""

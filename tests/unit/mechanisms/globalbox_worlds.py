@@ -12,6 +12,7 @@ from random import Random
 
 import msgspec
 
+from tests.unit.mechanisms.due_timers import decided
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Decision, DueTimers, Follower, Rest, Verdict
 from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
@@ -314,7 +315,7 @@ class Told:
         bid, gas = (terms_of(timer).bid, timer.gas_limit) if fire is None else (fire.bid, fire.gas_limit)
         prices = Prices(self.world.terms.cycle_basefee, CELL_BASEFEE, int.from_bytes(bid, "big") // ONE)
         reason = DeferralReason.OUTRANKED if verdict is Verdict.DEFER else None
-        return Decision(
+        return decided(
             timer, verdict, 0, 0, reason, prices, gas, rank, fee_source=FeeSource.FROZEN, fire=fire
         )  # fmt: skip
 
@@ -441,7 +442,7 @@ class Told:
             reserved, cycle, cell = (int.from_bytes(amount, "big") for amount in paid)
             prices = Prices(cycle, cell, bid_of(terms_of(entry.timer).bid) // ONE)
             rank += 1
-            yield Decision(
+            yield decided(
                 entry.timer, Verdict.FIRE, reserved, 0, None, prices, entry.timer.gas_limit, rank,
                 fee_source=FeeSource.FROZEN, entry=entry,
             )  # fmt: skip

@@ -11,7 +11,7 @@ from random import Random
 
 import msgspec
 
-from tests.unit.mechanisms.due_timers import due_order, expiry_order
+from tests.unit.mechanisms.due_timers import decided, due_order, expiry_order
 from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Decision, DueTimers, Follower, Rest, Verdict
 from trailboss.mechanisms.context import Bid, LaneMarket, SelectionContext
@@ -230,13 +230,13 @@ class Sorted:
         terms, joined = self.terms, self.joined()
         prices = Prices(terms.cycle_basefee, 3, 0, 0, terms.basefee)
         for timer in self.removable(self.world.expired()):
-            yield Decision(timer, Verdict.EXPIRE, 0, 0, None, prices, timer.gas_limit)
+            yield decided(timer, Verdict.EXPIRE, 0, 0, None, prices, timer.gas_limit)
         for timer in self.removable(list(self.world.unfunded())):
             amounts = self.world.least_cost(timer), self.context.balance_of(timer.fee_payer)
-            yield Decision(timer, Verdict.UNFUND, *amounts, None, prices, timer.gas_limit)
+            yield decided(timer, Verdict.UNFUND, *amounts, None, prices, timer.gas_limit)
         untold = [timer for timer in joined if self.is_over(timer) and timer.deferred_for != "over_cap"]
         for timer in untold[: terms.joined_max]:
-            yield Decision(timer, Verdict.DEFER, 0, 0, DeferralReason.OVER_CAP, prices, self.gas(timer))
+            yield decided(timer, Verdict.DEFER, 0, 0, DeferralReason.OVER_CAP, prices, self.gas(timer))
         offers = self.offers([timer for timer in joined if not self.is_over(timer)])
         yield from self.walk(self.ranked(offers))
         self.count(offers)
@@ -302,7 +302,7 @@ class Sorted:
                 self.decided.append(timer_id)
             prices = Prices(self.terms.cycle_basefee, 3, tip, 0, self.terms.basefee)
             facts = (rank, weight, bid.max_fee, bid.source, bid.cycles_used)
-            decision = Decision(timer, verdict, cost, available, reason, prices, gas, *facts)
+            decision = decided(timer, verdict, cost, available, reason, prices, gas, *facts)
             if stopped is Stop.NONE_LEFT:
                 yield decision
             elif len(runners_up) < RUNNERS_UP_MAX:

@@ -1,7 +1,7 @@
 """The timers that have joined the auction, in all the orders in which a block asks for them.
 
-The orders stand still while a block asks for them: what the index hears meanwhile it takes into them when it is told to
-`settle`. Only who is there at all, and their gas limits, follow at once.
+The orders stand still while a block selects; `settle` takes in what has changed since. Only which timers are there, and
+their gas limits, follow at once.
 
 Decision: D-39, D-51, D-59, D-60
 """
@@ -13,13 +13,15 @@ from typing import Final
 import msgspec
 from sortedcontainers import SortedDict, SortedList
 
-from trailboss.mechanisms.auction.shelf import Bound, Item, Place, Shelf
 from trailboss.mechanisms.base import Follower
+from trailboss.mechanisms.bid_tree import BidTree, Bounds
+from trailboss.mechanisms.gas_limits import GasLimits
+from trailboss.mechanisms.ranking import BidGroup, caps_of
 from trailboss.model.configs import AMOUNT_WIDTH
 from trailboss.model.terms import AuctionTerms
-from trailboss.model.timers import DeferralReason, Timer, cell_fees, is_stated, stated_fees, terms_of
+from trailboss.model.timers import DeferralReason, Timer, terms_of
 from trailboss.primitives.errors import InvariantError
-from trailboss.primitives.units import Cycles, Price
+from trailboss.primitives.units import Cycles
 
 AFFORDABLE: Final = 1 << 8 * AMOUNT_WIDTH
 """Stands for the max_fee of timers that bid the default, which covers every basefee."""
@@ -30,7 +32,7 @@ Due = tuple[int, int, bytes]
 WeightOf = Callable[[bytes], int]
 
 
-class Actor(msgspec.Struct, eq=False, gc=False):
+class WeighedActor(msgspec.Struct, eq=False, gc=False):
     """An actor with timers in the index.
 
     Attributes:
@@ -43,70 +45,64 @@ class Actor(msgspec.Struct, eq=False, gc=False):
 
     address: bytes
     weight: int
-    groups: dict[tuple[bytes, bool], "Group"]
-    gas_limits: list[Cycles]
-    max_fees: list[int]
+    groups: dict[tuple[bytes, bool], "AuctionGroup"] = {}
+    gas_limits: list[Cycles] = []
+    max_fees: list[int] = []
 
     def count_ranked(self, basefee: int) -> int:
         """Return how many of its timers are ranked at a basefee. Complexity: O(log n)."""
         return len(self.max_fees) - bisect_left(self.max_fees, basefee)
 
+    def group(self, fees: bytes, *, is_late: bool) -> "AuctionGroup":
+        """Return the group of its timers that bid the same; a new one holds none yet."""
+        group = self.groups.get((fees, is_late))
+        if group is None:
+            max_fee, tip = caps_of(fees)
+            group = self.groups[fees, is_late] = AuctionGroup(
+                payer=self.address,
+                fees=fees,
+                max_fee=max_fee,
+                max_priority=tip,
+                place=(max_fee - tip, self.address, fees),
+                owner=self,
+                is_late=is_late,
+            )
+        return group
 
-class Group(msgspec.Struct, eq=False, gc=False):
-    """The timers of one actor that bid the same; an item of a shelf while some are ranked.
+
+class AuctionGroup(BidGroup[Due]):
+    """The timers of one actor, who pays, that bid the same; a member is a timer's place in due order.
 
     Attributes:
         owner: The actor.
-        fees: `Timer.fees` of all of them.
         is_late: Whether they are marked as late.
-        max_fee: Cap of cycle basefee and tip together; 0 for those that bid the default.
-        tip: Cap of the tip; 0 likewise.
-        cell_fees: The two caps per cell; None if the bid states none. Decision: D-86.
-        place: Its place on a shelf.
-        held: How many they are.
-        ranked: Those that are not set aside, in due order.
-        by_fee: max_fee, negated, and what the first of those that are ranked is ranked by beside its tip.
-        by_tip: The same with the tip.
+        held: How many they are, ranked or not.
     """
 
-    owner: Actor
-    fees: bytes
+    owner: WeighedActor
     is_late: bool
-    max_fee: Price
-    tip: Price
-    cell_fees: tuple[int, int] | None
-    place: Place
     held: int = 0
-    ranked: list[Due] = []
-    by_fee: Bound = ()
-    by_tip: Bound = ()
-
-    @property
-    def is_standing(self) -> bool:
-        """Whether there is a bid: an agent was asked at least once."""
-        return is_stated(self.fees)
 
     @property
     def ceiling(self) -> int:
         """The highest basefee that the bid covers."""
-        return self.max_fee if self.is_standing else AFFORDABLE
+        return self.max_fee if self.is_stated else AFFORDABLE
 
-    def measure(self) -> None:
-        """Work out the bounds; some of its timers are ranked."""
-        first = (-self.owner.weight, *self.ranked[0][:2])
-        self.by_fee = (-self.max_fee, *first)
-        self.by_tip = (-self.tip, *first)
+    def measure(self) -> Bounds:
+        """Work out the bounds, where some of its timers are ranked, and return those before."""
+        before, first = self.bounds, (-self.owner.weight, self.members[0])
+        self.bounds = ((-self.max_fee, *first), (-self.max_priority, *first))
+        return before
 
 
-class Late(msgspec.Struct, eq=False, gc=False):
-    """A ranked timer that is marked as late: an item of the shelf in due order."""
+class LateTimer(msgspec.Struct, eq=False, gc=False):
+    """A ranked timer that is marked as late: an item of the tree in due order, bounded by its ceiling alone."""
 
     place: Due
-    by_fee: Bound
-    by_tip: Bound = ()
+    bounds: Bounds
 
 
-class Entry(msgspec.Struct, eq=False, gc=False):
+class AuctionEntry(msgspec.Struct, eq=False, gc=False):
     """What the index keeps of a joined timer.
 
     Attributes:
@@ -122,18 +118,14 @@ class Entry(msgspec.Struct, eq=False, gc=False):
     gas_limit: Cycles
     asked_at: int
     is_aside: bool
-    group: Group
+    group: AuctionGroup
 
 
 class AuctionIndex(Follower):
     """The joined timers.
 
-    Joining and hearing: `join`, `leave`, `replace`, `weigh`, `refused`, `settle`, `forget_left`.
-    Asking: `entries`, `left`, `actors`, `by_weight`, `total_weight`, `prompt`, `late`, `unasked`, `asked`, `shelves`,
-    `late_by_due`, `max_fees`, `gas_limits`, `smallest_gas`.
-
     Attributes:
-        entries: By id; of all timers that are there now.
+        timers: By id; of all timers that are there now.
         left: By id; those that have left since the orders were last settled.
         actors: Those with timers, by address.
         by_weight: Weight and address of all actors, ascending.
@@ -142,24 +134,16 @@ class AuctionIndex(Follower):
         late: Timers marked as late, in due order.
         unasked: Timers whose agents were never asked, in due order.
         asked: The others: block of the last question, and place in due order.
-        shelves: Groups of ranked timers, by whether they are marked as late, and whether they have a bid of their own.
+        trees: Groups of ranked timers, by whether they are marked as late, and whether they have a bid of their own.
         late_by_due: The ranked timers that are marked as late.
         max_fees: Of all that are ranked, ascending; `AFFORDABLE` for those that bid the default.
-        gas_limits: Of all that are there now, ascending.
-        smallest_gas: The first of these, in cycles; 0 while there are none.
+        gas_limits: Of all that are there now.
         refused: By id; those whose agents were asked in this block and whose bids cannot run in it.
     """
 
-    __slots__ = (
-        "_height", "_lifted", "_replaced", "_touched", "actors", "asked", "by_weight", "entries",
-        "gas_limits", "late", "late_by_due", "left", "max_fees", "prompt", "refused", "shelves",
-        "smallest_gas", "total_weight",
-        "unasked",
-    )  # fmt: skip
-
     def __init__(self) -> None:
-        self.entries: dict[bytes, Entry] = {}
-        self.left: dict[bytes, Entry] = {}
+        self.timers: dict[bytes, AuctionEntry] = {}
+        self.left: dict[bytes, AuctionEntry] = {}
         self.actors = SortedDict()
         self.by_weight = SortedList()
         self.total_weight = 0
@@ -167,18 +151,19 @@ class AuctionIndex(Follower):
         self.late = SortedList()
         self.unasked = SortedList()
         self.asked = SortedList()
-        self.shelves = {(is_late, is_standing): Shelf() for is_late in (False, True) for is_standing in (False, True)}
-        self.late_by_due = Shelf()
+        self.trees: dict[tuple[bool, bool], BidTree[AuctionGroup]] = {
+            (is_late, is_stated): BidTree() for is_late in (False, True) for is_stated in (False, True)
+        }
+        self.late_by_due: BidTree[LateTimer] = BidTree()
         self.max_fees = SortedList()
-        self.gas_limits = SortedList()
-        self.smallest_gas = 0
+        self.gas_limits = GasLimits()
         self.refused: set[bytes] = set()
         self._replaced: dict[bytes, Timer] = {}
         self._touched: dict[bytes, None] = {}
         self._lifted: set[bytes] = set()  # Marked, and ranked because they were asked and their bids can run.
         self._height = 0
 
-    # What it hears
+    # What it follows
 
     def join(self, timers: Iterable[Timer], weight_of: WeightOf) -> None:
         """Take in timers; read one by one.
@@ -192,28 +177,27 @@ class AuctionIndex(Follower):
         Raises:
             InvariantError: If one has joined already, or is no timer of the auction.
         """
-        joined: list[Entry] = []
+        joined: list[AuctionEntry] = []
         shared: dict[int, int] = {}  # Many timers have the same heights and limits, and each integer takes memory.
         for timer in timers:
-            if timer.timer_id in self.entries:
+            if timer.timer_id in self.timers:
                 raise InvariantError(f"timer {timer.timer_id.hex()} joins the auction a second time")
             terms = terms_of(timer, AuctionTerms)
             owner = self.actors.get(timer.actor)
             if owner is None:
-                owner = self.actors[timer.actor] = Actor(timer.actor, weight_of(timer.actor), {}, [], [])
+                owner = self.actors[timer.actor] = WeighedActor(timer.actor, weight_of(timer.actor))
                 self.by_weight.add((owner.weight, owner.address))
                 self.total_weight += owner.weight
             gas_limit = Cycles(shared.setdefault(timer.gas_limit, timer.gas_limit))
             due = shared.setdefault(timer.height, timer.height), timer.sequence, timer.timer_id
             asked_at = shared.setdefault(terms.asked_at, terms.asked_at)
-            group = _group(owner, timer.fees, is_late=terms.is_late)
+            group = owner.group(timer.fees, is_late=terms.is_late)
             group.held += 1
             is_aside = timer.deferred_for in MARKS
-            entry = self.entries[timer.timer_id] = Entry(due, gas_limit, asked_at, is_aside, group)
+            entry = self.timers[timer.timer_id] = AuctionEntry(due, gas_limit, asked_at, is_aside, group)
             insort(owner.gas_limits, gas_limit)
+            self.gas_limits.add(gas_limit)
             joined.append(entry)
-        self.gas_limits.update([entry.gas_limit for entry in joined])
-        self.smallest_gas = self.gas_limits[0] if self.gas_limits else 0
         self.prompt.update([entry.due for entry in joined if not entry.group.is_late])
         self.late.update([entry.due for entry in joined if entry.group.is_late])
         self.unasked.update([entry.due for entry in joined if not entry.asked_at])
@@ -221,8 +205,8 @@ class AuctionIndex(Follower):
         self._rank([entry for entry in joined if not entry.is_aside])
 
     def leave(self, timer_id: bytes) -> None:
-        """Hear that a timer has left, if it was here. Complexity: O(log n), and again when the orders are settled."""
-        entry = self.entries.pop(timer_id, None)
+        """Let a timer go, if it is here. Complexity: O(log n), and again when the orders are settled."""
+        entry = self.timers.pop(timer_id, None)
         if entry is None:
             return
         self.left[timer_id] = entry
@@ -230,13 +214,11 @@ class AuctionIndex(Follower):
         owner = entry.group.owner
         self._touched[owner.address] = None
         self.gas_limits.remove(entry.gas_limit)
-        if entry.gas_limit == self.smallest_gas:
-            self.smallest_gas = self.gas_limits[0] if self.gas_limits else 0
         del owner.gas_limits[bisect_left(owner.gas_limits, entry.gas_limit)]
 
     def replace(self, timer: Timer) -> None:
-        """Hear of a timer's new record, if it is here. Complexity: O(1), and O(log n) when the orders are settled."""
-        if timer.timer_id in self.entries:
+        """Note a timer's new record, if it is here. Complexity: O(1), and O(log n) when the orders are settled."""
+        if timer.timer_id in self.timers:
             self._replaced[timer.timer_id] = timer
 
     def weigh(self, address: bytes, weight: int) -> None:
@@ -244,7 +226,7 @@ class AuctionIndex(Follower):
 
         Complexity: O(log n) for each different bid of its timers, whatever their number; O(1) if it is no other.
         """
-        owner: Actor | None = self.actors.get(address)
+        owner: WeighedActor | None = self.actors.get(address)
         if owner is None or owner.weight == weight:
             return
         self.by_weight.remove((owner.weight, address))
@@ -252,26 +234,26 @@ class AuctionIndex(Follower):
         self.total_weight += weight - owner.weight
         owner.weight = weight
         for group in owner.groups.values():
-            if group.ranked:
+            if group.members:
                 self._measure(group)
 
     def settle(self, height: int, weight_of: WeightOf) -> None:
-        """Take all that was heard into the orders.
+        """Take all that has changed into the orders.
 
         Args:
             height: Of the block.
-            weight_of: Actor to its weight; that of an actor of whom a timer has left may be new.
+            weight_of: Actor to its weight; new, perhaps, for an actor that a timer has left.
         """
         self.forget_left()
         if height != self._height:
             self._height = height
-            for timer_id in self._lifted & self.entries.keys():
-                entry = self.entries[timer_id]
+            for timer_id in self._lifted & self.timers.keys():
+                entry = self.timers[timer_id]
                 self._regroup(entry, entry.group, is_aside=True)
             self._lifted.clear()
             self.refused.clear()
         for timer in self._replaced.values():
-            self._renew(self.entries[timer.timer_id], timer)
+            self._renew(self.timers[timer.timer_id], timer)
         self._replaced.clear()
         for address in self._touched:
             self.weigh(address, weight_of(address))
@@ -282,7 +264,7 @@ class AuctionIndex(Follower):
         for entry in self.left.values():
             owner = entry.group.owner
             (self.late if entry.group.is_late else self.prompt).remove(entry.due)
-            self._unline(entry)
+            self._leave_line(entry)
             if not entry.is_aside:
                 self._unrank(entry)
             self._release(entry.group)
@@ -294,25 +276,25 @@ class AuctionIndex(Follower):
 
     # The orders
 
-    def _renew(self, entry: Entry, timer: Timer) -> None:
+    def _renew(self, entry: AuctionEntry, timer: Timer) -> None:
         """Move a timer to where its new record belongs."""
         terms, group = terms_of(timer, AuctionTerms), entry.group
         if terms.asked_at != entry.asked_at:
-            self._unline(entry)
+            self._leave_line(entry)
             entry.asked_at = terms.asked_at
             self.asked.add((entry.asked_at, *entry.due))
         if terms.is_late != group.is_late:
             (self.late if group.is_late else self.prompt).remove(entry.due)
             (self.late if terms.is_late else self.prompt).add(entry.due)
         if (timer.fees, terms.is_late) != (group.fees, group.is_late):
-            group = _group(group.owner, timer.fees, is_late=terms.is_late)
+            group = group.owner.group(timer.fees, is_late=terms.is_late)
         is_marked = timer.deferred_for in MARKS
         is_lifted = is_marked and terms.asked_at == self._height and timer.timer_id not in self.refused
         if is_lifted:
             self._lifted.add(timer.timer_id)
         self._regroup(entry, group, is_aside=is_marked and not is_lifted)
 
-    def _regroup(self, entry: Entry, group: Group, *, is_aside: bool) -> None:
+    def _regroup(self, entry: AuctionEntry, group: AuctionGroup, *, is_aside: bool) -> None:
         former = entry.group
         if (group, is_aside) == (former, entry.is_aside):
             return
@@ -324,70 +306,61 @@ class AuctionIndex(Follower):
             self._rank([entry])
         self._release(former)
 
-    def _unline(self, entry: Entry) -> None:
+    def _leave_line(self, entry: AuctionEntry) -> None:
         """Take a timer from the line of those whose agents are to be asked."""
         if entry.asked_at:
             self.asked.remove((entry.asked_at, *entry.due))
         else:
             self.unasked.remove(entry.due)
 
-    def _rank(self, entries: Collection[Entry]) -> None:
+    def _rank(self, timers: Collection[AuctionEntry]) -> None:
         """Put timers into the ranking."""
-        grown: dict[Group, int] = {}
-        for entry in entries:
+        grown: dict[AuctionGroup, int] = {}
+        for entry in timers:
             group = entry.group
-            grown.setdefault(group, len(group.ranked))
-            group.ranked.append(entry.due)
+            grown.setdefault(group, len(group.members))
+            group.members.append(entry.due)
             insort(group.owner.max_fees, group.ceiling)
-        added: dict[Shelf, list[Item]] = {}
+        added: dict[BidTree[AuctionGroup], list[AuctionGroup]] = {}
         for group, before in grown.items():
-            group.ranked.sort()
-            group.measure()
+            group.members.sort()
+            bounds = group.measure()
             if before:
-                self._shelf(group).change(group.place)
+                self._tree(group).change(group, bounds)
             else:
-                added.setdefault(self._shelf(group), []).append(group)
-        for shelf, groups in added.items():
-            shelf.add(groups)
-        self.max_fees.update([entry.group.ceiling for entry in entries])
-        self.late_by_due.add([Late(entry.due, (-entry.group.ceiling,)) for entry in entries if entry.group.is_late])
+                added.setdefault(self._tree(group), []).append(group)
+        for tree, groups in added.items():
+            tree.add(groups)
+        self.max_fees.update([entry.group.ceiling for entry in timers])
+        self.late_by_due.add([_late(entry) for entry in timers if entry.group.is_late])
 
-    def _unrank(self, entry: Entry) -> None:
+    def _unrank(self, entry: AuctionEntry) -> None:
         """Take a timer from the ranking."""
         group = entry.group
         self.max_fees.remove(group.ceiling)
         max_fees = group.owner.max_fees
         del max_fees[bisect_left(max_fees, group.ceiling)]
         if group.is_late:
-            self.late_by_due.remove(entry.due)
-        number = bisect_left(group.ranked, entry.due)
-        del group.ranked[number]
-        if not group.ranked:
-            self._shelf(group).remove(group.place)
+            self.late_by_due.remove(_late(entry))
+        number = bisect_left(group.members, entry.due)
+        del group.members[number]
+        if not group.members:
+            self._tree(group).remove(group)
         elif number == 0:
             self._measure(group)
 
-    def _measure(self, group: Group) -> None:
-        group.measure()
-        self._shelf(group).change(group.place)
+    def _measure(self, group: AuctionGroup) -> None:
+        self._tree(group).change(group, group.measure())
 
-    def _shelf(self, group: Group) -> Shelf:
-        return self.shelves[group.is_late, group.is_standing]
+    def _tree(self, group: AuctionGroup) -> BidTree[AuctionGroup]:
+        return self.trees[group.is_late, group.is_stated]
 
-    def _release(self, group: Group) -> None:
+    def _release(self, group: AuctionGroup) -> None:
         """Drop a group that has held one timer more if it holds none now."""
         group.held -= 1
         if not group.held:
             del group.owner.groups[group.fees, group.is_late]
 
 
-def _group(owner: Actor, fees: bytes, *, is_late: bool) -> Group:
-    """Return the group of an actor's timers that bid the same; a new one holds none yet."""
-    group = owner.groups.get((fees, is_late))
-    if group is None:
-        max_fee, tip = stated_fees(fees) if is_stated(fees) else (0, 0)
-        place = max_fee - tip, owner.address, fees
-        group = owner.groups[fees, is_late] = Group(
-            owner, fees, is_late, Price(max_fee), Price(tip), cell_fees(fees), place
-        )
-    return group
+def _late(entry: AuctionEntry) -> LateTimer:
+    return LateTimer(entry.due, ((-entry.group.ceiling,),))

@@ -1,4 +1,4 @@
-"""The slices of a block's budget: what is kept for each actor while the timers are walked through for the first time.
+"""The slices of a block's budget: what is kept for each actor during the first walk over the timers.
 
 Spec: CIP-1v1 §3
 Decision: D-68
@@ -6,7 +6,7 @@ Decision: D-68
 
 import msgspec
 
-from trailboss.mechanisms.auction.index import Actor, AuctionIndex
+from trailboss.mechanisms.auction.index import AuctionIndex, WeighedActor
 from trailboss.primitives.units import Cycles
 
 
@@ -24,29 +24,28 @@ class Slice(msgspec.Struct, gc=False):
     to_come: int
 
 
-def cut_slices(index: AuctionIndex, budget: int, basefee: int) -> dict[Actor, Slice]:
+def cut_slices(index: AuctionIndex, budget: int, basefee: int) -> dict[WeighedActor, Slice]:
     """Cut a budget among the actors that have joined timers, by their weights.
 
-    Only slices from which a timer could run are returned. When there is none any more, the first walk would keep all
-    timers to come for the second.
+    Only slices from which a timer could run are returned: without any, the first walk keeps all timers for the second.
 
     Complexity: O(log n) for each actor whose slice holds the smallest gas limit that waits; they are not more than
         there are such limits in the budget.
     """
-    slices: dict[Actor, Slice] = {}
+    slices: dict[WeighedActor, Slice] = {}
     for weight, address in reversed(index.by_weight):
         cycles = budget * weight // max(1, index.total_weight)
-        if cycles < index.smallest_gas:
+        if cycles < index.gas_limits.smallest:
             break
-        owner: Actor = index.actors[address]
+        owner: WeighedActor = index.actors[address]
         to_come = owner.count_ranked(basefee)
         if to_come and cycles >= owner.gas_limits[0]:
             slices[owner] = Slice(cycles, owner.gas_limits[0], to_come)
     return slices
 
 
-def pass_by(slices: dict[Actor, Slice], owner: Actor) -> None:
-    """Come to a timer of an actor that takes nothing from its slice; drop the slice after the last one."""
+def skip_timer(slices: dict[WeighedActor, Slice], owner: WeighedActor) -> None:
+    """Skip a timer of an actor, which takes nothing from its slice; drop the slice after the actor's last timer."""
     own = slices.get(owner)
     if own is not None:
         own.to_come -= 1

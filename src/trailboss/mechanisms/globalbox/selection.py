@@ -1,38 +1,29 @@
-"""One block of Globalbox: who ends, who enters the queue, what leaves it for the mailbox, and what of that runs.
+"""One block of Globalbox: which timers end, which enter the queue, which fires leave it, and which run.
 
 Spec: CIP-5old §7, CIP-5old §8, CIP-5old §9, CIP-5old §10
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from heapq import merge
-from itertools import chain, islice
-from typing import TypeVar
-
-from msgspec.structs import replace
+from itertools import chain
+from typing import Any
 
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.mechanisms.base import Decision, DeliveryPolicy, DueTimers, Rest, Verdict
 from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox.candidates import Candidate, Scoring, order_candidates
 from trailboss.mechanisms.globalbox.index import GlobalboxIndex
+from trailboss.mechanisms.selection import FIRE, FROZEN, IndexSelection
 from trailboss.model.configs import amount_of
-from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource, Stop
+from trailboss.model.decisions import RUNNERS_UP_MAX, Stop
 from trailboss.model.globalbox import FRACTION_BITS, CarriedHit, MailboxEntry, bid_of
 from trailboss.model.terms import GlobalboxTerms, QueuedFire
 from trailboss.model.timers import DeferralReason, Timer, terms_of
-from trailboss.primitives.errors import InvariantError
-from trailboss.primitives.units import Amount, Price
-
-Removable = TypeVar("Removable")
+from trailboss.primitives.units import Cycles, Price
 
 
-class GlobalboxSelection:
-    """One block's decisions, each made when the one before has been carried out."""
-
-    __slots__ = (
-        "_carried", "_context", "_due", "_gc_left", "_index", "_market", "_policy", "_runners_up", "_shards",
-        "_smallest_gas", "_stopped",
-    )  # fmt: skip
+class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
+    """One block's decisions in Globalbox."""
 
     def __init__(
         self,
@@ -43,17 +34,10 @@ class GlobalboxSelection:
         due: DueTimers,
         shards: int,
     ) -> None:
-        self._index = index
+        super().__init__(index, context, policy)
         self._due = due
-        self._context = context
-        self._market = context.market
-        self._policy = policy
         self._shards = shards
-        self._gc_left: int = context.gc_cycles_max
         self._carried: tuple[CarriedHit, ...] = ()
-        self._runners_up: tuple[Decision, ...] = ()
-        self._smallest_gas = 0
-        self._stopped: Stop | None = None
 
     def __iter__(self) -> Iterator[Decision]:
         """Return the decisions: of the expired, of the candidates, of the queue's head, and of the mailbox.
@@ -61,24 +45,7 @@ class GlobalboxSelection:
         Spec: CIP-5old §4
         Complexity: O(log n) a decision of n timers, beside what the index says.
         """
-        return chain(self._expire(), self._clear(), self._enqueue(), self._materialize(), self._execute())
-
-    def rest(self) -> Rest:
-        """Return what was left, after the walk.
-
-        Raises:
-            InvariantError: If the walk is not over.
-        """
-        if self._stopped is None:
-            raise InvariantError("what a walk leaves is known when it is over")
-        return Rest(
-            stopped=self._stopped,
-            joined=self._index.joined,
-            outranked=self._index.queued,
-            smallest_gas=self._smallest_gas,
-            runners_up=self._runners_up,
-            carried=self._carried,
-        )
+        return chain(self._expire(), self._remove_barred(), self._enqueue(), self._materialize(), self._execute())
 
     def _expire(self) -> Iterator[Decision]:
         """Remove expired timers for as long as the clean-up budget lasts. Spec: CIP-5old §14."""
@@ -91,21 +58,13 @@ class GlobalboxSelection:
         for _, height, _, timer_id in self._removable(merge(index.overdue(self._context.height), not_joined)):
             yield self._decide(self._market.timer_of(height, timer_id), Verdict.EXPIRE)
 
-    def _clear(self) -> Iterator[Decision]:
+    def _remove_barred(self) -> Iterator[Decision]:
         """Remove timers that have not joined because their owners cannot pay. Spec: CIP-5old §14. Decision: D-79."""
         context = self._context
+        prices = Prices(context.cycle_basefee, context.cell_basefee)
         for timer in self._removable(self._due.unfunded):
-            decision = self._decide(timer, Verdict.UNFUND)
-            prices = Prices(context.cycle_basefee, context.cell_basefee, Price(0))
             cost = max_cost(timer.gas_limit, context.max_cells_per_fire, prices)
-            yield replace(decision, max_cost=cost, available=context.balance_of(timer.fee_payer))
-
-    def _removable(self, found: Iterable[Removable]) -> list[Removable]:
-        """Return as many as the clean-up budget removes, and take the cost. Decision: D-23."""
-        price = self._context.gc_cycles_per_timer
-        removed = list(islice(found, self._gc_left // price))
-        self._gc_left -= len(removed) * price
-        return removed
+            yield self._decide(timer, Verdict.UNFUND, max_cost=cost, available=context.balance_of(timer.fee_payer))
 
     def _enqueue(self) -> Iterator[Decision]:
         """Insert the block's candidates: timers that are due, and watches that a change has hit.
@@ -121,7 +80,7 @@ class GlobalboxSelection:
         ]
         scoring = Scoring(height, market.age_weight, market.bid_weight, market.clock)
         for rank, (_, timer, fire) in enumerate(order_candidates(candidates, scoring, self._shards), 1):
-            yield self._decide(timer, Verdict.ENQUEUE, rank, fire)
+            yield self._decide(timer, Verdict.ENQUEUE, fire, rank=rank)
 
     def _materialize(self) -> Iterator[Decision]:
         """Move fires from the head of the queue to the mailbox, within the quotas, as their owners pay.
@@ -136,22 +95,25 @@ class GlobalboxSelection:
         self._gc_left = max(self._gc_left, market.max_fires * context.gc_cycles_per_timer)
         consumption = self._index.consume(market.max_fires, market.max_fires_per_target, context.height)
         passed_over = 0
-        for rank, place in enumerate(consumption, 1):
-            timer = market.timer_of(place.height, place.timer_id)
-            decision = self._decide(timer, Verdict.MATERIALIZE, rank, terms_of(timer, GlobalboxTerms).fire)
-            cost = max_cost(decision.gas_limit, context.max_cells_per_fire, decision.prices)
+        for rank, position in enumerate(consumption, 1):
+            timer = market.timer_of(position.height, position.timer_id)
+            fire = terms_of(timer, GlobalboxTerms).fire
+            bid, gas_limit = _bid_and_gas(timer, fire)
+            cost = max_cost(gas_limit, context.max_cells_per_fire, self._prices(bid))
             available = context.balance_of(timer.fee_payer)
+            verdict = Verdict.MATERIALIZE
             if available >= cost:
-                consumption.take(place)
-                yield replace(decision, max_cost=cost, available=available)
+                consumption.take(position)
             elif self._gc_left >= context.gc_cycles_per_timer:
                 self._gc_left -= context.gc_cycles_per_timer
-                yield replace(decision, verdict=Verdict.UNFUND, max_cost=cost, available=available)
+                verdict = Verdict.UNFUND
             else:
-                consumption.keep(place)
+                consumption.keep(position)
                 passed_over += 1
                 if passed_over == self._policy.passed_over_max:
                     consumption.stop()
+                continue
+            yield self._decide(timer, verdict, fire, rank=rank, max_cost=cost, available=available)
 
     def _execute(self) -> Iterator[Decision]:
         """Run entries of the mailbox, the oldest first, up to the first that does not fit what is left of the block.
@@ -159,21 +121,28 @@ class GlobalboxSelection:
         Spec: CIP-5old §10
         Decision: D-67, D-80
         """
-        rank = 0
+        rank, smallest_gas = 0, 0
+        stopped: Stop | None = None
         # Each decision takes the first entry away, so that the next is the first again.
-        while self._stopped is None:
+        while stopped is None:
             entry = next(self._market.entries(), None)
             if entry is None:
-                self._stopped = Stop.NONE_LEFT
+                stopped = Stop.NONE_LEFT
             elif (full := self._why_full(entry)) is not None:
-                self._stopped = full
-                self._smallest_gas = entry.timer.gas_limit
+                stopped, smallest_gas = full, entry.timer.gas_limit
             elif rank == self._policy.examined_max:
-                self._stopped = Stop.EXAMINED_MAX
+                stopped = Stop.EXAMINED_MAX
             else:
                 rank += 1
                 yield self._fire(entry, rank)
-        self._runners_up = tuple(self._look_ahead())
+        self._rest = Rest(
+            stopped=stopped,
+            joined=self._index.joined,
+            outranked=self._index.queued,
+            smallest_gas=smallest_gas,
+            runners_up=tuple(self._look_ahead()),
+            carried=self._carried,
+        )
 
     def _why_full(self, entry: MailboxEntry) -> Stop | None:
         """Return why an entry may not run in what is left of the block, if so.
@@ -191,42 +160,44 @@ class GlobalboxSelection:
         """Return the decision about the mailbox's first entry; it is settled at the prices at which it was paid."""
         timer = entry.timer
         tip = Price(bid_of(terms_of(timer, GlobalboxTerms).bid) >> FRACTION_BITS)
-        prices = Prices(Price(amount_of(entry.cycle_basefee)), Price(amount_of(entry.cell_basefee)), tip)
         return Decision(
-            timer,
-            Verdict.FIRE,
-            amount_of(entry.reserved),
-            Amount(0),
-            None,
-            prices,
-            timer.gas_limit,
-            rank,
-            fee_source=FeeSource.FROZEN,
+            timer=timer,
+            verdict=FIRE,
+            max_cost=amount_of(entry.reserved),
+            prices=Prices(Price(amount_of(entry.cycle_basefee)), Price(amount_of(entry.cell_basefee)), tip),
+            gas_limit=timer.gas_limit,
+            rank=rank,
+            fee_source=FROZEN,
             entry=entry,
         )
 
     def _look_ahead(self) -> Iterator[Decision]:
         """Yield the first of those that stay in the queue."""
-        for place in self._index.first(RUNNERS_UP_MAX, self._context.height):
-            timer = self._market.timer_of(place.height, place.timer_id)
-            yield self._decide(timer, Verdict.DEFER, 0, terms_of(timer, GlobalboxTerms).fire, DeferralReason.OUTRANKED)
+        for position in self._index.first(RUNNERS_UP_MAX, self._context.height):
+            timer = self._market.timer_of(position.height, position.timer_id)
+            fire = terms_of(timer, GlobalboxTerms).fire
+            yield self._decide(timer, Verdict.DEFER, fire, reason=DeferralReason.OUTRANKED)
 
-    def _decide(
-        self,
-        timer: Timer,
-        verdict: Verdict,
-        rank: int = 0,
-        fire: QueuedFire | None = None,
-        reason: DeferralReason | None = None,
-    ) -> Decision:
-        bid, gas_limit = (
-            (terms_of(timer, GlobalboxTerms).bid, timer.gas_limit) if fire is None else (fire.bid, fire.gas_limit)
-        )
+    def _decide(self, timer: Timer, verdict: Verdict, fire: QueuedFire | None = None, **facts: Any) -> Decision:
+        """Return a decision about a timer, or about its queued fire, with what else is known."""
+        bid, gas_limit = _bid_and_gas(timer, fire)
         return Decision(
-            timer, verdict, Amount(0), Amount(0), reason, self._prices(bid), gas_limit, rank,
-            fee_source=FeeSource.FROZEN, fire=fire,
-        )  # fmt: skip
+            timer=timer,
+            verdict=verdict,
+            prices=self._prices(bid),
+            gas_limit=gas_limit,
+            fee_source=FROZEN,
+            fire=fire,
+            **facts,
+        )
 
     def _prices(self, bid: bytes) -> Prices:
         """Return what a fire is charged at: the bid's whole part is the tip. Decision: D-63."""
         return Prices(self._context.cycle_basefee, self._context.cell_basefee, Price(bid_of(bid) >> FRACTION_BITS))
+
+
+def _bid_and_gas(timer: Timer, fire: QueuedFire | None) -> tuple[bytes, Cycles]:
+    """Return bid and gas limit of a queued fire, or those of the timer's next one."""
+    if fire is None:
+        return terms_of(timer, GlobalboxTerms).bid, timer.gas_limit
+    return fire.bid, fire.gas_limit

@@ -22,7 +22,7 @@ class GasLimits:
         if not self.smallest or gas_limit < self.smallest:
             self.smallest = gas_limit
 
-    def drop(self, gas_limit: int) -> None:
+    def remove(self, gas_limit: int) -> None:
         """Count a timer no longer. Complexity: O(1), O(log n) for the last of its limit."""
         self._counts[gas_limit] -= 1
         if not self._counts[gas_limit]:

@@ -1,0 +1,184 @@
+"""Ranking: the order in which timers that bid get their turns.
+
+There are two ways to it, with one outcome: `ranked_first` finds the first without looking at the others, by a
+best-first search of the bid trees; `ranked_all` sorts all, which costs less a timer if most of them are asked for.
+
+Spec: CIP-1v1 §3, CIP-1v3 §3, overview
+Decision: D-11, D-19, D-30, D-39
+"""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import chain, count
+from types import MappingProxyType
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from trailboss.mechanisms.bid_tree import BidNode, BidTree, Bounded, Bounds, Place
+from trailboss.model.timers import is_stated, stated_fees
+from trailboss.primitives.units import Price
+
+SORTED_MAX: Final = 8
+"""Up to this many timers for each that may be asked for, sorting all takes less time than a search for the first."""
+
+Member = TypeVar("Member")
+Key = tuple[Any, ...]
+"""What a timer is ranked by, ascending; its last part is the timer's member of its group, and no two share that."""
+
+
+class BidGroup(msgspec.Struct, Generic[Member], eq=False, gc=False, kw_only=True):
+    """The waiting timers of one payer that bid the same: an item of a bid tree while some are ranked.
+
+    Attributes:
+        payer: Who pays for all of them, 20 bytes.
+        fees: `Timer.fees` of all of them.
+        max_fee: Cap of basefee and tip together; 0 while there is no bid of their own.
+        max_priority: Cap of the tip; 0 likewise.
+        place: Its place in a tree.
+        members: What identifies those that are ranked, in rank.
+        bounds: What it is searched by; up to date while it is in a tree.
+    """
+
+    payer: bytes
+    fees: bytes
+    max_fee: Price
+    max_priority: Price
+    place: Place
+    members: list[Member] = []
+    bounds: Bounds = ()
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether the timers have a bid of their own, rather than the default."""
+        return is_stated(self.fees)
+
+
+def caps_of(fees: bytes) -> tuple[Price, Price]:
+    """Return max_fee and max_priority of `Timer.fees`; zeros if it states none."""
+    max_fee, max_priority = stated_fees(fees) if is_stated(fees) else (0, 0)
+    return Price(max_fee), Price(max_priority)
+
+
+class PricedTree(NamedTuple):
+    """A tree as one block's selection sees it.
+
+    Attributes:
+        tree: Its groups.
+        tip: Of all of them, where they bid the default; None where it follows from each group's caps.
+        weight: By which their tips are multiplied.
+    """
+
+    tree: BidTree[Any]
+    tip: int | None
+    weight: int = 1
+
+
+class Lineup(NamedTuple):
+    """All timers that may be ranked, in a block.
+
+    Attributes:
+        trees: They do not change while the order is asked for.
+        basefee: What bids must cover, base units per cycle.
+        out: Payers whose timers are left out, as of the moment at which one of them would come. Decision: D-78.
+        height: Groups and nodes whose timers have all expired before it are left out, where bounds say so; other
+            expired timers are not.
+        apart: Members that are not ranked with their groups, to keys of their own; None for those that cannot fire.
+    """
+
+    trees: Sequence[PricedTree]
+    basefee: int
+    out: Container[bytes]
+    height: int = 0
+    apart: Mapping[Any, Key | None] = MappingProxyType({})
+
+
+def ranked(lineup: Lineup, waiting: int, asked_for: int) -> Iterator[Any]:
+    """Return the members of a lineup in rank, by the way that costs less.
+
+    Args:
+        lineup: What may be ranked.
+        waiting: Timers in its trees, at most.
+        asked_for: Members that are likely to be asked for.
+    """
+    return ranked_all(lineup) if waiting <= SORTED_MAX * asked_for else ranked_first(lineup)
+
+
+def _keyed(priced: PricedTree, items: Iterable[Bounded], basefee: int, height: int) -> Iterator[tuple[Key, Any]]:
+    """Yield items of a tree with what the best of each group is ranked by, or what nothing below a node comes before.
+
+    Items of which all timers are priced out or have expired are left out.
+    """
+    _, tip, weight = priced
+    for item in items:
+        bounds = item.bounds
+        if len(bounds) > 2 and -bounds[2] < height:
+            continue
+        by_fee, best = bounds[0], bounds[1]
+        if tip is not None:
+            value = -tip
+        else:
+            value, room = best[0], by_fee[0] + basefee
+            if room > value:
+                value, best = room, by_fee
+        if value <= 0:
+            yield (value * weight, *best[1:]), item
+
+
+def ranked_all(lineup: Lineup) -> Iterator[Any]:
+    """Return the members of a lineup in rank; those that cannot fire are left out.
+
+    Complexity: O(n) for n timers, and O(n log n) as they are asked for.
+    """
+    apart = lineup.apart
+    found: dict[Key, list[Any]] = {}
+    for priced in lineup.trees:
+        for key, group in _keyed(priced, priced.tree.items(), lineup.basefee, lineup.height):
+            if group.payer not in lineup.out:
+                members = [each for each in group.members if each not in apart] if apart else group.members
+                found.setdefault(key[:-1], []).extend(members)
+    for member, own_key in apart.items():
+        if own_key is not None:
+            found.setdefault(own_key[:-1], []).append(member)
+    return chain.from_iterable(sorted(found[key]) for key in sorted(found))
+
+
+def ranked_first(lineup: Lineup) -> Iterator[Any]:
+    """Yield the members of a lineup in rank, worked out as they are asked for; those that cannot fire are left out.
+
+    The best in sight is either a timer, and comes next, or a node of a tree, and is opened.
+
+    Complexity: O(k log n) for the first k timers of n groups, at ``FANOUT`` steps a level. It depends neither on the
+        number of timers in a group nor on the bids. A payer that is left out costs O(log n) for each different bid of
+        its timers that would come first.
+    """
+    trees, basefee, out, height, apart = lineup
+    numbers = count()
+    # What the best is ranked by, and a number that no two share. Then a node, or a group's payer, and its tree; and the
+    # members of a group and how many of these have come. What is ranked apart has no tree.
+    seen: list[tuple[Any, ...]] = [(key, next(numbers), b"", None, [each], 0) for each, key in apart.items() if key]
+    heapify(seen)
+    opened: list[tuple[PricedTree, list[Any]]] = [(each, [each.tree.root]) for each in trees if each.tree.root]
+    while seen or opened:
+        for priced, children in opened:
+            for key, child in _keyed(priced, children, basefee, height):
+                if isinstance(child, BidNode):
+                    heappush(seen, (key, next(numbers), child, priced, [], 0))
+                else:
+                    heappush(seen, (key, next(numbers), child.payer, priced, child.members, 0))
+        opened.clear()
+        if not seen:
+            return
+        key, number, best, priced, members, place = seen[0]
+        if isinstance(best, BidNode):
+            heappop(seen)
+            opened.append((priced, best.children))
+            continue
+        is_out, member = best in out, members[place]
+        place += 1
+        if is_out or place == len(members):
+            heappop(seen)
+        else:
+            heapreplace(seen, ((*key[:-1], members[place]), number, best, priced, members, place))
+        if not is_out and (priced is None or member not in apart):
+            yield member

@@ -225,6 +225,56 @@ def test_numbers_follow_the_chain_when_blocks_come(served: Served, watched: Watc
     watched.check_quiet(served)
 
 
+def test_pages_read_without_scripts(browser: Any, served: Served) -> None:
+    """All that a page says is there; what needs a script is not shown."""
+    opened = watch(browser, java_script_enabled=False)
+    for path in (*MAIN_PAGES, *served.paths.values()):
+        opened.go(served, path)
+        assert opened.page.locator(".section").count() > 0, path
+    opened.go(served, links.FEES)
+    assert opened.page.locator(".chart svg").count() == 5
+    expect(opened.page.locator("#theme")).to_be_hidden()
+    opened.page.locator("select[name=blocks]").select_option("all")
+    opened.page.get_by_role("button", name="Show").click()
+    expect(opened.page).to_have_url(re.compile("blocks=all$"))
+    opened.page.context.close()
+
+
+def test_chart_names_its_values(served: Served, watched: Watched) -> None:
+    """Under the pointer, and at the point that the arrow keys lead to."""
+    page = watched.page
+    watched.go(served, links.OVERVIEW)
+    chart, tip = page.locator(".chart").last, page.locator("#values")
+    rows = chart.locator("xpath=..").locator("tbody tr")
+    chart.scroll_into_view_if_needed()
+    box = chart.locator(".plot .background").bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 5)
+    expect(tip.locator("div").first).to_have_text(rows.last.locator("th").inner_text())
+    page.mouse.move(box["x"] + 1, box["y"] + 5)
+    expect(tip.locator("div").first).to_have_text(rows.first.locator("th").inner_text())
+    page.mouse.move(1, 1)
+    expect(tip).to_have_count(0)
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(tip.locator("div").first).to_have_text(rows.nth(2).locator("th").inner_text())
+    expect(tip.locator("div").nth(1)).to_have_text("Fires " + rows.nth(2).locator("td").first.inner_text())
+    watched.check_quiet(served)
+
+
+def test_focus_and_selection_stay_when_blocks_come(served: Served, watched: Watched) -> None:
+    """What is in both states of a page is the same node."""
+    page = watched.page
+    watched.go(served, links.OVERVIEW)
+    link = page.locator("[data-key=section-blocks] tbody a").first
+    height = link.inner_text()
+    link.focus()
+    served.post("/dev/mine", blocks=2)
+    expect(page.locator("[data-live=height]")).not_to_have_text(height)
+    expect(page.locator("[data-key=section-blocks] tbody a").nth(2)).to_be_focused()
+    assert page.evaluate("document.activeElement.textContent") == height
+
+
 def test_page_rests_when_nobody_sees_it(served: Served, watched: Watched) -> None:
     """In the background nothing is sent; in the foreground again it is what it would have been."""
     page = watched.page

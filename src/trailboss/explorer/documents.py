@@ -78,9 +78,19 @@ class Column(Struct, frozen=True):
     bare: bool = False
 
 
+def columns(*labels: str, wide: bool = False) -> tuple[Column, ...]:
+    """Return columns of words."""
+    return tuple(Column(label, wide=wide) for label in labels)
+
+
 def numbers(*labels: str) -> tuple[Column, ...]:
     """Return columns of numbers."""
     return tuple(Column(label, right=True) for label in labels)
+
+
+def bare(*labels: str, wide: bool = False) -> tuple[Column, ...]:
+    """Return columns that need no heading on a card."""
+    return tuple(Column(label, wide=wide, bare=True) for label in labels)
 
 
 class Row(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Final
 from trailboss.explorer import cells
 from trailboss.explorer.address_labels import Names
 from trailboss.explorer.cells import Words
-from trailboss.explorer.documents import HALF, Chart, Column, Notice, Row, Section, Table, numbers
+from trailboss.explorer.documents import HALF, Chart, Notice, Row, Section, Table, bare, numbers
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.text import blocks_words
 from trailboss.index.records import DaySpend
@@ -22,14 +22,8 @@ BASEFEES: Final = {"present": "present", "twice": "twice", "p95": "95th percenti
 SOON_BLOCKS: Final = 100
 LATER_BLOCKS: Final = 1_000
 ALERTS_SHOWN: Final = 5
-REACH_COLUMNS: Final = (
-    Column("Basefees", bare=True),
-    *numbers("Cycle", "Lane", "Cell", "CBY a fire", "Fires left", "Dry in block"),
-)
-ACTOR_COLUMNS: Final = (
-    Column("Actor", bare=True),
-    *numbers("Live timers", "Fires seen", "A fire every", "Cycles", "Cells"),
-)
+REACH_COLUMNS: Final = bare("Basefees") + numbers("Cycle", "Lane", "Cell", "CBY a fire", "Fires left", "Dry in block")
+ACTOR_COLUMNS: Final = bare("Actor") + numbers("Live timers", "Fires seen", "A fire every", "Cycles", "Cells")
 DAYS_SHOWN: Final = 60
 DAY_MS: Final = 86_400_000
 DAY_MAX: Final = (date.max - date(1970, 1, 1)).days

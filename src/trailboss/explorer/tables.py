@@ -7,7 +7,19 @@ from msgspec.structs import replace
 
 from trailboss.explorer import cells
 from trailboss.explorer.address_labels import Names
-from trailboss.explorer.documents import HALF, Column, Content, Notice, Pager, Row, Section, Table, numbers
+from trailboss.explorer.documents import (
+    HALF,
+    Column,
+    Content,
+    Notice,
+    Pager,
+    Row,
+    Section,
+    Table,
+    bare,
+    columns,
+    numbers,
+)
 from trailboss.explorer.instructions import instruction_line
 from trailboss.explorer.links import PAGE_ROWS, Query
 from trailboss.explorer.page_context import Reading
@@ -17,6 +29,7 @@ from trailboss.model import events
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
 from trailboss.primitives.octets import Address
+from trailboss.views.explain.decision_view import decision_facts
 from trailboss.views.explain.sentences import data_words
 from trailboss.views.mechanism import base
 from trailboss.views.mechanism.base import Kind
@@ -27,29 +40,18 @@ from trailboss.views.timer_list import REVERTED
 
 BLOCK_COLUMNS: Final = numbers("Block", "Transactions", "Fires", "Events", "Cycles", "Budget use", "Cycle basefee")
 BLOCK: Final = numbers("Block")
-EVENT_COLUMNS: Final = (
-    Column("Event", bare=True),
-    Column("Emitter"),
-    Column("Timer"),
-    Column("What it says", wide=True, bare=True),
-)
-PRINTED_COLUMNS: Final = (*BLOCK, Column("Actor"), Column("Handler"), Column("Line", wide=True, bare=True))
+EVENT_COLUMNS: Final = bare("Event") + columns("Emitter", "Timer") + bare("What it says", wide=True)
+PRINTED_COLUMNS: Final = BLOCK + columns("Actor", "Handler") + bare("Line", wide=True)
 RECEIPT_COLUMNS: Final = (
-    Column("Receipt of", bare=True),
-    Column("Actor"),
-    Column("Status", bare=True),
-    *numbers("Cycles", "Cells", "CBY paid"),
-    Column("Payer"),
+    bare("Receipt of") + columns("Actor") + bare("Status") + numbers("Cycles", "Cells", "CBY paid") + columns("Payer")
 )
-HISTORY_COLUMNS: Final = (*BLOCK, *RECEIPT_COLUMNS, Column("What", wide=True, bare=True))
+HISTORY_COLUMNS: Final = BLOCK + RECEIPT_COLUMNS + bare("What", wide=True)
 TIMER_COLUMNS: Final = (
-    Column("Timer", bare=True),
-    *numbers("Height"),
-    Column("State", bare=True),
-    Column("Actor"),
-    Column("Handler"),
-    Column("Payer"),
-    *numbers("Gas limit", "Expires after"),
+    bare("Timer")
+    + numbers("Height")
+    + bare("State")
+    + columns("Actor", "Handler", "Payer")
+    + numbers("Gas limit", "Expires after")
 )
 TONES: Final = {
     "ok": "good", "fired": "good", "due": "now", "queued": "now", "in-mailbox": "now", "deferred": "warn",
@@ -173,19 +175,18 @@ def timer_row(entry: TimerEntry, reading: Reading) -> Row:
     )
 
 
-def mechanism_columns(columns: Iterable[base.Column]) -> tuple[Column, ...]:
+def mechanism_columns(found: Iterable[base.Column]) -> tuple[Column, ...]:
     """Return the columns of a mechanism's table."""
-    return tuple(map(_mechanism_column, columns))
+    wide = {column.key for column in found if column.least}
+    return tuple(
+        Column(titled(each.title), each.right, each.key in wide, bare=each.key in wide or each.kind is Kind.TIMER)
+        for each in found
+    )
 
 
-def _mechanism_column(column: base.Column) -> Column:
-    is_wide = column.least > 0
-    return Column(titled(column.title), column.right, wide=is_wide, bare=is_wide or column.kind is Kind.TIMER)
-
-
-def mechanism_cells(columns: Iterable[base.Column], values: Iterable[base.Value], names: Names) -> tuple[Content, ...]:
+def mechanism_cells(kinds: Iterable[base.Column], values: Iterable[base.Value], names: Names) -> tuple[Content, ...]:
     """Return a row of a mechanism's table."""
-    return tuple(cells.value(column.kind, value, names) for column, value in zip(columns, values, strict=True))
+    return tuple(cells.value(column.kind, value, names) for column, value in zip(kinds, values, strict=True))
 
 
 def decision_sections(view: DecisionView, reading: Reading, query: Query) -> tuple[Section, ...]:
@@ -193,28 +194,15 @@ def decision_sections(view: DecisionView, reading: Reading, query: Query) -> tup
     found, names, views = (*view.rows, *view.runners_up), reading.names, views_of(view.mechanism)
     if not found and not view.sentences:
         return ()
-    share = share_words(view.lane_cycles_used, view.lane_cycles_max)
-    used = f"{view.lane_cycles_used:,} of {view.lane_cycles_max:,} cycles ({share})"
-    bids = f", {len(view.bids):,} bids" if view.bids else ""
-    named = "" if len(view.rows) == view.examined else f", the first {len(view.rows):,} are listed"
-    cut_off = "" if view.cut_off is None else f", cut-off at rank {view.cut_off:,}"
-    rows = {
-        "Mechanism": view.mechanism,
-        "Used": f"{used}, at most {view.max_cycles_per_fire:,} a fire",
-        "Basefees": f"{view.cycle_basefee:,} a cycle, {view.cell_basefee:,} a cell",
-        **cells.mechanism_facts(views.decision_facts(view), names),
-        "Agents": f"{view.agent_cycles:,} cycles{bids}" if view.agent_cycles else None,
-        "Examined": f"{view.examined:,}{named}{cut_off}",
-    }
-    facts = cells.facts("decision", "How it chose among its due timers", rows, span=HALF)
+    title = "How it chose among its due timers"
+    facts = cells.facts("decision", title, cells.mechanism_facts(decision_facts(view), names), span=HALF)
     waiting = (Notice(f"waiting-{at}", "", cells.text(f"Waiting: {why}.")) for at, why in enumerate(view.sentences))
-    columns = views.decision_columns
 
     def row(at: int) -> Row:
-        shown = mechanism_cells(columns, views.decision_cells(found[at]), names)
+        shown = mechanism_cells(views.decision_columns, views.decision_cells(found[at]), names)
         return Row(shown, str(at), tone=OUTCOME_TONES.get(found[at].outcome, ""))
 
-    table = paged_table("due", "Due timers", mechanism_columns(columns), len(found), row, query=query)
+    table = paged_table("due", "Due timers", mechanism_columns(views.decision_columns), len(found), row, query=query)
     return (facts, *((table,) if found else ()), *waiting)
 
 

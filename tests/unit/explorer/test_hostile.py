@@ -30,11 +30,9 @@ from trailboss.explorer.documents import (
 )
 from trailboss.explorer.pages import PAGES
 from trailboss.explorer.pages.accounts import actor
-from trailboss.explorer.pages.blocks import block, events
+from trailboss.explorer.pages.blocks import block, events, transaction
 from trailboss.explorer.pages.overview import overview
-from trailboss.explorer.pages.timer import timer
-from trailboss.explorer.pages.timers import timers
-from trailboss.explorer.pages.transactions import transaction
+from trailboss.explorer.pages.timers import timer, timers
 from trailboss.explorer.renderer import page_html, section_html
 from trailboss.index.answers.timers import timer_page
 from trailboss.model.transactions import transaction_hash

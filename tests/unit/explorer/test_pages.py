@@ -11,17 +11,14 @@ from trailboss.explorer import links
 from trailboss.explorer.documents import Chart, Document, HeatMap, Table
 from trailboss.explorer.page_context import Redirect
 from trailboss.explorer.pages import NOWHERE, PAGES
-from trailboss.explorer.pages.accounts import account, actor
-from trailboss.explorer.pages.blocks import block
+from trailboss.explorer.pages.accounts import account, actor, payers
+from trailboss.explorer.pages.blocks import block, transaction
 from trailboss.explorer.pages.calendar import calendar
 from trailboss.explorer.pages.fees import fees
 from trailboss.explorer.pages.mechanism import mechanism as mechanism_page
 from trailboss.explorer.pages.overview import overview
-from trailboss.explorer.pages.payers import payers
 from trailboss.explorer.pages.search import search
-from trailboss.explorer.pages.timer import timer
-from trailboss.explorer.pages.timers import timers
-from trailboss.explorer.pages.transactions import transaction
+from trailboss.explorer.pages.timers import timer, timers
 from trailboss.explorer.renderer import section_html
 from trailboss.explorer.routes import build_document
 from trailboss.index.answers.timers import timer_page

@@ -9,9 +9,8 @@ from tests.unit.explorer.standin import StandIn, ask, look, section, words
 from tests.unit.node.service.test_logs import restore_logging
 from tools.explorer_scene import Scene
 from trailboss.explorer.documents import Document
-from trailboss.explorer.pages.blocks import block
-from trailboss.explorer.pages.timer import timer
-from trailboss.explorer.pages.transactions import transaction
+from trailboss.explorer.pages.blocks import block, transaction
+from trailboss.explorer.pages.timers import timer
 from trailboss.model.transactions import transaction_hash
 from trailboss.node.block_builder import Published
 from trailboss.node.logs import configure_logs, log_step

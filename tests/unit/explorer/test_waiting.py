@@ -11,8 +11,8 @@ from trailboss.codec.wire import encode_transaction
 from trailboss.explorer.links import transaction as transaction_path
 from trailboss.explorer.page_context import Redirect
 from trailboss.explorer.pages.accounts import account
+from trailboss.explorer.pages.blocks import mempool, transaction
 from trailboss.explorer.pages.search import search
-from trailboss.explorer.pages.transactions import mempool, transaction
 from trailboss.model.transactions import Transaction, Transfer, transaction_hash
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32

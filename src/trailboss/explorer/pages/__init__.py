@@ -4,17 +4,14 @@ from typing import Final
 
 from trailboss.explorer import links
 from trailboss.explorer.page_context import Page
-from trailboss.explorer.pages.accounts import account, accounts, actor
-from trailboss.explorer.pages.blocks import block, blocks, events
+from trailboss.explorer.pages.accounts import account, accounts, actor, payers
+from trailboss.explorer.pages.blocks import block, blocks, events, mempool, transaction
 from trailboss.explorer.pages.calendar import calendar
 from trailboss.explorer.pages.fees import fees
 from trailboss.explorer.pages.mechanism import mechanism
 from trailboss.explorer.pages.overview import overview
-from trailboss.explorer.pages.payers import payers
 from trailboss.explorer.pages.search import nowhere, search
-from trailboss.explorer.pages.timer import timer
-from trailboss.explorer.pages.timers import timers
-from trailboss.explorer.pages.transactions import mempool, transaction
+from trailboss.explorer.pages.timers import timer, timers
 
 SUBJECT: Final = "{subject}"
 PAGES: Final = (

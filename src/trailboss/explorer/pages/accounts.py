@@ -1,4 +1,4 @@
-"""Accounts and actors: the list of all, one account, and one actor with its storage and code."""
+"""Accounts, actors and payers: who is there, what one holds, runs and pays for, and who can soon pay no more."""
 
 from itertools import islice
 from typing import Final
@@ -10,7 +10,7 @@ from trailboss.explorer.documents import (
     HALF,
     Cell,
     Code,
-    Column,
+    Content,
     Document,
     Facts,
     Notice,
@@ -18,14 +18,26 @@ from trailboss.explorer.documents import (
     Row,
     Section,
     Table,
+    bare,
+    columns,
     numbers,
 )
 from trailboss.explorer.failures import missing_document, node_url, source_lines
 from trailboss.explorer.instructions import payload
 from trailboss.explorer.links import PAGE_ROWS, Query, parse_id
 from trailboss.explorer.page_context import Reading, Redirect
-from trailboss.explorer.payer_runway import runway_facts, runway_sections, spend_chart
+from trailboss.explorer.payer_runway import (
+    LATER_BLOCKS,
+    alert_tone,
+    payer_alerts,
+    runway_facts,
+    runway_sections,
+    spend_chart,
+)
+from trailboss.explorer.text import blocks_words
+from trailboss.index import EventFilter, read_events
 from trailboss.index.answers.timers import timer_page
+from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.accounts import (
     ACTOR,
@@ -38,6 +50,7 @@ from trailboss.views.accounts import (
     source_of,
     storage_page,
 )
+from trailboss.views.forecast.runway import Runway
 from trailboss.views.text import counted
 from trailboss.views.timer_list import TimerFilter
 
@@ -45,13 +58,16 @@ TIMERS_SHOWN: Final = 10
 SLOTS_SHOWN: Final = 8
 LINES_MAX: Final = 3_000
 """Lines of source that a page shows."""
-COLUMNS: Final = (
-    Column("Name", bare=True),
-    Column("Address", bare=True),
-    Column("Kind", bare=True),
-    *numbers("Balance, CBY", "Nonce", "Live timers"),
+COLUMNS: Final = bare("Name", "Address", "Kind") + numbers("Balance, CBY", "Nonce", "Live timers")
+STORAGE_COLUMNS: Final = columns("Slot") + columns("Value", wide=True) + numbers("Bytes")
+PAYERS_SHOWN: Final = 20
+ENDS_SHOWN: Final = 20
+UPCOMING: Final = 200
+"""Next timers whose payers are examined."""
+PAYER_COLUMNS: Final = bare("Payer") + numbers(
+    "Balance, CBY", "Spent on fires, CBY", "Live timers", "Fires left", "Dry in block", "Basefees doubled"
 )
-STORAGE_COLUMNS: Final = (Column("Slot"), Column("Value", wide=True), *numbers("Bytes"))
+END_COLUMNS: Final = tables.BLOCK + bare("Timer") + columns("Payer", "Actor") + numbers("Needed, CBY", "Found, CBY")
 
 
 def accounts(reading: Reading, query: Query, _subject: str) -> Document:
@@ -177,3 +193,89 @@ def _code(reading: Reading, found: ActorView) -> Section:
     if len(lines) > LINES_MAX:
         note += f"; the first {LINES_MAX:,} are shown"
     return Code("code", "Code", tuple(lines[:LINES_MAX]), note=note, copy=source.decode("utf-8", errors="replace"))
+
+
+def payers(reading: Reading, query: Query, _subject: str) -> Document:
+    """Return the page: alerts first, then those who pay most, then the timers that ended unfunded."""
+    index, upto = reading.node.index, reading.height
+    offset = (query.page() - 1) * PAYERS_SHOWN
+    spenders = {each.payer: each.fees for each in index.payers(upto, offset, PAYERS_SHOWN + 1)}
+    shown = list(spenders)[:PAYERS_SHOWN]
+    if not offset:
+        shown += [payer for payer in upcoming_payers(reading) if payer not in spenders][:PAYERS_SHOWN]
+    runways = {payer: reading.runway(payer) for payer in shown}
+    rows = tuple(_payer_row(runways[payer], spenders.get(payer, 0), reading) for payer in shown)
+    empty = "No account pays for a timer yet. The actor pays for a fire, unless it names the sender who schedules it."
+    note = "those who have spent most on fires, and those whose timers come next"
+    pager = _payers_pager(query, offset, len(shown), more=len(spenders) > PAYERS_SHOWN)
+    table = Table("payers", "Payers", PAYER_COLUMNS, rows, empty, pager=pager, note=note)
+    sections: tuple[Section, ...] = (*payer_alerts(list(runways.values()), reading), table, _ends(reading, query))
+    return Document("Payers", "Payers", sections)
+
+
+def upcoming_payers(reading: Reading) -> list[Address]:
+    """Return who pays for the timers that are due or come next. Complexity: O(``UPCOMING``)."""
+    timers = islice(reading.view.timers(), UPCOMING)
+    return list(dict.fromkeys(Address(timer.fee_payer) for timer in timers))
+
+
+def _payer_row(runway: Runway, spent: int, reading: Reading) -> Row:
+    tone = alert_tone(runway)
+    left: tuple[Words, ...] = (None, None, None)
+    if runway.timers:
+        present, doubled = runway.reaches[:2]
+        dry = _dry(present.dry_at, reading, tone if tone == "bad" else "")
+        left = (present.fires, dry, _dry(doubled.dry_at, reading, ""))
+    payer, balance = cells.address(runway.payer, reading.names), cells.bare_money(runway.balance)
+    timers = cells.text(f"{'over ' if runway.has_more else ''}{runway.timers:,}", kind="number")
+    fees = cells.bare_money(spent) if spent else None
+    return cells.row(runway.payer.hex(), payer, balance, fees, timers, *left, tone=tone)
+
+
+def _dry(dry_at: int | None, reading: Reading, tone: str) -> Content:
+    if dry_at is None:
+        return cells.text("never", kind="dim")
+    ahead = dry_at - reading.height
+    near = cells.text(f"{blocks_words(ahead)}, ", kind=tone or "dim") if ahead <= LATER_BLOCKS else ()
+    return near + cells.text(dry_at, kind=f"number {tone}".rstrip())
+
+
+def _payers_pager(query: Query, offset: int, count: int, *, more: bool) -> Pager | None:
+    """Return the pager of a list whose length is not known."""
+    if not offset and not more:
+        return None
+    page = offset // PAYERS_SHOWN + 1
+    return Pager(
+        f"{offset + 1:,} to {offset + count:,}",
+        first=query.but(page="") if page > 1 else "",
+        previous=query.but(page=page - 1) if page > 1 else "",
+        following=query.but(page=page + 1) if more else "",
+    )
+
+
+def _ends(reading: Reading, query: Query) -> Table:
+    """Return the timers that were removed because their payer could not pay, the latest first."""
+    index, upto, wanted = reading.node.index, reading.height, EventFilter(name=TIMER_UNFUNDED)
+    total = index.events(wanted, upto, 0, 1).total
+    offset = tables.offset_of(query, total, rows=ENDS_SHOWN, name="ends")
+    places = index.events(wanted, upto, offset, ENDS_SHOWN, newest_first=True).items
+    rows = tuple(
+        cells.row(
+            f"{event.block_height}.{offset + at}",
+            cells.block(event.block_height),
+            cells.timer(event.timer_id),
+            cells.address(event.data["fee_payer"], reading.names),
+            _owner(reading, event.timer_id),
+            cells.bare_money(event.data["required"]),
+            cells.bare_money(event.data["available"]),
+        )
+        for at, event in enumerate(read_events(reading.view.blocks, places))
+    )
+    empty = "No timer has ended because its payer could not pay."
+    pager = tables.pager_of(query, total, rows=ENDS_SHOWN, name="ends") if total > ENDS_SHOWN else None
+    return Table("ends", "Timers that ended unfunded", END_COLUMNS, rows, empty, pager=pager)
+
+
+def _owner(reading: Reading, timer_id: bytes | None) -> Words:
+    found = None if timer_id is None else reading.node.index.timer(timer_id, reading.height)
+    return None if found is None else cells.address(found.actor, reading.names)

@@ -12,7 +12,6 @@ from trailboss.explorer.cells import Words
 from trailboss.explorer.documents import (
     THIRD,
     TWO_THIRDS,
-    Column,
     Document,
     Facts,
     HeatCell,
@@ -20,6 +19,8 @@ from trailboss.explorer.documents import (
     Notice,
     Section,
     Table,
+    columns,
+    numbers,
 )
 from trailboss.explorer.failures import schedule_command
 from trailboss.explorer.links import Query
@@ -37,7 +38,7 @@ BUSIEST: Final = 8
 TITLES: Final = {
     "next": "The next blocks",
     "ring": "Ring: the rest of this epoch",
-    "epochs": "Epochs: the next ones",
+    "epochs": "Epochs: beyond this one",
     "overflow": "Overflow: beyond the epochs",
 }
 
@@ -171,7 +172,7 @@ def _facts(reading: Reading) -> Facts:
 
 
 def _busiest(stretches: Sequence[Stretch], counts: Sequence[Sequence[int]]) -> Table:
-    found = [
+    hottest = [
         (-count, first, last)
         for stretch, some in zip(stretches, counts, strict=True)
         if stretch.key != "next" or len(stretches) == 1
@@ -180,8 +181,9 @@ def _busiest(stretches: Sequence[Stretch], counts: Sequence[Sequence[int]]) -> T
     ]
     rows = tuple(
         cells.row(f"{first}-{last}", cells.link(words, links.query(links.TIMERS, {"from": first, "to": last})), -count)
-        for count, first, last in sorted(found)[:BUSIEST]
+        for count, first, last in sorted(hottest)[:BUSIEST]
         for words in (str(first) if first == last else f"{first} to {last}",)
     )
-    columns = (Column("Heights"), Column("Timers", right=True))
-    return Table("busiest", "Busiest heights", columns, rows, "No timer is scheduled.", span=THIRD)
+    return Table(
+        "busiest", "Busiest heights", columns("Heights") + numbers("Timers"), rows, "No timer is scheduled.", span=THIRD
+    )

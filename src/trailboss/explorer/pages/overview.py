@@ -11,19 +11,19 @@ from trailboss.explorer.documents import (
     TWO_THIRDS,
     Cell,
     Chart,
-    Column,
     Content,
     Document,
     Series,
     Stat,
     Stats,
     Table,
+    columns,
     numbers,
 )
 from trailboss.explorer.failures import schedule_command
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
-from trailboss.explorer.pages.payers import upcoming_payers
+from trailboss.explorer.pages.accounts import upcoming_payers
 from trailboss.explorer.payer_runway import payer_alerts
 from trailboss.explorer.text import share_words
 from trailboss.index import EventFilter, read_events
@@ -42,7 +42,7 @@ PAYERS_EXAMINED: Final = 6
 HANDLER_MAX: Final = 24
 STATUS_FACTS: Final = 2
 """Facts about the mechanism that a page of numbers has room for."""
-NEXT_COLUMNS: Final = (*numbers("Height"), Column("Timer"), Column("Handler", wide=True))
+NEXT_COLUMNS: Final = numbers("Height") + columns("Timer") + columns("Handler", wide=True)
 
 
 def overview(reading: Reading, _query: Query, _subject: str) -> Document:
@@ -60,7 +60,7 @@ def _stats(reading: Reading) -> Stats:
         Stat("Live timers", cells.link(f"{timers.live:,}", links.TIMERS), _due_words(reading)),
         Stat("Fires", cells.line(timers.fires), cells.text(endings)),
         Stat(
-            "Timer budget used, last block",
+            "Budget use, last block",
             cells.text(share_words(used, budget)),
             cells.text(f"{used:,} of {budget:,} cycles"),
             share=used * PERCENT // budget if budget else None,
@@ -128,7 +128,7 @@ def _events(reading: Reading) -> Table:
         for place, event in zip(found, read_events(reading.view.blocks, found), strict=True)
     )
     more, empty = Cell("All events", href=links.EVENTS), "Nothing has happened yet."
-    return Table("events", "Latest events", (*tables.BLOCK, *tables.EVENT_COLUMNS), rows, empty, more=more)
+    return Table("events", "Latest events", tables.BLOCK + tables.EVENT_COLUMNS, rows, empty, more=more)
 
 
 def _charts(reading: Reading) -> Iterator[Chart]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from trailboss.explorer import cells
-from trailboss.explorer.documents import Column, Content, Document, Notice, Row, Table
+from trailboss.explorer.documents import Content, Document, Notice, Row, Table, bare
 from trailboss.explorer.failures import missing_document
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading, Redirect
@@ -21,7 +21,7 @@ HOW: Final = (
     "by its address, or for the first digits of one of these; a development account is found by its name, such as "
     "account 3."
 )
-COLUMNS: Final = (Column("What", bare=True), Column("Which", bare=True), Column("", wide=True, bare=True))
+COLUMNS: Final = bare("What", "Which") + bare("", wide=True)
 
 
 def search(reading: Reading, query: Query, _subject: str) -> Document | Redirect:

@@ -209,17 +209,18 @@ SIGNATURE: Final = Kind(_RAW65.write, _RAW65.read, _show_signature, _parse_signa
 """65 bytes ``r ‖ s ‖ v`` on the wire; an object of r, s and v in JSON."""
 
 
+def _too_long(name: str, length: int, maximum: int) -> Rejection:
+    return Rejection(RejectionReason.INVALID_DATA, f"{name} has {length} bytes, above {maximum}", field=name)
+
+
 def octets(maximum: int = U32_MAX) -> Kind:
     """Return the kind of a byte string of at most ``maximum`` bytes, after its length; a list of numbers in JSON."""
-
-    def check_length(value: bytes, name: str) -> None:
-        if len(value) > maximum:
-            raise Rejection(RejectionReason.INVALID_DATA, f"{name} has {len(value)} bytes, above {maximum}", field=name)
 
     def write(out: bytearray, value: Any, name: str) -> None:
         if not isinstance(value, bytes):
             raise mistyped(name, "bytes", value)
-        check_length(value, name)
+        if len(value) > maximum:
+            raise _too_long(name, len(value), maximum)
         write_varint(out, len(value))
         out += value
 
@@ -233,7 +234,10 @@ def octets(maximum: int = U32_MAX) -> Kind:
 
     def parse(value: Any, path: str) -> bytes:
         parsed = _parse_octets(value, path)
-        check_length(parsed, path)
+        if len(parsed) > maximum:
+            raise Rejection(
+                RejectionReason.INVALID_DATA, f"{path} has {len(parsed)} bytes, above {maximum}", field=path
+            )
         return parsed
 
     return Kind(write, read, list, parse)

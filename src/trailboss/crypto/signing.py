@@ -4,11 +4,10 @@ A transaction signature is 65 bytes, ``r ‖ s ‖ v``: two 32-byte big-endian n
 lower of the two valid ``s`` is accepted, so that nobody can turn one valid signature into another.
 """
 
+from importlib import import_module
 from typing import Final
 
 from coincurve import PrivateKey, PublicKey
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.keccak import keccak256
@@ -123,9 +122,11 @@ def verify_ed25519(public_key: bytes, message: bytes, signature: bytes) -> bool:
         return False
     if y in _SMALL_ORDER_Y or _edwards_y(signature[:32]) in _SMALL_ORDER_Y:
         return False
+    # Imported at the first use: it takes 6 ms, and few actors verify signatures.
+    keys = import_module("cryptography.hazmat.primitives.asymmetric.ed25519")
     try:
-        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
-    except InvalidSignature:
+        keys.Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
+    except import_module("cryptography.exceptions").InvalidSignature:
         return False
     return True
 

@@ -14,7 +14,7 @@ from trailboss.model.configs import Economy, amount_octets, amount_of, decode_re
 from trailboss.model.effects import TimerMoved
 from trailboss.model.events import BALANCE_SET, EventRecord
 from trailboss.model.timers import Timer
-from trailboss.model.transactions import MoveTimer, SetBalance, Transaction, check_signature, is_unsigned
+from trailboss.model.transactions import UNSIGNED, MoveTimer, SetBalance, Transaction, check_signature
 from trailboss.primitives.errors import Fact, InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32, system_address
 from trailboss.primitives.units import U128_MAX, Height
@@ -29,7 +29,7 @@ def check_sender(
     Raises:
         Rejection: ``INVALID_SIGNATURE``; unsigned also with additional signers, or from a system actor.
     """
-    if not is_unsigned(transaction):
+    if transaction.signature != UNSIGNED:
         if not signature_checked:
             check_signature(transaction)
         return

@@ -63,7 +63,6 @@ __all__ = [
     "UpgradeActor",
     "check_signature",
     "derive_actor_address",
-    "is_unsigned",
     "sign_transaction",
     "signing_hash",
     "transaction_hash",
@@ -96,11 +95,6 @@ def sign_transaction(transaction: Transaction, private_key: bytes) -> Transactio
     return replace(unsigned, signature=sign(signing_hash(unsigned), private_key))
 
 
-def is_unsigned(transaction: Transaction) -> bool:
-    """Return whether the sender's signature is missing; only a development chain can accept that. Decision: D-69."""
-    return transaction.signature == UNSIGNED
-
-
 def check_signature(transaction: Transaction) -> None:
     """Refuse a transaction that its sender, or an additional signer, has not signed.
 
@@ -109,29 +103,27 @@ def check_signature(transaction: Transaction) -> None:
             ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
     """
     digest = signing_hash(transaction)
-    _check_signer("from", transaction.sender, digest, transaction.signature)
-    for index, (address, signature) in enumerate(transaction.additional_signers):
-        _check_signer(f"additional_signers[{index}]", address, digest, signature)
-
-
-def _check_signer(field: str, claimed: Address, digest: Hash32, signature: bytes) -> None:
-    try:
-        recovered = recover(digest, signature)
-    except Rejection as refusal:
-        raise Rejection(
-            RejectionReason.INVALID_SIGNATURE,
-            f"the signature of {field} {claimed} is invalid: {refusal.what}",
-            field=field,
-            claimed=str(claimed),
-        ) from None
-    if recovered != claimed:
-        raise Rejection(
-            RejectionReason.INVALID_SIGNATURE,
-            f"{field} is {claimed}, but the signature is one of {recovered}",
-            field=field,
-            claimed=str(claimed),
-            recovered=str(recovered),
-        )
+    signers = [("from", transaction.sender, transaction.signature)]
+    for index, signer in enumerate(transaction.additional_signers):
+        signers.append((f"additional_signers[{index}]", *signer))
+    for field, claimed, signature in signers:
+        try:
+            recovered = recover(digest, signature)
+        except Rejection as refusal:
+            raise Rejection(
+                RejectionReason.INVALID_SIGNATURE,
+                f"the signature of {field} {claimed} is invalid: {refusal.what}",
+                field=field,
+                claimed=str(claimed),
+            ) from None
+        if recovered != claimed:
+            raise Rejection(
+                RejectionReason.INVALID_SIGNATURE,
+                f"{field} is {claimed}, but the signature is one of {recovered}",
+                field=field,
+                claimed=str(claimed),
+                recovered=str(recovered),
+            )
 
 
 def derive_actor_address(deployer: Address, salt: bytes, code_hash: bytes, shard: int | None = None) -> Address:

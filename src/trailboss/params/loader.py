@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import U64_MAX, Price
 
 PRESETS: Final = ("mainnet", "minimal", "public")
+_FOLDER: Final = Path(__file__).with_name("presets")
 SUBJECTS: Final[Mapping[str, type[Struct]]] = MappingProxyType(
     {field.name: field.type for field in fields(ChainParams) if field.name != "preset"}
 )
@@ -92,8 +93,7 @@ def parameter_bounds(subject: str, name: str) -> tuple[int, int]:
 
 
 def _read(preset: str) -> dict[str, dict[str, Any]]:
-    text = resources.files("trailboss.params").joinpath("presets", f"{preset}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads(_FOLDER.joinpath(f"{preset}.toml").read_text(encoding="utf-8"))
 
 
 def _suggestion(tables: Mapping[str, Mapping[str, Any]], subject: str) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.state import tree
-from trailboss.state.digests import STATE_ROOT_TAG, nibble_at, prefix_of
+from trailboss.state.digests import EMPTY_DIGEST, STATE_ROOT_TAG, nibble_at, prefix_of
 from trailboss.state.keys import KEY_WIDTHS
 from trailboss.state.tree import Interior, Layout, Node
 
@@ -29,7 +29,7 @@ BUILD_BATCH: Final = 16_384  # keys added to the trees at a time, so that buildi
 
 def state_root(roots: Roots) -> Hash32:
     """Return the root of the whole state."""
-    parts = [namespace + tree.digest(root) for namespace, root in roots.items()]
+    parts = [namespace + (EMPTY_DIGEST if root is None else root.digest) for namespace, root in roots.items()]
     return Hash32(sha256(STATE_ROOT_TAG + b"".join(parts)).digest())
 
 

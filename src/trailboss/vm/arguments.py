@@ -1,4 +1,4 @@
-"""The arguments of host calls: bound to parameters and checked as values, without running guest code.
+"""Host calls: arguments are bound and checked as values, without running guest code; answers are plain values.
 
 The types decide, and only their own methods are used, because a guest's subclass can override any of them. A check
 takes the call's name, the parameter's name and the value, and returns the checked value; the names are for messages.
@@ -6,11 +6,13 @@ takes the call's name, the parameter's name and the value, and returns the check
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final, cast
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U64_MAX, U128_MAX
+from trailboss.vm.engine import CallSite, HostCall
 from trailboss.vm.gauge import shown
 
 Check = Callable[[str, str, object], Any]
@@ -21,6 +23,7 @@ RESERVED_KEYS: Final = (INITIALIZED_KEY, b"cowboy.offchain.image.v1")
 CLOCK_MIN: Final = 10**12
 """From here on a number is read as milliseconds since 1970 (this one is in 2001), not as a height: at one block a
 second that height is 30,000 years away."""
+_PLAIN: Final = (bytes, str, int, bool, float, type(None))
 
 
 class ArgumentFault(Exception):
@@ -68,6 +71,65 @@ def bind(
         if name not in values:
             raise _mismatch(call, shown_names, f"needs {name}")
     return tuple(values.get(name) for name in (*names, *named_only))
+
+
+def host_call(
+    call: str,
+    checks: Mapping[str, Check],
+    cost: str | None,
+    action: Callable[..., object],
+    *,
+    names: tuple[str, ...] = (),
+    required: int | None = None,
+) -> HostCall:
+    """Return a host call: it checks the arguments, charges its price, and answers what ``action`` returns.
+
+    Args:
+        call: Its public name.
+        checks: Check of each parameter, in the order in which they apply.
+        cost: Field of the cost table; None if the action charges.
+        action: Called with the site and the checked values, in the order of the checks.
+        names: The parameters in the guest's order, if it differs from that of the checks.
+        required: The first parameters that must be given; None for all.
+    """
+    names = names or tuple(checks)
+    order = [(name, check, names.index(name)) for name, check in checks.items()]
+    price = None if cost is None else attrgetter(cost)
+
+    def serve(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
+        given = bind(call, names, positional, named, required=required)
+        values = [check(call, name, given[place]) for name, check, place in order]
+        if price is not None:
+            site.meter.charge_cycles(price(site.params.costs))
+        return plain(action(site, *values))
+
+    return serve
+
+
+def plain(value: object) -> object:
+    """Return a host's answer in Python's own types, within containers too.
+
+    A guest could inspect and use a class of this process, and a program behaves differently with a subclass than with
+    the type itself, which another engine gives it.
+
+    Raises:
+        TypeError: If a host does not answer with such a value.
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind in (list, tuple):
+        items = [plain(each) for each in value]  # type: ignore[attr-defined]  # mypy does not follow the types
+        return items if kind is list else tuple(items)
+    if isinstance(value, Mapping):
+        return {plain(name): plain(each) for name, each in value.items()}
+    if isinstance(value, bytes):
+        return bytes(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        return int(value)
+    raise TypeError(f"a host call answers with an object of type {kind.__name__}")
 
 
 def optional(check: Check, default: object = None) -> Check:

@@ -7,10 +7,10 @@ from typing import Final
 
 from trailboss.primitives.errors import ErrorObject, Fact, InvariantError, Rejection, RejectionReason
 from trailboss.vm.gauge import FATAL
+from trailboss.vm.instrument import PREFIX
 from trailboss.vm.meter import Meter, OutOfGas
 from trailboss.vm.nesting import LINE_CHARACTERS_MAX
 from trailboss.vm.program import Program
-from trailboss.vm.pvm_host import refusal_of
 
 MESSAGE_CHARACTERS_MAX: Final = 1_024  # characters of an exception's message that a receipt keeps
 TRACEBACK_LINES_MAX: Final = 16  # innermost lines of a traceback that a receipt keeps
@@ -22,6 +22,32 @@ _CAUSE: Final = vars(BaseException)["__cause__"]
 _CONTEXT: Final = vars(BaseException)["__context__"]
 _INLINED: Final = ("<listcomp>", "<setcomp>", "<dictcomp>")  # frames that Python 3.12 and later do not have
 _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
+
+
+REFUSAL: Final = PREFIX + "refusal"
+"""Attribute of a host call's error that holds the refusal; guests cannot use such a name."""
+
+
+class HostError(RuntimeError):
+    """A refused host call, as a guest sees it and can catch it. Decision: D-06.
+
+    Attributes:
+        code: The public host's number, 1..=8, if one fits; else the public error code.
+        name: Slug of the reason.
+    """
+
+    def __init__(self, message: str = "", code: int = 0, name: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.name = name
+
+
+HostError.__module__ = "pvm_host"
+
+
+def refusal_of(error: BaseException) -> ErrorObject | None:
+    """Return the refusal behind a host call's error; None for any exception of the guest's own making."""
+    return vars(error).get(REFUSAL) if type(error) is HostError else None
 
 
 def exhaustion(meter: Meter, where: Sequence[str] = ()) -> ErrorObject | None:

@@ -13,9 +13,20 @@ from trailboss.crypto.digest import keccak256
 from trailboss.crypto.signing import verify_ed25519
 from trailboss.primitives.errors import HOST_CODE_BASE, Rejection, RejectionReason
 from trailboss.primitives.units import U128_MAX
-from trailboss.vm.arguments import ArgumentFault, Check, address, integer, octets, optional, reserved, text, unreserved
+from trailboss.vm.arguments import (
+    ArgumentFault,
+    Check,
+    address,
+    host_call,
+    integer,
+    octets,
+    optional,
+    reserved,
+    text,
+    unreserved,
+)
 from trailboss.vm.engine import CallSite, HostCall
-from trailboss.vm.timer_calls import TIMER_CALLS, host_call
+from trailboss.vm.timer_calls import TIMER_CALLS
 
 ED25519: Final = 2  # the one signature algorithm of ``verify_signature``
 SIGNATURE_WIDTH: Final = 64
@@ -41,7 +52,6 @@ _OWN_CODES: Final = {
     RejectionReason.CALL_NOT_PERMITTED: 5,
 }
 _HOST_CODES: Final = range(1, 9)
-_PLAIN: Final = (bytes, str, int, bool, float, type(None))
 
 
 def host_code(reason: RejectionReason) -> int:
@@ -52,32 +62,6 @@ def host_code(reason: RejectionReason) -> int:
     if reason.code - HOST_CODE_BASE in _HOST_CODES:
         return reason.code - HOST_CODE_BASE
     return _OWN_CODES.get(reason, reason.code)
-
-
-def plain(value: object) -> object:
-    """Return a host's answer in Python's own types, within containers too.
-
-    A guest could inspect and use a class of this process, and a program behaves differently with a subclass than with
-    the type itself, which another engine gives it.
-
-    Raises:
-        TypeError: If a host does not answer with such a value.
-    """
-    kind = type(value)
-    if kind in _PLAIN:
-        return value
-    if kind in (list, tuple):
-        items = [plain(each) for each in value]  # type: ignore[attr-defined]  # mypy does not follow the types
-        return items if kind is list else tuple(items)
-    if isinstance(value, Mapping):
-        return {plain(name): plain(each) for name, each in value.items()}
-    if isinstance(value, bytes):
-        return bytes(value)
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, int):
-        return int(value)
-    raise TypeError(f"a host call answers with an object of type {kind.__name__}")
 
 
 def _charge_gas(site: CallSite, amount: int) -> None:
@@ -123,10 +107,6 @@ def _reading(call: str, answer: Callable[[CallSite], object]) -> HostCall:
     return host_call(call, {}, "context_read", answer)
 
 
-def _plainly(call: HostCall) -> HostCall:
-    return lambda site, positional, named: plain(call(site, positional, named))
-
-
 _BLOCK_HEIGHT: Final = _reading("current_block", lambda site: site.host.context()["block_height"])
 _SIGNATURE: Final[Mapping[str, Check]] = {
     "algorithm": partial(integer, maximum=ED25519, minimum=ED25519),
@@ -146,7 +126,7 @@ _CALL: Final[Mapping[str, Check]] = {
     "cycles_limit": integer,
     "access_limit": optional(integer),
 }
-_CALLS: Final[Mapping[str, HostCall]] = {
+HOST_CALLS: Final[Mapping[str, HostCall]] = {
     "context": _reading("context", lambda site: site.host.context()),
     "current_block": _BLOCK_HEIGHT,
     "block_height": _BLOCK_HEIGHT,
@@ -203,7 +183,6 @@ _CALLS: Final[Mapping[str, HostCall]] = {
     ),
     **{name: _unsupported(name) for name in UNSUPPORTED},
 }
-HOST_CALLS: Final[Mapping[str, HostCall]] = {name: _plainly(call) for name, call in _CALLS.items()}
 """Every call by its public name."""
 
 __all__ = ["HOST_CALLS", "UNSUPPORTED", "ArgumentFault", "CallSite", "HostCall", "host_code"]

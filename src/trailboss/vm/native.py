@@ -14,22 +14,24 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import Context
-from types import CodeType, CoroutineType, FunctionType
+from types import CodeType, CoroutineType, FunctionType, ModuleType
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.vm import failures
 from trailboss.vm.engine import Frame, Outcome
+from trailboss.vm.failures import REFUSAL, HostError
 from trailboss.vm.gauge import FATAL, Gauge
-from trailboss.vm.guest_api import CallSite
+from trailboss.vm.guest_api import HOST_CALLS, ArgumentFault, CallSite, HostCall, host_code
 from trailboss.vm.host import Host
 from trailboss.vm.instrument import instrument
 from trailboss.vm.library import Library
 from trailboss.vm.meter import Meter, OutOfGas
 from trailboss.vm.program import Entry, Program, compile_program, compile_tree
-from trailboss.vm.pvm_host import Running, build_pvm_host
 from trailboss.vm.rules import GRAMMAR, check_program
 
 VERSION: Final = "native-1"
@@ -38,6 +40,50 @@ TEXTS_KEPT: Final = 512
 ACTOR_NAME: Final = "actor"  # ``__name__`` of an actor's module
 SDK_ACTOR_MARK: Final = "_is_cowboy_actor"  # attribute that the SDK's ``@actor`` sets on a class
 _SHOWN_HASH: Final = 8
+
+
+class Running(Struct, frozen=True):
+    """The running frame: the source of its host calls, its instruments and its program."""
+
+    site: CallSite
+    gauge: Gauge
+    program: Program
+
+
+def build_pvm_host(current: Callable[[], Running | None]) -> ModuleType:
+    """Return the module; its calls serve the frame that ``current`` returns."""
+    module = ModuleType("pvm_host")
+    module.__dict__["HostError"] = HostError
+    for name, call in HOST_CALLS.items():
+        module.__dict__[name] = _function(name, call, current)
+    return module
+
+
+def _function(name: str, call: HostCall, current: Callable[[], Running | None]) -> Callable[..., object]:
+    def function(*positional: object, **named: object) -> object:
+        running = current()
+        if running is None:
+            # The SDK asks while it loads, and takes the answer for "not on a chain yet".
+            raise RuntimeError(f"pvm_host.{name} was called while no frame runs")
+        error: Exception
+        try:
+            return call(running.site, positional, named)
+        except ArgumentFault as fault:
+            error = fault.kind(str(fault))
+        except Rejection as rejection:
+            refusal = rejection.error()
+            error = HostError(refusal.what, host_code(rejection.reason), refusal.slug)
+            vars(error)[REFUSAL] = refusal
+        # Whatever else a host raises ends the frame: exhaustion, and what is wrong with the chain itself.
+        except BaseException as fatal:
+            running.gauge.abort(fatal)
+            raise
+        # Only here, or the guest would find the host's own exception in ``__context__``.
+        raise error
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "pvm_host"
+    return function
 
 
 class NativeEngine:

@@ -5,9 +5,8 @@ is an actor; if the arguments fit neither, the form that the chain has decides. 
 it also names the target. Spec: CIP-5 §4.1, CIP-1v3 §6, CIP-1v1 §3, CIP-5old §6.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from operator import attrgetter
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -17,42 +16,20 @@ from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpd
 from trailboss.model.timers import TimerRequest
 from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.errors import RejectionReason
-from trailboss.vm.arguments import Check, address, bind, block_height, integer, octets, optional, sequence, wide_integer
+from trailboss.vm.arguments import (
+    Check,
+    address,
+    bind,
+    block_height,
+    host_call,
+    integer,
+    octets,
+    optional,
+    plain,
+    sequence,
+    wide_integer,
+)
 from trailboss.vm.engine import CallSite, HostCall
-
-
-def host_call(
-    call: str,
-    checks: Mapping[str, Check],
-    cost: str | None,
-    action: Callable[..., object],
-    *,
-    names: tuple[str, ...] = (),
-    required: int | None = None,
-) -> HostCall:
-    """Return a host call: it checks the arguments, charges its price, and answers what ``action`` returns.
-
-    Args:
-        call: Its public name.
-        checks: Check of each parameter, in the order in which they apply.
-        cost: Field of the cost table; None if the action charges.
-        action: Called with the site and the checked values, in the order of the checks.
-        names: The parameters in the guest's order, if it differs from that of the checks.
-        required: The first parameters that must be given; None for all.
-    """
-    names = names or tuple(checks)
-    order = [(name, check, names.index(name)) for name, check in checks.items()]
-    price = None if cost is None else attrgetter(cost)
-
-    def serve(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
-        given = bind(call, names, positional, named, required=required)
-        values = [check(call, name, given[place]) for name, check, place in order]
-        if price is not None:
-            site.meter.charge_cycles(price(site.params.costs))
-        return action(site, *values)
-
-    return serve
-
 
 _PRICE: Final = partial(integer, maximum=PRICE_MAX)
 _REQUEST: Final[Mapping[str, Check]] = {
@@ -82,7 +59,7 @@ _SCHEDULE_EX: Final = ("schedule_timer_ex", (*_TIMER, "access_limit"), (*_OFFER,
 def _schedule_timer(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
     request = _request(*_SCHEDULE, positional, named)
     site.meter.charge_cycles(site.params.costs.timer_schedule)
-    return site.host.schedule_timer(request)
+    return plain(site.host.schedule_timer(request))
 
 
 def _schedule_timer_ex(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
@@ -92,7 +69,7 @@ def _schedule_timer_ex(site: CallSite, positional: Sequence[object], named: Mapp
     else:
         request = _request(call, names, by_name, positional, named)
     site.meter.charge_cycles(site.params.costs.timer_schedule)
-    return site.host.schedule_timer(request, calls.SCHEDULE_EX)
+    return plain(site.host.schedule_timer(request, calls.SCHEDULE_EX))
 
 
 def _sdk_request(call: str, positional: Sequence[object], named: Mapping[str, object]) -> TimerRequest:

@@ -1,7 +1,7 @@
 """Signatures: recoverable secp256k1 for transactions, strict Ed25519 for the host's verify_signature.
 
 A transaction signature is 65 bytes, ``r ‖ s ‖ v``: two 32-byte big-endian numbers and the recovery id, 0 or 1. Only the
-lower of the two valid ``s`` is accepted, so that nobody can turn one valid signature into another.
+lower of the two valid ``s`` is accepted, so that a valid signature cannot be changed into another.
 """
 
 from importlib import import_module

@@ -16,7 +16,7 @@ class TimerScheduled(Struct, frozen=True):
     """A timer accepted by the host call; it becomes due only in a later block."""
 
     timer: Timer  # its record
-    facts: Mapping[str, object] = MappingProxyType({})  # what its event shows besides
+    facts: Mapping[str, object] = MappingProxyType({})  # further facts of its event
 
 
 class TimerCancelled(Struct, frozen=True):

@@ -63,4 +63,4 @@ class GlobalboxTerms(msgspec.Struct, frozen=True, array_like=True, tag="globalbo
     fire: QueuedFire | None = None  # the one that waits in Globalbox, if any
 
 
-Terms = AuctionTerms | GlobalboxTerms  # what a mechanism keeps with a timer besides, of each mechanism that does
+Terms = AuctionTerms | GlobalboxTerms  # a mechanism's own part of a timer

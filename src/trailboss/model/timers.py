@@ -194,7 +194,7 @@ def decode_timer(octets: bytes) -> Timer:
 
 
 def _complaint(octets: bytes, error: Exception | None) -> str:
-    # The version stands first so that a record of another shape can still say which one it is.
+    # The version comes first, so that it can be read from a record of any shape.
     try:
         version = _version.decode(octets)[0]
     except (msgspec.DecodeError, IndexError):

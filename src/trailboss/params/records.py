@@ -256,7 +256,7 @@ class CostParams(Struct, frozen=True, kw_only=True):
     state_read: Cycles
     """get_state. Source: cowboy-facts §5.1."""
     state_write: Cycles
-    """set_state; the key's and the value's bytes are cells besides. Source: cowboy-facts §5.1."""
+    """set_state; the bytes of key and value also cost cells. Source: cowboy-facts §5.1."""
     state_delete: Cycles
     """delete_state. Source: cowboy-facts §5.1 (priced as a write, no cells)."""
     state_scan_base: Cycles
@@ -264,7 +264,7 @@ class CostParams(Struct, frozen=True, kw_only=True):
     state_scan_row: Cycles
     """Per row asked for, found or not. Source: cowboy-facts §2.2."""
     timer_schedule: Cycles
-    """schedule_timer and schedule_timer_ex; the payload's bytes are cells besides. Spec: CIP-5 §6.1. Decision: D-08."""
+    """schedule_timer and schedule_timer_ex; the payload's bytes also cost cells. Spec: CIP-5 §6.1. Decision: D-08."""
     timer_extend: Cycles
     """extend_timer. Spec: CIP-5 §6.1."""
     timer_cancel: Cycles
@@ -272,7 +272,7 @@ class CostParams(Struct, frozen=True, kw_only=True):
     timer_index_cells: Cells
     """Cells of the index entry a scheduled timer adds: its state key. Spec: CIP-5 §6.1."""
     message_send: Cycles
-    """send_message; the payload's bytes are cells besides. Source: cowboy-facts §5.1."""
+    """send_message; the payload's bytes also cost cells. Source: cowboy-facts §5.1."""
     transfer_balance: Cycles
     """transfer_balance from a frame."""
     event_emit: Cycles

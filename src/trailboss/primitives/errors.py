@@ -171,23 +171,14 @@ Fact = int | str | bool | None
 
 
 class ErrorObject(Struct, frozen=True):
-    """The description of a failure in a receipt, in the public shape.
+    """The description of a failure in a receipt, in the public shape."""
 
-    Attributes:
-        code: Public error code.
-        slug: Stable name of the reason.
-        what: What happened, with the values.
-        why: The rule behind it.
-        fix: What to do about it.
-        context: The facts, by name.
-    """
-
-    code: int
-    slug: str
-    what: str
-    why: str
-    fix: str
-    context: dict[str, Fact] = field(default_factory=dict)
+    code: int  # public error code
+    slug: str  # stable name of the reason
+    what: str  # what happened, with the values
+    why: str  # the rule behind it
+    fix: str  # what to do about it
+    context: dict[str, Fact] = field(default_factory=dict)  # the facts, by name
 
     def __str__(self) -> str:
         return f"E{self.code} {self.slug}: {self.what} ({self.why}; {self.fix})"
@@ -228,13 +219,7 @@ class ConfigurationError(TrailbossError):
 
 
 class StorageError(TrailbossError):
-    """Files that cannot be used. Nothing beyond the last acknowledged block has changed.
-
-    Attributes:
-        path: The file or directory.
-        what: What is wrong with it.
-        fix: What to do about it.
-    """
+    """Files that cannot be used. Nothing beyond the last acknowledged block has changed."""
 
     def __init__(self, path: object, what: str, fix: str) -> None:
         super().__init__(str(path), what, fix)
@@ -251,12 +236,7 @@ class ProofError(TrailbossError):
 
 
 class ViewGoneError(TrailbossError):
-    """A view's blocks are gone because the chain went back; a new view has the current ones.
-
-    Attributes:
-        height: Height of the view.
-        lowest: Lowest height of the chain since; the view still has the blocks up to there.
-    """
+    """A view's blocks are gone because the chain went back to ``lowest``; the view still has the blocks up to there."""
 
     def __init__(self, height: int, lowest: int) -> None:
         super().__init__(height, lowest)

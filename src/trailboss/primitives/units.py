@@ -25,7 +25,7 @@ U128_MAX: Final = 2**128 - 1
 CBY_DECIMALS: Final = 9
 BASE_UNITS_PER_CBY: Final = 10**CBY_DECIMALS
 SHOWN_BITS_MAX: Final = 256
-"""A message shows a wider integer by its width: Python refuses to print very large ones, and nobody would read them."""
+"""A message shows a wider integer by its width: Python refuses to print very large ones, and they are unreadable."""
 
 
 def check_range(name: str, value: object, maximum: int, minimum: int = 0) -> int:

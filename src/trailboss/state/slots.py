@@ -1,6 +1,6 @@
 """The names of actor storage in order, for prefix scans.
 
-A storage key holds the hash of the slot's name, so that keys have one width and nobody can make the tree deep. The
+A storage key holds the hash of the slot's name, so that keys have one width and the tree stays shallow. The
 names are in the values, as the record ``[name, value]``; this view is derived from them and can be rebuilt at any time.
 Names longer than ``SCANNED_NAME_MAX`` are stored but never scanned.
 """

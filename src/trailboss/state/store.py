@@ -99,12 +99,8 @@ class Undo(Struct, frozen=True, gc=False):
 class Store(ABC):
     """Committed state, block by block. One thread uses a store; other threads read its views.
 
-    Invariant: ``_recent`` holds the trees before each of the last blocks of the undo journal, in the same order.
-
-    Attributes:
-        height: Height of the last block committed; ``BEFORE_GENESIS`` if there is none.
-        state_root: Root of the whole state.
-        roots: The tree of each namespace.
+    Before the first block its height is ``BEFORE_GENESIS``. Invariant: ``_recent`` holds the trees before each of the
+    last blocks of the undo journal, in the same order.
     """
 
     __slots__ = ("_recent", "_slots", "_trail", "height", "roots", "state_root")

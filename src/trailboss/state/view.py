@@ -45,12 +45,9 @@ class Change:
 
 
 class Trail:
-    """A point in a store's life from which its changes can be followed.
+    """A point in a store's life from which its changes can be followed; ``change`` is the next one, if any.
 
     Points refer forward only, so a change is kept only as long as an older view exists.
-
-    Attributes:
-        change: The next change; None while there is none.
     """
 
     __slots__ = ("change",)
@@ -94,13 +91,7 @@ class SharedStore(Protocol):
 
 
 class StoreView:
-    """The state after one block. Any thread can read it, several at once.
-
-    Attributes:
-        height: The block's.
-        state_root: Root of the state.
-        roots: The tree of each namespace.
-    """
+    """The state after one block: its height, root and trees. Any thread can read it, several at once."""
 
     __slots__ = ("_past", "_read_shared", "_timer_height_shared", "height", "roots", "state_root")
 

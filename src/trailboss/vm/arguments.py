@@ -27,11 +27,7 @@ _PLAIN: Final = (bytes, str, int, bool, float, type(None))
 
 
 class ArgumentFault(Exception):
-    """Invalid arguments of a host call; the guest sees the Python exception ``kind``.
-
-    Attributes:
-        kind: ``TypeError`` or ``ValueError``.
-    """
+    """Invalid arguments of a host call; the guest sees ``kind``, a ``TypeError`` or ``ValueError``."""
 
     def __init__(self, kind: type[TypeError] | type[ValueError], what: str) -> None:
         super().__init__(what)

@@ -29,12 +29,7 @@ REFUSAL: Final = PREFIX + "refusal"
 
 
 class HostError(RuntimeError):
-    """A refused host call, as a guest sees it and can catch it. Decision: D-06.
-
-    Attributes:
-        code: The public host's number, 1..=8, if one fits; else the public error code.
-        name: Slug of the reason.
-    """
+    """A refused host call, as a guest can catch it: with a `host_code` and the reason's slug. Decision: D-06."""
 
     def __init__(self, message: str = "", code: int = 0, name: str = "") -> None:
         super().__init__(message)

@@ -114,12 +114,7 @@ _UNMETERED: Final = 2**62  # cycles and depth of code outside every frame: the S
 
 
 class Library:
-    """The modules of one engine.
-
-    Attributes:
-        builtins: The built-in names of actors.
-        shared: Identities of the objects that all frames share.
-    """
+    """The modules of one engine; ``shared`` are the identities of the objects that all frames share."""
 
     def __init__(
         self,

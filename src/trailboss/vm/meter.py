@@ -11,14 +11,7 @@ class OutOfGas(BaseException):
 
 
 class Meter:
-    """Cycles and cells of one frame.
-
-    Attributes:
-        cycles_limit: Cycles the frame can use.
-        cells_limit: Cells the frame can use.
-        cycles_used: Cycles used; above the limit once exhausted.
-        cells_used: Cells used; above the limit once exhausted.
-    """
+    """Cycles and cells of one frame; what is used is above the limit once exhausted."""
 
     __slots__ = ("cells_limit", "cells_used", "cycles_limit", "cycles_used")
 

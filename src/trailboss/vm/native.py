@@ -74,7 +74,7 @@ def _function(name: str, call: HostCall, current: Callable[[], Running | None]) 
             refusal = rejection.error()
             error = HostError(refusal.what, host_code(rejection.reason), refusal.slug)
             vars(error)[REFUSAL] = refusal
-        # Whatever else a host raises ends the frame: exhaustion, and what is wrong with the chain itself.
+        # Any other exception of a host ends the frame: exhaustion, and faults of the chain itself.
         except BaseException as fatal:
             running.gauge.abort(fatal)
             raise
@@ -187,7 +187,7 @@ class NativeEngine:
             error = failures.out_of_memory(gauge.fatal, where)
         if error is None and caught is not None:
             error = failures.uncaught(caught, message, where)
-        # What is left of the failed frame goes now, at nobody's cost: it would otherwise live on in the exception.
+        # The rest of the failed frame is freed now, without charge; the exception would otherwise keep it alive.
         gauge.close()
         if caught is not None:
             caught.__traceback__ = None
@@ -291,7 +291,7 @@ def _message(error: BaseException, gauge: Gauge) -> str:
     except FATAL as second:
         gauge.abort(second)
         return ""
-    # Whatever else it raises is as much the guest's as the error itself.
+    # Any other exception is the guest's too.
     except BaseException as second:  # noqa: BLE001
         return f"(its message cannot be shown: {type(second).__name__})"
 
@@ -360,7 +360,7 @@ def on_fresh_stack(action: Callable[[], T]) -> T:
     def run() -> None:
         try:
             answers.append(action())
-        # The caller's stack is where this belongs; whatever it is, it goes on there.
+        # The exception continues on the caller's stack.
         except BaseException as error:  # noqa: BLE001
             errors.append(error)
         finally:

@@ -117,12 +117,12 @@ _ATTRIBUTES: Final = """__globals__ __subclasses__ __code__ __builtins__ __trace
 REFUSED_ATTRIBUTES: Final = frozenset(_ATTRIBUTES.split())
 """Attributes that lead out of a program into the interpreter, or differ between processes or versions."""
 SUBSTITUTES: Final = {
-    "take what is not to be foreseen from pvm_host.randomness(domain), or ": ("random", "secrets", "uuid"),
-    "take the time from pvm_host.block_height() and pvm_host.context()['timestamp_ms'], which are the block's, or ": (
+    "take unpredictable values from pvm_host.randomness(domain), or ": ("random", "secrets", "uuid"),
+    "use the block's time, pvm_host.block_height() or pvm_host.context()['timestamp_ms'], or ": (
         "time", "datetime", "calendar", "zoneinfo",
     ),
     "wait with a timer, pvm_host.schedule_timer(height, payload), or ": ("asyncio", "threading", "sched", "concurrent"),
-    "have the facts brought by a transaction, as examples/actors/oracle.py does, or ": (
+    "send the facts in a transaction, as examples/actors/oracle.py does, or ": (
         "requests", "urllib", "http", "httpx", "aiohttp", "socket",
     ),
     "keep it in storage, pvm_host.get_state(key) and pvm_host.set_state(key, value), or ": (
@@ -268,14 +268,14 @@ def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, _Inside]]:
 def _faults(node: ast.AST, inside: _Inside, bound: frozenset[str]) -> Iterator[_Fault]:
     for name in _identifiers(node):
         if name.startswith(PREFIX):
-            yield _Fault("reserved-name", f"{name}: names that begin with {PREFIX} belong to the machine")
+            yield _Fault("reserved-name", f"{name}: names that begin with {PREFIX} are reserved")
         if name == "__del__":
-            yield _Fault("finalizer", "__del__ runs at no certain moment")
+            yield _Fault("finalizer", "__del__ runs at an undefined time")
     match node:
         case ast.Import() | ast.ImportFrom():
             yield from _import_faults(node)
         case ast.Set() | ast.SetComp():
-            yield _Fault("set", "a set has no certain order; use a dict or cowboy_sdk.ordered_set")
+            yield _Fault("set", "a set has no defined order; use a dict or cowboy_sdk.ordered_set")
         case ast.Name(id=name, ctx=ast.Load()) if name in REFUSED_NAMES and name not in bound:
             yield _Fault("name", f"{name} is not available to actors")
         case ast.Attribute(attr=name) if name in REFUSED_ATTRIBUTES:
@@ -325,7 +325,7 @@ def _import_faults(node: ast.Import | ast.ImportFrom) -> Iterator[_Fault]:
         if module in (HOST, LANE_SDK) or module in ACTOR_MODULES:
             continue
         if root == LANE_PACKAGE:
-            yield _Fault("import", f"import of {module}: of {LANE_PACKAGE}, actors have the module {LANE_SDK} alone")
+            yield _Fault("import", f"import of {module}: actors can import only {LANE_SDK} of {LANE_PACKAGE}")
         elif root != SDK or any(part.startswith("_") for part in rest):
             yield _Fault("import", f"import of {module}, which is not available to actors", _import_advice(root))
 

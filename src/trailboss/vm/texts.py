@@ -156,7 +156,7 @@ class _Shown:
         return _shown(getattr(self._value, name))
 
     def __getitem__(self, key: Any) -> Any:
-        return _shown(self._value[key])  # type: ignore[index]  # whatever the program has given
+        return _shown(self._value[key])  # type: ignore[index]  # any value of the program
 
 
 def _all_shown(values: Any) -> Any:

@@ -73,7 +73,7 @@ def _schedule_timer_ex(site: CallSite, positional: Sequence[object], named: Mapp
 
 
 def _sdk_request(call: str, positional: Sequence[object], named: Mapping[str, object]) -> TimerRequest:
-    # In the public SDK's form no bytes, or 0, mean the default, so a real 0 cannot be told from it.
+    # In the public SDK's form no bytes, or 0, mean the default, so a real 0 cannot be distinguished.
     given = dict(named) | dict(zip(_SDK_TIMER, positional, strict=True))
     if octets(call, "fee_payer", given["fee_payer"]) == b"":
         given["fee_payer"] = None

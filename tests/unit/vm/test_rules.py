@@ -19,14 +19,14 @@ REFUSED = [
     ("import json\nfrom time import time", 2, 1, "import", "import of time, which is not available to actors"),
     ("import json, random", 1, 1, "import", "import of random, which is not available to actors"),
     ("from cowboy_sdk._compiler import ast", 1, 1, "import", "import of cowboy_sdk._compiler"),
-    ("import trailboss.vm", 1, 1, "import", "of trailboss, actors have the module trailboss.sdk alone"),
-    ("from trailboss import sdk", 1, 1, "import", "of trailboss, actors have the module trailboss.sdk alone"),
-    ("from trailboss.sdk.x import y", 1, 1, "import", "of trailboss, actors have the module trailboss.sdk alone"),
+    ("import trailboss.vm", 1, 1, "import", "only trailboss.sdk of trailboss"),
+    ("from trailboss import sdk", 1, 1, "import", "only trailboss.sdk of trailboss"),
+    ("from trailboss.sdk.x import y", 1, 1, "import", "only trailboss.sdk of trailboss"),
     ("import trailbosses", 1, 1, "import", "import of trailbosses, which is not available to actors"),
     ("import json.decoder", 1, 1, "import", "import of json.decoder"),
     ("from . import other", 1, 1, "import", "a relative import: an actor is one module"),
-    ("x = {1, 2}", 1, 5, "set", "a set has no certain order"),
-    ("x = {y for y in ()}", 1, 5, "set", "a set has no certain order"),
+    ("x = {1, 2}", 1, 5, "set", "a set has no"),
+    ("x = {y for y in ()}", 1, 5, "set", "a set has no"),
     ("x = set()", 1, 5, "name", "set is not available to actors"),
     ("x = frozenset(())", 1, 5, "name", "frozenset is not available to actors"),
     ("def f(p):\n    return id(p)", 2, 12, "name", "id is not available to actors"),
@@ -43,7 +43,7 @@ REFUSED = [
     ("x = ().__class__.__base__.__subclasses__()", 1, 5, "attribute", ".__subclasses__ leads out of the program"),
     ("x = len.__self__", 1, 5, "attribute", ".__self__ leads out of the program"),
     ("def f(e):\n    return e.tb_frame", 2, 12, "attribute", ".tb_frame leads out of the program"),
-    ("class A:\n    def __del__(self):\n        pass", 2, 5, "finalizer", "__del__ runs at no certain moment"),
+    ("class A:\n    def __del__(self):\n        pass", 2, 5, "finalizer", "__del__ runs"),
     ("try:\n    pass\nexcept* ValueError:\n    pass", 1, 1, "except-star", "except* is not available to actors"),
     ("def f():\n    try:\n        pass\n    finally:\n        return 1", 5, 9, "finally", "return in finally"),
     ("while 1:\n    try:\n        pass\n    finally:\n        break", 5, 9, "finally", "break in finally"),
@@ -56,7 +56,7 @@ REFUSED = [
     ),
     ("async def f():\n    pass", 1, 1, "async", "async def f: only a continuation of the SDK is asynchronous"),
     ("f = lambda: (yield 1)", 1, 14, "generator", "yield in a lambda"),
-    ("_vm_charge = print", 1, 1, "reserved-name", "_vm_charge: names that begin with _vm_ belong to the machine"),
+    ("_vm_charge = print", 1, 1, "reserved-name", "_vm_charge: names that begin with _vm_"),
     ("def f(_vm_here):\n    pass", 1, 7, "reserved-name", "_vm_here: names that begin with _vm_"),
     ("from json import dumps as _vm_own", 1, 18, "reserved-name", "_vm_own: names that begin with _vm_"),
 ]
@@ -138,9 +138,9 @@ def test_source_is_refused_when_it_is_one_byte_too_long():
 
 
 INSTEAD = [
-    ("import random", "take what is not to be foreseen from pvm_host.randomness(domain), or import one of pvm_host, "),
-    ("from time import time", "take the time from pvm_host.block_height() and "),
-    ("import urllib.request", "have the facts brought by a transaction, "),
+    ("import random", "take unpredictable values from pvm_host.randomness(domain), or import one of pvm_host, "),
+    ("from time import time", "use the block's time, pvm_host.block_height() or "),
+    ("import urllib.request", "send the facts in a transaction, "),
     ("import numpy", "import one of pvm_host, cowboy_sdk, trailboss.sdk, abc, base64, "),
 ]
 

@@ -14,14 +14,7 @@ from trailboss.state.disk.tables import Tables, Transaction, check_structure
 
 
 class ChainDirectory:
-    """The files of one chain, locked and open.
-
-    Attributes:
-        path: The directory.
-        tables: Its tables.
-        genesis: The chain's genesis.
-        marker: The state after the last transaction.
-    """
+    """The files of one chain, locked and open; ``marker`` is the state after the last transaction."""
 
     __slots__ = ("_clean", "_closing", "_head", "_is_writable", "_refusal", "genesis", "marker", "path", "tables")
 

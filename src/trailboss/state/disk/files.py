@@ -111,11 +111,7 @@ def check_present(directory: Path) -> None:
 
 
 class DirectoryLock:
-    """The right to use a chain directory: of one store on the machine that can write, or of several that only read.
-
-    Attributes:
-        is_writable: Whether the directory can be written; if not, its store only reads.
-    """
+    """The right to use a chain directory: of one store on the machine that can write, or of several that only read."""
 
     def __init__(self, directory: Path) -> None:
         """Take the lock, to write if the directory can be written, else to read.
@@ -133,7 +129,7 @@ class DirectoryLock:
                 if error.errno not in _UNWRITABLE:
                     raise
                 self.is_writable = False
-                # A copy may have come without the lock's file, and nobody can make one.
+                # A read-only copy can lack the lock's file.
                 with suppress(FileNotFoundError):
                     self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -95,15 +95,12 @@ def check_structure(path: Path) -> None:
 
 
 class Tables:
-    """The open tables of one chain. One thread owns them; its reads see the last transaction.
+    """The open tables of one chain in the file ``path``. One thread owns them; its reads see the last transaction.
 
     Once they are shared, other threads can call `get_shared`, `record_from` and `record_to`. These read within one
     transaction, one thread at a time, and never wait for a write: LMDB keeps the pages of the last state while the next
     one is written, so the readers' transaction is renewed after each write and never during one. Hence it is never
     older than LMDB allows without a lock file of its own.
-
-    Attributes:
-        path: Their file.
     """
 
     def __init__(
@@ -283,7 +280,7 @@ class Tables:
         """Close the file."""
         self._end_reading()
         with self._sharing:
-            # The transaction stays, ended: whoever reads in it is told that the chain is closed.
+            # The ended transaction stays, so that its readers get the error of a closed chain.
             self._end_sharing()
             self._is_open = False
             self._environment.close()
@@ -321,7 +318,7 @@ class Tables:
     def _grow(self) -> None:
         self._map_size *= 2
         with self._sharing, self._explained():
-            # The map may move, so nobody may be reading.
+            # The map can move, so no read may be under way.
             self._end_sharing()
             self._environment.set_mapsize(self._map_size)
             if self._shared is not None:

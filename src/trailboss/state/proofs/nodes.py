@@ -116,7 +116,7 @@ def _fold_page(page: ShownPage, key_width: int) -> _Folded:
     page_keys = [entries[at : at + key_width] for at in range(0, len(entries), entry_width)]
     if any(key >= following for key, following in pairwise(page_keys)):
         raise ProofError("the keys of a page do not ascend")
-    # In a sorted page, whatever the first and the last key begin with, all keys begin with.
+    # In a sorted page, all keys share the common prefix of the first and the last key.
     return _Folded(sha256(PAGE_TAG + entries).digest(), count, 2 * key_width, page_keys[0], page_keys[-1])
 
 

@@ -150,7 +150,7 @@ def _timer_sentence(height: int, timer_id: bytes, records: Sequence[Record]) -> 
 def _timers_sentence(first: int, last: int, records: Sequence[Record]) -> str:
     where = f"at height {first:,}" if first == last else f"in {first:,}..={last:,}"
     watches = sum(isinstance(record, Timer) and _is_watch(record) for record in records)
-    # A state watch stands one block after its expiry, where it is collected.
+    # A state watch is in the calendar one block after its expiry, where it is collected.
     ends = f"{_number(watches, 'state watch')} end{'s' if watches == 1 else ''}" if watches else ""
     count = len(records) - watches
     if count == 0:

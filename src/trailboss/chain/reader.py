@@ -8,13 +8,14 @@ from msgspec.structs import replace
 from trailboss.chain.history import BlockSequence
 from trailboss.chain.proofs import prove
 from trailboss.execution.genesis import Genesis, encode_genesis
+from trailboss.execution.ledger import read_economy
 from trailboss.execution.markets import MARKETS
-from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY, Rules, read_rules
+from trailboss.governance.rules import SCHEDULER_KEY, Rules, read_rules
 from trailboss.mechanisms.base import Mechanism
 from trailboss.mechanisms.registry import Succession
 from trailboss.model.actors import Account, decode_account
 from trailboss.model.blocks import Block
-from trailboss.model.configs import Economy, SchedulerTotals, amount_of, decode_record
+from trailboss.model.configs import SchedulerTotals, amount_of, decode_record
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.timers import Timer, decode_timer
 from trailboss.params import ChainParams
@@ -141,10 +142,7 @@ class ChainReader:
 
     def economy(self) -> tuple[int, int]:
         """Return the supply at genesis and what has been burned since, in base units."""
-        octets = self.store.read(ECONOMY_KEY)
-        if octets is None:
-            raise InvariantError("the state holds no economy record")
-        economy = decode_record(octets, Economy)
+        economy = read_economy(self.store.read)
         return amount_of(economy.supply), amount_of(economy.burned)
 
     def circulating(self) -> int:

@@ -16,7 +16,6 @@ from trailboss.execution.frames import run_handler
 from trailboss.execution.hooks import CollectedBids
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.execution.timers import write_timer
-from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.context import Bid
 from trailboss.model.blocks import Origin
 from trailboss.model.decisions import AgentBid, AgentFailure, FeeSource
@@ -24,7 +23,6 @@ from trailboss.model.events import AGENT_FALLBACK
 from trailboss.model.timers import Timer
 from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.errors import Rejection
-from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import Cells, Cycles, Price
 from trailboss.vm.engine import Outcome
 from trailboss.vm.failures import MESSAGE_CHARACTERS_MAX, exhaustion
@@ -179,13 +177,11 @@ def emit_fallback(session: BlockSession, timer: Timer, reason: str) -> None:
 def _envelope(timer: Timer, agent: bytes, meter: Meter) -> Envelope:
     return Envelope(
         origin=Origin.TIMER,
-        origin_hash=ZERO_HASH,
         sender=timer.actor,
         signer=timer.actor,
         payer=timer.fee_payer,
         cycles_limit=Cycles(meter.cycles_limit),
         cells_limit=Cells(meter.cells_limit),
-        prices=Prices(Price(0), Price(0)),
         timer_id=timer.timer_id,
         actor=agent,
     )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from trailboss.crypto.digest import merkle_root
 from trailboss.execution.delivery import deliver_timers
 from trailboss.execution.frames import run_handler
-from trailboss.execution.ledger import Ledger
+from trailboss.execution.ledger import Ledger, read_economy
 from trailboss.execution.mailbox import Delivery, charge_delivery, nothing_waits, take_deferred, take_messages
 from trailboss.execution.markets import MARKETS
 from trailboss.execution.paid_execution import Body, Run, run_envelope
@@ -132,10 +132,7 @@ def _close(session: BlockSession, close_market: Callable[[], None]) -> None:
             configs.encode_record(configs.Basefees(configs.amount_octets(cycle), configs.amount_octets(cell))),
         )
     if session.ledger.burned:
-        octets = overlay.read(ECONOMY_KEY)
-        if octets is None:
-            raise InvariantError("the state holds no economy record")
-        economy = configs.decode_record(octets, configs.Economy)
+        economy = read_economy(overlay.read)
         burned = configs.amount_octets(configs.amount_of(economy.burned) + session.ledger.burned)
         overlay.write(ECONOMY_KEY, configs.encode_record(configs.Economy(economy.supply, burned)))
 

@@ -26,20 +26,11 @@ from trailboss.model.blocks import Origin, ReceiptRecord, Status
 from trailboss.model.decisions import FeeSource
 from trailboss.model.events import TIMER_DEFERRED, TIMER_EXPIRED, TIMER_FIRED, TIMER_UNFUNDED, EventRecord
 from trailboss.model.timers import Timer, TimerEnd, asks_agent
-from trailboss.primitives.octets import ZERO_HASH
 from trailboss.vm.meter import Meter
 
 _encode_fired: Final = fields_encoder(
-    "timer_id",
-    "reverted",
-    "cycles_used",
-    "cells_used",
-    "fee_payer",
-    "fee_paid",
-    "refund",
-    "blocks_deferred",
-    "tip",
-    "lane_burned",
+    *("timer_id", "reverted", "cycles_used", "cells_used", "fee_payer", "fee_paid", "refund", "blocks_deferred"),
+    *("tip", "lane_burned"),
 )
 
 
@@ -158,7 +149,6 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
     timer = reservation.timer
     envelope = Envelope(
         origin=Origin.TIMER,
-        origin_hash=ZERO_HASH,
         sender=timer.actor,
         signer=timer.actor,
         payer=timer.fee_payer,

@@ -6,16 +6,17 @@ Decision: D-69
 from msgspec.structs import replace
 
 from trailboss.codec.canonical import encode_canonical
+from trailboss.execution.ledger import read_economy
 from trailboss.execution.session import BlockContext, Scope
 from trailboss.execution.timer_checks import check_timer_id
 from trailboss.execution.timers import find_timer, write_timer
 from trailboss.governance.rules import ECONOMY_KEY, Rules
-from trailboss.model.configs import Economy, amount_octets, amount_of, decode_record, encode_record
+from trailboss.model.configs import Economy, amount_octets, amount_of, encode_record
 from trailboss.model.effects import TimerMoved
 from trailboss.model.events import BALANCE_SET, EventRecord
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import UNSIGNED, MoveTimer, SetBalance, Transaction, check_signature
-from trailboss.primitives.errors import Fact, InvariantError, Rejection, RejectionReason
+from trailboss.primitives.errors import Fact, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32, system_address
 from trailboss.primitives.units import U128_MAX, Height
 from trailboss.state.keys import timer_key
@@ -73,10 +74,7 @@ def set_balance(scope: Scope, instruction: SetBalance) -> EventRecord:
             f"{address} sets its own balance, and its fees are still to be settled: have another account send it",
             account=str(address),
         )
-    octets = session.overlay.read(ECONOMY_KEY)
-    if octets is None:
-        raise InvariantError("the state holds no economy record")
-    economy, account = decode_record(octets, Economy), session.ledger.account(address)
+    economy, account = read_economy(session.overlay.read), session.ledger.account(address)
     before = amount_of(account.balance)
     supply = amount_of(economy.supply) - before + after
     if supply > U128_MAX:

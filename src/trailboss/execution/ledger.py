@@ -3,13 +3,23 @@
 Spec: CIP-5 §6.3
 """
 
+from trailboss.governance.parameters import Read
+from trailboss.governance.rules import ECONOMY_KEY
 from trailboss.model.actors import Account, declares, decode_account, encode_account
-from trailboss.model.configs import amount_octets, amount_of
+from trailboss.model.configs import Economy, amount_octets, amount_of, decode_record
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U128_MAX, Amount
 from trailboss.state.keys import account_key, code_key, manifest_key
 from trailboss.state.overlay import Overlay
+
+
+def read_economy(read: Read) -> Economy:
+    """Return what the state holds of supply and burned money; `InvariantError` if it does not."""
+    octets = read(ECONOMY_KEY)
+    if octets is None:
+        raise InvariantError("the state holds no economy record")
+    return decode_record(octets, Economy)
 
 
 class Ledger:

@@ -44,11 +44,7 @@ MARKETS: Final[Mapping[MarketKind, MarketHooks]] = MappingProxyType(
             open=_open_nothing, opens_empty=False, offer=offer_without_lane, check=check_fairness
         ),
         MarketKind.LANE: MarketHooks(
-            open=open_lane,
-            check_request=check_request,
-            offer=offer,
-            next_event=first_to_leave,
-            check=check_fairness,
+            open=open_lane, check_request=check_request, offer=offer, next_event=first_to_leave, check=check_fairness
         ),
         MarketKind.AUCTION: MarketHooks(
             open=open_auction,

@@ -7,13 +7,11 @@ from trailboss.execution.ledger import Ledger
 from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
 from trailboss.execution.timers import remove_timer
-from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Follower
 from trailboss.model.blocks import Origin
 from trailboss.model.timers import Timer, TimerEnd
 from trailboss.primitives.errors import ErrorObject
-from trailboss.primitives.octets import ZERO_HASH
-from trailboss.primitives.units import Amount, Cells, Cycles, Price
+from trailboss.primitives.units import Amount, Cells, Cycles
 from trailboss.state.overlay import Overlay
 from trailboss.state.store import KeyValue
 from trailboss.timer_queue.queue import TimerQueue
@@ -40,26 +38,18 @@ def ask(
     """
     envelope = Envelope(
         origin=Origin.TRANSACTION,
-        origin_hash=ZERO_HASH,
         sender=sender,
         signer=sender,
         payer=sender,
         cycles_limit=Cycles(meter.cycles_limit),
         cells_limit=Cells(meter.cells_limit),
-        prices=Prices(Price(0), Price(0)),
     )
     scope = _open_scope(context, store, queue, engine, envelope)
     return _run(scope, actor, handler, payload, sender=sender, meter=meter, read_only=True)
 
 
 def try_fire(
-    context: BlockContext,
-    store: KeyValue,
-    *,
-    queue: TimerQueue,
-    engine: Engine,
-    timer: Timer,
-    reserve: Amount,
+    context: BlockContext, store: KeyValue, *, queue: TimerQueue, engine: Engine, timer: Timer, reserve: Amount
 ) -> ErrorObject | None:
     """Run a live timer's handler as the block of ``context`` would; return the error of the fire, or None.
 
@@ -68,13 +58,11 @@ def try_fire(
     cells_limit = Cells(context.rules.timer.max_cells_per_fire)
     envelope = Envelope(
         origin=Origin.TIMER,
-        origin_hash=ZERO_HASH,
         sender=timer.actor,
         signer=timer.actor,
         payer=timer.fee_payer,
         cycles_limit=timer.gas_limit,
         cells_limit=cells_limit,
-        prices=Prices(Price(0), Price(0)),
         timer_id=timer.timer_id,
         actor=timer.target,
     )
@@ -100,14 +88,7 @@ def _open_scope(context: BlockContext, store: KeyValue, queue: TimerQueue, engin
 
 
 def _run(
-    scope: Scope,
-    actor: bytes,
-    handler: str,
-    payload: bytes,
-    *,
-    sender: bytes,
-    meter: Meter,
-    read_only: bool = False,
+    scope: Scope, actor: bytes, handler: str, payload: bytes, *, sender: bytes, meter: Meter, read_only: bool = False
 ) -> Outcome:
     try:
         outcome = run_handler(scope, actor, handler, payload, sender=sender, meter=meter, read_only=read_only)

@@ -1,7 +1,7 @@
 """What is open while a block, and within it a transaction, is being applied."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from msgspec import Struct, field
@@ -18,7 +18,8 @@ from trailboss.model.effects import Effect
 from trailboss.model.events import EventRecord
 from trailboss.model.printed import BLOCK_CHARACTERS_MAX, PrintedLine, Printing
 from trailboss.model.timers import Timer, TimerEnd
-from trailboss.primitives.units import Amount, Cells, Cycles, Height
+from trailboss.primitives.octets import ZERO_HASH
+from trailboss.primitives.units import Amount, Cells, Cycles, Height, Price
 from trailboss.state.overlay import Overlay
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.timer_queue.source import pending_of
@@ -210,6 +211,10 @@ class BlockSession(Struct):
         self.overlay.write(SCHEDULER_KEY, encode_record(totals))
 
 
+FREE: Final = Prices(Price(0), Price(0))
+"""Prices of an execution that costs nothing."""
+
+
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One paid execution: a transaction, a timer's fire, a message.
 
@@ -226,7 +231,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     origin: Origin
-    origin_hash: bytes
+    origin_hash: bytes = bytes(ZERO_HASH)
     sender: bytes
     signer: bytes
     payer: bytes
@@ -234,7 +239,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cells_limit: Cells
     intrinsic_cycles: Cycles = Cycles(0)
     intrinsic_cells: Cells = Cells(0)
-    prices: Prices
+    prices: Prices = FREE
     timer_id: bytes = b""
     actor: bytes = b""
     facts: Callable[[], Mapping[str, object]] = dict

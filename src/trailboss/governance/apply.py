@@ -15,26 +15,10 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.governance import parameters
 from trailboss.governance.rules import BASEFEE_CONFIG, LANE_MULTIPLIERS, TIMER_CONFIG, Rules, timer_config
 from trailboss.governance.votes import ACTS, check_subject, check_vote, refused
-from trailboss.model.configs import (
-    BasefeeConfig,
-    LaneMultipliers,
-    TimerConfig,
-    amount_octets,
-    encode_record,
-)
-from trailboss.model.events import (
-    BASEFEE_CONFIG_UPDATED,
-    LANE_MULTIPLIERS_UPDATED,
-    PARAMETER_SET,
-    TIMER_CONFIG_UPDATED,
-    EventRecord,
-)
-from trailboss.model.transactions import (
-    SetGovParam,
-    UpdateBasefeeConfig,
-    UpdateLaneFeeMultipliers,
-    UpdateTimerConfig,
-)
+from trailboss.model import events
+from trailboss.model.configs import BasefeeConfig, LaneMultipliers, TimerConfig, amount_octets, encode_record
+from trailboss.model.events import EventRecord
+from trailboss.model.transactions import SetGovParam, UpdateBasefeeConfig, UpdateLaneFeeMultipliers, UpdateTimerConfig
 from trailboss.params import ChainParams, parameter_bounds
 from trailboss.params.records import check_relations
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason
@@ -66,21 +50,14 @@ def update_timer_config(overlay: Overlay, rules: Rules, instruction: UpdateTimer
     Spec: CIP-5 §6.4
     """
     # CHECK
-    names = (
-        "max_ttl_blocks",
-        "max_cycles_per_fire",
-        "max_cells_per_fire",
-        "max_timers_per_actor",
-        "gc_cycles_per_block",
-    )
-    values = {name: getattr(instruction, name) for name in names}
+    values = {name: getattr(instruction, name) for name in TimerConfig.__struct_fields__}
     _check_positive(values)
     config = TimerConfig(*values.values())
     # Now, and when what is voted already has come into force.
     for height in (rules.height, U64_MAX):
         _check_relations(parameters.governed_params(rules.params, overlay.read, height), config)
     # RUN
-    return _store(overlay, rules, TIMER_CONFIG, encode_record(config), event=TIMER_CONFIG_UPDATED, facts=values)
+    return _store(overlay, rules, TIMER_CONFIG, encode_record(config), event=events.TIMER_CONFIG_UPDATED, facts=values)
 
 
 def update_basefee_config(overlay: Overlay, rules: Rules, instruction: UpdateBasefeeConfig) -> EventRecord:
@@ -97,17 +74,11 @@ def update_basefee_config(overlay: Overlay, rules: Rules, instruction: UpdateBas
     values["block_access_target"] = instruction.block_access_target
     values["access_weight_scalar_ppm"] = instruction.access_weight_scalar_ppm
     # RUN
-    config = BasefeeConfig(
-        instruction.alpha,
-        instruction.max_change_denom,
-        amount_octets(instruction.min_basefee),
-        amount_octets(instruction.max_basefee),
-        instruction.block_cycles_target,
-        instruction.block_cells_target,
-        instruction.block_access_target,
-        instruction.access_weight_scalar_ppm,
+    money = {name: amount_octets(values[name]) for name in ("min_basefee", "max_basefee")}
+    config = BasefeeConfig(*(values | money).values())
+    return _store(
+        overlay, rules, BASEFEE_CONFIG, encode_record(config), event=events.BASEFEE_CONFIG_UPDATED, facts=values
     )
-    return _store(overlay, rules, BASEFEE_CONFIG, encode_record(config), event=BASEFEE_CONFIG_UPDATED, facts=values)
 
 
 def update_lane_multipliers(overlay: Overlay, rules: Rules, instruction: UpdateLaneFeeMultipliers) -> EventRecord:
@@ -118,7 +89,12 @@ def update_lane_multipliers(overlay: Overlay, rules: Rules, instruction: UpdateL
     # RUN
     multipliers = LaneMultipliers(*values.values())
     return _store(
-        overlay, rules, LANE_MULTIPLIERS, encode_record(multipliers), event=LANE_MULTIPLIERS_UPDATED, facts=values
+        overlay,
+        rules,
+        LANE_MULTIPLIERS,
+        encode_record(multipliers),
+        event=events.LANE_MULTIPLIERS_UPDATED,
+        facts=values,
     )
 
 
@@ -154,7 +130,7 @@ def set_parameter(overlay: Overlay, rules: Rules, instruction: SetGovParam) -> E
         now = getattr(getattr(rules.params, subject), field)
         change = parameters.Change(now, value, parameters.next_epoch(rules.params, rules.height))
         octets, facts["height"] = parameters.encode_change(change), change.height
-    return _store(overlay, rules, key, octets, event=PARAMETER_SET, facts=facts)
+    return _store(overlay, rules, key, octets, event=events.PARAMETER_SET, facts=facts)
 
 
 def _store(

@@ -150,27 +150,14 @@ def timer_config(params: ChainParams, read: Read) -> TimerConfig:
 
 def default_timer_config(timers: TimerParams) -> TimerConfig:
     """Return the TimerConfig in force while none is stored. Spec: CIP-5 §6.4."""
-    return TimerConfig(
-        timers.max_ttl_blocks,
-        timers.max_cycles_per_fire,
-        timers.max_cells_per_fire,
-        timers.max_timers_per_actor,
-        timers.gc_cycles_per_block,
-    )
+    return TimerConfig(*(getattr(timers, name) for name in TimerConfig.__struct_fields__))
 
 
 def default_basefee_config(fees: FeeParams) -> BasefeeConfig:
     """Return the BasefeeConfig in force while none is stored."""
-    return BasefeeConfig(
-        fees.alpha,
-        fees.max_change_denominator,
-        amount_octets(fees.min_basefee),
-        amount_octets(fees.max_basefee),
-        fees.cycles_target,
-        fees.cells_target,
-        0,
-        0,
-    )
+    floor, ceiling = amount_octets(fees.min_basefee), amount_octets(fees.max_basefee)
+    targets = (fees.cycles_target, fees.cells_target, 0, 0)
+    return BasefeeConfig(fees.alpha, fees.max_change_denominator, floor, ceiling, *targets)
 
 
 def default_multipliers(fees: FeeParams) -> LaneMultipliers:

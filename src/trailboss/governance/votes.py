@@ -53,9 +53,7 @@ def check_activation(rules: Rules, height: int) -> None:
     least = rules.height + ACTIVATION_NOTICE
     if height < least:
         raise refused(
-            ACTIVATION.decode(),
-            height,
-            f"at least {least}, {ACTIVATION_NOTICE} blocks ahead of height {rules.height}",
+            ACTIVATION.decode(), height, f"at least {least}, {ACTIVATION_NOTICE} blocks ahead of height {rules.height}"
         )
 
 

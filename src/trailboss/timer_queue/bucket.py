@@ -20,7 +20,6 @@ class Pending(NamedTuple):
     Attributes:
         expires_at: Last height at which it may fire.
         sequence: Its place in the order of insertion over the whole chain.
-        timer_id: Its id.
         fee_payer: Who pays for it, 20 bytes.
         height: Block height at which it is due.
     """
@@ -39,16 +38,11 @@ _sequence_of = attrgetter("sequence")
 
 
 class Bucket:
-    """The timers of one height.
+    """The timers of one height: ``alive``, in FIFO order, and ``expired``, the first to expire first.
 
-    A timer lies among ``alive`` until its last height has passed, and then among ``expired``. One whose last height
-    lies before its own is among the expired from the beginning.
+    One whose last height lies before its own is among the expired from the beginning.
 
     Spec: CIP-5 §5.4, CIP-5 §6.5. Decision: D-78
-
-    Attributes:
-        alive: Those that may fire, in FIFO order.
-        expired: The others, the first to expire first.
     """
 
     __slots__ = ("_deaths", "_lines", "alive", "expired")
@@ -94,10 +88,7 @@ class Bucket:
         return self._deaths[0].expires_at if self._deaths else None
 
     def bury(self, now: int) -> Iterator[bytes]:
-        """Move those whose last height lies before ``now`` to the expired, and yield their ids.
-
-        Complexity: O(log k) for each of them.
-        """
+        """Move those whose last height lies before ``now`` to the expired; yield their ids. Complexity: O(log k)."""
         while (death := self.next_death()) is not None and death < now:
             timer = heappop(self._deaths)
             self.remove(timer)

@@ -14,8 +14,7 @@ from trailboss.timer_queue.ring import Ring
 class NearTimers:
     """Timers of heights up to the ring's last, by height and by id.
 
-    Buckets of heights to come lie in the ring. When its height has come, a bucket leaves the ring and waits beside it
-    for as long as it has timers.
+    The ring holds the buckets of heights to come. A due bucket waits beside it for as long as it has timers.
     """
 
     __slots__ = ("_died", "_due", "_due_count", "_entries", "_expired_at", "_mortal", "_now", "_ring")
@@ -62,9 +61,9 @@ class NearTimers:
                 self._watch(height, bucket)
 
     def take(self, timer_id: bytes) -> int | None:
-        """Take a timer out and return its height, or None if it is not here. Complexity: as `add`.
+        """Take a timer out, and its bucket with the last one; return its height, or None if it is not here.
 
-        The last timer of its height takes the bucket with it.
+        Complexity: as `add`.
         """
         timer = self._entries.pop(timer_id, None)
         bucket = None if timer is None else self._bucket(timer.height)

@@ -37,12 +37,9 @@ class Tier(StrEnum):
 
 
 def check_calendar(calendar: CalendarParams) -> None:
-    """Check that a whole epoch and the block before it have ring slots of their own.
+    """Refuse a ring in which a whole epoch and the block before it have no slots of their own.
 
     Spec: CIP-1v3 §2.1. Decision: D-10
-
-    Raises:
-        ConfigurationError: If the ring is too short for the epochs.
     """
     if calendar.ring_size <= calendar.epoch_length:
         raise ConfigurationError(
@@ -67,15 +64,7 @@ def ring_slot(height: int, calendar: CalendarParams) -> int:
 
 
 def tier_of(height: int, now: int, calendar: CalendarParams) -> Tier:
-    """Return the tier of a height.
-
-    Spec: CIP-1v3 §2. Decision: D-10
-
-    Args:
-        height: Block height at which something is due, before ``now`` if it still waits.
-        now: The present block height.
-        calendar: Geometry of the tiers.
-    """
+    """Return the tier of a height, which lies before ``now`` if it still waits. Spec: CIP-1v3 §2. Decision: D-10."""
     epochs_ahead = height // calendar.epoch_length - now // calendar.epoch_length
     if epochs_ahead <= 0:
         return Tier.RING

@@ -37,16 +37,7 @@ START: Final = (0, -1)
 
 
 class QueueStatistics(Struct, frozen=True, kw_only=True):
-    """What lies where.
-
-    Attributes:
-        ring_timers: Committed timers of the ring's tier, those that still wait from earlier epochs included.
-        epoch_timers: Committed timers of the epoch queue's tier.
-        overflow_timers: Committed timers of the overflow set's tier.
-        near_timers: Timers in memory.
-        near_heights: Heights that have any of them.
-        rollovers: Epochs that have begun since genesis.
-    """
+    """What lies where: committed timers by tier, those in memory and their heights, epochs begun since genesis."""
 
     ring_timers: int
     epoch_timers: int
@@ -98,17 +89,9 @@ class TimerQueue:
     """The lowest height beyond the frontier; `NEVER` if nothing lies there, None until it is looked up."""
 
     def __init__(self, calendar: CalendarParams, source: TimerSource, now: int = 0) -> None:
-        """Open a queue over committed timers; it is ready at once, whatever lies ahead.
+        """Open a queue over the timers that are committed after the block of height ``now``.
 
         Complexity: that of reading what is due, and at most ``READ_AHEAD_MAX`` timers more.
-
-        Args:
-            calendar: Geometry of the tiers.
-            source: The committed timers, after the block of height ``now``.
-            now: The present block height.
-
-        Raises:
-            ConfigurationError: If the ring is too short for the epochs.
         """
         check_calendar(calendar)
         self._calendar = calendar
@@ -123,11 +106,10 @@ class TimerQueue:
         return self._now
 
     def place(self, timer: Pending) -> None:
-        """Add a new timer, which the source commits with the present block.
+        """Add a new timer, which the source commits with the present block. Spec: CIP-1v3 §2.
 
-        Spec: CIP-1v3 §2
         Complexity: One look-up of the source. In memory O(log k) for the k timers of its height; beyond the frontier
-            O(1), and the block's end forgets it.
+            O(1).
 
         Raises:
             InvariantError: If its height has come, or it is already there.
@@ -147,8 +129,6 @@ class TimerQueue:
     def cancel(self, timer_id: bytes) -> int | None:
         """Take a timer out, for whatever reason it leaves; return its height, or None if it is not there.
 
-        The source commits its removal with the present block.
-
         Complexity: O(log k) for the k timers of its height in memory; one look-up of the source beyond the frontier.
         """
         height = self._near.take(timer_id)
@@ -162,13 +142,9 @@ class TimerQueue:
         return height
 
     def move(self, timer: Pending) -> None:
-        """Give a timer another height, which the source commits with the present block.
+        """Give a timer another height; at the present one it is due at once. Decision: D-69.
 
-        Decision: D-69
         Complexity: That of `cancel` and of `place`.
-
-        Args:
-            timer: With its new height, not below the present one: there it is due at once.
 
         Raises:
             InvariantError: If the height is past, or the timer is not there.
@@ -181,11 +157,9 @@ class TimerQueue:
         self._add(timer)
 
     def extend(self, timer_id: bytes, expires_at: int) -> None:
-        """Give a timer another last height, which the source commits with the present block.
+        """Give a timer another last height, which the source commits with the present block. Spec: CIP-5 §5.4.
 
-        Spec: CIP-5 §5.4
-        Complexity: O(log k) for the k timers of its height in memory; O(1) beyond the frontier, where the source is
-            read later.
+        Complexity: O(log k) for the k timers of its height in memory; O(1) beyond the frontier, which is read later.
         """
         timer = self._near.entry(timer_id)
         if timer is not None:
@@ -193,10 +167,7 @@ class TimerQueue:
             self._near.add(timer._replace(expires_at=expires_at))
 
     def height_of(self, timer_id: bytes) -> int | None:
-        """Return the height of a timer, or None if it is not there.
-
-        Complexity: O(1), and one look-up of the source for a timer beyond the frontier.
-        """
+        """Return the height of a timer, or None. Complexity: O(1), and a look-up of the source beyond the frontier."""
         entry = self._near.entry(timer_id)
         if entry is None:
             if timer_id not in self._changed:
@@ -217,9 +188,8 @@ class TimerQueue:
         return None if height is None else tier_of(height, self._now, self._calendar)
 
     def ids_at(self, height: int) -> tuple[bytes, ...]:
-        """Return the timers of one height in FIFO order.
+        """Return the timers of one height in FIFO order. Spec: CIP-5 §3.2.
 
-        Spec: CIP-5 §3.2
         Complexity: O(k log k) for k timers, O(log n) more if some lie beyond the frontier.
         """
         found = set(self._near.at(height)) if (height, b"") < self._frontier else set()
@@ -237,44 +207,23 @@ class TimerQueue:
     def due(
         self, now: int, after: tuple[int, int] = START, is_out: IsOut | None = None
     ) -> Iterator[tuple[int, int, bytes]]:
-        """Walk what is due and has not expired: older heights first, FIFO within a height.
+        """Walk what is due at ``now`` and has not expired: older heights first, FIFO within a height.
 
-        The queue must not change while the walk goes on.
+        The walk begins behind ``after``, a height and sequence, and asks ``is_out`` of a payer whenever one of its
+        timers would come. The queue must not change meanwhile. It yields (height, sequence, timer id).
 
         Spec: CIP-5 §5.1. Decision: D-09, D-39, D-78
         Complexity: O(1) a timer that the caller takes; what it leaves is not touched, and neither is what has expired.
             In a height with few timers O(1) for each of a payer that is left out, in a crowded one for all of them.
-
-        Args:
-            now: The present block height; the clock must stand there.
-            after: Height and sequence behind which to begin.
-            is_out: Payer to whether its timers are left out; asked whenever one of them would come.
-
-        Returns:
-            Iterator over (height, sequence, timer id).
-
-        Raises:
-            InvariantError: If the clock stands elsewhere.
         """
         self._check_clock(now)
         return ((timer.height, timer.sequence, timer.timer_id) for timer in self._near.due(after, is_out))
 
     def expired(self, now: int) -> Iterator[tuple[int, int, bytes]]:
-        """Walk what is due and has expired: the first to expire first, then in due order.
-
-        The queue must not change while the walk goes on.
+        """Walk what is due at ``now`` and has expired: the first to expire first, then in due order; see `due`.
 
         Spec: CIP-5 §5.4, CIP-5 §6.5. Decision: D-78
         Complexity: O(h) for the h heights with such timers, O(log h) a timer that the caller takes.
-
-        Args:
-            now: The present block height; the clock must stand there.
-
-        Returns:
-            Iterator over (height, sequence, timer id).
-
-        Raises:
-            InvariantError: If the clock stands elsewhere.
         """
         self._check_clock(now)
         return ((timer.height, timer.sequence, timer.timer_id) for timer in self._near.expired())
@@ -289,22 +238,16 @@ class TimerQueue:
         return self._near.next_expiry()
 
     def died(self) -> list[bytes]:
-        """Return the timers that were due before this block, whose last height has passed since, and is still past.
-
-        Complexity: O(1) a timer that the block found so when it began.
-        """
+        """Return the due timers whose last height has passed with the block before. Complexity: O(1) a timer."""
         return self._near.died()
 
     def next_due_height(self) -> int | None:
-        """Return the lowest height at which anything waits, due or to come; None if nothing does.
-
-        Complexity: as `next_height_to_come`.
-        """
+        """Return the lowest height with a timer, due or to come, or None. Complexity: as `next_height_to_come`."""
         first = self._near.first_due()
         return self.next_height_to_come() if first is None else first
 
     def next_height_to_come(self) -> int | None:
-        """Return the lowest height above the present one at which anything waits; None if nothing does.
+        """Return the lowest height above the present one with a timer, or None.
 
         Complexity: O(1); after cancels at the lowest height beyond the frontier, once O(log n + c) for the c timers
             that the block has cancelled.
@@ -321,15 +264,12 @@ class TimerQueue:
     def advance(self, now: int) -> None:
         """Begin the block of a height, over any number of blocks; the source must hold the state before it.
 
-        Everything due is in memory afterwards. Besides, the ring is filled ahead of the clock, by a bounded number of
-        timers, so that neither a rollover nor a crowded height leaves all its reading to one block.
+        Everything due is in memory afterwards. The ring is filled ahead of the clock by a bounded number of timers, so
+        that no rollover and no crowded height leaves all its reading to one block.
 
         Spec: CIP-1v3 §2.2, CIP-1v3 §2.3. Decision: D-10
         Complexity: O(1) if nothing comes within reach. Else O(log n), and O(log k) a timer read into a height of k: at
             most ``READ_AHEAD_MAX`` a block, and those that are due already.
-
-        Raises:
-            InvariantError: If the clock is further already.
         """
         if now < self._now:
             raise InvariantError(f"the clock cannot advance from height {self._now} back to {now}")
@@ -339,15 +279,9 @@ class TimerQueue:
         self._read(blocks * READ_AHEAD_MAX)
 
     def rewind(self, now: int) -> None:
-        """Move the clock back after the source has gone back, or drop a block that will not be committed.
+        """Move the clock back after the source has gone back, or drop a block; memory is read again. Spec: CIP-5 §7.
 
-        Memory is given up and read again from the source.
-
-        Spec: CIP-5 §7
         Complexity: as opening a queue.
-
-        Raises:
-            InvariantError: If the clock has not come that far.
         """
         if now > self._now:
             raise InvariantError(f"the clock cannot rewind from height {self._now} on to {now}")
@@ -368,12 +302,9 @@ class TimerQueue:
         )
 
     def check_invariants(self) -> None:
-        """Check memory against itself and against the source, after the present block has been committed.
+        """Raise `InvariantError` for the first rule that memory or the committed source breaks.
 
         Complexity: O(k log k) for the k timers in memory; for tests and for a suspicion, not for every block.
-
-        Raises:
-            InvariantError: With the first rule that is broken.
         """
         for fault in chain(self._near.faults(), self._differences()):
             raise InvariantError(fault)
@@ -416,7 +347,7 @@ class TimerQueue:
         return (timer for timer in self._changed.values() if timer is not None)
 
     def _committed_beyond(self, height: int) -> Iterator[Pending]:
-        """Yield committed timers beyond the frontier, from a height on, but for those the present block has changed."""
+        """Yield committed timers beyond the frontier, from a height on, without those the present block has changed."""
         for timer in self._source.scan(*max(self._frontier, (height, b""))):
             if timer.timer_id not in self._changed:
                 yield timer

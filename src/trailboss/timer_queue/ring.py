@@ -10,8 +10,8 @@ from trailboss.timer_queue.placement import ring_slot
 class Ring:
     """The ring of buckets: the bucket of a height lies in the slot of its number modulo the ring's size.
 
-    It has room for the ``ring_size`` heights that come next, so no two of them share a slot. Which slots are taken is
-    kept as the bits of one integer, so "which height is the next?" needs no scan and no heap.
+    It has room for the next ``ring_size`` heights, so no two share a slot. One integer has a bit for each taken slot,
+    so the next height needs no scan and no heap.
 
     Spec: CIP-1v3 §2.1. Decision: D-10
     """
@@ -56,10 +56,7 @@ class Ring:
         return self._first + _lowest_bit(self._taken) + self._calendar.ring_size - start
 
     def take_through(self, now: int) -> Iterator[tuple[int, Bucket]]:
-        """Remove and yield the buckets of all heights up to ``now``, lowest first; the slots then serve those after.
-
-        Complexity: O(1) a bucket.
-        """
+        """Remove and yield the buckets of all heights up to ``now``, lowest first. Complexity: O(1) a bucket."""
         while (height := self.first_height()) is not None and height <= now:
             bucket = self.find(height)
             self.drop(height)

@@ -19,12 +19,7 @@ class TimerSource(Protocol):
     """Committed timers, in order of height and, within a height, of id."""
 
     def scan(self, height: int, timer_id: bytes = b"") -> Iterator[Pending]:
-        """Yield every timer from a height and id on, ascending by height and id.
-
-        Args:
-            height: Where to begin.
-            timer_id: Least id at that height, or the beginning of one; empty for all.
-        """
+        """Yield every timer from a height and an id, or the beginning of one, on, ascending by height and id."""
         ...
 
     def count_below(self, height: int) -> int:
@@ -37,7 +32,7 @@ class TimerSource(Protocol):
 
 
 class StoredTimers:
-    """The timers of a store, read anew at every call: it never falls behind a commit or a revert.
+    """The timers of a store, read at every call: it never falls behind a commit or a revert.
 
     Spec: CIP-1v3 §2.3. Decision: D-02
     """

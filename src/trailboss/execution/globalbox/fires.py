@@ -12,12 +12,7 @@ from trailboss.execution.timers import find_record, load_timer, remove_timer, wr
 from trailboss.mechanisms.base import Decision
 from trailboss.model.blocks import ReceiptRecord
 from trailboss.model.configs import amount_octets, amount_of
-from trailboss.model.events import (
-    TIMER_FIRE_RECEIPT,
-    TIMER_MATERIALIZED,
-    TIMER_QUEUED,
-    EventRecord,
-)
+from trailboss.model.events import TIMER_FIRE_RECEIPT, TIMER_MATERIALIZED, TIMER_QUEUED, EventRecord
 from trailboss.model.globalbox import MailboxEntry, encode_entry, standing_of
 from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
 from trailboss.model.timers import Timer, TimerEnd, terms_of
@@ -38,11 +33,7 @@ def enqueue_fire(session: BlockSession, decision: Decision) -> None:
     # RUN
     _rewrite(session, timer, terms, fire=decision.fire)
     change_globalbox(session, queued=1)
-    facts = {
-        "fire_seq": terms.fire_seq,
-        "hit_height": decision.fire.hit_height,
-        "standing": decision.fire.standing,
-    }
+    facts = {"fire_seq": terms.fire_seq, "hit_height": decision.fire.hit_height, "standing": decision.fire.standing}
     session.emit(TIMER_QUEUED, timer, facts)
 
 

@@ -58,8 +58,7 @@ def open_globalbox(session: BlockSession) -> OpenMarket:
         max_fires_per_target=params.max_fires_per_target,
         hits_max=params.hits_max,
         modified=_merged(
-            read_carried(session.overlay.read),
-            (CarriedHit(key, 0, rules.height) for key in _changed_keys(session, 0)),
+            read_carried(session.overlay.read), (CarriedHit(key, 0, rules.height) for key in _changed_keys(session, 0))
         ),
         timer_of=partial(load_timer, session),
         entries=partial(mailbox_entries, session.overlay.read),
@@ -74,8 +73,7 @@ def close_globalbox(session: BlockSession, mark: int, rest: Rest) -> None:
     """
     height, is_watched = session.context.height, session.follower.is_watched
     carried = _merged(
-        rest.carried,
-        (CarriedHit(key, 0, height + 1) for key in _changed_keys(session, mark) if is_watched(key)),
+        rest.carried, (CarriedHit(key, 0, height + 1) for key in _changed_keys(session, mark) if is_watched(key))
     )
     if carried:
         session.overlay.write(CARRIED_HITS_KEY, encode_record(CarriedHits(carried)))

@@ -8,6 +8,7 @@ Spec: CIP-1v3 §8
 Decision: D-52
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -51,7 +52,7 @@ def leave_window(session: BlockSession) -> FairnessTotals:
     lane = session.context.rules.params.lane
     last_outside = session.context.height - lane.fairness_window_blocks
     totals = read_totals(session.overlay.read)
-    counts = _Histogram(totals)
+    counts = Counter(dict(totals.counts))
     first = totals.first
     while first < min(totals.next, totals.first + lane.window_blocks_left_max):
         record = read_fires(session.overlay.read, first)
@@ -63,7 +64,7 @@ def leave_window(session: BlockSession) -> FairnessTotals:
         first += 1
     if first == totals.first:
         return totals
-    return _write(session, FairnessTotals(first, totals.next, counts.sorted()))
+    return _write(session, FairnessTotals(first, totals.next, _sorted(counts)))
 
 
 def count_fires(session: BlockSession, fires: Mapping[bytes, int]) -> None:
@@ -71,12 +72,12 @@ def count_fires(session: BlockSession, fires: Mapping[bytes, int]) -> None:
     if not fires:
         return
     totals = read_totals(session.overlay.read)
-    counts = _Histogram(totals)
+    counts = Counter(dict(totals.counts))
     for actor, count in fires.items():
         _add(session, counts, actor, count)
     record = BlockFires(session.context.height, tuple(sorted(fires.items())))
     session.overlay.write(fires_key(totals.next), encode_record(record))
-    _write(session, FairnessTotals(totals.first, totals.next + 1, counts.sorted()))
+    _write(session, FairnessTotals(totals.first, totals.next + 1, _sorted(counts)))
 
 
 def first_to_leave(rules: Rules, read: Read) -> int | None:
@@ -96,36 +97,20 @@ def check_fairness(chain: ReadableChain) -> None:
     check_window(totals, counts, records)
 
 
-class _Histogram:
-    """How many actors have fired how often; actors that have not fired are in no count."""
-
-    __slots__ = ("_actors",)
-
-    def __init__(self, totals: FairnessTotals) -> None:
-        self._actors = dict(totals.counts)
-
-    def move(self, before: int, after: int) -> None:
-        """Count one actor under another number of fires."""
-        if before:
-            self._actors[before] -= 1
-            if not self._actors[before]:
-                del self._actors[before]
-        if after:
-            self._actors[after] = self._actors.get(after, 0) + 1
-
-    def sorted(self) -> tuple[tuple[int, int], ...]:
-        """Return (fires, actors), ascending by fires."""
-        return tuple(sorted(self._actors.items()))
+def _sorted(counts: Counter[int]) -> tuple[tuple[int, int], ...]:
+    """Return how many actors have fired how often, ascending; those that have not fired are in no count."""
+    return tuple(sorted((fires, actors) for fires, actors in counts.items() if fires and actors))
 
 
-def _add(session: BlockSession, counts: _Histogram, actor: bytes, fires: int) -> None:
+def _add(session: BlockSession, counts: Counter[int], actor: bytes, fires: int) -> None:
     account = session.ledger.account(actor)
     before, after = account.recent_fires, account.recent_fires + fires
     if after < 0:
         raise InvariantError(f"{Address(actor)} has {before} fires in the window, and {-fires} of them leave")
     account.recent_fires = after
     session.ledger.put(actor, account)
-    counts.move(before, after)
+    counts[before] -= 1
+    counts[after] += 1
     session.follower.recount(actor, after)
 
 
@@ -136,19 +121,15 @@ def _write(session: BlockSession, totals: FairnessTotals) -> FairnessTotals:
 
 def check_window(totals: FairnessTotals, actors: dict[bytes, int], records: list[BlockFires]) -> None:
     """Raise `InvariantError` unless the window's sums fit its block records and the accounts' fires, zeros left out."""
-    summed: dict[bytes, int] = {}
+    summed = Counter[bytes]()
     for record in records:
-        for actor, fires in record.fires:
-            summed[actor] = summed.get(actor, 0) + fires
+        summed.update(dict(record.fires))
     if summed != actors:
         actor = min(actor for actor in summed.keys() | actors.keys() if summed.get(actor) != actors.get(actor))
         raise InvariantError(
             f"{Address(actor)} has {actors.get(actor, 0)} fires in its account and {summed.get(actor, 0)} in the window"
         )
-    counts: dict[int, int] = {}
-    for fires in actors.values():
-        counts[fires] = counts.get(fires, 0) + 1
-    if tuple(sorted(counts.items())) != totals.counts:
+    if _sorted(Counter(actors.values())) != totals.counts:
         raise InvariantError(f"the fairness histogram {totals.counts} is not that of the accounts")
     heights = [record.height for record in records]
     if heights != sorted(heights):

@@ -64,10 +64,7 @@ def _bid_terms(lane: LaneParams, terms: MarketTerms) -> BidTerms:
     return BidTerms(
         cycles_max=lane.gba_cycles_max,
         cycles_per_block=lane.gba_cycles_per_block,
-        facts={
-            "basefee_lane_timer": terms.basefee,
-            "previous_block_p50_priority_tip_per_cycle": terms.previous_tip,
-        },
+        facts={"basefee_lane_timer": terms.basefee, "previous_block_p50_priority_tip_per_cycle": terms.previous_tip},
         tip=TIP,
         default_fees=(Price(2 * terms.basefee), terms.previous_tip),
         answered=_answered,

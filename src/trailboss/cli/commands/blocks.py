@@ -47,12 +47,12 @@ from trailboss.model.transactions import ExecuteActor, Instruction, Transaction,
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views import Event, Receipt
-from trailboss.views.explain.decision_view import decision_view
+from trailboss.views.explain.decision_view import decision_facts, decision_view
 from trailboss.views.explain.sentences import data_words
 from trailboss.views.json_values import to_json_value
 from trailboss.views.mechanism.registry import views_of
 from trailboss.views.records import DecisionView, event_view, receipt_view
-from trailboss.views.text import counted, time_words
+from trailboss.views.text import time_words
 
 TRANSACTION_COLUMNS = (
     Column("transaction"),
@@ -205,7 +205,7 @@ def _show_lane(found: Block, view: DecisionView | None, limit: int, *, as_json: 
         print_json({"height": found.height, "lane": to_json_value(view)})
         return
     if view is not None:
-        print_facts(_lane_facts(view))
+        print_facts({"block": view.height, **drawn_facts(decision_facts(view))})
     if view is None or not _had_due_timers(found):
         note(f"no timer that could run was due in block {found.height}")
         return
@@ -216,22 +216,6 @@ def _show_lane(found: Block, view: DecisionView | None, limit: int, *, as_json: 
     if view.sentences:
         typer.echo()
         print_pairs(console(), [("waiting", sentence) for sentence in view.sentences])
-
-
-def _lane_facts(view: DecisionView) -> dict[str, Cell]:
-    bids = f", {counted(len(view.bids), 'bid')}" if view.bids else ""
-    named = "" if len(view.rows) == view.examined else f", the first {len(view.rows):,} named"
-    cut_off = "" if view.cut_off is None else f", cut-off at rank {view.cut_off:,}"
-    return {
-        "block": view.height,
-        "mechanism": view.mechanism,
-        "used": f"{view.lane_cycles_used:,} of {view.lane_cycles_max:,} cycles, at most "
-        f"{view.max_cycles_per_fire:,} a fire",
-        "basefees": f"{view.cycle_basefee:,} a cycle, {view.cell_basefee:,} a cell",
-        **drawn_facts(views_of(view.mechanism).decision_facts(view)),
-        "agents": f"{view.agent_cycles:,} cycles{bids}" if view.agent_cycles else None,
-        "examined": f"{view.examined:,}{named}{cut_off}",
-    }
 
 
 def _complete_topic(incomplete: str) -> list[str]:

@@ -76,7 +76,7 @@ def decision_facts(view: DecisionView) -> Iterator[Fact]:
     if view.agent_cycles:
         bids = f", {counted(len(view.bids), 'bid')}" if view.bids else ""
         yield Fact("agents", "agents", f"{view.agent_cycles:,} cycles{bids}")
-    named = "" if len(view.rows) == view.examined else f", the first {len(view.rows):,} of them by name"
+    named = "" if len(view.rows) == view.examined else f", the first {len(view.rows):,} named"
     cut_off = "" if view.cut_off is None else f", cut-off at rank {view.cut_off:,}"
     yield Fact("examined", "examined", f"{view.examined:,}{named}{cut_off}")
 

@@ -48,8 +48,7 @@ class DirectoryChain(Chain):
     def faucet(self, address: Address) -> tuple[int, Receipt]:
         """Raise `Mistake`: a directory has no faucet."""
         raise Mistake(
-            f"there is no faucet for {address}: only a node has one",
-            "use `trailboss send`, or `trailboss set-balance`",
+            f"there is no faucet for {address}: only a node has one", "use `trailboss send`, or `trailboss set-balance`"
         )
 
     def impersonate(self, address: Address, instruction: Instruction, terms: Terms) -> Receipt:

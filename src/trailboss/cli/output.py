@@ -63,6 +63,18 @@ class Column(Struct, frozen=True):
     least: int = 0
 
 
+def columns(heads: str) -> tuple[Column, ...]:
+    """Return the columns of a table by its head, as ``timer | >gas limit? | data/29``.
+
+    ``>`` aligns to the right, ``?`` leaves out where there is no room, and ``/29`` wraps to 29 or more characters.
+    """
+    found = []
+    for head in heads.split(" | "):
+        heading, _, least = head.rstrip("?").lstrip(">").partition("/")
+        found.append(Column(heading, right=head[0] == ">", extra=head[-1] == "?", least=int(least or 0)))
+    return tuple(found)
+
+
 def console() -> Console:
     """Return what prints to stdout: without a limit of width unless it is a terminal, or COLUMNS sets one."""
     return _console(stderr=False)

@@ -17,7 +17,7 @@ from trailboss.cli.options import (
     argument,
     complete_account,
 )
-from trailboss.cli.output import Cell, Column, print_json, print_table
+from trailboss.cli.output import Cell, columns, print_json, print_table
 from trailboss.cli.parsing import parse_amount
 from trailboss.cli.targets import open_chain, resolve_actor
 from trailboss.cli.transactions import send_one, show_receipts
@@ -26,13 +26,7 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
 from trailboss.views.accounts import Holder, holder_of, known_names
 
-COLUMNS: Final = (
-    Column("account"),
-    Column("what"),
-    Column("CBY", right=True),
-    Column("nonce", right=True),
-    Column("timers", right=True),
-)
+COLUMNS: Final = columns("account | what | >CBY | >nonce | >timers")
 
 
 def balance(

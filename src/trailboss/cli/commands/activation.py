@@ -12,7 +12,7 @@ from trailboss.cli.lazy import group
 from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Key, Limit, Place, height, number
 from trailboss.cli.output import (
     Cell,
-    Column,
+    columns,
     console,
     note,
     note_rest,
@@ -45,33 +45,20 @@ activation = group("Rehearse the activation of the timer lane, and vote for it."
 
 Activation = Annotated[int, height("--height", text="First block under the lane's rules.", least=1)]
 Blocks = Annotated[int, number("--blocks", text="Blocks to rehearse after that one.", most=REHEARSED_MAX)]
-COLUMNS = (
-    Column("timer"),
-    Column("due", right=True),
-    Column("gas limit", right=True, extra=True),
-    Column("fires in the lane", least=17),
-    Column("a cycle", right=True, extra=True),
-    Column("CBY", right=True),
-    Column("burned", right=True, extra=True),
-    Column("lane burn", right=True, extra=True),
-    Column("tip", right=True, extra=True),
-    Column("under FIFO", least=13),
-    Column("CBY", right=True),
+COLUMNS = columns(
+    "timer | >due | >gas limit? | fires in the lane/17 | >a cycle? | >CBY | "
+    ">burned? | >lane burn? | >tip? | under FIFO/13 | >CBY"
 )
 TURNS_MAX = 4
-"""Turns of the lane basefee that are told one by one; of more only the highest and the lowest."""
+"""Turns of the lane basefee that are listed; of more only the highest and the lowest."""
 COUNTED = {
-    "on_time": "fire on time",
-    "late": "fire late",
-    "reverted": "  and revert",
-    "stranded": "stranded over the cap",
-    "waiting": "still wait",
-    "unfunded": "unfunded",
-    "expired": "expire",
-    "cancelled": "cancelled",
-}
-MONEY = {"paid": "CBY paid", "cycle_burned": "  cycle basefee", "cell_burned": "  cell basefee"}
-MONEY |= {"lane_burned": "  lane basefee", "tips": "  tips"}
+    "on_time": "fire on time", "late": "fire late", "reverted": "  and revert", "stranded": "stranded over the cap",
+    "waiting": "still wait", "unfunded": "unfunded", "expired": "expire", "cancelled": "cancelled",
+}  # fmt: skip
+MONEY = {
+    "paid": "CBY paid", "cycle_burned": "  cycle basefee", "cell_burned": "  cell basefee",
+    "lane_burned": "  lane basefee", "tips": "  tips",
+}  # fmt: skip
 REASON_WORDS = {
     "over_cap": "over the cap",
     "priced_out": "priced out",
@@ -180,8 +167,8 @@ def _show_summary(found: ActivationRehearsal) -> None:
             "fired late": _delays(found.lane),
         }
     )
-    columns = (Column("timers"), Column("in the lane", right=True), Column("under FIFO", right=True))
-    print_table("Both copies", columns, list(_total_rows(found)))
+    heads = columns("timers | >in the lane | >under FIFO")
+    print_table("Both copies", heads, list(_total_rows(found)))
 
 
 def _total_rows(found: ActivationRehearsal) -> Iterator[tuple[Cell, ...]]:
@@ -202,7 +189,7 @@ def _show_advice(found: ActivationRehearsal) -> None:
 
 
 def _path(basefees: tuple[Run, ...], end: int) -> str:
-    """Return the way of the lane basefee up to a height: where it begins, where it turns, where it rests or ends."""
+    """Return the lane basefee up to a height: its first value, its turns, its last value."""
     turns = [
         here
         for before, here, after in zip(basefees, basefees[1:], basefees[2:], strict=False)

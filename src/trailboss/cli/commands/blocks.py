@@ -27,7 +27,7 @@ from trailboss.cli.options import (
 )
 from trailboss.cli.output import (
     Cell,
-    Column,
+    columns,
     console,
     drawn_facts,
     drawn_table,
@@ -54,29 +54,10 @@ from trailboss.views.mechanism.registry import views_of
 from trailboss.views.records import DecisionView, event_view, receipt_view
 from trailboss.views.text import time_words
 
-TRANSACTION_COLUMNS = (
-    Column("transaction"),
-    Column("from"),
-    Column("nonce", right=True, extra=True),
-    Column("instruction", least=14),
-)
-RECEIPT_COLUMNS = (
-    Column("receipt of"),
-    Column("timer"),
-    Column("actor", extra=True),
-    Column("status", least=12),
-    Column("cycles", right=True),
-    Column("cells", right=True, extra=True),
-    Column("CBY paid", right=True),
-)
-EVENT_COLUMNS = (Column("event"), Column("emitter", extra=True), Column("timer"), Column("data", least=29))
-EVENTS: Final = (
-    Column("block", right=True),
-    Column("event"),
-    Column("emitter"),
-    Column("timer"),
-    Column("data", least=29),
-)
+TRANSACTION_COLUMNS = columns("transaction | from | >nonce? | instruction/14")
+RECEIPT_COLUMNS = columns("receipt of | timer | actor? | status/12 | >cycles | >cells? | >CBY paid")
+EVENT_COLUMNS = columns("event | emitter? | timer | data/29")
+EVENTS: Final = columns(">block | event | emitter | timer | data/29")
 
 
 def block(

@@ -33,7 +33,7 @@ from trailboss.cli.options import (
 )
 from trailboss.cli.output import (
     Cell,
-    Column,
+    columns,
     console,
     drawn_facts,
     note,
@@ -63,7 +63,7 @@ PRINTED_MAX: Final = 200
 """Lines printed by actors that are shown: the last ones."""
 LONGEST_NUMBER: Final = 15
 """Digits of a number that is still written out, if it is a power of ten."""
-PARAMETERS: Final = (Column("parameter"), Column("value", right=True), Column("set by"), Column("preset", right=True))
+PARAMETERS: Final = columns("parameter | >value | set by | >preset")
 COUNTED: Final = ("fired", "reverted", "expired", "unfunded", "cancelled", "deferred", "messages")
 
 

@@ -17,7 +17,7 @@ from trailboss.cli.options import (
     number,
     option,
 )
-from trailboss.cli.output import Cell, Column, note, print_facts, print_json, print_section
+from trailboss.cli.output import Cell, columns, note, print_facts, print_json, print_section
 from trailboss.cli.targets import find_actor, open_chain, resolve_actor
 from trailboss.primitives.units import format_cby
 from trailboss.views.explain.decision_view import REASONS
@@ -28,32 +28,12 @@ from trailboss.views.forecast.runway import PaidActor, Reach, runway_of
 from trailboss.views.json_values import to_json_value
 from trailboss.views.text import counted, decimal_text
 
-PRICES: Final = (
-    Column("what"),
-    Column("price", right=True),
-    Column("units", right=True),
-    Column("CBY", right=True),
-    Column("base units", right=True),
+PRICES: Final = columns("what | >price | >units | >CBY | >base units")
+CHANCES: Final = columns("within | >would have run | >of")
+REACHES: Final = columns(
+    "basefees | >cycle | >lane? | >cell? | >CBY a fire | >base units | >fires left | >dry in block"
 )
-CHANCES: Final = (Column("within"), Column("would have run", right=True), Column("of", right=True))
-REACHES: Final = (
-    Column("basefees"),
-    Column("cycle", right=True),
-    Column("lane", right=True, extra=True),
-    Column("cell", right=True, extra=True),
-    Column("CBY a fire", right=True),
-    Column("base units", right=True),
-    Column("fires left", right=True),
-    Column("dry in block", right=True),
-)
-ACTORS: Final = (
-    Column("actor"),
-    Column("live timers", right=True),
-    Column("fires seen", right=True),
-    Column("a fire every", right=True),
-    Column("cycles", right=True),
-    Column("cells", right=True),
-)
+ACTORS: Final = columns("actor | >live timers | >fires seen | >a fire every | >cycles | >cells")
 NAMES: Final = {"present": "present", "twice": "twice", "p95": "95th percentile"}
 Recent = Annotated[int, number("--blocks", text="Number of recent blocks to judge by.", least=1, most=BLOCKS_MAX)]
 
@@ -111,9 +91,8 @@ def _cap(found: Quote) -> dict[str, Cell]:
 
 
 def _prices(found: Quote) -> list[tuple[Cell, ...]]:
-    rows = [("cycle basefee", found.cycle_basefee)]
-    if found.mechanism == "lane":
-        rows += [("lane basefee", found.lane_basefee), ("tip", found.tip)]
+    own = [("lane basefee", found.lane_basefee), ("tip", found.tip)]
+    rows = [("cycle basefee", found.cycle_basefee), *((what, price) for what, price in own if price)]
     priced = [_part(what, price, found.charged_cycles, "cycles") for what, price in rows]
     priced.append(_part("cell basefee", found.cell_basefee, found.max_cells, "cells"))
     return [*priced, ("must be in the balance", "", "", format_cby(found.max_cost), f"{found.max_cost:,}")]

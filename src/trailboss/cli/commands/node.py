@@ -29,7 +29,7 @@ from trailboss.cli.options import (
     number,
     option,
 )
-from trailboss.cli.output import Column, console, note, print_facts, print_json, print_table
+from trailboss.cli.output import columns, console, note, print_facts, print_json, print_table
 from trailboss.cli.parsing import parse_overrides
 from trailboss.node.options import (
     BLOCK_TIME_MS,
@@ -230,26 +230,15 @@ def _urls(node: "Node", port: int) -> dict[str, str]:
     return urls | {name: f"{base}{path}" for name, path in paths.items()}
 
 
-def _accounts(node: "Node") -> list[DevelopmentAccount]:
-    """Return the accounts whose keys are shown: those of a development chain that runs as one."""
-    if node.development is None:
-        return []
-    count = funded_accounts(node.view.genesis)
-    names = [account_name(index) for index in range(count)]
-    return [development_account(name) for name in (*names, *([DEPLOYER] if count else []))]
+def _accounts(node: "Node") -> list[tuple[DevelopmentAccount, int]]:
+    """Return the accounts whose keys are shown, with their balances: those of a development chain that runs as one."""
+    count = 0 if node.development is None else funded_accounts(node.view.genesis)
+    names = [*map(account_name, range(count)), DEPLOYER] if count else []
+    return [(account, node.view.balance(account.address)) for account in map(development_account, names)]
 
 
 def _show_document(node: "Node", port: int) -> None:
     view, options = node.view, node.options
-    shown = [
-        {
-            "name": account.name,
-            "address": account.address,
-            "private_key": account.private_key,
-            "balance": view.balance(account.address),
-        }
-        for account in _accounts(node)
-    ]
     print_json(
         {
             "directory": None if options.directory is None else str(options.directory),
@@ -266,16 +255,18 @@ def _show_document(node: "Node", port: int) -> None:
             "port": port,
             "loopback": options.is_loopback,
             "urls": _urls(node, port),
-            "accounts": shown,
+            "accounts": [
+                {"name": each.name, "address": each.address, "private_key": each.private_key, "balance": balance}
+                for each, balance in _accounts(node)
+            ],
         }
     )
 
 
 def _show(node: "Node", port: int) -> None:
-    view, options = node.view, node.options
+    view, options, urls = node.view, node.options, _urls(node, port)
     place = "temporary, deleted when the node ends" if options.directory is None else str(options.directory)
     kind = "for development" if options.development else "without development calls"
-    urls = _urls(node, port)
     print_facts(
         {
             "node": f"Trailboss {__version__}, {kind}",
@@ -291,26 +282,25 @@ def _show(node: "Node", port: int) -> None:
     accounts = _accounts(node)
     if accounts:
         typer.echo()
-        _show_accounts(node, accounts)
+        _show_accounts(accounts)
     if not options.is_loopback:
         note(_exposed(options))
     typer.echo("\nCtrl-C ends the node.")
 
 
-def _show_accounts(node: "Node", accounts: list[DevelopmentAccount]) -> None:
+def _show_accounts(accounts: list[tuple[DevelopmentAccount, int]]) -> None:
     listed = accounts if len(accounts) <= SHOWN_ACCOUNTS else [*accounts[:SHOWN_ACCOUNTS], accounts[-1]]
-    names = [account.name.removeprefix("account ") for account in listed]
-    amounts = [format_cby(node.view.balance(account.address)) for account in listed]
-    keys = [f"0x{account.private_key.hex()}" for account in listed]
-    addresses = [str(account.address) for account in listed]
-    columns = [Column("account"), Column("address"), Column("CBY", right=True)]
+    rows: list[tuple[str, ...]] = [
+        (each.name.removeprefix("account "), str(each.address), format_cby(balance), f"0x{each.private_key.hex()}")
+        for each, balance in listed
+    ]
+    heads = columns("account | address | >CBY | private key")
     if console().width >= KEYS_BESIDE:
-        rows = list(zip(names, addresses, amounts, keys, strict=True))
-        print_table("accounts", [*columns, Column("private key")], rows)
+        print_table("accounts", heads, rows)
     else:
-        print_table("accounts", columns, list(zip(names, addresses, amounts, strict=True)))
+        print_table("accounts", heads[:3], [row[:3] for row in rows])
         typer.echo()
-        print_table("private keys", [Column("account"), Column("private key")], list(zip(names, keys, strict=True)))
+        print_table("private keys", (heads[0], heads[3]), [(row[0], row[3]) for row in rows])
     typer.echo()
     if len(listed) < len(accounts):
         typer.echo(f"{counted(len(accounts) - len(listed), 'more account')}: --json has them all")

@@ -9,7 +9,7 @@ from msgspec.structs import fields
 
 from trailboss.cli.errors import Mistake
 from trailboss.cli.options import AsJson, Texts, argument, option
-from trailboss.cli.output import Cell, Column, print_facts, print_json, print_section, progress, rounded_cby
+from trailboss.cli.output import Cell, Column, columns, print_facts, print_json, print_section, progress, rounded_cby
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import format_cby
 from trailboss.simulator.measures import UNIT, Outcome
@@ -54,20 +54,9 @@ RESULTS: Final[tuple[tuple[str, Callable[[MechanismResult], Cell]], ...]] = (
     ("state root", lambda of: f"0x{of.state_root.hex()[:8]}"),
 )
 """More rows, about a whole chain."""
-GROUPS: Final = (
-    Column("actors"),
-    Column("mechanism"),
-    Column("asked", right=True),
-    Column("delivered", right=True),
-    Column("late p50", right=True),
-    Column("p95", right=True),
-    Column("max", right=True),
-    Column("waiting", right=True, extra=True),
-    Column("overdue", right=True, extra=True),
-    Column("expired", right=True, extra=True),
-    Column("unfunded", right=True),
-    Column("CBY paid", right=True),
-    Column("tips", right=True, extra=True),
+GROUPS: Final = columns(
+    "actors | mechanism | >asked | >delivered | >late p50 | >p95 | >max | >waiting? | "
+    ">overdue? | >expired? | >unfunded | >CBY paid | >tips?"
 )
 
 
@@ -150,28 +139,18 @@ def _each(budgets: dict[str, int]) -> str:
 
 
 def _group_rows(workload: Workload, results: Sequence[MechanismResult]) -> list[tuple[Cell, ...]]:
-    rows: list[tuple[Cell, ...]] = []
-    for index, group in enumerate(workload.actors):
-        for position, result in enumerate(results):
-            of = result.groups[index].outcome
-            rows.append(
-                (
-                    group.name if position == 0 else "",
-                    result.mechanism,
-                    f"{of.asked:,}",
-                    f"{of.delivered:,}",
-                    of.late_p50,
-                    of.late_p95,
-                    of.late_max,
-                    f"{of.waiting:,}",
-                    f"{of.overdue:,}",
-                    f"{of.expired:,}",
-                    f"{of.unfunded:,}",
-                    rounded_cby(of.paid),
-                    rounded_cby(of.tips),
-                )
-            )
-    return rows
+    groups = enumerate(workload.actors)
+    return [
+        (group.name if result is results[0] else "", result.mechanism, *_group_cells(result.groups[index].outcome))
+        for index, group in groups
+        for result in results
+    ]
+
+
+def _group_cells(of: Outcome) -> tuple[Cell, ...]:
+    late = (of.late_p50, of.late_p95, of.late_max)
+    ended = (f"{count:,}" for count in (of.waiting, of.overdue, of.expired, of.unfunded))
+    return f"{of.asked:,}", f"{of.delivered:,}", *late, *ended, rounded_cby(of.paid), rounded_cby(of.tips)
 
 
 def jain_text(index: int) -> str:

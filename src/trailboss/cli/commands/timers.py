@@ -23,7 +23,7 @@ from trailboss.cli.options import (
 )
 from trailboss.cli.output import (
     Cell,
-    Column,
+    columns,
     console,
     drawn_table,
     note,
@@ -45,17 +45,7 @@ STATE_TEXT: Final = "; ".join(
     [f"One of {', '.join(STATES)}. live includes due and deferred"]
     + [f"{', '.join(views.timer_states)} under {name}" for name, views in MECHANISM_VIEWS.items() if views.timer_states]
 )
-COLUMNS = (
-    Column("timer"),
-    Column("height", right=True),
-    Column("state"),
-    Column("actor"),
-    Column("handler", least=12),
-    Column("payer"),
-    Column("gas limit", right=True, extra=True),
-    Column("expires after", right=True, extra=True),
-    Column("tier", extra=True),
-)
+COLUMNS = columns("timer | >height | state | actor | handler/12 | payer | >gas limit? | >expires after? | tier?")
 
 
 def _state(text: str) -> str:

@@ -17,7 +17,7 @@ from rich.live import Live
 from trailboss.cli.alerts import DRY, Alert, Call, Spells, parse_call
 from trailboss.cli.errors import Missing, Refused
 from trailboss.cli.options import DIRECTORY, WHO, AsJson, Place, Text, Texts, complete_account, number, option
-from trailboss.cli.output import Cell, Column, console, fitting_table, note, print_facts, print_json, print_table
+from trailboss.cli.output import Cell, columns, console, fitting_table, note, print_facts, print_json, print_table
 from trailboss.cli.remote.client import Client
 from trailboss.cli.targets import is_url, node_url, open_directory, resolve_address
 from trailboss.model.events import TIMER_UNFUNDED
@@ -39,16 +39,8 @@ END: Final = "end"
 STOPPING: Final = "stopping"
 LOOK_SECONDS: Final = 1.0
 """From one look at a node to the next at least."""
-COLUMNS: Final = (
-    Column("payer"),
-    Column("CBY", right=True),
-    Column("timers", right=True, extra=True),
-    Column("fires left", right=True),
-    Column("blocks left", right=True, extra=True),
-    Column("dry at", right=True),
-    Column("unfunded", right=True),
-    Column("expired", right=True),
-    Column("reverted", right=True),
+COLUMNS: Final = columns(
+    "payer | >CBY | >timers? | >fires left | >blocks left? | >dry at | >unfunded | >expired | >reverted"
 )
 
 

@@ -366,6 +366,7 @@ def test_lists_turn_in_place_and_the_address_remembers(served: Served, watched: 
     assert page.url.endswith("/explorer/timers?state=fired")
     page.go_back()
     expect(page.locator("tbody tr a").first).to_have_text(second)
+    expect(page.get_by_label("State")).to_have_value("live")
     page.go_back()
     expect(page.locator("tbody tr a").first).to_have_text(first)
     page.go_forward()

@@ -7,24 +7,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
+from trailboss.explorer import documents as parts
 from trailboss.explorer import links
 from trailboss.explorer.cells import NOTHING
 from trailboss.explorer.charts import chart_svg
-from trailboss.explorer.documents import (
-    Cell,
-    Chart,
-    Code,
-    Document,
-    Facts,
-    Filter,
-    HeatMap,
-    Notice,
-    Pager,
-    Section,
-    Stats,
-    Steps,
-    Table,
-)
 from trailboss.explorer.page_context import Page, Reading
 from trailboss.explorer.pages import PAGES
 from trailboss.node.options import Rhythm
@@ -68,7 +54,7 @@ def asset_path(name: str) -> str:
     return assets()[name][0]
 
 
-def page_html(document: Document, page: Page, reading: Reading, mark: str, searched: str = "") -> str:
+def page_html(document: parts.Document, page: Page, reading: Reading, mark: str, searched: str = "") -> str:
     """Return a page.
 
     Args:
@@ -141,10 +127,10 @@ def _footer(reading: Reading) -> str:
     )
 
 
-def section_html(section: Section) -> str:
+def section_html(section: parts.Section) -> str:
     """Return a part of a page."""
     key, title = f"section-{escape(section.key)}", escape(section.title)
-    if isinstance(section, Notice):
+    if isinstance(section, parts.Notice):
         alert = ' role="alert"' if section.tone == "bad" else ""
         heading = f"<h2>{title}</h2>" if title else ""
         words = f'<p class="inline">{_content(section.content)}</p>' if section.content else ""
@@ -160,11 +146,11 @@ def section_html(section: Section) -> str:
     return f'<section class="section {section.span}" data-key="{key}"{labelled}>{heading}{body}</section>'
 
 
-def _content(content: Iterable[Cell]) -> str:
+def _content(content: Iterable[parts.Cell]) -> str:
     return "".join(map(_cell, content))
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: parts.Cell) -> str:
     title = f' title="{escape(cell.note)}"' if cell.note else ""
     kind = " ".join(filter(None, ("cell", cell.copy and "pair", escape(cell.kind))))
     if not cell.href and not cell.copy:
@@ -182,12 +168,12 @@ def _copy(text: str) -> str:
     )
 
 
-def _facts(section: Facts) -> str:
+def _facts(section: parts.Facts) -> str:
     rows = "".join(f"<div><dt>{escape(row.label)}</dt><dd>{_content(row.content)}</dd></div>" for row in section.rows)
     return f'<dl class="facts">{rows}</dl>'
 
 
-def _stats(section: Stats) -> str:
+def _stats(section: parts.Stats) -> str:
     drawn = []
     for item in section.items:
         share = "" if item.share is None else f"<i style='width:{min(item.share, 100)}%'></i>"
@@ -198,7 +184,7 @@ def _stats(section: Stats) -> str:
     return f'<dl class="stats">{"".join(drawn)}</dl>'
 
 
-def _steps(section: Steps) -> str:
+def _steps(section: parts.Steps) -> str:
     drawn = "".join(
         f'<li class="{step.tone}"><span class="when">{_content(step.when)}</span>'
         f'<span class="what inline">{_content(step.content)}</span></li>'
@@ -207,7 +193,7 @@ def _steps(section: Steps) -> str:
     return f'<ol class="steps">{drawn}</ol>{_pager(section.pager, section.title)}'
 
 
-def _code(section: Code) -> str:
+def _code(section: parts.Code) -> str:
     marked = set(section.marked)
     drawn = "".join(
         f'<li{" class=marked" if number in marked else ""}><span class="line">{number}</span>'
@@ -217,7 +203,7 @@ def _code(section: Code) -> str:
     return f'<div class="code" tabindex="0" role="region" aria-label="{escape(section.title)}"><ol>{drawn}</ol></div>'
 
 
-def _table(section: Table) -> str:
+def _table(section: parts.Table) -> str:
     found = _form(section.filters, section.title)
     if section.rows:
         columns = "".join(
@@ -252,7 +238,7 @@ def _table(section: Table) -> str:
     return found + _pager(section.pager, section.title)
 
 
-def _form(filters: tuple[Filter, ...], title: str) -> str:
+def _form(filters: tuple[parts.Filter, ...], title: str) -> str:
     if not filters:
         return ""
     fields = "".join(f"<label>{escape(each.label)} {_field(each)}</label>" for each in filters)
@@ -261,7 +247,7 @@ def _form(filters: tuple[Filter, ...], title: str) -> str:
     return f'<form class="filters" method="get" data-here aria-label="{label}">{fields}{button}</form>'
 
 
-def _field(each: Filter) -> str:
+def _field(each: parts.Filter) -> str:
     if each.options:
         options = "".join(
             f'<option value="{escape(value)}"{" selected" if value == each.value else ""}>{escape(words)}</option>'
@@ -275,7 +261,7 @@ def _field(each: Filter) -> str:
     )
 
 
-def _pager(pager: Pager | None, title: str) -> str:
+def _pager(pager: parts.Pager | None, title: str) -> str:
     if pager is None:
         return ""
     targets = [(words, getattr(pager, name)) for words, name in PAGER_LINKS]
@@ -289,7 +275,7 @@ def _pager(pager: Pager | None, title: str) -> str:
     return f'<nav class="pager" aria-label="{label}">{words}{shown if any(href for _, href in targets) else ""}</nav>'
 
 
-def _chart(section: Chart) -> str:
+def _chart(section: parts.Chart) -> str:
     """Return a drawing, and its values as a table: for screen readers, and for what the script shows on hover."""
     names = "".join(
         f'<span><i class="series-{at}"></i>{escape(name)}</span>' for at, (name, _) in enumerate(section.series)
@@ -309,7 +295,7 @@ def _chart(section: Chart) -> str:
     )
 
 
-def _heat_map(section: HeatMap) -> str:
+def _heat_map(section: parts.HeatMap) -> str:
     marked = next((at for at, cell in enumerate(section.cells) if cell.first <= section.now <= cell.last), None)
     tiles = [
         f'<a class="tile level-{cell.level}{" now" if at == marked else ""}" href="{links.TIMERS}?from={cell.first}'
@@ -335,13 +321,13 @@ def _heights(first: int, last: int) -> str:
     return f"height {first}" if first == last else f"heights {first} to {last}"
 
 
-BODIES: Final[dict[type[Section], Callable[[Any], str]]] = {
-    Chart: _chart,
-    Code: _code,
-    Facts: _facts,
-    HeatMap: _heat_map,
-    Stats: _stats,
-    Steps: _steps,
-    Table: _table,
+BODIES: Final[dict[type[parts.Section], Callable[[Any], str]]] = {
+    parts.Chart: _chart,
+    parts.Code: _code,
+    parts.Facts: _facts,
+    parts.HeatMap: _heat_map,
+    parts.Stats: _stats,
+    parts.Steps: _steps,
+    parts.Table: _table,
 }
 """What draws a section, by its type."""

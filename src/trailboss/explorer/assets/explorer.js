@@ -61,6 +61,7 @@
     for (const part of still ? ["header", "footer"] : ["header", "main", "footer"]) {
       morph(document.querySelector(part), page.querySelector(part));
     }
+    if (whole) for (const form of document.querySelectorAll("main form")) form.reset();
     paint(remembered());
   }
 

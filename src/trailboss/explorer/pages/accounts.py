@@ -3,53 +3,20 @@
 from itertools import islice
 from typing import Final
 
-from trailboss.explorer import cells, links, tables
+from trailboss.explorer import cells, links, payer_runway, tables
+from trailboss.explorer import documents as parts
 from trailboss.explorer.cells import Words
-from trailboss.explorer.documents import (
-    FULL,
-    HALF,
-    Cell,
-    Code,
-    Content,
-    Document,
-    Facts,
-    Notice,
-    Pager,
-    Row,
-    Section,
-    Table,
-    bare,
-    columns,
-    numbers,
-)
+from trailboss.explorer.documents import FULL, HALF, bare, columns, numbers
 from trailboss.explorer.failures import missing_document, node_url, source_lines
 from trailboss.explorer.instructions import payload
 from trailboss.explorer.links import PAGE_ROWS, Query, parse_id
 from trailboss.explorer.page_context import Reading, Redirect
-from trailboss.explorer.payer_runway import (
-    LATER_BLOCKS,
-    alert_tone,
-    payer_alerts,
-    runway_facts,
-    runway_sections,
-    spend_chart,
-)
 from trailboss.explorer.text import blocks_words
 from trailboss.index import EventFilter, read_events
 from trailboss.index.answers.timers import timer_page
 from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.views.accounts import (
-    ACTOR,
-    NO_ACCOUNT,
-    ActorView,
-    Holder,
-    account_count,
-    actor_view,
-    holder_of,
-    source_of,
-    storage_page,
-)
+from trailboss.views import accounts as views
 from trailboss.views.forecast.runway import Runway
 from trailboss.views.text import counted
 from trailboss.views.timer_list import TimerFilter
@@ -70,70 +37,71 @@ PAYER_COLUMNS: Final = bare("Payer") + numbers(
 END_COLUMNS: Final = tables.BLOCK + bare("Timer") + columns("Payer", "Actor") + numbers("Needed, CBY", "Found, CBY")
 
 
-def accounts(reading: Reading, query: Query, _subject: str) -> Document:
+def accounts(reading: Reading, query: Query, _subject: str) -> parts.Document:
     """Return all accounts and actors, in order of address; development accounts first.
 
     Complexity: O(accounts before the page).
     """
-    view, total = reading.view, account_count(reading.view)
+    view, total = reading.view, views.account_count(reading.view)
     offset = tables.offset_of(query, total)
     known = [] if offset else reading.names.accounts()
     listed = [address for address, _ in islice(view.accounts(), offset, offset + PAGE_ROWS)]
     rows, more = (
-        tuple(_row(holder_of(view, Address(address), {}), reading) for address in some) for some in (known, listed)
+        tuple(_row(views.holder_of(view, Address(address), {}), reading) for address in some)
+        for some in (known, listed)
     )
     note, pager = "in order of address", tables.pager_of(query, total)
-    table = Table("accounts", "All accounts and actors", COLUMNS, more, "There is none.", pager=pager, note=note)
-    first = Table("known", "Development accounts", COLUMNS, rows, note="their keys are public")
-    return Document("Accounts", "Accounts", (first, table) if rows else (table,))
+    table = parts.Table("accounts", "All accounts and actors", COLUMNS, more, "There is none.", pager=pager, note=note)
+    first = parts.Table("known", "Development accounts", COLUMNS, rows, note="their keys are public")
+    return parts.Document("Accounts", "Accounts", (first, table) if rows else (table,))
 
 
-def _row(holder: Holder, reading: Reading) -> Row:
+def _row(holder: views.Holder, reading: Reading) -> parts.Row:
     name, timers = reading.names.short(holder.address) or None, None
     if holder.timers:
         timers = cells.link(f"{holder.timers:,}", links.query(links.TIMERS, {"actor": holder.address}), kind="number")
-    kind = "actor" if holder.kind == ACTOR else cells.text("account", kind="dim")
+    kind = "actor" if holder.kind == views.ACTOR else cells.text("account", kind="dim")
     where, balance = cells.whole_address(holder.address), cells.bare_money(holder.balance)
     return cells.row(holder.address.hex(), name, where, kind, balance, holder.nonce or None, timers)
 
 
-def account(reading: Reading, query: Query, subject: str) -> Document | Redirect:
+def account(reading: Reading, query: Query, subject: str) -> parts.Document | Redirect:
     """Return the page of an account; an actor has a page of its own."""
     address = Address(parse_id(subject, (Address.WIDTH,)))
-    holder = holder_of(reading.view, address, {})
-    if holder.kind == ACTOR:
+    holder = views.holder_of(reading.view, address, {})
+    if holder.kind == views.ACTOR:
         return Redirect(links.query(links.actor(address), query.parameters))
     waiting = reading.node.mempool.of_sender(holder.address)
     pending = cells.link(counted(len(waiting), "transaction"), links.MEMPOOL) if waiting else None
     rows: dict[str, Words] = {"Balance": cells.money(holder.balance), "Nonce": holder.nonce, "In the mempool": pending}
-    sections: list[Section] = [cells.facts("facts", "What it holds", rows, span=HALF)]
-    if holder.kind == NO_ACCOUNT:
+    sections: list[parts.Section] = [cells.facts("facts", "What it holds", rows, span=HALF)]
+    if holder.kind == views.NO_ACCOUNT:
         fund = f"It has never received anything. To fund it: trailboss faucet {address} --url {node_url(reading)}"
-        sections.insert(0, Notice("empty", "The chain has no such account", cells.text(fund), tone="warn"))
+        sections.insert(0, parts.Notice("empty", "The chain has no such account", cells.text(fund), tone="warn"))
     runway = reading.runway(address)
     if runway.timers or runway.actors:
-        facts = cells.facts("purse", "Its balance for timers", runway_facts(runway), span=HALF)
-        sections += [facts, *runway_sections(runway, reading)]
+        facts = cells.facts("purse", "Its balance for timers", payer_runway.runway_facts(runway), span=HALF)
+        sections += [facts, *payer_runway.runway_sections(runway, reading)]
     paid = _timers(reading, TimerFilter(payer=address), "Next timers that it pays for")
-    sections += [*((paid,) if paid.rows else ()), *spend_chart(reading, address, FULL)]
+    sections += [*((paid,) if paid.rows else ()), *payer_runway.spend_chart(reading, address, FULL)]
     sections.append(tables.receipts_table(reading, query, address, "Transactions"))
     about = cells.address(address, reading.names, whole=True)
-    return Document(f"Account {str(address)[:10]}", "Account", tuple(sections), subject=about)
+    return parts.Document(f"Account {str(address)[:10]}", "Account", tuple(sections), subject=about)
 
 
-def actor(reading: Reading, query: Query, subject: str) -> Document | Redirect:
+def actor(reading: Reading, query: Query, subject: str) -> parts.Document | Redirect:
     """Return the page of an actor; an account without code has a page of its own."""
     address = Address(parse_id(subject, (Address.WIDTH,)))
-    found = actor_view(reading.view, address)
+    found = views.actor_view(reading.view, address)
     if found is None:
         if reading.view.account(address) is not None:
             return Redirect(links.query(links.account(address), query.parameters))
         return missing_document(f"There is no actor at {address}", "It may be deployed in a later block.")
-    runway, spend = reading.runway(address), tuple(spend_chart(reading, address))
-    sections: tuple[Section, ...] = (
+    runway, spend = reading.runway(address), tuple(payer_runway.spend_chart(reading, address))
+    sections: tuple[parts.Section, ...] = (
         _actor_facts(reading, found),
-        cells.facts("purse", "Its balance for timers", runway_facts(runway), span=HALF),
-        *runway_sections(runway, reading),
+        cells.facts("purse", "Its balance for timers", payer_runway.runway_facts(runway), span=HALF),
+        *payer_runway.runway_sections(runway, reading),
         _timers(reading, TimerFilter(actor=address), "Next timers"),
         *spend,
         _storage(reading, query, address, span=HALF if spend else FULL),
@@ -141,10 +109,10 @@ def actor(reading: Reading, query: Query, subject: str) -> Document | Redirect:
         _code(reading, found),
     )
     title = f"{reading.names.label(address) or 'Actor'} {str(address)[:10]}"
-    return Document(title, "Actor", sections, subject=cells.address(address, reading.names, whole=True))
+    return parts.Document(title, "Actor", sections, subject=cells.address(address, reading.names, whole=True))
 
 
-def _actor_facts(reading: Reading, found: ActorView) -> Facts:
+def _actor_facts(reading: Reading, found: views.ActorView) -> parts.Facts:
     rows: dict[str, Words] = {
         "Owner": cells.address(found.owner, reading.names),
         "Live timers": cells.link(f"{found.timers:,}", links.query(links.TIMERS, {"actor": found.address})),
@@ -157,22 +125,22 @@ def _actor_facts(reading: Reading, found: ActorView) -> Facts:
     return cells.facts("facts", "What it is", rows, span=HALF)
 
 
-def _timers(reading: Reading, wanted: TimerFilter, title: str) -> Table:
+def _timers(reading: Reading, wanted: TimerFilter, title: str) -> parts.Table:
     page = timer_page(reading.view, reading.node.index, wanted, 0, TIMERS_SHOWN)
     rows = tuple(tables.timer_row(entry, reading) for entry in page.timers)
     chosen = {"actor": wanted.actor, "payer": wanted.payer}
-    more = Cell(f"All {page.total_count:,} live", href=links.query(links.TIMERS, chosen))
+    more = parts.Cell(f"All {page.total_count:,} live", href=links.query(links.TIMERS, chosen))
     if not rows:
-        more = Cell("Those that ended", href=links.query(links.TIMERS, {**chosen, "state": "all"}))
+        more = parts.Cell("Those that ended", href=links.query(links.TIMERS, {**chosen, "state": "all"}))
     empty = "It has no live timer, so nothing of it runs by itself. Those that ended may show why."
-    return Table("timers", title, tables.TIMER_COLUMNS, rows, empty, more=more)
+    return parts.Table("timers", title, tables.TIMER_COLUMNS, rows, empty, more=more)
 
 
-def _storage(reading: Reading, query: Query, address: Address, *, span: str) -> Table:
+def _storage(reading: Reading, query: Query, address: Address, *, span: str) -> parts.Table:
     """Return a page of its slots: a page begins where the one before it ended."""
     text = query.text("slot")
     cursor = Hash32(parse_id(text, (Hash32.WIDTH,))) if text else None
-    page = storage_page(reading.view, address, SLOTS_SHOWN, cursor)
+    page = views.storage_page(reading.view, address, SLOTS_SHOWN, cursor)
     rows = tuple(
         cells.row(name.hex(), cells.octets(name), payload(value), len(value)) for name, value in page.storage.items()
     )
@@ -180,22 +148,24 @@ def _storage(reading: Reading, query: Query, address: Address, *, span: str) -> 
     pager = None
     if text or following:
         words = f"{len(rows)} slots, in the order of their hashed names"
-        pager = Pager(words, first=query.but(slot="") if text else "", following=following)
-    return Table("storage", "Storage", STORAGE_COLUMNS, rows, "It has stored nothing.", pager=pager, span=span)
+        pager = parts.Pager(words, first=query.but(slot="") if text else "", following=following)
+    return parts.Table("storage", "Storage", STORAGE_COLUMNS, rows, "It has stored nothing.", pager=pager, span=span)
 
 
-def _code(reading: Reading, found: ActorView) -> Section:
-    source = source_of(reading.view, found.code_hash)
+def _code(reading: Reading, found: views.ActorView) -> parts.Section:
+    source = views.source_of(reading.view, found.code_hash)
     if source is None:
-        return Notice("code", "Its code is not in the state")
+        return parts.Notice("code", "Its code is not in the state")
     lines = source_lines(source)
     note = f"{len(lines):,} lines, {len(source):,} bytes"
     if len(lines) > LINES_MAX:
         note += f"; the first {LINES_MAX:,} are shown"
-    return Code("code", "Code", tuple(lines[:LINES_MAX]), note=note, copy=source.decode("utf-8", errors="replace"))
+    return parts.Code(
+        "code", "Code", tuple(lines[:LINES_MAX]), note=note, copy=source.decode("utf-8", errors="replace")
+    )
 
 
-def payers(reading: Reading, query: Query, _subject: str) -> Document:
+def payers(reading: Reading, query: Query, _subject: str) -> parts.Document:
     """Return the page: alerts first, then those who pay most, then the timers that ended unfunded."""
     index, upto = reading.node.index, reading.height
     offset = (query.page() - 1) * PAYERS_SHOWN
@@ -208,9 +178,13 @@ def payers(reading: Reading, query: Query, _subject: str) -> Document:
     empty = "No account pays for a timer yet. The actor pays for a fire, unless it names the sender who schedules it."
     note = "those who have spent most on fires, and those whose timers come next"
     pager = _payers_pager(query, offset, len(shown), more=len(spenders) > PAYERS_SHOWN)
-    table = Table("payers", "Payers", PAYER_COLUMNS, rows, empty, pager=pager, note=note)
-    sections: tuple[Section, ...] = (*payer_alerts(list(runways.values()), reading), table, _ends(reading, query))
-    return Document("Payers", "Payers", sections)
+    table = parts.Table("payers", "Payers", PAYER_COLUMNS, rows, empty, pager=pager, note=note)
+    sections: tuple[parts.Section, ...] = (
+        *payer_runway.payer_alerts(list(runways.values()), reading),
+        table,
+        _ends(reading, query),
+    )
+    return parts.Document("Payers", "Payers", sections)
 
 
 def upcoming_payers(reading: Reading) -> list[Address]:
@@ -219,8 +193,8 @@ def upcoming_payers(reading: Reading) -> list[Address]:
     return list(dict.fromkeys(Address(timer.fee_payer) for timer in timers))
 
 
-def _payer_row(runway: Runway, spent: int, reading: Reading) -> Row:
-    tone = alert_tone(runway)
+def _payer_row(runway: Runway, spent: int, reading: Reading) -> parts.Row:
+    tone = payer_runway.alert_tone(runway)
     left: tuple[Words, ...] = (None, None, None)
     if runway.timers:
         present, doubled = runway.reaches[:2]
@@ -232,20 +206,20 @@ def _payer_row(runway: Runway, spent: int, reading: Reading) -> Row:
     return cells.row(runway.payer.hex(), payer, balance, fees, timers, *left, tone=tone)
 
 
-def _dry(dry_at: int | None, reading: Reading, tone: str) -> Content:
+def _dry(dry_at: int | None, reading: Reading, tone: str) -> parts.Content:
     if dry_at is None:
         return cells.text("never", kind="dim")
     ahead = dry_at - reading.height
-    near = cells.text(f"{blocks_words(ahead)}, ", kind=tone or "dim") if ahead <= LATER_BLOCKS else ()
+    near = cells.text(f"{blocks_words(ahead)}, ", kind=tone or "dim") if ahead <= payer_runway.LATER_BLOCKS else ()
     return near + cells.text(dry_at, kind=f"number {tone}".rstrip())
 
 
-def _payers_pager(query: Query, offset: int, count: int, *, more: bool) -> Pager | None:
+def _payers_pager(query: Query, offset: int, count: int, *, more: bool) -> parts.Pager | None:
     """Return the pager of a list whose length is not known."""
     if not offset and not more:
         return None
     page = offset // PAYERS_SHOWN + 1
-    return Pager(
+    return parts.Pager(
         f"{offset + 1:,} to {offset + count:,}",
         first=query.but(page="") if page > 1 else "",
         previous=query.but(page=page - 1) if page > 1 else "",
@@ -253,7 +227,7 @@ def _payers_pager(query: Query, offset: int, count: int, *, more: bool) -> Pager
     )
 
 
-def _ends(reading: Reading, query: Query) -> Table:
+def _ends(reading: Reading, query: Query) -> parts.Table:
     """Return the timers that were removed because their payer could not pay, the latest first."""
     index, upto, wanted = reading.node.index, reading.height, EventFilter(name=TIMER_UNFUNDED)
     total = index.events(wanted, upto, 0, 1).total
@@ -273,7 +247,7 @@ def _ends(reading: Reading, query: Query) -> Table:
     )
     empty = "No timer has ended because its payer could not pay."
     pager = tables.pager_of(query, total, rows=ENDS_SHOWN, name="ends") if total > ENDS_SHOWN else None
-    return Table("ends", "Timers that ended unfunded", END_COLUMNS, rows, empty, pager=pager)
+    return parts.Table("ends", "Timers that ended unfunded", END_COLUMNS, rows, empty, pager=pager)
 
 
 def _owner(reading: Reading, timer_id: bytes | None) -> Words:

@@ -3,25 +3,9 @@
 from typing import Final
 
 from trailboss.explorer import cells, links, tables
+from trailboss.explorer import documents as parts
 from trailboss.explorer.cells import Words
-from trailboss.explorer.documents import (
-    FULL,
-    HALF,
-    Content,
-    Document,
-    Facts,
-    Filter,
-    Notice,
-    Pager,
-    Row,
-    Section,
-    Stat,
-    Stats,
-    Table,
-    bare,
-    columns,
-    numbers,
-)
+from trailboss.explorer.documents import FULL, HALF, bare, columns, numbers
 from trailboss.explorer.failures import error_sections, missing_document
 from trailboss.explorer.instructions import instruction_facts, instruction_line, payload
 from trailboss.explorer.links import PAGE_ROWS, Query, parse_id
@@ -48,27 +32,29 @@ NOTHING_WAITS: Final = (
 )
 
 
-def blocks(reading: Reading, query: Query, _subject: str) -> Document:
+def blocks(reading: Reading, query: Query, _subject: str) -> parts.Document:
     """Return the list of blocks: it goes by heights, so that a page of old blocks stays the same as new ones come."""
     height = reading.height
     top = min(query.number("top", height), height)
     first, above = max(0, top + 1 - PAGE_ROWS), top + PAGE_ROWS
     budget = reading.view.rules().timer_cycles_max()
     rows = tuple(tables.block_row(found, budget) for found in reversed(reading.view.blocks[first : top + 1]))
-    pager = Pager(
+    pager = parts.Pager(
         f"blocks {first} to {top} of {height}",
         first=query.but(top="") if top < height else "",
         previous=query.but(top=above if above < height else "") if top < height else "",
         following=query.but(top=first - 1) if first else "",
         last=query.but(top=min(PAGE_ROWS - 1, height)) if first else "",
     )
-    filters = (Filter("top", "From block down", query.text("top"), hint=str(height), numeric=True),)
+    filters = (parts.Filter("top", "From block down", query.text("top"), hint=str(height), numeric=True),)
     note = f"{counted(height + 1, 'block')} with genesis"
-    table = Table("blocks", "Blocks", tables.BLOCK_COLUMNS, rows, pager=pager, filters=filters, note=note, scrolls=True)
-    return Document("Blocks", "Blocks", (table,))
+    table = parts.Table(
+        "blocks", "Blocks", tables.BLOCK_COLUMNS, rows, pager=pager, filters=filters, note=note, scrolls=True
+    )
+    return parts.Document("Blocks", "Blocks", (table,))
 
 
-def events(reading: Reading, query: Query, _subject: str) -> Document:
+def events(reading: Reading, query: Query, _subject: str) -> parts.Document:
     """Return the list of events, the latest first, by name, by address and from a block on."""
     index, upto = reading.node.index, reading.height
     name, address, since = query.text("name"), query.address("address"), query.number("since", 0)
@@ -79,16 +65,18 @@ def events(reading: Reading, query: Query, _subject: str) -> Document:
         for place, event in zip(page, read_events(reading.view.blocks, page), strict=True)
     )
     filters = (
-        Filter("name", "Name", name, hint="timer.fired"),
-        Filter("address", "Emitted by, or about", query.text("address"), hint="0x…"),
-        Filter("since", "Since block", query.text("since"), numeric=True),
+        parts.Filter("name", "Name", name, hint="timer.fired"),
+        parts.Filter("address", "Emitted by, or about", query.text("address"), hint="0x…"),
+        parts.Filter("since", "Since block", query.text("since"), numeric=True),
     )
     empty, pager = "No event matches. Leave the fields empty for all events.", tables.pager_of(query, total)
-    table = Table("events", "Events", tables.BLOCK + tables.EVENT_COLUMNS, rows, empty, pager=pager, filters=filters)
-    return Document("Events", "Events", (table,))
+    table = parts.Table(
+        "events", "Events", tables.BLOCK + tables.EVENT_COLUMNS, rows, empty, pager=pager, filters=filters
+    )
+    return parts.Document("Events", "Events", (table,))
 
 
-def block(reading: Reading, query: Query, subject: str) -> Document:
+def block(reading: Reading, query: Query, subject: str) -> parts.Document:
     """Return the page of a block, by height or by hash."""
     height = _height_of(reading, subject)
     if height is None:
@@ -97,10 +85,10 @@ def block(reading: Reading, query: Query, subject: str) -> Document:
         what = f"There is no block {height} yet: the chain is at height {reading.height}"
         return missing_document(what, "It will be here when the chain reaches this height.")
     found = reading.view.blocks[height]
-    decision: tuple[Section, ...] = ()
+    decision: tuple[parts.Section, ...] = ()
     if found.decisions is not None:
         decision = tables.decision_sections(decision_view(found.decisions, height), reading, query)
-    sections: tuple[Section, ...] = (
+    sections: tuple[parts.Section, ...] = (
         _facts(reading, found, span=HALF if decision else FULL),
         *decision,
         _transactions(reading, query, found),
@@ -108,14 +96,14 @@ def block(reading: Reading, query: Query, subject: str) -> Document:
         *tables.printed_sections(block_prints(found), reading.names),
         _events(reading, query, found),
     )
-    shown = tuple(each for each in sections if not isinstance(each, Table) or each.rows)
+    shown = tuple(each for each in sections if not isinstance(each, parts.Table) or each.rows)
     if len(shown) == 1:
         idle = cells.text("No transaction, no due timer and no event: only its height and its time have changed.")
-        shown += (Notice("idle", "Nothing happened in this block", idle),)
+        shown += (parts.Notice("idle", "Nothing happened in this block", idle),)
     before = cells.link("← Previous", links.block(height - 1)) if height else ()
     after = cells.link("Next →", links.block(height + 1)) if height < reading.height else ()
     title = f"Block {height}"
-    return Document(title, title, shown, subject=(*cells.root(found.hash), *before, *after))
+    return parts.Document(title, title, shown, subject=(*cells.root(found.hash), *before, *after))
 
 
 def _height_of(reading: Reading, subject: str) -> int | None:
@@ -125,7 +113,7 @@ def _height_of(reading: Reading, subject: str) -> int | None:
     return reading.node.index.block_height(Hash32(parse_id(subject, (Hash32.WIDTH,))), reading.view.blocks)
 
 
-def _facts(reading: Reading, found: Block, *, span: str) -> Facts:
+def _facts(reading: Reading, found: Block, *, span: str) -> parts.Facts:
     header, names = header_view(found), reading.names
     used = f"{header.cycles_used:,} cycles, {header.timer_cycles_used:,} of them by fires; {header.cells_used:,} cells"
     rows = {
@@ -141,10 +129,10 @@ def _facts(reading: Reading, found: Block, *, span: str) -> Facts:
     return cells.facts("header", "Header", rows, span=span)
 
 
-def _transactions(reading: Reading, query: Query, found: Block) -> Table:
+def _transactions(reading: Reading, query: Query, found: Block) -> parts.Table:
     receipts = transaction_receipts(found)
 
-    def row(at: int) -> Row:
+    def row(at: int) -> parts.Row:
         sent, receipt = found.transactions[at], receipts[at]
         sender, what = cells.address(sent.sender, reading.names), instruction_line(sent.instruction, reading.names)
         name, status = cells.transaction(receipt.origin_hash), tables.state_badge(receipt.status.value)
@@ -154,26 +142,26 @@ def _transactions(reading: Reading, query: Query, found: Block) -> Table:
     return tables.paged_table("transactions", "Transactions", TRANSACTION_COLUMNS, len(receipts), row, query=query)
 
 
-def _receipts(reading: Reading, query: Query, found: Block) -> Table:
+def _receipts(reading: Reading, query: Query, found: Block) -> parts.Table:
     """Return fires and messages, whose receipts have no page of their own."""
     others = [receipt for receipt in found.receipts if receipt.origin is not Origin.TRANSACTION]
 
-    def row(at: int) -> Row:
+    def row(at: int) -> parts.Row:
         return tables.receipt_row(tables.summary_of(others[at], found.height), reading.names, at)
 
     return tables.paged_table("receipts", "Fires and messages", tables.RECEIPT_COLUMNS, len(others), row, query=query)
 
 
-def _events(reading: Reading, query: Query, found: Block) -> Table:
+def _events(reading: Reading, query: Query, found: Block) -> parts.Table:
     records = list(block_events(found))
 
-    def row(at: int) -> Row:
+    def row(at: int) -> parts.Row:
         return tables.event_row(event_view(records[at], found.height), reading.names, at)
 
     return tables.paged_table("events", "Events", tables.EVENT_COLUMNS, len(records), row, query=query)
 
 
-def mempool(reading: Reading, query: Query, _subject: str) -> Document:
+def mempool(reading: Reading, query: Query, _subject: str) -> parts.Document:
     """Return the transactions that wait for a block, in the order in which they came."""
     pool = reading.node.mempool
     found = pool.statistics()
@@ -192,19 +180,19 @@ def mempool(reading: Reading, query: Query, _subject: str) -> Document:
         for each in pool.page(tables.offset_of(query, total), PAGE_ROWS)
     )
     counts = {"Waiting": total, "Could run now": found.executable, "Senders": found.senders, "Bytes": found.bytes}
-    stats = Stats("stats", "", tuple(Stat(label, cells.line(count)) for label, count in counts.items()))
+    stats = parts.Stats("stats", "", tuple(parts.Stat(label, cells.line(count)) for label, count in counts.items()))
     title, pager = "Transactions that wait", tables.pager_of(query, total)
-    table = Table("transactions", title, MEMPOOL_COLUMNS, rows, NOTHING_WAITS, pager=pager)
-    return Document("Mempool", "Mempool", (stats, table))
+    table = parts.Table("transactions", title, MEMPOOL_COLUMNS, rows, NOTHING_WAITS, pager=pager)
+    return parts.Document("Mempool", "Mempool", (stats, table))
 
 
-def transaction(reading: Reading, query: Query, subject: str) -> Document:
+def transaction(reading: Reading, query: Query, subject: str) -> parts.Document:
     """Return the page of a transaction by its hash: in a block, in the mempool, or refused lately."""
     tx_hash = Hash32(parse_id(subject, (Hash32.WIDTH,)))
     # A transaction that leaves the mempool meanwhile is in a later block than this view's: the mempool is read first.
     waiting, refusal = reading.node.mempool.find(tx_hash), reading.node.mempool.refusal(tx_hash)
     found = find_transaction(reading.view, reading.node.index, tx_hash)
-    sections: tuple[Section, ...]
+    sections: tuple[parts.Section, ...]
     if found is not None:
         block, place = found
         receipt = receipt_of(block, place)
@@ -214,18 +202,18 @@ def transaction(reading: Reading, query: Query, subject: str) -> Document:
         sections, state = _waiting(reading, waiting), cells.badge("waits", "now")
     elif refusal is not None:
         more = cells.line("Those that wait are in the ", cells.link("mempool", links.MEMPOOL), ".")
-        sections = (*error_sections(refusal.error(), reading, None), Notice("more", "", more))
+        sections = (*error_sections(refusal.error(), reading, None), parts.Notice("more", "", more))
         state = tables.state_badge("refused")
     else:
         what = f"Neither a block nor the mempool of this node holds the transaction {tx_hash}"
         return missing_document(what, "It may have been refused long ago, or belong to another chain.")
     title = f"Transaction {str(tx_hash)[:10]}"
-    return Document(title, "Transaction", sections, subject=(*cells.root(tx_hash), *state))
+    return parts.Document(title, "Transaction", sections, subject=(*cells.root(tx_hash), *state))
 
 
 def _included(
     reading: Reading, query: Query, sent: Transaction, receipt: Receipt, position: int
-) -> tuple[Section, ...]:
+) -> tuple[parts.Section, ...]:
     height, names = receipt.block_height, reading.names
     rows: dict[str, Words] = {
         "Status": tables.state_badge(receipt.status),
@@ -242,7 +230,7 @@ def _included(
     failure = () if receipt.error is None else tuple(error_sections(receipt.error, reading, receipt.actor))
     printed = tables.printed_sections(receipt.printed, names)
 
-    def row(at: int) -> Row:
+    def row(at: int) -> parts.Row:
         return tables.event_row(receipt.events[at], names, at)
 
     total, empty = len(receipt.events), "It emitted no event."
@@ -250,13 +238,13 @@ def _included(
     return (*failure[:1], facts, _instruction(reading, sent), *failure[1:], *printed, events)
 
 
-def _fee(receipt: Receipt) -> Content:
+def _fee(receipt: Receipt) -> parts.Content:
     paid, burned = cells.money(receipt.fee_paid), cells.money(receipt.fee_burned)
     tip, refund = cells.money(receipt.tip), cells.money(receipt.refund)
     return cells.line(paid, ": ", burned, " burned, ", tip, " tip; ", refund, " of what was reserved returned")
 
 
-def _instruction(reading: Reading, sent: Transaction) -> Facts:
+def _instruction(reading: Reading, sent: Transaction) -> parts.Facts:
     offers = (
         f"up to {sent.max_fee_per_cycle:,} a cycle with a tip of {sent.max_priority_fee_per_cycle:,}, up to "
         f"{sent.max_fee_per_cell:,} a cell with a tip of {sent.max_priority_fee_per_cell:,}"
@@ -271,7 +259,7 @@ def _instruction(reading: Reading, sent: Transaction) -> Facts:
     return cells.facts("instruction", "What it asks for", rows, span=HALF)
 
 
-def _waiting(reading: Reading, pooled: Pooled) -> tuple[Section, ...]:
+def _waiting(reading: Reading, pooled: Pooled) -> tuple[parts.Section, ...]:
     sent = pooled.transaction
     expected = reading.node.mempool.next_nonce(reading.view, sent.sender)
     account = reading.view.account(sent.sender)
@@ -288,5 +276,5 @@ def _waiting(reading: Reading, pooled: Pooled) -> tuple[Section, ...]:
         "Costs at most": cells.money(pooled.cost),
         "Bytes": len(pooled.raw),
     }
-    notice = Notice("waits", "It waits in the mempool", cells.text(why), tone="warn")
+    notice = parts.Notice("waits", "It waits in the mempool", cells.text(why), tone="warn")
     return notice, cells.facts("waiting", "Where it waits", rows, span=HALF), _instruction(reading, sent)

@@ -8,20 +8,9 @@ from typing import Final
 from msgspec import Struct
 
 from trailboss.explorer import cells, links
+from trailboss.explorer import documents as parts
 from trailboss.explorer.cells import Words
-from trailboss.explorer.documents import (
-    THIRD,
-    TWO_THIRDS,
-    Document,
-    Facts,
-    HeatCell,
-    HeatMap,
-    Notice,
-    Section,
-    Table,
-    columns,
-    numbers,
-)
+from trailboss.explorer.documents import THIRD, TWO_THIRDS, columns, numbers
 from trailboss.explorer.failures import schedule_command
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
@@ -51,17 +40,17 @@ class Stretch(Struct, frozen=True):
     note: str
 
 
-def calendar(reading: Reading, _query: Query, _subject: str) -> Document:
+def calendar(reading: Reading, _query: Query, _subject: str) -> parts.Document:
     """Return the page. A count is O(log n), so that a million timers are counted as fast as ten."""
     view, now = reading.view, reading.height
     stretches = [stretch for stretch in _stretches(reading) if len(stretch.bounds) > 1]
     counts = [view.timer_counts(stretch.bounds) for stretch in stretches]
     maps = tuple(_heat_map(stretch, found, now) for stretch, found in zip(stretches, counts, strict=True))
-    sections: tuple[Section, ...] = (_facts(reading), _busiest(stretches, counts), *maps)
+    sections: tuple[parts.Section, ...] = (_facts(reading), _busiest(stretches, counts), *maps)
     if not view.timer_count():
         empty = cells.text(f"The maps fill as actors schedule. To try it: {schedule_command(reading)}")
-        sections = (Notice("empty", "No timer is scheduled", content=empty), *maps)
-    return Document("Calendar", "Calendar", sections)
+        sections = (parts.Notice("empty", "No timer is scheduled", content=empty), *maps)
+    return parts.Document("Calendar", "Calendar", sections)
 
 
 def _stretches(reading: Reading) -> Iterator[Stretch]:
@@ -95,16 +84,16 @@ def _last_height(reading: Reading) -> int:
     return low
 
 
-def _heat_map(stretch: Stretch, counts: Sequence[int], now: int) -> HeatMap:
+def _heat_map(stretch: Stretch, counts: Sequence[int], now: int) -> parts.HeatMap:
     steps = thresholds(max(counts, default=0))
     drawn = tuple(
-        HeatCell(first, last, count, spread(level_of(count, steps), len(steps)))
+        parts.HeatCell(first, last, count, spread(level_of(count, steps), len(steps)))
         for first, last, count in _cells(stretch, counts)
     )
     is_next = stretch.bounds[0] <= now + 1 < stretch.bounds[1]
     title = f"{TITLES[stretch.key]}, {counted(sum(counts), 'timer')}"
     note = f"{stretch.note} The framed one holds the next block." if is_next else stretch.note
-    return HeatMap(stretch.key, title, min(COLUMNS, len(drawn)), drawn, scale_words(steps), now + 1, note=note)
+    return parts.HeatMap(stretch.key, title, min(COLUMNS, len(drawn)), drawn, scale_words(steps), now + 1, note=note)
 
 
 def _cells(stretch: Stretch, counts: Sequence[int]) -> Iterator[tuple[int, int, int]]:
@@ -148,7 +137,7 @@ def scale_words(steps: Sequence[int]) -> tuple[tuple[int, str], ...]:
     return tuple(told)
 
 
-def _facts(reading: Reading) -> Facts:
+def _facts(reading: Reading) -> parts.Facts:
     view, params = reading.view, reading.view.params.calendar
     epoch = reading.height // params.epoch_length
     tiers, end = tier_counts(view), tier_ends(view)[0] + 1
@@ -171,7 +160,7 @@ def _facts(reading: Reading) -> Facts:
     return cells.facts("facts", "Where the chain stands", rows, span=TWO_THIRDS)
 
 
-def _busiest(stretches: Sequence[Stretch], counts: Sequence[Sequence[int]]) -> Table:
+def _busiest(stretches: Sequence[Stretch], counts: Sequence[Sequence[int]]) -> parts.Table:
     hottest = [
         (-count, first, last)
         for stretch, some in zip(stretches, counts, strict=True)
@@ -184,6 +173,6 @@ def _busiest(stretches: Sequence[Stretch], counts: Sequence[Sequence[int]]) -> T
         for count, first, last in sorted(hottest)[:BUSIEST]
         for words in (str(first) if first == last else f"{first} to {last}",)
     )
-    return Table(
+    return parts.Table(
         "busiest", "Busiest heights", columns("Heights") + numbers("Timers"), rows, "No timer is scheduled.", span=THIRD
     )

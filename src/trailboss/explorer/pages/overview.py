@@ -5,21 +5,8 @@ from itertools import islice
 from typing import Final
 
 from trailboss.explorer import cells, links, tables
-from trailboss.explorer.documents import (
-    HALF,
-    THIRD,
-    TWO_THIRDS,
-    Cell,
-    Chart,
-    Content,
-    Document,
-    Series,
-    Stat,
-    Stats,
-    Table,
-    columns,
-    numbers,
-)
+from trailboss.explorer import documents as parts
+from trailboss.explorer.documents import HALF, THIRD, TWO_THIRDS, columns, numbers
 from trailboss.explorer.failures import schedule_command
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
@@ -45,50 +32,52 @@ STATUS_FACTS: Final = 2
 NEXT_COLUMNS: Final = numbers("Height") + columns("Timer") + columns("Handler", wide=True)
 
 
-def overview(reading: Reading, _query: Query, _subject: str) -> Document:
+def overview(reading: Reading, _query: Query, _subject: str) -> parts.Document:
     """Return the page."""
     alerts = payer_alerts([reading.runway(payer) for payer in upcoming_payers(reading)[:PAYERS_EXAMINED]], reading)
     tables = (_blocks(reading), _next_timers(reading), _events(reading))
-    return Document("Overview", "Overview", (*alerts, _stats(reading), *tables, *_charts(reading)))
+    return parts.Document("Overview", "Overview", (*alerts, _stats(reading), *tables, *_charts(reading)))
 
 
-def _stats(reading: Reading) -> Stats:
+def _stats(reading: Reading) -> parts.Stats:
     status, head = status_of(reading.view), reading.view.head.header
     budget, used, timers = reading.view.rules().timer_cycles_max(), head.timer_cycles_used, status.timers
     endings = f"{timers.unfunded:,} unfunded, {timers.expired:,} expired, {timers.cancelled:,} cancelled"
     items = (
-        Stat("Live timers", cells.link(f"{timers.live:,}", links.TIMERS), _due_words(reading)),
-        Stat("Fires", cells.line(timers.fires), cells.text(endings)),
-        Stat(
+        parts.Stat("Live timers", cells.link(f"{timers.live:,}", links.TIMERS), _due_words(reading)),
+        parts.Stat("Fires", cells.line(timers.fires), cells.text(endings)),
+        parts.Stat(
             "Budget use, last block",
             cells.text(share_words(used, budget)),
             cells.text(f"{used:,} of {budget:,} cycles"),
             share=used * PERCENT // budget if budget else None,
         ),
-        Stat(
+        parts.Stat(
             "Cycle basefee",
             cells.link(f"{status.basefees.cycle:,}", links.FEES),
             cells.text(f"{status.basefees.cell:,} a cell"),
         ),
         mechanism_stat(status),
-        Stat("Mempool", cells.link(f"{len(reading.node.mempool):,}", links.MEMPOOL), cells.text("transactions wait")),
+        parts.Stat(
+            "Mempool", cells.link(f"{len(reading.node.mempool):,}", links.MEMPOOL), cells.text("transactions wait")
+        ),
         burned_stat(status.burned, status),
     )
-    return Stats("stats", "", items)
+    return parts.Stats("stats", "", items)
 
 
-def mechanism_stat(status: ChainStatus) -> Stat:
+def mechanism_stat(status: ChainStatus) -> parts.Stat:
     """Return which mechanism chooses among due timers, and the first facts about its state."""
     facts = [f"{each.label}: {each.value}" for each in status_facts(status)[:STATUS_FACTS]]
-    return Stat("Mechanism", cells.link(status.mechanism, links.MECHANISM), cells.text("; ".join(facts)))
+    return parts.Stat("Mechanism", cells.link(status.mechanism, links.MECHANISM), cells.text("; ".join(facts)))
 
 
-def burned_stat(burned: int, status: ChainStatus) -> Stat:
+def burned_stat(burned: int, status: ChainStatus) -> parts.Stat:
     """Return how much has been burned."""
-    return Stat("Burned", cells.short_money(burned), cells.text(f"of {format_cby(status.supply)} CBY at genesis"))
+    return parts.Stat("Burned", cells.short_money(burned), cells.text(f"of {format_cby(status.supply)} CBY at genesis"))
 
 
-def _due_words(reading: Reading) -> Content:
+def _due_words(reading: Reading) -> parts.Content:
     due = reading.view.due_count()
     if not due:
         return cells.text("none is due and waits")
@@ -96,15 +85,15 @@ def _due_words(reading: Reading) -> Content:
     return cells.link(words, links.query(links.TIMERS, {"state": "due"}), kind="warn")
 
 
-def _blocks(reading: Reading) -> Table:
+def _blocks(reading: Reading) -> parts.Table:
     blocks = reading.view.blocks[max(0, reading.height + 1 - BLOCKS_SHOWN) :]
     budget = reading.view.rules().timer_cycles_max()
     rows = tuple(tables.block_row(block, budget) for block in reversed(blocks))
-    more = Cell("All blocks", href=links.BLOCKS)
-    return Table("blocks", "Latest blocks", tables.BLOCK_COLUMNS, rows, more=more, scrolls=True, span=TWO_THIRDS)
+    more = parts.Cell("All blocks", href=links.BLOCKS)
+    return parts.Table("blocks", "Latest blocks", tables.BLOCK_COLUMNS, rows, more=more, scrolls=True, span=TWO_THIRDS)
 
 
-def _next_timers(reading: Reading) -> Table:
+def _next_timers(reading: Reading) -> parts.Table:
     following = reading.height + 1
     rows = tuple(
         cells.row(
@@ -117,34 +106,34 @@ def _next_timers(reading: Reading) -> Table:
         for entry in islice(list_timers(reading.view, TimerFilter(first=following)), NEXT_SHOWN)
     )
     empty = "Nothing is scheduled. Deploy an actor that schedules timers, or schedule one without an actor:"
-    command, more = schedule_command(reading), Cell("All timers", href=links.TIMERS)
-    return Table("next", "Next due timers", NEXT_COLUMNS, rows, empty, command=command, more=more, span=THIRD)
+    command, more = schedule_command(reading), parts.Cell("All timers", href=links.TIMERS)
+    return parts.Table("next", "Next due timers", NEXT_COLUMNS, rows, empty, command=command, more=more, span=THIRD)
 
 
-def _events(reading: Reading) -> Table:
+def _events(reading: Reading) -> parts.Table:
     found = reading.node.index.events(EventFilter(), reading.height, 0, EVENTS_SHOWN, newest_first=True).items
     rows = tuple(
         tables.event_row(event, reading.names, f"{place.height}.{place.index}", with_block=True)
         for place, event in zip(found, read_events(reading.view.blocks, found), strict=True)
     )
-    more, empty = Cell("All events", href=links.EVENTS), "Nothing has happened yet."
-    return Table("events", "Latest events", tables.BLOCK + tables.EVENT_COLUMNS, rows, empty, more=more)
+    more, empty = parts.Cell("All events", href=links.EVENTS), "Nothing has happened yet."
+    return parts.Table("events", "Latest events", tables.BLOCK + tables.EVENT_COLUMNS, rows, empty, more=more)
 
 
-def _charts(reading: Reading) -> Iterator[Chart]:
+def _charts(reading: Reading) -> Iterator[parts.Chart]:
     height = reading.height
     if not height:
         return
     blocks = reading.node.index.statistics(max(1, height + 1 - CHART_BLOCKS), height, CHART_BLOCKS, height)
     heights = [block.last for block in blocks]
-    prices: list[Series] = [("Cycle basefee", [block.cycle_basefee for block in blocks])]
+    prices: list[parts.Series] = [("Cycle basefee", [block.cycle_basefee for block in blocks])]
     if any(block.lane_basefee is not None for block in blocks):
         prices.append(("Lane basefee", [block.lane_basefee for block in blocks]))
     count = counted(len(blocks), "block")
     label = f"Basefees in the last {count}; the last one is {blocks[-1].cycle_basefee:,} a cycle."
-    yield Chart("basefees", "Basefees", label, heights, prices, note="base units a cycle", span=HALF)
+    yield parts.Chart("basefees", "Basefees", label, heights, prices, note="base units a cycle", span=HALF)
     fires = [block.tally.timer_cycles for block in blocks]
     others = [block.tally.cycles - block.tally.timer_cycles for block in blocks]
     label = f"Cycles of fires and of transactions in the last {count}."
-    used: list[Series] = [("Fires", fires), ("Transactions", others)]
-    yield Chart("use", "Cycles used", label, heights, used, bars=True, span=HALF)
+    used: list[parts.Series] = [("Fires", fires), ("Transactions", others)]
+    yield parts.Chart("use", "Cycles used", label, heights, used, bars=True, span=HALF)

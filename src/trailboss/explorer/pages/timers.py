@@ -5,24 +5,9 @@ from itertools import islice
 from typing import Final
 
 from trailboss.explorer import cells, links, tables
+from trailboss.explorer import documents as parts
 from trailboss.explorer.cells import Words
-from trailboss.explorer.documents import (
-    FULL,
-    HALF,
-    Content,
-    Document,
-    Facts,
-    Filter,
-    Notice,
-    Row,
-    Section,
-    Step,
-    Steps,
-    Table,
-    bare,
-    columns,
-    numbers,
-)
+from trailboss.explorer.documents import FULL, HALF, bare, columns, numbers
 from trailboss.explorer.failures import error_sections, missing_document, schedule_command
 from trailboss.explorer.instructions import payload
 from trailboss.explorer.links import PAGE_ROWS, Query, parse_id
@@ -69,7 +54,7 @@ OUTLOOK_TONES: Final = {
 }
 
 
-def timers(reading: Reading, query: Query, _subject: str) -> Document:
+def timers(reading: Reading, query: Query, _subject: str) -> parts.Document:
     """Return the page."""
     views, height = reading.mechanism, reading.height
     states = {state: state for state in STATES} | {name: each.label for name, each in views.timer_states.items()}
@@ -94,7 +79,7 @@ def timers(reading: Reading, query: Query, _subject: str) -> Document:
     note = f"{counted(page.live, 'timer')} live after block {height}"
     if page.total_count >= SCANNED_MAX:
         note += f"; the first {SCANNED_MAX:,} were examined"
-    table = Table(
+    table = parts.Table(
         "timers",
         f"Timers: {states[state]}",
         tables.TIMER_COLUMNS + tables.mechanism_columns(views.timer_columns),
@@ -105,27 +90,29 @@ def timers(reading: Reading, query: Query, _subject: str) -> Document:
         filters=_filters(query, states, state, has_targets=views.has_targets),
         note=note,
     )
-    return Document("Timers", "Timers", (table,))
+    return parts.Document("Timers", "Timers", (table,))
 
 
-def _row(entry: TimerEntry, reading: Reading) -> Row:
+def _row(entry: TimerEntry, reading: Reading) -> parts.Row:
     row, views = tables.timer_row(entry, reading), reading.mechanism
     values = zip(views.timer_columns, views.timer_cells(entry), strict=True)
     tone = "warn" if entry.priced_out else ""
-    return Row((*row.cells, *(cells.value(column.kind, each, reading.names) for column, each in values)), row.key, tone)
-
-
-def _filters(query: Query, states: dict[str, str], state: str, *, has_targets: bool) -> tuple[Filter, ...]:
-    addresses = ("actor", "target", "payer") if has_targets else ("actor", "payer")
-    return (
-        Filter("state", "State", state, options=tuple(states.items())),
-        *(Filter(name, name.capitalize(), query.text(name), hint="0x…") for name in addresses),
-        Filter("from", "From height", query.text("from"), numeric=True),
-        Filter("to", "To height", query.text("to"), numeric=True),
+    return parts.Row(
+        (*row.cells, *(cells.value(column.kind, each, reading.names) for column, each in values)), row.key, tone
     )
 
 
-def timer(reading: Reading, query: Query, subject: str) -> Document:
+def _filters(query: Query, states: dict[str, str], state: str, *, has_targets: bool) -> tuple[parts.Filter, ...]:
+    addresses = ("actor", "target", "payer") if has_targets else ("actor", "payer")
+    return (
+        parts.Filter("state", "State", state, options=tuple(states.items())),
+        *(parts.Filter(name, name.capitalize(), query.text(name), hint="0x…") for name in addresses),
+        parts.Filter("from", "From height", query.text("from"), numeric=True),
+        parts.Filter("to", "To height", query.text("to"), numeric=True),
+    )
+
+
+def timer(reading: Reading, query: Query, subject: str) -> parts.Document:
     """Return the page of a timer, live or ended."""
     timer_id = Hash32(parse_id(subject, (Hash32.WIDTH,)))
     found = timer_details(reading.view, reading.node.index, timer_id)
@@ -134,7 +121,7 @@ def timer(reading: Reading, query: Query, subject: str) -> Document:
     life = timer_life(reading.view, reading.node.index, timer_id, reading.node.try_timer)
     fires = tuple(_last_fires(reading, timer_id, life))
     printed = [line for height, fire in fires for line in printed_views(fire.printed, height)]
-    failure: Iterable[Section] = ()
+    failure: Iterable[parts.Section] = ()
     if fires and (error := fires[0][1].error) is not None:
         failure = error_sections(error, reading, fires[0][1].actor or fires[0][1].sender)
     sections = (
@@ -149,10 +136,10 @@ def timer(reading: Reading, query: Query, subject: str) -> Document:
         *_line(reading, query, timer_id),
     )
     title, badge = f"Timer {str(timer_id)[:10]}", tables.state_badge(found.state, reverted=found.reverted)
-    return Document(title, "Timer", sections, subject=(*cells.root(timer_id), *badge))
+    return parts.Document(title, "Timer", sections, subject=(*cells.root(timer_id), *badge))
 
 
-def _outlook(reading: Reading, found: TimerDetails, life: TimerLife) -> Iterator[Section]:
+def _outlook(reading: Reading, found: TimerDetails, life: TimerLife) -> Iterator[parts.Section]:
     """Yield what comes next, and in how many blocks."""
     kind = life.outlook_kind
     if kind is None:
@@ -160,10 +147,12 @@ def _outlook(reading: Reading, found: TimerDetails, life: TimerLife) -> Iterator
     title = "Next"
     if found.live is not None and found.height > reading.height and found.height != U64_MAX:
         title = f"Due {blocks_words(found.height - reading.height)}"
-    yield Notice("outlook", title, cells.sentence(f"{titled(life.outlook)}.", reading.names), tone=OUTLOOK_TONES[kind])
+    yield parts.Notice(
+        "outlook", title, cells.sentence(f"{titled(life.outlook)}.", reading.names), tone=OUTLOOK_TONES[kind]
+    )
 
 
-def _facts(reading: Reading, found: TimerDetails) -> Facts:
+def _facts(reading: Reading, found: TimerDetails) -> parts.Facts:
     names, live = reading.names, found.live
     height = cells.future(found.height, now=reading.height)
     if live is not None:
@@ -186,7 +175,7 @@ def _facts(reading: Reading, found: TimerDetails) -> Facts:
     return cells.facts("facts", "What it is", rows, span=HALF if live is not None else FULL)
 
 
-def _state(found: TimerDetails) -> Content:
+def _state(found: TimerDetails) -> parts.Content:
     badge, live = tables.state_badge(found.state, reverted=found.reverted), found.live
     if found.ended_at is not None:
         return cells.line(badge, " in block ", cells.block(found.ended_at))
@@ -196,7 +185,7 @@ def _state(found: TimerDetails) -> Content:
     return (*badge, *cells.text(why, kind="dim"))
 
 
-def _cause(cause: Cause) -> Content:
+def _cause(cause: Cause) -> parts.Content:
     if cause.timer_id is not None:
         return cells.line("by the fire of ", cells.without_copy(cells.timer(cause.timer_id)))
     if cause.transaction is not None:
@@ -217,7 +206,7 @@ def _live_facts(reading: Reading, live: TimerView) -> dict[str, Words]:
     return {**facts, **own, "Sequence": live.sequence}
 
 
-def _payer(reading: Reading, found: TimerDetails) -> Iterator[Section]:
+def _payer(reading: Reading, found: TimerDetails) -> Iterator[parts.Section]:
     """Yield whether its payer can pay for it and for the payer's other timers."""
     if found.live is not None:
         runway = reading.runway(found.fee_payer)
@@ -233,7 +222,7 @@ def _last_fires(reading: Reading, timer_id: Hash32, life: TimerLife) -> Iterator
         yield from ((height, each) for each in reading.view.blocks[height].receipts if each.timer_id == timer_id)
 
 
-def _life(reading: Reading, query: Query, life: TimerLife) -> Steps:
+def _life(reading: Reading, query: Query, life: TimerLife) -> parts.Steps:
     """Return its life as `trailboss timer explain` shows it; what comes next is at the top of the page."""
     lines = [line for line in life.lines() if line[0] != "next"]
     tones = {(f"block {step.block_height}", step.story): STEP_TONES.get(step.kind, "") for step in life.steps}
@@ -242,12 +231,12 @@ def _life(reading: Reading, query: Query, life: TimerLife) -> Steps:
     for label, words in lines[offset : offset + STEPS_MAX]:
         height = label.removeprefix("block ")
         when = cells.link(label, links.block(int(height))) if height.isdecimal() else cells.text(label)
-        steps.append(Step(when, cells.sentence(words, reading.names), tone=tones.get((label, words), "")))
+        steps.append(parts.Step(when, cells.sentence(words, reading.names), tone=tones.get((label, words), "")))
     pager = tables.pager_of(query, len(lines), rows=STEPS_MAX, name="steps") if len(lines) > STEPS_MAX else None
-    return Steps("life", "Its life", tuple(steps), pager=pager)
+    return parts.Steps("life", "Its life", tuple(steps), pager=pager)
 
 
-def _fires(life: TimerLife) -> Iterator[Table]:
+def _fires(life: TimerLife) -> Iterator[parts.Table]:
     rows = tuple(
         cells.row(
             each.fire_seq,
@@ -262,13 +251,13 @@ def _fires(life: TimerLife) -> Iterator[Table]:
         for each in islice(reversed(life.fires), STEPS_MAX)
     )
     if rows:
-        yield Table("fires", "The way of each of its fires", FIRE_COLUMNS, rows)
+        yield parts.Table("fires", "The way of each of its fires", FIRE_COLUMNS, rows)
 
 
-def _bids(query: Query, life: TimerLife) -> Iterator[Table]:
+def _bids(query: Query, life: TimerLife) -> Iterator[parts.Table]:
     bids = life.bids[::-1]
 
-    def row(at: int) -> Row:
+    def row(at: int) -> parts.Row:
         bid = bids[at]
         by = cells.text("default", kind="warn") if bid.is_default else "its agent"
         return cells.row(bid.height, cells.block(bid.height), bid.max_fee, bid.max_priority_fee, by)
@@ -277,7 +266,7 @@ def _bids(query: Query, life: TimerLife) -> Iterator[Table]:
         yield tables.paged_table("bids", "What its agent bid", BID_COLUMNS, len(bids), row, query=query, rows=LINE_ROWS)
 
 
-def _line(reading: Reading, query: Query, timer_id: Hash32) -> Iterator[Section]:
+def _line(reading: Reading, query: Query, timer_id: Hash32) -> Iterator[parts.Section]:
     """Yield the line of timers that it belongs to: by default the page of the list on which it is."""
     index, upto = reading.node.index, reading.height
     lineage = index.lineage(timer_id, upto)
@@ -291,10 +280,10 @@ def _line(reading: Reading, query: Query, timer_id: Hash32) -> Iterator[Section]
     pager = tables.pager_of(query, lineage.family_size, rows=LINE_ROWS, name="line", names_first=True)
     children = f"; its fires scheduled {counted(lineage.children, 'timer')}" if lineage.children else ""
     note = f"it is number {lineage.place + 1:,} of {lineage.family_size:,}{children}"
-    yield Table("line", "Its line of re-schedules", LINE_COLUMNS, rows, pager=pager, note=note)
+    yield parts.Table("line", "Its line of re-schedules", LINE_COLUMNS, rows, pager=pager, note=note)
 
 
-def _line_row(item: IndexedTimer, place: int, timer_id: Hash32, reading: Reading) -> Row:
+def _line_row(item: IndexedTimer, place: int, timer_id: Hash32, reading: Reading) -> parts.Row:
     cause = item.cause
     by: Words = "a message"
     if cause.origin is Origin.TIMER and cause.timer_id is not None:

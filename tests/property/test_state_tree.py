@@ -30,7 +30,7 @@ def model_digest(entries: dict[bytes, bytes], capacity: int) -> bytes:
     return sha256(b"\x02" + bytes([len(prefix)]) + len(entries).to_bytes(8, "big") + packed + children).digest()
 
 
-def apply(root: tree.Node | None, changes: dict[bytes, bytes | None], layout: tree.Layout) -> tree.Node | None:
+def apply(root: tree.TreeNode | None, changes: dict[bytes, bytes | None], layout: tree.Layout) -> tree.TreeNode | None:
     """Apply changes that are given as value digest by key, None to delete."""
     return tree.apply(root, [key + (value_digest or b"") for key, value_digest in changes.items()], layout)
 

@@ -15,9 +15,9 @@ from trailboss.primitives.octets import Hash32
 from trailboss.state import tree
 from trailboss.state.digests import EMPTY_DIGEST, STATE_ROOT_TAG, nibble_at, prefix_of
 from trailboss.state.keys import KEY_WIDTHS
-from trailboss.state.tree import Interior, Layout, Node
+from trailboss.state.tree import Interior, Layout, TreeNode
 
-Roots = Mapping[bytes, tree.Node | None]  # the tree of each namespace; none of them ever changes
+Roots = Mapping[bytes, tree.TreeNode | None]  # the tree of each namespace; none of them ever changes
 
 LAYOUTS: Final[Mapping[bytes, tree.Layout]] = MappingProxyType(
     {namespace: tree.Layout(width) for namespace, width in KEY_WIDTHS.items()}
@@ -104,7 +104,7 @@ def differing_keys(left: Roots, right: Roots) -> Iterator[bytes]:
             yield namespace + key
 
 
-def _differing(left: Node | None, right: Node | None, layout: Layout) -> Iterator[bytes]:
+def _differing(left: TreeNode | None, right: TreeNode | None, layout: Layout) -> Iterator[bytes]:
     if tree.digest(left) == tree.digest(right):
         return
     if isinstance(left, Interior) and isinstance(right, Interior):
@@ -117,7 +117,7 @@ def _differing(left: Node | None, right: Node | None, layout: Layout) -> Iterato
     yield from sorted(key for key in lefts.keys() | rights.keys() if lefts.get(key) != rights.get(key))
 
 
-def _children_at(node: Interior, position: int) -> tuple[Node | None, ...]:
+def _children_at(node: Interior, position: int) -> tuple[TreeNode | None, ...]:
     """Return the subtrees of a node by the nibble at ``position``, which is in its prefix or just after it."""
     if position == node.prefix_length:
         return node.children

@@ -37,7 +37,7 @@ from trailboss.state.digests import (
 )
 
 
-class Page(Struct, frozen=True, eq=False, gc=False):
+class LeafPage(Struct, frozen=True, eq=False, gc=False):
     """A leaf of the tree."""
 
     digest: bytes  # digest of the page
@@ -53,10 +53,10 @@ class Interior(Struct, frozen=True, eq=False, gc=False):
     prefix_length: int  # leading nibbles that all keys below share
     prefix: bytes  # those nibbles, two a byte; the low nibble of an odd tail is 0
     child_digests: bytes  # the 16 child digests, one after the other
-    children: tuple["Page | Interior | None", ...]  # at least two, by next nibble
+    children: tuple["LeafPage | Interior | None", ...]  # at least two, by next nibble
 
 
-Node = Page | Interior
+TreeNode = LeafPage | Interior
 
 
 class Layout(Struct, frozen=True):
@@ -66,17 +66,17 @@ class Layout(Struct, frozen=True):
     capacity: int = PAGE_CAPACITY  # most entries of a page
 
 
-def digest(root: Node | None) -> bytes:
+def digest(root: TreeNode | None) -> bytes:
     """Return the digest of a tree: 32 zero bytes if it is empty."""
     return EMPTY_DIGEST if root is None else root.digest
 
 
-def count(root: Node | None) -> int:
+def count(root: TreeNode | None) -> int:
     """Return how many keys a tree holds."""
     return 0 if root is None else root.count
 
 
-def apply(root: Node | None, changes: list[bytes], layout: Layout) -> Node | None:
+def apply(root: TreeNode | None, changes: list[bytes], layout: Layout) -> TreeNode | None:
     """Return the tree with ``changes`` made; from an empty one it is built in bulk.
 
     A change is key ‖ value digest to set a key, or the key alone to delete it, if it exists; one per key.
@@ -85,7 +85,7 @@ def apply(root: Node | None, changes: list[bytes], layout: Layout) -> Node | Non
 
 
 def iterate(
-    root: Node | None, layout: Layout, lower: bytes = b"", upper: bytes | None = None
+    root: TreeNode | None, layout: Layout, lower: bytes = b"", upper: bytes | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yield key and value digest of the entries with ``lower <= key < upper``, ascending by key.
 
@@ -103,7 +103,7 @@ def iterate(
                 yield key, entries[at + key_width : at + entry_width]
 
 
-def count_below(root: Node | None, bound: bytes, layout: Layout) -> int:
+def count_below(root: TreeNode | None, bound: bytes, layout: Layout) -> int:
     """Return how many keys are less than ``bound``, a key or the beginning of one. Complexity: O(depth)."""
     bound = bound.ljust(layout.key_width, b"\x00")
     below, node = 0, root
@@ -123,26 +123,26 @@ def _shared_nibbles(left: bytes, right: bytes) -> int:
     return 2 * len(left) - (differing.bit_length() + 3 >> 2)
 
 
-def _new_page(entries: bytes, entry_width: int) -> Page:
-    return Page(sha256(PAGE_TAG + entries).digest(), len(entries) // entry_width, entries)
+def _new_page(entries: bytes, entry_width: int) -> LeafPage:
+    return LeafPage(sha256(PAGE_TAG + entries).digest(), len(entries) // entry_width, entries)
 
 
 def _new_interior(
-    keys: int, prefix_length: int, prefix: bytes, child_digests: bytes, children: tuple[Node | None, ...]
+    keys: int, prefix_length: int, prefix: bytes, child_digests: bytes, children: tuple[TreeNode | None, ...]
 ) -> Interior:
     head = INTERIOR_TAG + prefix_length.to_bytes(1, "big") + keys.to_bytes(8, "big")
     node_digest = sha256(head + prefix + child_digests).digest()
     return Interior(node_digest, keys, prefix_length, prefix, child_digests, children)
 
 
-def _build(entries: list[bytes], start: int, end: int, layout: Layout) -> Node | None:
+def _build(entries: list[bytes], start: int, end: int, layout: Layout) -> TreeNode | None:
     """Build the tree of ``entries[start:end]``, each a key and its value digest, ascending."""
     entry_width = layout.key_width + DIGEST_WIDTH
     if end - start <= layout.capacity:
         return _new_page(b"".join(entries[start:end]), entry_width) if end > start else None
     first, last = entries[start], entries[end - 1]
     prefix_length = _shared_nibbles(first[: layout.key_width], last[: layout.key_width])
-    children: list[Node | None] = [None] * FAN_OUT
+    children: list[TreeNode | None] = [None] * FAN_OUT
     at = start
     while at < end:
         slot, following = _slot_run(entries, at, end, prefix_length)
@@ -183,17 +183,17 @@ def _search(entries: bytes, key: bytes, key_width: int, low: int, high: int) -> 
     return low
 
 
-def _apply(changes: list[bytes], layout: Layout, node: Node | None, start: int, end: int) -> Node | None:
+def _apply(changes: list[bytes], layout: Layout, node: TreeNode | None, start: int, end: int) -> TreeNode | None:
     """Apply ``changes[start:end]``, which ascend, to the subtree that all of them belong to."""
     if isinstance(node, Interior):
         return _apply_to_interior(changes, layout, node, start, end)
-    if isinstance(node, Page):
+    if isinstance(node, LeafPage):
         return _apply_to_page(changes, layout, node, start, end)
     entries = [change for change in changes[start:end] if len(change) > layout.key_width]
     return _build(entries, 0, len(entries), layout)
 
 
-def _apply_to_page(changes: list[bytes], layout: Layout, page: Page, start: int, end: int) -> Node | None:
+def _apply_to_page(changes: list[bytes], layout: Layout, page: LeafPage, start: int, end: int) -> TreeNode | None:
     """Merge changes into a page; it becomes a subtree if they overfill it."""
     entries, key_width = page.entries, layout.key_width
     entry_width = key_width + DIGEST_WIDTH
@@ -220,7 +220,7 @@ def _apply_to_page(changes: list[bytes], layout: Layout, page: Page, start: int,
     return page if merged == entries else _new_page(merged, entry_width)
 
 
-def _apply_to_interior(changes: list[bytes], layout: Layout, node: Interior, start: int, end: int) -> Node | None:
+def _apply_to_interior(changes: list[bytes], layout: Layout, node: Interior, start: int, end: int) -> TreeNode | None:
     """Apply changes to the children of a node, and return the result in canonical form."""
     node = _split_prefix(node, changes[start], changes[end - 1])
     prefix_length, total = node.prefix_length, node.count
@@ -241,7 +241,7 @@ def _apply_to_interior(changes: list[bytes], layout: Layout, node: Interior, sta
         child_digests[slot * DIGEST_WIDTH : (slot + 1) * DIGEST_WIDTH] = digest(new)
     if total <= layout.capacity:
         # So few keys leave no child more than a page.
-        merged = b"".join([child.entries for child in children if isinstance(child, Page)])
+        merged = b"".join([child.entries for child in children if isinstance(child, LeafPage)])
         return _new_page(merged, layout.key_width + DIGEST_WIDTH) if merged else None
     if children.count(None) == FAN_OUT - 1:
         return next(child for child in children if child is not None)
@@ -263,19 +263,19 @@ def _split_prefix(node: Interior, first: bytes, last: bytes) -> Interior:
         return node
     shared = min(node.prefix_length, _shared_nibbles(first[:width], prefix), _shared_nibbles(last[:width], prefix))
     slot = nibble_at(prefix, shared)
-    children: list[Node | None] = [None] * FAN_OUT
+    children: list[TreeNode | None] = [None] * FAN_OUT
     children[slot] = node
     child_digests = EMPTY_DIGEST * slot + node.digest + EMPTY_DIGEST * (FAN_OUT - 1 - slot)
     return Interior(b"", node.count, shared, prefix_of(prefix, shared), child_digests, tuple(children))
 
 
-def _pages(root: Node | None, key_width: int, lower: bytes, upper: bytes | None) -> Iterator[Page]:
+def _pages(root: TreeNode | None, key_width: int, lower: bytes, upper: bytes | None) -> Iterator[LeafPage]:
     """Yield, in order, the pages that can hold keys of a range, skipping subtrees outside it."""
     lower = lower.ljust(key_width, b"\x00")
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Page):
+        if isinstance(node, LeafPage):
             yield node
         elif node is not None and (upper is None or node.prefix.ljust(key_width, b"\x00") < upper):
             own = prefix_of(lower, node.prefix_length)

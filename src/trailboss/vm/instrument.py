@@ -36,7 +36,7 @@ _NOWHERE: Final[dict[str, Any]] = {"lineno": -1, "col_offset": -1, "end_lineno":
 _MAY_MAKE_A_SET: Final = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Sub)
 """Operators that make a set of two views of a dict, the one way to a set that no rule about the source can detect."""
 _BRANCHING: Final = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
-Node = TypeVar("Node", bound=ast.AST)
+SyntaxNode = TypeVar("SyntaxNode", bound=ast.AST)
 
 
 def instrument(tree: ast.Module, prices: SourceCostParams, *, guarded: bool) -> ast.Module:
@@ -175,7 +175,7 @@ class _Rewriter:
                 return cycles, rest
         raise InvariantError(f"a block of {extra} cycles and more begins without its charge: {ast.dump(charge)}")
 
-    def expressions(self, node: Node) -> Node:
+    def expressions(self, node: SyntaxNode) -> SyntaxNode:
         """Rewrite the direct expressions of a node; its blocks are done already."""
         for field, value in ast.iter_fields(node):
             if field not in ("body", "orelse", "cases") or isinstance(node, ast.expr):

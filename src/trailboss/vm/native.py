@@ -31,7 +31,7 @@ from trailboss.vm.host import Host
 from trailboss.vm.instrument import instrument
 from trailboss.vm.library import Library
 from trailboss.vm.meter import Meter, OutOfGas
-from trailboss.vm.program import Entry, Program, compile_program, compile_tree
+from trailboss.vm.program import EntryPoint, Program, compile_program, compile_tree
 from trailboss.vm.rules import GRAMMAR, check_program
 
 VERSION: Final = "native-1"
@@ -151,7 +151,7 @@ class NativeEngine:
         self._programs.clear()
         self._texts.clear()
 
-    def _run(self, program: Program, entry: Entry, site: CallSite) -> Outcome:
+    def _run(self, program: Program, entry: EntryPoint, site: CallSite) -> Outcome:
         gauge = Gauge(site.meter, self._params.limits.recursion_depth_max, self._library.shared)
         before, self._running = self._running, None
         give_back: Callable[[], None] | None = None
@@ -168,7 +168,7 @@ class NativeEngine:
                 if give_back is not None:
                     give_back()
 
-    def _attempt(self, program: Program, entry: Entry, site: CallSite, gauge: Gauge) -> Outcome:
+    def _attempt(self, program: Program, entry: EntryPoint, site: CallSite, gauge: Gauge) -> Outcome:
         # RUN
         returned, error = b"", None
         caught: BaseException | None = None
@@ -193,7 +193,9 @@ class NativeEngine:
             caught.__traceback__ = None
         return Outcome(returned if error is None else b"", error)
 
-    def _answer(self, program: Program, entry: Entry, site: CallSite, gauge: Gauge) -> tuple[bytes, ErrorObject | None]:
+    def _answer(
+        self, program: Program, entry: EntryPoint, site: CallSite, gauge: Gauge
+    ) -> tuple[bytes, ErrorObject | None]:
         """Run the module and then the handler; return its encoded answer, or the refusal of that answer."""
         frame = site.frame
         space: dict[str, Any] = gauge.instruments()

@@ -16,7 +16,7 @@ from trailboss.vm.rules import is_continuation, is_sdk, parse
 RESUME_SUFFIX: Final = "__resume"  # what the SDK appends to the name of a continuation for the handler that resumes it
 
 
-class Entry(Struct, frozen=True):
+class EntryPoint(Struct, frozen=True):
     """Where a frame begins."""
 
     class_name: str | None  # class of the method; None for a module-level function
@@ -46,14 +46,14 @@ class Program(Struct, frozen=True):
         """Return every name that can be called."""
         return frozenset(self.functions).union(*(each.methods for each in self.classes))
 
-    def entry(self, handler: str) -> Entry:
+    def entry(self, handler: str) -> EntryPoint:
         """Return where a call of ``handler`` begins: a module-level function, else the method of the one class.
 
         Raises:
             Rejection: ``HANDLER_NOT_FOUND`` if there is none, or if several classes have such a method.
         """
         if handler in self.functions:
-            return Entry(None, self.functions[handler])
+            return EntryPoint(None, self.functions[handler])
         by_name = {each.name: each for each in self.classes}
         owners = {name: found for name in by_name if (found := _find_method(by_name, name, handler)) is not None}
         # A class that others extend is not the actor.
@@ -61,7 +61,7 @@ class Program(Struct, frozen=True):
         owners = {name: takes for name, takes in owners.items() if name not in extended}
         if len(owners) == 1:
             ((name, takes),) = owners.items()
-            return Entry(name, takes)
+            return EntryPoint(name, takes)
         known = ", ".join(sorted(self.handlers())) or "none"
         what = f"handler {handler!r:.80} is not defined; this actor has: {known:.400}"
         if owners:

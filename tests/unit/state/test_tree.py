@@ -8,7 +8,7 @@ LAYOUT = tree.Layout(key_width=2, capacity=1)
 VALUE = sha256(b"value").digest()
 
 
-def apply(root: tree.Node | None, changes: dict[bytes, bytes | None], layout: tree.Layout) -> tree.Node | None:
+def apply(root: tree.TreeNode | None, changes: dict[bytes, bytes | None], layout: tree.Layout) -> tree.TreeNode | None:
     """Apply changes that are given as value digest by key, None to delete."""
     return tree.apply(root, [key + (value_digest or b"") for key, value_digest in changes.items()], layout)
 
@@ -27,7 +27,7 @@ def test_digest_is_zero_when_the_tree_is_empty() -> None:
 def test_digest_is_that_of_the_page_when_entries_fit() -> None:
     """Entries lie in a page in ascending order."""
     root = apply(None, {b"\x02\x00": VALUE, b"\x01\x00": VALUE}, tree.Layout(2, 2))
-    assert isinstance(root, tree.Page)
+    assert isinstance(root, tree.LeafPage)
     assert root.digest == page_digest(b"\x01\x00", b"\x02\x00")
     assert root.count == 2
 

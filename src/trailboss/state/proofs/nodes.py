@@ -46,7 +46,7 @@ class ShownInterior(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
 
 
 ShownNode = ShownPage | ShownInterior
-Entry = tuple[bytes, bytes]  # key and value digest
+LeafEntry = tuple[bytes, bytes]  # key and value digest
 
 
 class _Folded(NamedTuple):
@@ -69,7 +69,7 @@ def shown_slots(prefix: bytes, prefix_length: int, keys: KeyRange) -> range:
     return range(first, last + 1)
 
 
-def entries_within(entries: bytes, keys: KeyRange) -> Iterator[Entry]:
+def entries_within(entries: bytes, keys: KeyRange) -> Iterator[LeafEntry]:
     """Yield key and value digest of a page's entries within a range."""
     key_width = len(keys.low)
     for at in range(0, len(entries), key_width + DIGEST_WIDTH):
@@ -78,7 +78,7 @@ def entries_within(entries: bytes, keys: KeyRange) -> Iterator[Entry]:
             yield key, entries[at + key_width : at + key_width + DIGEST_WIDTH]
 
 
-def fold_nodes(nodes: Sequence[ShownNode], keys: KeyRange) -> tuple[bytes, list[Entry]]:
+def fold_nodes(nodes: Sequence[ShownNode], keys: KeyRange) -> tuple[bytes, list[LeafEntry]]:
     """Check the shown part of a tree, parents first; return the tree's digest and all its entries within a range.
 
     Nothing is trusted: the digests and the canonical form are checked as far as they are shown. The last node comes

@@ -23,7 +23,7 @@ from trailboss.primitives.errors import ProofError, Rejection
 from trailboss.primitives.octets import Hash32
 from trailboss.state.digests import DIGEST_WIDTH, STATE_ROOT_TAG
 from trailboss.state.keys import KEY_WIDTHS
-from trailboss.state.proofs.nodes import Entry, ShownInterior, ShownNode, ShownPage, fold_nodes
+from trailboss.state.proofs.nodes import LeafEntry, ShownInterior, ShownNode, ShownPage, fold_nodes
 from trailboss.state.proofs.statements import Statement, decode_records
 from trailboss.state.proofs.subjects import (
     AccountSubject,
@@ -128,7 +128,7 @@ def _combine(namespace: bytes, digest: bytes, other_digests: Sequence[bytes]) ->
     return sha256(STATE_ROOT_TAG + b"".join(parts)).digest()
 
 
-def _check_values(entries: Sequence[Entry], values: Sequence[bytes]) -> None:
+def _check_values(entries: Sequence[LeafEntry], values: Sequence[bytes]) -> None:
     """Check that the entries commit to the values."""
     if len(entries) != len(values):
         raise ProofError(f"the tree has {len(entries)} entries within the range, the proof {len(values)} values")

@@ -25,7 +25,7 @@ def prove(roots: Roots, read: Callable[[bytes], bytes | None], subject: Subject)
     waiting = [roots[keys.namespace]]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, tree.Page):
+        if isinstance(node, tree.LeafPage):
             nodes.append(ShownPage(node.entries))
             values += [_value(read, keys.namespace + key) for key, _ in entries_within(node.entries, keys)]
         elif node is not None:

@@ -71,7 +71,8 @@ def apply_block(
     else:
         accepted, refused = _apply_transactions(session, transactions, signatures_checked)
         close_market = deliver_timers(session, mechanism)
-    _deliver_messages(session)
+    if not nothing_waits(overlay.read):
+        _deliver_messages(session)
     _close(session, close_market)
     state_root = store.commit(context.height, overlay.changes())
     block = _seal(session, accepted, state_root)
@@ -97,8 +98,6 @@ def _apply_transactions(
 
 def _deliver_messages(session: BlockSession) -> None:
     """Run deferred transactions, and then messages, after the timers. Spec: CIP-5 §5.1. Decision: D-42, D-88."""
-    if nothing_waits(session.overlay.read):
-        return
     waiting: list[configs.DeferredCall | configs.Message] = [*take_deferred(session), *take_messages(session)]
     for each in waiting:
         delivery = charge_delivery(session, each)

@@ -15,11 +15,11 @@ import msgspec
 from trailboss.codec.canonical import fields_encoder
 from trailboss.execution.agents import BUDGET_SPENT, emit_fallback
 from trailboss.execution.decision_recorder import Recorder
-from trailboss.execution.due_admission import admit_timers, expired_timers
+from trailboss.execution.due_admission import admit_timers
 from trailboss.execution.frames import run_handler
 from trailboss.execution.paid_execution import Run, run_envelope
 from trailboss.execution.session import BlockSession, Envelope, Fired, Reservation, Scope
-from trailboss.execution.timers import end_timer, load_timer, write_timer
+from trailboss.execution.timers import end_timer, expired_timers, load_timers, write_timer
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, LeftOut, Mechanism, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.model.blocks import Origin, ReceiptRecord, Status
@@ -74,8 +74,7 @@ def _due_timers(session: BlockSession, policy: DeliveryPolicy) -> DueTimers:
         return admit_timers(session, policy.joined_max, partial(_least_cost, session))
     out = LeftOut()
     due = session.queue.due(session.context.height, is_out=out.__contains__)
-    waiting = (load_timer(session, height, timer_id) for height, _, timer_id in due)
-    return DueTimers(waiting=waiting, expired=expired_timers(session), out=out)
+    return DueTimers(waiting=load_timers(session, due), expired=expired_timers(session), out=out)
 
 
 def _least_cost(session: BlockSession, timer: Timer) -> int:

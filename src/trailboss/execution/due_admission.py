@@ -17,13 +17,12 @@ from itertools import islice, takewhile
 from typing import Final
 
 from trailboss.execution.session import Admission, BlockSession
-from trailboss.execution.timers import load_timer
+from trailboss.execution.timers import QueueEntry, expired_timers, load_timer, load_timers
 from trailboss.governance.rules import BARRED_KEY, JOINING_KEY
 from trailboss.mechanisms.base import DueTimers
 from trailboss.model.configs import BarredPayer, BarredPayers, JoiningGap, JoiningGaps, encode_record, is_outside
 from trailboss.model.timers import Timer
 
-Entry = tuple[int, int, bytes]
 Place = tuple[int, int]
 CostOf = Callable[[Timer], int]
 """Timer to the least that its fire is pre-charged for in this block, base units."""
@@ -68,11 +67,6 @@ def has_joined(session: BlockSession, timer: Timer) -> bool:
     return timer.height <= session.context.height and not is_outside(gaps, barred, timer.fee_payer, place)
 
 
-def expired_timers(session: BlockSession) -> Iterator[Timer]:
-    """Yield the due timers that have expired, joined or not, the first to expire first. Spec: CIP-5 §6.5."""
-    return _load(session, session.queue.expired(session.context.height))
-
-
 class _Door:
     """One block's admission, as it goes on: the timers that join, and the payers that are barred."""
 
@@ -100,7 +94,7 @@ class _Door:
             self.barred = [barred for barred in self.barred if barred.end != begin]
         found = list(islice(self._within(gap, firsts), self._room + 1))
         if len(found) <= self._room:
-            self._join(_load(self._session, found))
+            self._join(load_timers(self._session, found))
         else:
             for entry in self._within(gap, firsts):
                 timer = load_timer(self._session, entry[0], entry[2])
@@ -147,7 +141,7 @@ class _Door:
         self.joining += timers
         self._room -= len(self.joining) - before
 
-    def _within(self, gap: JoiningGap, out: Container[bytes]) -> Iterator[Entry]:
+    def _within(self, gap: JoiningGap, out: Container[bytes]) -> Iterator[QueueEntry]:
         """Yield the due timers of a gap, in due order, but for those of some payers."""
         queue, after = self._session.queue, (gap.first_height, gap.first_sequence - 1)
         due = queue.due(self._session.context.height, after, out.__contains__)
@@ -180,7 +174,3 @@ def _joined(session: BlockSession, gaps: tuple[JoiningGap, ...], barred: tuple[B
         timer = load_timer(session, entry[0], entry[2])
         if not any(each.holds(timer.fee_payer, entry[:2]) for each in barred):
             yield timer
-
-
-def _load(session: BlockSession, entries: Iterable[Entry]) -> Iterator[Timer]:
-    return (load_timer(session, height, timer_id) for height, _, timer_id in entries)

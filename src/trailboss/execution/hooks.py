@@ -79,6 +79,12 @@ def take_timer(session: BlockSession, decision: Decision) -> Cells:
     return session.context.rules.timer.max_cells_per_fire
 
 
+def open_nothing(session: BlockSession) -> OpenMarket:
+    """Open the deliveries of a chain without a market."""
+    market = Market(max_cycles_per_fire=session.context.rules.timer.max_cycles_per_fire)
+    return OpenMarket(market, close=lambda _: None)
+
+
 class MarketHooks(Struct, frozen=True, kw_only=True):
     """What execution does under one market; the defaults are what it does without one.
 

@@ -15,6 +15,7 @@ import msgspec
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees.settlement import Prices, max_cost
+from trailboss.governance.parameters import Read
 from trailboss.governance.rules import DEFERRED_KEY, MAILBOX_KEY
 from trailboss.model.blocks import Origin
 from trailboss.model.configs import (
@@ -22,6 +23,7 @@ from trailboss.model.configs import (
     GasPool,
     MailboxEnds,
     Message,
+    Record,
     amount_octets,
     amount_of,
     decode_record,
@@ -148,12 +150,13 @@ def keep_gas(scope: Scope, cycles: Cycles, cells: Cells) -> None:
 
 def take_deferred(session: BlockSession) -> list[DeferredCall]:
     """Remove and return the deferred transactions that this block runs, oldest first: those of earlier blocks."""
-    calls = []
-    for octets in _take(session, DEFERRED, lambda octets: _is_older(session, octets)):
-        call = decode_record(octets, DeferredCall)
-        _set_waiting(session, DEFERRED, call.actor, _waiting(session, DEFERRED, call.actor) - 1)
-        calls.append(call)
-    return calls
+    now = session.context.height
+    return _take(session, DEFERRED, DeferredCall, lambda call: call.actor, lambda call: call.created_at < now)
+
+
+def take_messages(session: BlockSession) -> list[Message]:
+    """Remove and return the messages that this block delivers, oldest first; later ones wait for the next block."""
+    return _take(session, MESSAGES, Message, lambda message: message.target, lambda _: True)
 
 
 def _job_words(payload: bytes) -> str:
@@ -164,16 +167,6 @@ def _job_words(payload: bytes) -> str:
         job = None
     kind = job.get("job_type") if isinstance(job, dict) else None
     return f"a runner job ({kind:.64})" if isinstance(kind, str) else "a runner job"
-
-
-def take_messages(session: BlockSession) -> list[Message]:
-    """Remove and return the messages that this block delivers, oldest first; later ones wait for the next block."""
-    messages = []
-    for octets in _take(session, MESSAGES, lambda _: True):
-        message = decode_record(octets, Message)
-        _set_waiting(session, MESSAGES, message.target, _waiting(session, MESSAGES, message.target) - 1)
-        messages.append(message)
-    return messages
 
 
 def charge_delivery(session: BlockSession, waiting: DeferredCall | Message) -> Delivery | None:
@@ -222,9 +215,10 @@ def charge_delivery(session: BlockSession, waiting: DeferredCall | Message) -> D
     return Delivery(envelope, cost, handler, waiting.payload)
 
 
-def nothing_waits(read: Callable[[bytes], bytes | None]) -> bool:
+def nothing_waits(read: Read) -> bool:
     """Return whether no message and no deferred transaction waits in the state that ``read`` reads."""
-    ends = (_ends(read, MESSAGES), _ends(read, DEFERRED))
+    found = (read(line.ends) for line in (MESSAGES, DEFERRED))
+    ends = (decode_record(octets, MailboxEnds) for octets in found if octets is not None)
     return all(each.first == each.next for each in ends)
 
 
@@ -254,32 +248,36 @@ def _append(session: BlockSession, line: Line, actor: bytes, record: msgspec.Str
     ends = _ends(session.overlay.read, line)
     session.overlay.write(line.entry(ends.next), encode_record(record))
     session.overlay.write(line.ends, encode_record(MailboxEnds(ends.first, ends.next + 1)))
-    _set_waiting(session, line, actor, _waiting(session, line, actor) + 1)
+    _count(session, line, actor, 1)
 
 
-def _take(session: BlockSession, line: Line, is_due: Callable[[bytes], bool]) -> list[bytes]:
+def _take(
+    session: BlockSession,
+    line: Line,
+    kind: type[Record],
+    owner_of: Callable[[Record], bytes],
+    is_due: Callable[[Record], bool],
+) -> list[Record]:
     """Remove and return the entries at the head of a line that are due, as many as a block delivers."""
     ends = _ends(session.overlay.read, line)
     last = min(ends.next, ends.first + session.context.rules.params.limits.messages_delivered_max)
-    taken: list[bytes] = []
+    taken: list[Record] = []
     for number in range(ends.first, last):
         octets = session.overlay.read(line.entry(number))
         if octets is None:
             raise InvariantError(f"the line of {line.what} holds no {number}, of {ends.first}..{ends.next}")
-        if not is_due(octets):
+        record = decode_record(octets, kind)
+        if not is_due(record):
             break
         session.overlay.delete(line.entry(number))
-        taken.append(octets)
+        _count(session, line, owner_of(record), -1)
+        taken.append(record)
     if taken:
         session.overlay.write(line.ends, encode_record(MailboxEnds(ends.first + len(taken), ends.next)))
     return taken
 
 
-def _is_older(session: BlockSession, octets: bytes) -> bool:
-    return decode_record(octets, DeferredCall).created_at < session.context.height
-
-
-def _ends(read: Callable[[bytes], bytes | None], line: Line) -> MailboxEnds:
+def _ends(read: Read, line: Line) -> MailboxEnds:
     octets = read(line.ends)
     return MailboxEnds() if octets is None else decode_record(octets, MailboxEnds)
 
@@ -288,7 +286,8 @@ def _waiting(session: BlockSession, line: Line, actor: bytes) -> int:
     return int.from_bytes(session.overlay.read(config_key(line.waiting + actor)) or b"", "big")
 
 
-def _set_waiting(session: BlockSession, line: Line, actor: bytes, count: int) -> None:
+def _count(session: BlockSession, line: Line, actor: bytes, change: int) -> None:
+    count = _waiting(session, line, actor) + change
     if count:
         session.overlay.write(config_key(line.waiting + actor), count.to_bytes(COUNT_WIDTH, "big"))
     else:

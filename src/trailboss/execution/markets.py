@@ -20,28 +20,20 @@ from trailboss.execution.globalbox.records import (
     is_executing,
     leave_globalbox,
 )
-from trailboss.execution.hooks import MarketHooks, OpenMarket
+from trailboss.execution.hooks import MarketHooks, open_nothing
 from trailboss.execution.lane.fairness import check_fairness, first_to_leave
 from trailboss.execution.lane.market import open_lane
 from trailboss.execution.lane.offers import check_request, offer, offer_without_lane
-from trailboss.execution.session import BlockSession
 from trailboss.mechanisms.base import Verdict
-from trailboss.mechanisms.context import Market
 from trailboss.model import calls
 from trailboss.model.markets import MarketKind
 from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import terms_of
 
-
-def _open_nothing(session: BlockSession) -> OpenMarket:
-    market = Market(max_cycles_per_fire=session.context.rules.timer.max_cycles_per_fire)
-    return OpenMarket(market, close=lambda _: None)
-
-
 MARKETS: Final[Mapping[MarketKind, MarketHooks]] = MappingProxyType(
     {
         MarketKind.NONE: MarketHooks(
-            open=_open_nothing, opens_empty=False, offer=offer_without_lane, check=check_fairness
+            open=open_nothing, opens_empty=False, offer=offer_without_lane, check=check_fairness
         ),
         MarketKind.LANE: MarketHooks(
             open=open_lane, check_request=check_request, offer=offer, next_event=first_to_leave, check=check_fairness

@@ -6,7 +6,7 @@ the effects, when the transaction commits.
 Spec: CIP-5 §3, CIP-5 §4
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -44,6 +44,8 @@ from trailboss.state.keys import TIMERS, timer_key, transient_key
 from trailboss.state.store import Store
 from trailboss.vm.meter import Meter
 
+QueueEntry = tuple[int, int, bytes]
+"""Height, sequence and id, as the queue yields them."""
 PENDING: Final = b"timer"
 CANCELLED: Final = b"cancelled"
 WITHDRAWN: Final = "bid"
@@ -242,6 +244,16 @@ def load_timer(session: BlockSession, height: int, identity: bytes) -> Timer:
     if timer is None:
         raise InvariantError(f"the queue holds timer {Hash32(identity)} at height {height}, the state does not")
     return timer
+
+
+def load_timers(session: BlockSession, entries: Iterable[QueueEntry]) -> Iterator[Timer]:
+    """Yield the timers of entries of the queue, read one at a time."""
+    return (load_timer(session, height, identity) for height, _, identity in entries)
+
+
+def expired_timers(session: BlockSession) -> Iterator[Timer]:
+    """Yield the due timers that have expired, joined or not, the first to expire first. Spec: CIP-5 §6.5."""
+    return load_timers(session, session.queue.expired(session.context.height))
 
 
 def committed_timers(store: Store) -> Iterator[Timer]:

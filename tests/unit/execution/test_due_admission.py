@@ -90,9 +90,12 @@ class Heights:
 @pytest.fixture(autouse=True)
 def timers_are_fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a timer's record be what the queue says of it."""
-    monkeypatch.setattr(
-        "trailboss.execution.due_admission.load_timer", lambda session, _, timer_id: session.queue.timer(int(timer_id))
-    )
+
+    def load(session: Any, _: int, timer_id: bytes) -> Any:
+        return session.queue.timer(int(timer_id))
+
+    for module in ("due_admission", "timers"):
+        monkeypatch.setattr(f"trailboss.execution.{module}.load_timer", load)
 
 
 @pytest.mark.spec("L-01")

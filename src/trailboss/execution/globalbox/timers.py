@@ -136,9 +136,7 @@ def named_id(owner: bytes, target: bytes, client_nonce: bytes) -> bytes:
 
 def _is_known(scope: Scope, timer_id: bytes) -> bool:
     """Return whether a timer is live, set by the running transaction included, or remembered as ended."""
-    return (
-        find_timer(scope.session, timer_id) is not None or find_ended(scope.session.overlay.read, timer_id) is not None
-    )
+    return bool(find_timer(scope.session, timer_id) or find_ended(scope.session.overlay.read, timer_id))
 
 
 def _find(scope: Scope, owner: bytes, target: bytes, timer_id: bytes) -> Timer | None:

@@ -126,7 +126,7 @@ def call(
 
     Handlers of SDK actors take CBOR unless they say otherwise: write the payload as JSON and give --cbor.
 
-    Example: trailboss call 0x044d2D5f transfer '{"to": "bob", "amount": 5}' --cbor
+    Example: trailboss call 0x044d2D5f pay '{"to": "bob"}' --cbor
     """
     octets = parse_payload(payload, as_cbor=cbor)
     with open_chain(place) as chain:

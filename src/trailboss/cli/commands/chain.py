@@ -85,7 +85,7 @@ def init(
     Without a genesis file it is a development chain: it has ten funded accounts, 0 to 9, and one that may govern,
     deployer. Their keys are public, and anyone may send for anyone: such a chain is for trying things out.
 
-    Example: trailboss init play --mechanism lane --param timers.max_timers_per_actor=10000
+    Example: trailboss init play --mechanism lane --accounts 20
     """
     place = directory or default_directory()
     genesis = _genesis(genesis_file, preset, mechanism, parse_overrides(param or []), accounts)

@@ -91,8 +91,9 @@ def _cap(found: Quote) -> dict[str, Cell]:
 
 
 def _prices(found: Quote) -> list[tuple[Cell, ...]]:
-    own = [("lane basefee", found.lane_basefee), ("tip", found.tip)]
-    rows = [("cycle basefee", found.cycle_basefee), *((what, price) for what, price in own if price)]
+    rows = [("cycle basefee", found.cycle_basefee)]
+    if found.lane_basefee:
+        rows += [("lane basefee", found.lane_basefee), ("tip", found.tip)]
     priced = [_part(what, price, found.charged_cycles, "cycles") for what, price in rows]
     priced.append(_part("cell basefee", found.cell_basefee, found.max_cells, "cells"))
     return [*priced, ("must be in the balance", "", "", format_cby(found.max_cost), f"{found.max_cost:,}")]

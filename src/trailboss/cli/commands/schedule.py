@@ -131,7 +131,7 @@ def schedule(
     actor, which is deployed with the first order and emits the event timer.payload with the payload at each fire. In
     the auction a stock agent bids for it, one for each offer.
 
-    Example: trailboss schedule --height 120 --payload "wake up" --gas-limit 50000
+    Example: trailboss schedule --height 120 --payload "wake up"
     """
     fees = {"--max-fee": max_fee, "--tip": tip, "--tier": tier, "--agent": agent, "--payer": payer}
     _check_options(height, watch, slot, [name for name, given in fees.items() if given is not None])
@@ -212,7 +212,7 @@ def update(
 
     Under Globalbox. A fire that is already queued does not change.
 
-    Example: trailboss update 0x6e3d2443 --payload "new price" --gas-limit 80000
+    Example: trailboss update 0x6e3d2443 --gas-limit 80000
     """
     if payload is None and gas_limit is None and bid is None:
         raise Mistake("nothing is to change", "give --payload, --gas-limit or --bid")

@@ -14,8 +14,8 @@ from trailboss.mechanisms.base import Decision, DueTimers, Verdict
 from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox import Globalbox, build_globalbox
 from trailboss.mechanisms.globalbox.candidates import Scoring
-from trailboss.mechanisms.globalbox.entries import Entry
 from trailboss.mechanisms.globalbox.index import GlobalboxIndex
+from trailboss.mechanisms.globalbox.tracked import TrackedTimer
 from trailboss.mechanisms.globalbox.watches import WatchIndex
 from trailboss.model.globalbox import CarriedHit, bid_octets, standing_octets
 from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
@@ -225,7 +225,7 @@ def _watches(size: int, keys: Callable[[int], tuple[bytes, ...]]) -> WatchIndex:
     index = WatchIndex()
     for number in range(size):
         expires_at = EXPIRES + number % PRIME
-        index.add(Entry(expires_at, expires_at + 1, number, number.to_bytes(32, "big"), 1, keys(number)))
+        index.add(TrackedTimer(expires_at, expires_at + 1, number, number.to_bytes(32, "big"), 1, keys(number)))
     return index
 
 

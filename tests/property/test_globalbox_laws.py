@@ -20,9 +20,9 @@ from tests.unit.mechanisms.globalbox_worlds import (
     terms_of,
 )
 from trailboss.mechanisms.base import Decision, Rest, Verdict
-from trailboss.mechanisms.globalbox.candidates import Candidate, Placed, Scoring, order_candidates
-from trailboss.mechanisms.globalbox.fires import FireQueue, Place, Quotas
-from trailboss.mechanisms.globalbox.line import SHORT_MAX
+from trailboss.mechanisms.globalbox.candidates import Candidate, RankedFire, Scoring, order_candidates
+from trailboss.mechanisms.globalbox.fires import FireQueue, QueuePosition
+from trailboss.mechanisms.globalbox.sorted_sets import SHORT_MAX
 from trailboss.model.decisions import Stop
 from trailboss.model.globalbox import CarriedHit
 
@@ -155,12 +155,12 @@ def test_order_of_candidates_is_the_same_for_every_number_of_shards() -> None:
             assert cursors == list(range(len(cursors)))
 
 
-def check_leads(fires: list[Placed]) -> None:
+def check_leads(fires: list[RankedFire]) -> None:
     """Check that of two fires with the same bid the one that was hit earlier comes first."""
     for earlier in fires:
         for later in fires:
             if earlier.fire.bid == later.fire.bid and earlier.fire.hit_height < later.fire.hit_height:
-                assert earlier.place < later.place
+                assert earlier.position < later.position
 
 
 @pytest.mark.spec("G-25", "G-09")
@@ -211,7 +211,7 @@ def test_queue_is_a_sorted_list_when_fires_come_and_go() -> None:
             assert queue.first(most, height) == alive[:most]
             bound = dice.choice([0, 3, 1_000])
             told, kept = told_walk(alive, most, share, bound)
-            assert walk(queue, Quotas(most, share, height), bound) == told
+            assert walk(queue, (most, share, height), bound) == told
             places -= set(told) - set(kept)
             if dice.randrange(2):
                 # What has expired counts no more, however the queue deals with it.
@@ -220,20 +220,22 @@ def test_queue_is_a_sorted_list_when_fires_come_and_go() -> None:
                     queue.discard(place)
 
 
-def is_poor(place: Place) -> bool:
+def is_poor(place: QueuePosition) -> bool:
     """Return whether nobody pays for a fire, which one in five is."""
     return place.timer_id[-1] % 5 == 0
 
 
-def is_kept(place: Place) -> bool:
+def is_kept(place: QueuePosition) -> bool:
     """Return whether such a fire stays all the same, which every other one does."""
     return place.timer_id[-1] % 2 == 0
 
 
-def told_walk(alive: list[Place], most: int, share: int, bound: int) -> tuple[list[Place], list[Place]]:
+def told_walk(
+    alive: list[QueuePosition], most: int, share: int, bound: int
+) -> tuple[list[QueuePosition], list[QueuePosition]]:
     """Return which fires a walk meets and which of those it leaves, of all that have not expired, in order."""
-    met: list[Place] = []
-    kept: list[Place] = []
+    met: list[QueuePosition] = []
+    kept: list[QueuePosition] = []
     shares: Counter[bytes] = Counter()
     for place in alive:
         if shares.total() == most or (kept and len(kept) >= bound):
@@ -248,7 +250,7 @@ def told_walk(alive: list[Place], most: int, share: int, bound: int) -> tuple[li
     return met, kept
 
 
-def walk(queue: FireQueue, quotas: Quotas, bound: int) -> list[Place]:
+def walk(queue: FireQueue, quotas: tuple[int, int, int], bound: int) -> list[QueuePosition]:
     """Walk a queue as materialization does, and return what it met."""
     consumption, met, kept = queue.consume(*quotas), [], 0
     for place in consumption:
@@ -265,9 +267,9 @@ def walk(queue: FireQueue, quotas: Quotas, bound: int) -> list[Place]:
     return met
 
 
-def drawn_place(dice: Random, number: int) -> Place:
+def drawn_place(dice: Random, number: int) -> QueuePosition:
     """Return a place that differs from others in its id at least."""
     target = bytes([min(dice.randrange(40), 3)]) * 20
-    return Place(
+    return QueuePosition(
         -dice.randrange(50), -dice.randrange(3), dice.randrange(3), 5, target, b"%032d" % number, 20, dice.randint(2, 9)
     )

@@ -5,17 +5,17 @@ from random import Random
 import pytest
 
 from tests.unit.mechanisms.globalbox_worlds import watch_timer
-from trailboss.mechanisms.globalbox.entries import Entry, make_entry
-from trailboss.mechanisms.globalbox.fires import Place
-from trailboss.mechanisms.globalbox.sequences import FEW_MAX
-from trailboss.mechanisms.globalbox.watches import MATCHED_MAX, Hit, WatchIndex
+from trailboss.mechanisms.globalbox.fires import QueuePosition
+from trailboss.mechanisms.globalbox.sorted_sets import FEW_MAX
+from trailboss.mechanisms.globalbox.tracked import TrackedTimer, track
+from trailboss.mechanisms.globalbox.watches import MATCHED_MAX, WatchHit, WatchIndex
 from trailboss.model.globalbox import CarriedHit
 
 ACTOR = b"\x05" * 20
 SLOTS = tuple(bytes(slot) for length in range(4) for slot in ([ord("a") + number] * length for number in range(3)))
 KEYS = tuple(sorted({ACTOR + slot for slot in SLOTS} | {ACTOR + b"b%02d" % number for number in range(20)}))
 WATCHED = tuple(sorted({ACTOR + slot[:2] for slot in SLOTS}))
-PLACE = Place(0, 0, 0, 0, ACTOR, bytes(32), 0, 0)
+PLACE = QueuePosition(0, 0, 0, 0, ACTOR, bytes(32), 0, 0)
 
 
 class Watches:
@@ -23,7 +23,7 @@ class Watches:
 
     def __init__(self) -> None:
         self.index = WatchIndex()
-        self.all: list[Entry] = []
+        self.all: list[TrackedTimer] = []
         self.sequence = 0
 
     def add(self, dice: Random, height: int) -> None:
@@ -31,7 +31,7 @@ class Watches:
         keys = {WATCHED[1]} if dice.randrange(3) else set(dice.sample(WATCHED, dice.randint(1, 3)))
         timer = watch_timer(self.sequence, *keys, expires_at=height + dice.randint(1, 9), schedule_block=height)
         self.sequence += dice.choice([1, 1, 70_000])
-        entry = make_entry(timer)
+        entry = track(timer)
         self.all.append(entry)
         self.index.add(entry)
 
@@ -41,23 +41,23 @@ class Watches:
         if not dice.randrange(4):
             self.all.remove(entry)
             self.index.remove(entry)
-        elif entry.place is None:
-            entry.place = PLACE
+        elif entry.position is None:
+            entry.position = PLACE
             self.index.disarm(entry)
         else:
-            entry.place = None
+            entry.position = None
             self.index.arm(entry)
 
-    def told(self, modified: list[CarriedHit], most: int, height: int) -> tuple[list[Hit], tuple[CarriedHit, ...]]:
+    def told(self, modified: list[CarriedHit], most: int, height: int) -> tuple[list[WatchHit], tuple[CarriedHit, ...]]:
         """Return what `WatchIndex.match` should."""
-        armed = [entry for entry in self.all if entry.place is None and entry.expires_at >= height]
-        found: list[tuple[Entry, list[CarriedHit]]] = []
+        armed = [entry for entry in self.all if entry.position is None and entry.expires_at >= height]
+        found: list[tuple[TrackedTimer, list[CarriedHit]]] = []
         for entry in sorted(armed, key=lambda entry: entry.sequence):
             heard = [hit for hit in modified if hears(entry, hit)]
             if heard:
                 found.append((entry, heard))
         hits = [
-            Hit(
+            WatchHit(
                 entry.height,
                 entry.timer_id,
                 min(hit.modified_at for hit in heard),
@@ -76,7 +76,7 @@ class Watches:
         return hits, tuple(left)
 
 
-def hears(entry: Entry, hit: CarriedHit) -> bool:
+def hears(entry: TrackedTimer, hit: CarriedHit) -> bool:
     """Return whether a key that counts as modified concerns a watch."""
     is_told = entry.sequence >= hit.next_sequence and entry.schedule_block < hit.modified_at
     return is_told and any(hit.key.startswith(key) for key in entry.watch_keys)
@@ -132,7 +132,7 @@ def test_nothing_is_watched_when_all_watches_have_left() -> None:
 def test_carried_key_reaches_every_watch_once_when_more_watch_than_a_block_inserts() -> None:
     """In ascending sequence, without a watch that is set meanwhile, and with the height of the change."""
     index, key = WatchIndex(), KEYS[3]
-    entries = [make_entry(watch_timer(number, key, schedule_block=1)) for number in range(100)]
+    entries = [track(watch_timer(number, key, schedule_block=1)) for number in range(100)]
     for entry in entries:
         index.add(entry)
     reached, carried = [], (CarriedHit(key, 0, 5),)
@@ -140,6 +140,6 @@ def test_carried_key_reaches_every_watch_once_when_more_watch_than_a_block_inser
         hits, carried = index.match(carried, 30, height)
         assert {hit.hit_height for hit in hits} == {5}
         reached += [hit.timer_id for hit in hits]
-        index.add(make_entry(watch_timer(height * 100, key, schedule_block=height)))
+        index.add(track(watch_timer(height * 100, key, schedule_block=height)))
     assert carried == ()
     assert reached == [entry.timer_id for entry in entries]

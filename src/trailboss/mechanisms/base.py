@@ -25,37 +25,30 @@ from trailboss.primitives.units import Amount, Cycles, Price
 
 
 class Phase(Enum):
-    """Where in a block timers are delivered."""
+    """Where in a block timers are delivered. Spec: CIP-5 §5.1, CIP-1v1 §3."""
 
     AFTER_TRANSACTIONS = "after_transactions"
-    """Spec: CIP-5 §5.1."""
     BEFORE_TRANSACTIONS = "before_transactions"
-    """Spec: CIP-1v1 §3."""
 
 
 class Charging(Enum):
     """When payers are charged, and so what gates the next timer."""
 
     ALL_FIRST = "all_first"
-    """All are decided and pre-charged, then all run; the lane is filled by gas limits. Spec: CIP-5 §5.1."""
+    """All are pre-charged, then all run; the timer budget is filled by gas limits. Spec: CIP-5 §5.1."""
     IN_TURN = "in_turn"
-    """Each is decided, charged, run and settled before the next is; the lane is filled by use. Spec: CIP-1v3 §3."""
+    """Each is charged, run and settled before the next is decided; the budget is filled by use. Spec: CIP-1v3 §3."""
 
 
 class DeliveryPolicy(Struct, frozen=True, kw_only=True):
     """What differs between mechanisms beyond order.
 
     Attributes:
-        phase: Where in a block timers are delivered.
-        charging: When payers are charged.
-        examined_max: Due timers that one block examines; the rest stay due, in order. Those that it finds dead do not
-            count. Decision: D-39, D-78.
-        dead_examined_max: Timers that one block looks at and leaves, because they are dead and its clean-up budget is
-            spent; beyond them it leaves out payers that cannot pay. Decision: D-78.
-        joined_max: Due timers that join the mechanism's index in one block; 0 for a mechanism without one, which is
-            offered all of them. Decision: D-51.
-        passed_over_max: Timers that one block passes over because they do not fit what is left of the lane; 0 for a
-            mechanism that goes on to the end. Decision: D-54.
+        examined_max: Due timers that one block examines, dead ones not counted. Decision: D-39, D-78.
+        dead_examined_max: Dead timers that one block examines and leaves once its clean-up budget is spent; beyond
+            them it leaves out payers that cannot pay. Decision: D-78.
+        joined_max: Due timers that join the mechanism's index in one block; 0 without an index. Decision: D-51.
+        passed_over_max: Timers that one block passes over for lack of room; 0 for no bound. Decision: D-54.
         order: What it ranks due timers by.
         calls: Host calls about timers that its actors have, by `trailboss.model.calls`; others are refused by name.
         keeps: What the state of a chain under it keeps for it.
@@ -84,7 +77,7 @@ class Verdict(StrEnum):
     DEFER = "defer"
     """It stays due; the decision says why."""
     DELAY = "delay"
-    """It is told, once, that it is late; another decision may follow. Spec: overview. Decision: D-19."""
+    """It is marked as late, once; another decision may follow. Spec: overview. Decision: D-19."""
     CANCEL = "cancel"
     """It is late: it ends without running, at a penalty. Spec: overview. Decision: D-19."""
     ENQUEUE = "enqueue"
@@ -96,22 +89,20 @@ class Verdict(StrEnum):
 class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One due timer's fate in one block, with the numbers that led to it.
 
+    Amounts are base units, and 0 if the timer was decided before any price.
+
     Attributes:
-        timer: The timer.
-        verdict: What becomes of it.
         prices: What it is pre-charged and settled at.
         gas_limit: Cycles the fire may use.
-        max_cost: Worst-case cost of the fire at this block's prices, base units: the pre-charge of a timer that
-            fires, what an unfunded one would have needed. 0 if it was decided before any price.
-        available: What the payer could spend when its turn came, earlier pre-charges taken off, base units; 0 likewise.
+        max_cost: Worst-case cost of the fire at this block's prices, which is pre-charged.
+        available: What the payer could spend when the timer's turn came, earlier pre-charges taken off.
         reason: Why it waits; None unless deferred.
         rank: Its place in the order, from 1; 0 if it was decided before any ranking.
         weight: W(actor) in parts of 10⁻⁹; 0 without a market.
         max_fee: Cap of lane basefee and tip together; 0 without a market.
-        fee_source: Where its fees come from.
         agent_cycles: Cycles its agent has used in this block; they count into the fire's gas.
-        fire: Where its fire stands in Globalbox, for ``ENQUEUE`` and ``MATERIALIZE``.
-        entry: The entry of the mailbox that fires, or cannot be paid for; None under a mechanism without a mailbox.
+        fire: Where its fire is in Globalbox, for ``ENQUEUE`` and ``MATERIALIZE``.
+        entry: The mailbox entry that fires; None under a mechanism without a mailbox.
     """
 
     timer: Timer
@@ -141,7 +132,7 @@ class Rest(Struct, frozen=True, kw_only=True):
         over_cap: Timers not ranked because their gas limit is above the lane's cap.
         smallest_gas: Smallest gas limit among the ranked timers not examined; 0 if there are none.
         runners_up: The next in rank, as they would have been decided; they decide nothing.
-        carried: Keys of which not all watches have heard yet. Decision: D-65.
+        carried: Keys that some watches have yet to match. Decision: D-65.
     """
 
     stopped: Stop
@@ -159,8 +150,8 @@ class LeftOut:
 
     Attributes:
         payers: Those that are known.
-        cannot_pay: Payer to whether it is one of them, asked once, when the first of its timers would come; None while
-            there is budget for each.
+        cannot_pay: Returns whether a payer is one of them; called once a payer, when the first of its timers comes.
+            None while the clean-up budget lasts.
     """
 
     __slots__ = ("_asked", "cannot_pay", "payers")
@@ -182,16 +173,15 @@ class LeftOut:
 class DueTimers(Struct, frozen=True):
     """The due timers of a block, older heights first, FIFO within a height.
 
-    All may be long; they are read lazily, before the first decision that takes a timer out, and by an index that is up
-    to date ``waiting`` not at all.
+    All are read lazily, before the first decision that removes a timer; an index that is up to date does not read
+    ``waiting``.
 
     Attributes:
-        waiting: Those that have not expired and that have joined in earlier blocks, or all of them for a mechanism
-            without an index.
+        waiting: Those that are alive and have joined in earlier blocks; all, for a mechanism without an index.
         joining: Those that join in this block.
         expired: Those that have expired, joined or not, the first to expire first.
         unfunded: Those that have not joined because their payers cannot pay. Decision: D-79.
-        out: Payers whose timers ``waiting`` leaves out; the selection says who they are. Decision: D-78.
+        out: Payers whose timers ``waiting`` leaves out; the selection adds to it. Decision: D-78.
     """
 
     waiting: Iterable[Timer]
@@ -202,13 +192,10 @@ class DueTimers(Struct, frozen=True):
 
 
 class Selection(Protocol):
-    """A block's decisions, given one at a time: each is carried out before the next is asked for.
-
-    Under `Charging.ALL_FIRST` all are asked for before any fire.
-    """
+    """A block's decisions; under `Charging.IN_TURN` each is carried out before the next is asked for."""
 
     def __iter__(self) -> Iterator[Decision]:
-        """Yield the decisions in the order in which they apply. It can be walked once."""
+        """Yield the decisions in the order in which they apply, once."""
 
     def rest(self) -> Rest:
         """Return what was left, after the walk."""

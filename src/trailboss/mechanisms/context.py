@@ -25,8 +25,7 @@ class Bid(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         max_fee: Cap of lane basefee and tip together, base units per cycle; in the auction of cycle basefee and tip.
         max_priority_fee: Cap of the tip, base units per cycle.
-        source: Whose offer it is.
-        cycles_used: Cycles of the question; they count into the timer's gas if it fires in this block.
+        cycles_used: Cycles that asking took; they count into the timer's gas if it fires in this block.
         cell_fees: Caps of cell basefee and tip together and of the tip alone, base units per cell; None for the cell
             basefee and no tip. Spec: CIP-1v3 §7.1. Decision: D-86.
     """
@@ -63,11 +62,9 @@ class LaneMarket(Market, frozen=True, kw_only=True):
     Attributes:
         basefee: Lane basefee, base units per cycle.
         clamps_before: Timers scheduled before this height are held to the cap instead; 0 for none. Decision: D-13.
-        weight_min: Least W(actor), in parts of 10⁻⁹.
-        weight_max: Greatest W(actor), in parts of 10⁻⁹.
+        weight_min: Least W(actor), in parts of 10⁻⁹, as ``weight_max``.
         fires_of: Actor to its fires within the window.
-        ask: Asks the agent of a timer whose fees are ``ASK_AGENT``; None once the block's budget is spent. It is
-            called before the first decision about a ranked timer, when the decisions before have been carried out.
+        ask: Asks the agent of a timer whose fees are ``ASK_AGENT``; None once the block's budget is spent.
         timer_of: Height and id of a joined timer to its present record.
     """
 
@@ -84,18 +81,14 @@ class AuctionMarket(Market, frozen=True, kw_only=True):
     """The auction in one block. Spec: CIP-1v1 §3, CIP-1v1 §4.
 
     Attributes:
-        epoch: Number of the present epoch.
         rescales: How often governance has rescaled all weights. Weights fall behind when this or the epoch moves on.
-        actors_weighed_max: Actors with waiting timers that one block refreshes, beside those of timers that join.
-            Decision: D-59.
+        actors_weighed_max: Weights of waiting actors that one block refreshes. Decision: D-59.
         delays_max: Blocks after which a timer is late. Decision: D-19.
-        delay_action: What happens then.
         default_bid: What a timer bids that has no standing bid of its own.
-        weight_of: Actor to its weight in parts of 10⁻⁹, as of now. It moves only when `refresh_weight` is called.
+        weight_of: Actor to its weight in parts of 10⁻⁹, which only `refresh_weight` moves.
         is_behind: Whether an actor's weight is one of an earlier epoch, or from before a rescale.
         refresh_weight: Brings an actor's weight up to date and returns it.
-        ask: Asks the agent of a timer, writes down its standing bid and returns it; None once the block's budget is
-            spent. It is called before any decision about a ranked timer.
+        ask: Asks the agent of a timer, records its bid and returns it; None once the block's budget is spent.
         timer_of: Height and id of a joined timer to its present record.
     """
 
@@ -117,10 +110,8 @@ class GlobalboxMarket(Market, frozen=True, kw_only=True):
 
     Attributes:
         age_weight: W_age, in units of 2⁻⁹⁶ a block.
-        bid_weight: W_bid.
         clock: The age clock: age that everything in the queue has gained so far, in units of 2⁻⁹⁶. Decision: D-61.
         max_fires: Fires materialized in this block.
-        max_fires_per_target: Of those, for one target.
         hits_max: State watches that become candidates in this block. Decision: D-65.
         modified: Keys that count as modified, ascending: those of this block's transactions, and carried ones.
         timer_of: Height and id to a timer's present record.
@@ -144,9 +135,8 @@ class SelectionContext(Struct, Generic[MarketT_co], frozen=True, kw_only=True):
     Spec: CIP-5 §6.3, CIP-5 §6.5
 
     Attributes:
-        height: The block's height.
-        cycle_basefee: Base units per cycle in the timer lane, its multiplier applied.
-        cell_basefee: Base units per cell in the timer lane, its multiplier applied.
+        cycle_basefee: Base units per cycle of a fire, its multiplier applied.
+        cell_basefee: Base units per cell of a fire, its multiplier applied.
         max_cells_per_fire: Cells one fire may use; every timer is pre-charged for them.
         lane_cycles_max: Cycles of fired handlers in this block.
         gc_cycles_max: Cycles for the removal of expired and unfunded timers, apart from the lane.

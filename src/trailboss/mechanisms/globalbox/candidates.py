@@ -1,11 +1,11 @@
-"""Candidates of a block: scored, told apart, and put in order. Spec: CIP-5old §8. Decision: D-61, D-62."""
+"""Candidates of a block, scored and in order. Spec: CIP-5old §8. Decision: D-61, D-62."""
 
 from collections.abc import Iterable
 from hashlib import sha256
 from heapq import merge
 from typing import Final, NamedTuple
 
-from trailboss.mechanisms.globalbox.fires import Place
+from trailboss.mechanisms.globalbox.fires import QueuePosition, position_of
 from trailboss.model.globalbox import FRACTION_BITS, bid_of, standing_octets
 from trailboss.model.terms import GlobalboxTerms, QueuedFire
 from trailboss.model.timers import Timer, terms_of
@@ -60,21 +60,15 @@ class Scoring(NamedTuple):
         return self.score(hit_height, bid) - self.clock
 
 
-class Placed(NamedTuple):
-    """A candidate with its place in the order; sorts by it.
+class RankedFire(NamedTuple):
+    """A candidate as a fire to insert; sorts by its position in the queue."""
 
-    Attributes:
-        place: Where it stands in Globalbox.
-        timer: Its record.
-        fire: The fire that it inserts.
-    """
-
-    place: Place
+    position: QueuePosition
     timer: Timer
     fire: QueuedFire
 
 
-def order_candidates(candidates: Iterable[Candidate], scoring: Scoring, shards: int) -> list[Placed]:
+def order_candidates(candidates: Iterable[Candidate], scoring: Scoring, shards: int) -> list[RankedFire]:
     """Return the candidates of a block as fires, in the order in which they are inserted.
 
     They are sorted in shards by target and merged; the number of shards changes nothing.
@@ -103,7 +97,7 @@ def _shard(target: bytes, shards: int) -> int:
     return int.from_bytes(sha256(target).digest()[:SHARD_OCTETS], "big") % shards
 
 
-def _order_shard(candidates: list[Candidate], scoring: Scoring) -> list[Placed]:
+def _order_shard(candidates: list[Candidate], scoring: Scoring) -> list[RankedFire]:
     """Sort some targets' candidates; their cursors follow their order within each target. Decision: D-62."""
     rows = []
     for timer, hit_height, matched_keys in candidates:
@@ -114,8 +108,8 @@ def _order_shard(candidates: list[Candidate], scoring: Scoring) -> list[Placed]:
     # Ids differ, so that what follows them is never compared.
     rows.sort()
     cursors: dict[bytes, int] = {}
-    placed = []
-    for standing, bucket, hit_height, timer_id, timer, terms, matched_keys in rows:
+    fires = []
+    for standing, bucket, hit_height, _, timer, terms, matched_keys in rows:
         target = terms.target
         cursor = cursors.get(target, 0)
         cursors[target] = cursor + 1
@@ -131,7 +125,6 @@ def _order_shard(candidates: list[Candidate], scoring: Scoring) -> list[Placed]:
             gas_limit=timer.gas_limit,
             bid=terms.bid,
         )
-        place = Place(standing, bucket, cursor, hit_height, target, timer_id, timer.height, timer.expires_at)
-        placed.append(Placed(place, timer, fire))
-    placed.sort()
-    return placed
+        fires.append(RankedFire(position_of(timer, fire), timer, fire))
+    fires.sort()
+    return fires

@@ -1,8 +1,8 @@
 """Globalbox itself: the queued fires in their one order.
 
-Each target's fires are a line of their own, and the heads of the lines are in order. Who consumes takes the first head,
-and the next of its line moves up; a target that has had its share of a block is set aside with one step, however many
-fires it still has.
+Each target's fires are a line of their own, and the heads of the lines are in order. A walk takes the first head, and
+the next of its line moves up; a target that has had its share of a block is set aside with one step, however many fires
+it still has. Lines by target under one order are how fair queueing keeps its flows.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from sortedcontainers import SortedList
 
-from trailboss.mechanisms.globalbox.line import Line
+from trailboss.mechanisms.globalbox.sorted_sets import SortedTuples
 from trailboss.model.globalbox import standing_of
 from trailboss.model.terms import QueuedFire
 from trailboss.model.timers import Timer
 
 
-class Place(NamedTuple):
-    """Where a fire stands; places sort as fires do, and no two timers share one.
+class QueuePosition(NamedTuple):
+    """Where a fire is in the queue; positions sort as fires do, and no two timers share one.
 
     Spec: CIP-5old §8.2
     Decision: D-20, D-61, D-62
@@ -29,7 +29,7 @@ class Place(NamedTuple):
         hit_height: The earlier first.
         target: 20 bytes.
         timer_id: 32 bytes.
-        height: At which the timer stands in the calendar.
+        height: The timer's, in the calendar.
         expires_at: Last height at which the fire may be materialized.
     """
 
@@ -43,18 +43,10 @@ class Place(NamedTuple):
     expires_at: int
 
 
-def place_of(timer: Timer, fire: QueuedFire) -> Place:
-    """Return where a timer's fire stands."""
-    return Place(
-        -standing_of(fire.standing),
-        -fire.bucket,
-        fire.cursor,
-        fire.hit_height,
-        timer.target,
-        timer.timer_id,
-        timer.height,
-        timer.expires_at,
-    )
+def position_of(timer: Timer, fire: QueuedFire) -> QueuePosition:
+    """Return where a timer's fire is."""
+    standing, identity = standing_of(fire.standing), (timer.timer_id, timer.height, timer.expires_at)
+    return QueuePosition(-standing, -fire.bucket, fire.cursor, fire.hit_height, timer.target, *identity)
 
 
 class FireQueue:
@@ -62,73 +54,67 @@ class FireQueue:
 
     __slots__ = ("_heads", "_lines")
 
-    def __init__(self, places: Iterable[Place]) -> None:
+    def __init__(self, positions: Iterable[QueuePosition]) -> None:
         """Make a queue. Complexity: O(n log n)."""
-        by_target: dict[bytes, list[Place]] = {}
-        for place in sorted(places):
-            by_target.setdefault(place.target, []).append(place)
-        self._lines = {target: Line(line) for target, line in by_target.items()}
+        by_target: dict[bytes, list[QueuePosition]] = {}
+        for position in sorted(positions):
+            by_target.setdefault(position.target, []).append(position)
+        self._lines = {target: SortedTuples(line) for target, line in by_target.items()}
         self._heads = SortedList(line[0] for line in by_target.values())
 
-    def add(self, place: Place) -> None:
+    def add(self, position: QueuePosition) -> None:
         """Insert a fire; no other one moves. Complexity: O(log n)."""
-        line = self._lines.get(place.target)
+        line = self._lines.get(position.target)
         if line is None:
-            self._lines[place.target] = Line((place,))
-            self._heads.add(place)
+            self._lines[position.target] = SortedTuples((position,))
+            self._heads.add(position)
             return
         head = line.first
-        line.add(place)
-        if place < head:
+        line.add(position)
+        if position < head:
             self._heads.remove(head)
-            self._heads.add(place)
+            self._heads.add(position)
 
-    def discard(self, place: Place) -> None:
-        """Take a fire out, if it is there. Complexity: O(log n)."""
-        line = self._lines.get(place.target)
-        # What has been taken stood before all that is left of its line.
-        if line is None or place < line.first:
+    def discard(self, position: QueuePosition) -> None:
+        """Remove a fire, if it is there. Complexity: O(log n)."""
+        line = self._lines.get(position.target)
+        # What a walk has taken came before all that is left of its line.
+        if line is None or position < line.first:
             return
-        if place > line.first:
-            line.discard(place)
+        if position > line.first:
+            line.discard(position)
             return
-        self._heads.remove(line.take_first())
+        self._heads.remove(line.pop_first())
         if line:
             self._heads.add(line.first)
         else:
-            del self._lines[place.target]
+            del self._lines[position.target]
 
     def consume(self, most: int, share: int, height: int) -> "Consumption":
-        """Return a walk from the head, within two quotas; see there. It must be walked to its end."""
-        return Consumption(self, self._heads, self._lines, Quotas(most, share, height))
+        """Return a walk from the head within two quotas, which must be walked to its end.
 
-    def first(self, most: int, height: int) -> list[Place]:
+        Spec: CIP-5old §8.3
+
+        Args:
+            most: Fires that it takes at most.
+            share: Of those, at most for one target.
+            height: The block's; fires whose last height lies below it have expired.
+        """
+        return Consumption(self, self._heads, self._lines, most=most, share=share, height=height)
+
+    def first(self, most: int, height: int) -> list[QueuePosition]:
         """Return the first fires, whatever their targets; they stay. Complexity: as `Consumption`."""
         consumption = self.consume(most, most, height)
-        places = []
-        for place in consumption:
-            consumption.take(place)
-            consumption.keep(place)
-            places.append(place)
-        return places
-
-
-class Quotas(NamedTuple):
-    """What one block may take. Spec: CIP-5old §8.3.
-
-    Attributes:
-        most: Fires at most.
-        share: Of those, at most for one target.
-        height: The block's; fires whose last height lies below it have expired.
-    """
-
-    most: int
-    share: int
-    height: int
+        positions = []
+        for position in consumption:
+            consumption.take(position)
+            consumption.keep(position)
+            positions.append(position)
+        return positions
 
 
 class Consumption:
-    """One block's walk over the queue, in its order; fires of targets that have had their share are passed over.
+    """One block's walk over the queue, in its order; fires of targets that have had their share are skipped.
 
     What is yielded is out of the queue, unless it is kept; it counts for the quotas if it is taken. Those that have
     expired go as well, and are not yielded.
@@ -137,44 +123,52 @@ class Consumption:
     Complexity: O(log n) each, and O(log n) once for each that has expired.
     """
 
-    __slots__ = ("_counts", "_heads", "_kept", "_left", "_lines", "_queue", "_quotas")
-
-    def __init__(self, queue: FireQueue, heads: SortedList, lines: dict[bytes, Line[Place]], quotas: Quotas) -> None:
+    def __init__(
+        self,
+        queue: FireQueue,
+        heads: SortedList,
+        lines: dict[bytes, SortedTuples[QueuePosition]],
+        *,
+        most: int,
+        share: int,
+        height: int,
+    ) -> None:
         self._queue = queue
         self._heads = heads
         self._lines = lines
-        self._quotas = quotas
-        self._left = quotas.most
+        self._left = most
+        self._share = share
+        self._height = height
         self._counts: dict[bytes, int] = {}
-        self._kept: list[Place] = []
+        self._kept: list[QueuePosition] = []
 
-    def __iter__(self) -> Iterator[Place]:
-        """Yield places; what becomes of one is told before the next is asked for."""
+    def __iter__(self) -> Iterator[QueuePosition]:
+        """Yield positions; each is taken, kept or neither before the next is asked for."""
         heads, lines, counts = self._heads, self._lines, self._counts
-        full: list[Place] = []
+        full: list[QueuePosition] = []
         while heads and self._left > 0:
-            place: Place = heads.pop(0)
-            target = place.target
+            position: QueuePosition = heads.pop(0)
+            target = position.target
             line = lines[target]
-            line.take_first()
+            line.pop_first()
             if not line:
                 del lines[target]
-            if place.expires_at >= self._quotas.height:
-                yield place
+            if position.expires_at >= self._height:
+                yield position
             if line:
-                (full.append if counts.get(target) == self._quotas.share else heads.add)(line.first)
+                (full.append if counts.get(target) == self._share else heads.add)(line.first)
         heads.update(full)
-        for place in self._kept:
-            self._queue.add(place)
+        for position in self._kept:
+            self._queue.add(position)
 
-    def take(self, place: Place) -> None:
+    def take(self, position: QueuePosition) -> None:
         """Count a fire for both quotas."""
         self._left -= 1
-        self._counts[place.target] = self._counts.get(place.target, 0) + 1
+        self._counts[position.target] = self._counts.get(position.target, 0) + 1
 
-    def keep(self, place: Place) -> None:
+    def keep(self, position: QueuePosition) -> None:
         """Put a fire back where it was, when the walk is over."""
-        self._kept.append(place)
+        self._kept.append(position)
 
     def stop(self) -> None:
         """End the walk."""

@@ -1,18 +1,17 @@
 """What Globalbox remembers from one block to the next: an index over the timers, which never changes a decision.
 
-It can be built from the records at any time: who watches what, what is queued, who is due and who expires.
+It can be built from the records at any time: what is watched, queued, due, and expires.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from sortedcontainers import SortedDict
 
 from trailboss.mechanisms.base import Follower
-from trailboss.mechanisms.globalbox.entries import Entry, make_entry
-from trailboss.mechanisms.globalbox.fires import Consumption, FireQueue, Place
-from trailboss.mechanisms.globalbox.line import Line
-from trailboss.mechanisms.globalbox.watches import Hit, WatchIndex
-from trailboss.model.globalbox import CarriedHit
+from trailboss.mechanisms.globalbox.fires import FireQueue, QueuePosition
+from trailboss.mechanisms.globalbox.sorted_sets import SortedTuples
+from trailboss.mechanisms.globalbox.tracked import TrackedTimer, track
+from trailboss.mechanisms.globalbox.watches import WatchIndex
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import InvariantError
 
@@ -20,48 +19,46 @@ from trailboss.primitives.errors import InvariantError
 class GlobalboxIndex(Follower):
     """Timers that wait to expire, state watches all of them, and height timers that have joined; n counts both.
 
-    Hearing: `schedule`, `join`, `leave`, `replace`. Asking: `overdue`, `first_expiry`, `ready`, `match`, `consume`,
-    `first`, `is_watched`.
-
     Attributes:
         joined: How many have joined and are there now.
-        queued: How many fires are queued now, expired ones included.
+        queued: How many fires are queued now, expired ones and those that a walk has taken included, until their
+            records say so.
+        fires: The queue.
+        watches: The state watches.
     """
-
-    __slots__ = ("_entries", "_expiries", "_fires", "_ready", "_watches", "joined", "queued")
 
     def __init__(self, timers: Iterable[Timer]) -> None:
         """Make an index of all timers; of those whose height comes it knows which must have joined.
 
         Complexity: O(n log n).
         """
-        self._entries: dict[bytes, Entry] = {}
-        self._watches = WatchIndex()
-        self._ready: dict[bytes, Entry] = {}
+        self._tracked: dict[bytes, TrackedTimer] = {}
+        self._ready: dict[bytes, TrackedTimer] = {}
+        self.watches = WatchIndex()
         self.joined = 0
-        for entry in map(make_entry, timers):
-            if entry.watch_keys:
-                self._watches.add(entry)
-            if entry.waits_to_expire or entry.place is not None or entry.is_delivered:
-                self._entries[entry.timer_id] = entry
-        places = [entry.place for entry in self._entries.values() if entry.place is not None]
-        self.queued = len(places)
-        self._fires = FireQueue(places)
+        for tracked in map(track, timers):
+            if tracked.watch_keys:
+                self.watches.add(tracked)
+            if tracked.waits_to_expire or tracked.position is not None or tracked.is_delivered:
+                self._tracked[tracked.timer_id] = tracked
+        positions = [tracked.position for tracked in self._tracked.values() if tracked.position is not None]
+        self.queued = len(positions)
+        self.fires = FireQueue(positions)
         self._expiries = SortedDict()
-        for entry in self._entries.values():
-            if entry.can_expire:
-                self._await_expiry(entry)
+        for tracked in self._tracked.values():
+            if tracked.can_expire:
+                self._await_expiry(tracked)
 
-    # What it hears
+    # What it follows
 
     def schedule(self, timer: Timer) -> None:
         """Note a new timer. Complexity: O(log n), and O(1) a watch key, amortized."""
         if not timer.waits_to_expire:
             return
-        entry = self._entries[timer.timer_id] = make_entry(timer)
-        self._await_expiry(entry)
-        if entry.watch_keys:
-            self._watches.add(entry)
+        tracked = self._tracked[timer.timer_id] = track(timer)
+        self._await_expiry(tracked)
+        if tracked.watch_keys:
+            self.watches.add(tracked)
 
     def join(self, timers: Iterable[Timer], height: int) -> None:
         """Let timers join in a block of a height.
@@ -72,81 +69,83 @@ class GlobalboxIndex(Follower):
             InvariantError: If one has joined already.
         """
         for timer in timers:
-            entry = self._entries.get(timer.timer_id)
-            if entry is None:
-                entry = self._entries[timer.timer_id] = make_entry(timer)
-            if entry.has_joined:
+            tracked = self._tracked.get(timer.timer_id)
+            if tracked is None:
+                tracked = self._tracked[timer.timer_id] = track(timer)
+            if tracked.has_joined:
                 raise InvariantError(f"timer {timer.timer_id.hex()} joins Globalbox a second time")
-            could_expire = entry.can_expire
-            entry.has_joined = True
+            could_expire = tracked.can_expire
+            tracked.has_joined = True
             self.joined += 1
-            if entry.can_expire and not could_expire:
-                self._await_expiry(entry)
-            if not (entry.is_delivered or entry.place) and entry.expires_at >= height:
-                self._ready[entry.timer_id] = entry
+            self._update_expiry(tracked, could_expire=could_expire)
+            if not (tracked.is_delivered or tracked.position) and tracked.expires_at >= height:
+                self._ready[tracked.timer_id] = tracked
 
     def leave(self, timer_id: bytes) -> None:
-        """Hear that a timer has left, if it was here. Complexity: O(log n), and O(1) a watch key."""
-        entry = self._entries.pop(timer_id, None)
-        if entry is None:
+        """Let a timer go, if it is here. Complexity: O(log n), and O(1) a watch key."""
+        tracked = self._tracked.pop(timer_id, None)
+        if tracked is None:
             return
-        self.joined -= entry.has_joined
+        self.joined -= tracked.has_joined
         self._ready.pop(timer_id, None)
-        if entry.can_expire:
-            self._forget_expiry(entry)
-        if entry.watch_keys:
-            self._watches.remove(entry)
-        if entry.place is not None:
-            self._fires.discard(entry.place)
+        if tracked.can_expire:
+            self._forget_expiry(tracked)
+        if tracked.watch_keys:
+            self.watches.remove(tracked)
+        if tracked.position is not None:
+            self.fires.discard(tracked.position)
             self.queued -= 1
 
     def replace(self, timer: Timer) -> None:
-        """Hear of a timer's new record: its fire may have entered the queue, or left it. Complexity: as `leave`."""
-        entry = self._entries.get(timer.timer_id)
-        if entry is None:
+        """Note a timer's new record: its fire may have entered the queue, or left it. Complexity: as `leave`."""
+        tracked = self._tracked.get(timer.timer_id)
+        if tracked is None:
             return
-        if timer.height != entry.height:
+        if timer.height != tracked.height:
             # A development chain has moved it to where it comes due, so that it is to join.
             self.leave(timer.timer_id)
             return
-        could_expire, former = entry.can_expire, entry.place
-        entry.follow(timer)
-        if former != entry.place:
-            self._move(entry, former)
-        if could_expire and not entry.can_expire:
-            self._forget_expiry(entry)
-        elif entry.can_expire and not could_expire:
-            self._await_expiry(entry)
+        could_expire, former = tracked.can_expire, tracked.position
+        tracked.follow(timer)
+        if former != tracked.position:
+            self._move(tracked, former)
+        self._update_expiry(tracked, could_expire=could_expire)
 
-    def _move(self, entry: Entry, former: Place | None) -> None:
+    def _move(self, tracked: TrackedTimer, former: QueuePosition | None) -> None:
         """Follow a fire into the queue, or out of it."""
         if former is not None:
-            self._fires.discard(former)
-            self._watches.arm(entry)
+            self.fires.discard(former)
+            self.watches.arm(tracked)
             self.queued -= 1
-        if entry.place is not None:
-            self._fires.add(entry.place)
-            self._watches.disarm(entry)
-            self._ready.pop(entry.timer_id, None)
+        if tracked.position is not None:
+            self.fires.add(tracked.position)
+            self.watches.disarm(tracked)
+            self._ready.pop(tracked.timer_id, None)
             self.queued += 1
 
-    def _await_expiry(self, entry: Entry) -> None:
-        line = self._expiries.get(entry.expires_at)
-        if line is None:
-            line = self._expiries[entry.expires_at] = Line()
-        line.add(entry.due)
+    def _update_expiry(self, tracked: TrackedTimer, *, could_expire: bool) -> None:
+        if could_expire and not tracked.can_expire:
+            self._forget_expiry(tracked)
+        elif tracked.can_expire and not could_expire:
+            self._await_expiry(tracked)
 
-    def _forget_expiry(self, entry: Entry) -> None:
-        line = self._expiries[entry.expires_at]
-        line.discard(entry.due)
-        if not line:
-            del self._expiries[entry.expires_at]
+    def _await_expiry(self, tracked: TrackedTimer) -> None:
+        due = self._expiries.get(tracked.expires_at)
+        if due is None:
+            due = self._expiries[tracked.expires_at] = SortedTuples()
+        due.add(tracked.due)
+
+    def _forget_expiry(self, tracked: TrackedTimer) -> None:
+        due = self._expiries[tracked.expires_at]
+        due.discard(tracked.due)
+        if not due:
+            del self._expiries[tracked.expires_at]
 
     # What a block asks
 
     def knows(self, timer_id: bytes) -> bool:
         """Return whether a timer is here. Complexity: O(1)."""
-        return timer_id in self._entries
+        return timer_id in self._tracked
 
     def overdue(self, height: int) -> Iterator[tuple[int, int, int, bytes]]:
         """Yield expiry, height, sequence and id of those that have expired before a height, ascending.
@@ -154,7 +153,7 @@ class GlobalboxIndex(Follower):
         Those in the mailbox are not among them, and neither are height timers that have yet to join.
 
         Spec: CIP-5old §14
-        Complexity: O(1) each, while nothing is heard.
+        Complexity: O(1) each, while nothing changes.
         """
         for expires_at, line in self._expiries.items():
             if expires_at >= height:
@@ -168,23 +167,8 @@ class GlobalboxIndex(Follower):
 
     def ready(self) -> list[tuple[int, bytes]]:
         """Return height and id of the height timers that have joined and are neither queued nor expired."""
-        return [(entry.height, entry.timer_id) for entry in self._ready.values()]
-
-    def match(self, modified: Sequence[CarriedHit], most: int, height: int) -> tuple[list[Hit], tuple[CarriedHit, ...]]:
-        """Return which watches are hit, and what is carried; as `WatchIndex.match`."""
-        return self._watches.match(modified, most, height)
-
-    def consume(self, most: int, share: int, height: int) -> Consumption:
-        """Return a walk over the queue within two quotas; as `FireQueue.consume`.
-
-        The records of those taken say so only when each has been materialized; until then they count as queued.
-        """
-        return self._fires.consume(most, share, height)
-
-    def first(self, most: int, height: int) -> list[Place]:
-        """Return the first fires of the queue; as `FireQueue.first`."""
-        return self._fires.first(most, height)
+        return [(tracked.height, tracked.timer_id) for tracked in self._ready.values()]
 
     def is_watched(self, key: bytes) -> bool:
-        """Return whether a watch that is there now watches a prefix of a key."""
-        return self._watches.is_watched(key)
+        """Return whether a present watch watches a prefix of a key."""
+        return self.watches.is_watched(key)

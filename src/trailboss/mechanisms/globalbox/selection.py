@@ -73,7 +73,7 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
         Decision: D-65
         """
         height, market = self._context.height, self._market
-        hits, self._carried = self._index.match(market.modified, market.hits_max, height)
+        hits, self._carried = self._index.watches.match(market.modified, market.hits_max, height)
         candidates = [Candidate(market.timer_of(at, timer_id), at) for at, timer_id in self._index.ready()]
         candidates += [
             Candidate(market.timer_of(hit.height, hit.timer_id), hit.hit_height, hit.matched_keys) for hit in hits
@@ -93,7 +93,7 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
         """
         market, context = self._market, self._context
         self._gc_left = max(self._gc_left, market.max_fires * context.gc_cycles_per_timer)
-        consumption = self._index.consume(market.max_fires, market.max_fires_per_target, context.height)
+        consumption = self._index.fires.consume(market.max_fires, market.max_fires_per_target, context.height)
         passed_over = 0
         for rank, position in enumerate(consumption, 1):
             timer = market.timer_of(position.height, position.timer_id)
@@ -173,7 +173,7 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
 
     def _look_ahead(self) -> Iterator[Decision]:
         """Yield the first of those that stay in the queue."""
-        for position in self._index.first(RUNNERS_UP_MAX, self._context.height):
+        for position in self._index.fires.first(RUNNERS_UP_MAX, self._context.height):
             timer = self._market.timer_of(position.height, position.timer_id)
             fire = terms_of(timer, GlobalboxTerms).fire
             yield self._decide(timer, Verdict.DEFER, fire, reason=DeferralReason.OUTRANKED)

@@ -1,7 +1,7 @@
-"""Who watches which keys.
+"""State watches by the keys that they watch.
 
-A watch key is a prefix, so a modified key is looked up by each of its prefixes that has a length at which anybody
-watches. Under each prefix are the sequences of the watches that are *armed*: those whose fire is queued are not there,
+A watch key is a prefix, so a modified key is looked up by each of its prefixes that has a length at which there is a
+watch. Under each prefix are the sequences of the watches that are *armed*: those whose fire is queued are not there,
 and those that have expired are left out by a subtraction of bitmaps. So a block looks at as many watches as it takes.
 
 Spec: CIP-5old §5.2, CIP-5old §7
@@ -17,20 +17,21 @@ import msgspec
 from pyroaring import BitMap64
 from sortedcontainers import SortedDict
 
-from trailboss.mechanisms.globalbox.entries import Entry
-from trailboss.mechanisms.globalbox.sequences import Sequences
+from trailboss.mechanisms.globalbox.sorted_sets import SequenceSet
+from trailboss.mechanisms.globalbox.tracked import TrackedTimer
 from trailboss.model.globalbox import CarriedHit
 
+Carried = tuple[CarriedHit, ...]
 MATCHED_MAX: Final = 16
 """Keys that one fire names. Decision: D-65."""
 
 
-class Heard(NamedTuple):
-    """Some keys, and who hears of them.
+class ModifiedKeys(NamedTuple):
+    """Some modified keys that the same watches match.
 
     Attributes:
-        first: Watches from this sequence on.
-        before: Watches set before this block, as of which the keys count as modified.
+        first: Watches from this sequence on match.
+        before: Watches set before this block match; as of it the keys count as modified.
         keys: The keys, ascending.
     """
 
@@ -39,11 +40,11 @@ class Heard(NamedTuple):
     keys: list[bytes]
 
 
-class Hit(NamedTuple):
+class WatchHit(NamedTuple):
     """A state watch that a change has hit.
 
     Attributes:
-        height: At which it stands in the calendar.
+        height: The watch's, in the calendar.
         timer_id: 32 bytes.
         hit_height: The first block as of which any of its keys counts as modified.
         matched_keys: Keys whose modification hit it, ascending, at most ``MATCHED_MAX``.
@@ -55,7 +56,7 @@ class Hit(NamedTuple):
     matched_keys: tuple[bytes, ...]
 
 
-class Prefix(msgspec.Struct, eq=False, gc=False):
+class WatchedPrefix(msgspec.Struct, eq=False, gc=False):
     """A watch key.
 
     Attributes:
@@ -63,7 +64,7 @@ class Prefix(msgspec.Struct, eq=False, gc=False):
         disarmed: How many others watch it, whose fires are queued.
     """
 
-    armed: Sequences
+    armed: SequenceSet
     disarmed: int = 0
 
 
@@ -73,30 +74,30 @@ class WatchIndex:
     __slots__ = ("_by_expiry", "_by_sequence", "_expired", "_lengths", "_prefixes")
 
     def __init__(self) -> None:
-        self._prefixes: dict[bytes, Prefix] = {}
+        self._prefixes: dict[bytes, WatchedPrefix] = {}
         self._lengths = SortedDict()
-        self._by_sequence: dict[int, Entry] = {}
+        self._by_sequence: dict[int, TrackedTimer] = {}
         self._by_expiry = SortedDict()
         self._expired = BitMap64()
 
-    def add(self, watch: Entry) -> None:
+    def add(self, watch: TrackedTimer) -> None:
         """Take in a watch; it is armed unless its fire is queued. Complexity: O(1) a watch key, amortized."""
         self._by_sequence[watch.sequence] = watch
         group = self._by_expiry.get(watch.expires_at)
         if group is None:
-            group = self._by_expiry[watch.expires_at] = Sequences()
+            group = self._by_expiry[watch.expires_at] = SequenceSet()
         group.add(watch.sequence)
         for key in watch.watch_keys:
             prefix = self._prefixes.get(key)
             if prefix is None:
-                prefix = self._prefixes[key] = Prefix(Sequences())
+                prefix = self._prefixes[key] = WatchedPrefix(SequenceSet())
                 self._lengths[len(key)] = self._lengths.get(len(key), 0) + 1
-            if watch.place is None:
+            if watch.position is None:
                 prefix.armed.add(watch.sequence)
             else:
                 prefix.disarmed += 1
 
-    def remove(self, watch: Entry) -> None:
+    def remove(self, watch: TrackedTimer) -> None:
         """Take out a watch. Complexity: as `add`."""
         del self._by_sequence[watch.sequence]
         self._expired.discard(watch.sequence)
@@ -107,7 +108,7 @@ class WatchIndex:
                 del self._by_expiry[watch.expires_at]
         for key in watch.watch_keys:
             prefix = self._prefixes[key]
-            if watch.place is None:
+            if watch.position is None:
                 prefix.armed.remove(watch.sequence)
             else:
                 prefix.disarmed -= 1
@@ -117,26 +118,28 @@ class WatchIndex:
                 if not self._lengths[len(key)]:
                     del self._lengths[len(key)]
 
-    def disarm(self, watch: Entry) -> None:
-        """Let a watch hear of nothing, while its fire is queued. Complexity: as `add`."""
+    def disarm(self, watch: TrackedTimer) -> None:
+        """Disarm a watch, while its fire is queued. Complexity: as `add`."""
         for key in watch.watch_keys:
             prefix = self._prefixes[key]
             prefix.armed.remove(watch.sequence)
             prefix.disarmed += 1
 
-    def arm(self, watch: Entry) -> None:
-        """Let a watch hear again. Complexity: as `add`."""
+    def arm(self, watch: TrackedTimer) -> None:
+        """Arm a watch again. Complexity: as `add`."""
         for key in watch.watch_keys:
             prefix = self._prefixes[key]
             prefix.armed.add(watch.sequence)
             prefix.disarmed -= 1
 
     def is_watched(self, key: bytes) -> bool:
-        """Return whether anybody watches a prefix of a key. Complexity: O(1) for each length of a watch key."""
+        """Return whether a watch watches a prefix of a key. Complexity: O(1) for each length of a watch key."""
         return any(key[:length] in self._prefixes for length in self._lengths)
 
-    def match(self, modified: Sequence[CarriedHit], most: int, height: int) -> tuple[list[Hit], tuple[CarriedHit, ...]]:
-        """Return which watches the modified keys hit, and which keys others have yet to hear of.
+    def match(
+        self, modified: Sequence[CarriedHit], most: int, height: int
+    ) -> tuple[list[WatchHit], tuple[CarriedHit, ...]]:
+        """Return the watches that the modified keys hit, and the keys that other watches have yet to match.
 
         Spec: CIP-5old §7
         Decision: D-65
@@ -146,98 +149,98 @@ class WatchIndex:
         Args:
             modified: Keys, ascending, each once.
             most: Watches that are hit at most: those of the lowest sequences.
-            height: The block's; watches whose last height lies below it hear nothing.
+            height: The block's; watches whose last height lies below it match nothing.
         """
-        self._pass_expired(height)
-        heard = self._group(modified)
-        found = [sequence for sequence, _ in islice(groupby(self._hit_by(heard)), most + 1)]
+        self._skip_expired(height)
+        by_prefix = self._group(modified)
+        found = [sequence for sequence, _ in islice(groupby(self._hit_by(by_prefix)), most + 1)]
         taken = found[:most]
-        carried: tuple[CarriedHit, ...] = ()
+        carried: Carried = ()
         if len(found) > most:
-            carried = tuple(self._left(modified, heard, taken[-1] + 1))
-        return [_hit(self._by_sequence[sequence], heard) for sequence in taken], carried
+            carried = tuple(self._left(modified, by_prefix, taken[-1] + 1))
+        return [_hit(self._by_sequence[sequence], by_prefix) for sequence in taken], carried
 
-    def _pass_expired(self, height: int) -> None:
-        """Note who has expired before a height. Complexity: O(log n) a height, and a few instructions each."""
+    def _skip_expired(self, height: int) -> None:
+        """Note what has expired before a height. Complexity: O(log n) a height, and a few instructions each."""
         while self._by_expiry and self._by_expiry.peekitem(0)[0] < height:
             _, group = self._by_expiry.popitem(0)
             group.add_to(self._expired)
 
-    def _group(self, modified: Iterable[CarriedHit]) -> dict[bytes, list[Heard]]:
-        """Return what there is to hear of each watched prefix."""
-        by_prefix: dict[bytes, list[CarriedHit]] = {}
+    def _group(self, modified: Iterable[CarriedHit]) -> dict[bytes, list[ModifiedKeys]]:
+        """Return the modified keys under each watched prefix."""
+        hits_of: dict[bytes, list[CarriedHit]] = {}
         prefixes, lengths = self._prefixes, tuple(self._lengths)
         for hit in modified:
             for length in lengths:
                 prefix = hit.key[:length]
                 if prefix in prefixes and len(prefix) == length:
-                    by_prefix.setdefault(prefix, []).append(hit)
-        return {prefix: _by_terms(hits) for prefix, hits in by_prefix.items()}
+                    hits_of.setdefault(prefix, []).append(hit)
+        return {prefix: _by_terms(hits) for prefix, hits in hits_of.items()}
 
-    def _hit_by(self, heard: dict[bytes, list[Heard]]) -> Iterator[int]:
+    def _hit_by(self, by_prefix: dict[bytes, list[ModifiedKeys]]) -> Iterator[int]:
         """Return the sequences of all that are hit, ascending; some more than once.
 
         Few sequences are gathered and sorted, of many only those are looked at that are asked for.
         """
         gathered: list[int] = []
         streams = []
-        for prefix, each in heard.items():
+        for prefix, each in by_prefix.items():
             armed = self._prefixes[prefix].armed
             for first, before, _ in each:
-                hearing = self._hearing(armed, first, before)
+                matching = self._matching(armed, first, before)
                 if armed.are_few:
-                    gathered += hearing
+                    gathered += matching
                 else:
-                    streams.append(hearing)
+                    streams.append(matching)
         gathered.sort()
         return merge(gathered, *streams)
 
-    def _hearing(self, armed: Sequences, first: int, before: int) -> Iterator[int]:
+    def _matching(self, armed: SequenceSet, first: int, before: int) -> Iterator[int]:
         """Yield those of some sequences, ascending, from the first on, that were set before a block."""
         for sequence in armed.since(first, self._expired):
-            # Whoever was set later has a higher sequence.
+            # A watch that was set later has a higher sequence.
             if self._by_sequence[sequence].schedule_block >= before:
                 return
             yield sequence
 
     def _left(
-        self, modified: Iterable[CarriedHit], heard: dict[bytes, list[Heard]], following: int
+        self, modified: Iterable[CarriedHit], by_prefix: dict[bytes, list[ModifiedKeys]], following: int
     ) -> Iterator[CarriedHit]:
-        """Yield the keys of which watches from a sequence on have yet to hear."""
+        """Yield the keys that watches from a sequence on have yet to match."""
         left: set[bytes] = set()
-        for prefix, each in heard.items():
+        for prefix, each in by_prefix.items():
             armed = self._prefixes[prefix].armed
             for first, before, keys in each:
-                if any(True for _ in self._hearing(armed, max(first, following), before)):
+                if any(True for _ in self._matching(armed, max(first, following), before)):
                     left.update(keys)
         for key, first, before in modified:
             if key in left:
                 yield CarriedHit(key, max(first, following), before)
 
 
-def _by_terms(hits: list[CarriedHit]) -> list[Heard]:
-    """Return the keys of some hits by who hears of them."""
+def _by_terms(hits: list[CarriedHit]) -> list[ModifiedKeys]:
+    """Return the keys of some hits by which watches match them."""
     if len(hits) == 1:
         [(key, first, before)] = hits
-        return [Heard(first, before, [key])]
+        return [ModifiedKeys(first, before, [key])]
     by_terms: dict[tuple[int, int], list[bytes]] = {}
     for key, first, before in hits:
         by_terms.setdefault((first, before), []).append(key)
-    return [Heard(*terms, keys) for terms, keys in by_terms.items()]
+    return [ModifiedKeys(*terms, keys) for terms, keys in by_terms.items()]
 
 
-def _hit(watch: Entry, heard: dict[bytes, list[Heard]]) -> Hit:
-    """Return a hit with the keys that its watch hears of."""
+def _hit(watch: TrackedTimer, by_prefix: dict[bytes, list[ModifiedKeys]]) -> WatchHit:
+    """Return a hit with the keys that its watch matches."""
     sources = [
         each
         for prefix in watch.watch_keys
-        for each in heard.get(prefix, ())
+        for each in by_prefix.get(prefix, ())
         if each.first <= watch.sequence and watch.schedule_block < each.before
     ]
     if len(sources) == 1:
         [(_, hit_height, keys)] = sources
-        return Hit(watch.height, watch.timer_id, hit_height, tuple(keys[:MATCHED_MAX]))
+        return WatchHit(watch.height, watch.timer_id, hit_height, tuple(keys[:MATCHED_MAX]))
     # One of its prefixes may lie within another.
     matched = (key for key, _ in groupby(merge(*(each.keys for each in sources))))
     hit_height = min(each.before for each in sources)
-    return Hit(watch.height, watch.timer_id, hit_height, tuple(islice(matched, MATCHED_MAX)))
+    return WatchHit(watch.height, watch.timer_id, hit_height, tuple(islice(matched, MATCHED_MAX)))

@@ -9,7 +9,7 @@ from trailboss.chain.reader import ChainReader
 from trailboss.execution.globalbox.market import age_weight, clock_at
 from trailboss.execution.globalbox.records import find_ended, mailbox_entries
 from trailboss.governance.rules import Rules
-from trailboss.mechanisms.globalbox.fires import place_of
+from trailboss.mechanisms.globalbox.fires import position_of
 from trailboss.model.configs import amount_of
 from trailboss.model.globalbox import (
     FRACTION_BITS,
@@ -225,7 +225,7 @@ def queue_views(timers: Iterable[Timer], state: GlobalboxState, rules: Rules, li
     if not state.queued:
         return []
     rows = (
-        (place_of(timer, timer.terms.fire), timer)
+        (position_of(timer, timer.terms.fire), timer)
         for timer in timers
         if isinstance(timer.terms, GlobalboxTerms) and timer.terms.fire is not None
     )

@@ -2,22 +2,22 @@
 
 import msgspec
 
-from trailboss.mechanisms.globalbox.fires import Place, place_of
+from trailboss.mechanisms.globalbox.fires import QueuePosition, position_of
 from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer, terms_of
 
 
-class Entry(msgspec.Struct, eq=False, gc=False):
+class TrackedTimer(msgspec.Struct, eq=False, gc=False):
     """A timer that waits to expire, as every state watch does, or a height timer that has joined.
 
     Attributes:
         expires_at: Last height at which it may be hit, queued and materialized.
-        height: At which it stands in the calendar.
+        height: Its height in the calendar.
         sequence: FIFO sequence; no two timers share one.
         timer_id: 32 bytes.
         schedule_block: Block that set it.
         watch_keys: Prefixes that it watches; empty for a height timer.
-        place: Where its fire stands in the queue; None if it has none there.
+        position: Of its fire in the queue; None if it has none there.
         is_delivered: Whether the one fire of a height timer has left the queue.
         has_joined: Whether its height has come, and the block has let it in; never of one that waits to expire.
     """
@@ -28,14 +28,14 @@ class Entry(msgspec.Struct, eq=False, gc=False):
     timer_id: bytes
     schedule_block: int
     watch_keys: tuple[bytes, ...]
-    place: Place | None = None
+    position: QueuePosition | None = None
     is_delivered: bool = False
     has_joined: bool = False
 
     @property
     def can_expire(self) -> bool:
         """Whether it ends once its expiry has passed: what is in the mailbox runs, and what is to join joins."""
-        return (self.waits_to_expire or self.has_joined or self.place is not None) and not self.is_delivered
+        return (self.waits_to_expire or self.has_joined or self.position is not None) and not self.is_delivered
 
     @property
     def waits_to_expire(self) -> bool:
@@ -44,19 +44,19 @@ class Entry(msgspec.Struct, eq=False, gc=False):
 
     @property
     def due(self) -> tuple[int, int, bytes]:
-        """Where it stands in due order, and its id."""
+        """Its place in due order: height, sequence and id."""
         return self.height, self.sequence, self.timer_id
 
     def follow(self, timer: Timer) -> None:
         """Take over where the fire of the timer's present record is."""
         terms = terms_of(timer, GlobalboxTerms)
-        self.place = None if terms.fire is None else place_of(timer, terms.fire)
+        self.position = None if terms.fire is None else position_of(timer, terms.fire)
         self.is_delivered = terms.kind is Trigger.HEIGHT and terms.fire_seq > 0
 
 
-def make_entry(timer: Timer) -> Entry:
+def track(timer: Timer) -> TrackedTimer:
     """Return what is remembered of a timer's record."""
     keys = terms_of(timer, GlobalboxTerms).watch_keys
-    entry = Entry(timer.expires_at, timer.height, timer.sequence, timer.timer_id, timer.schedule_block, keys)
-    entry.follow(timer)
-    return entry
+    tracked = TrackedTimer(timer.expires_at, timer.height, timer.sequence, timer.timer_id, timer.schedule_block, keys)
+    tracked.follow(timer)
+    return tracked

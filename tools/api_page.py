@@ -19,7 +19,7 @@ from trailboss.api.app import create_app
 from trailboss.api.errors import HttpReason
 from trailboss.api.openapi import TAGS
 from trailboss.api.operations import GET, JSON, Operation
-from trailboss.api.requests import ADDRESS_RULE, HASH_RULE, PATH, Paged, Parameter, integer
+from trailboss.api.requests import ADDRESS_RULE, HASH_RULE, PATH, Parameter, integer
 from trailboss.api.routes import OPERATIONS
 from trailboss.api.routes.submission import OCTETS
 from trailboss.chain.drafts import draft_transaction
@@ -89,6 +89,7 @@ STATE_INTRO: Final = """
 `trailboss --url` reads a node so: it borrows a view, and reads keys of the state with the code that reads a directory.
 A view returns by itself a minute after it was last asked.
 """
+PAGING: Final = frozenset(("offset", "limit"))
 KNOWN: Final = (ADDRESS_RULE, HASH_RULE, "true or false", (integer().extra or {})["rule"])
 WIDTH: Final = 116
 LINES_MAX: Final = 7
@@ -247,7 +248,7 @@ def _line(operation: Operation) -> str:
 
 
 def _summary(operation: Operation) -> str:
-    return " ".join((operation.run.__doc__ or "").split("\n\n")[0].split())
+    return operation.docs[0]
 
 
 async def _section(client: httpx.AsyncClient, scene: Scene, operation: Operation, example: Example) -> str:
@@ -256,8 +257,8 @@ async def _section(client: httpx.AsyncClient, scene: Scene, operation: Operation
     answer = await client.request(
         operation.method, example.path, json=example.body, content=content, headers=headers, timeout=None
     )
-    is_paged = issubclass(operation.asked, Paged)
-    paging = Paged.__struct_fields__ if is_paged else ()
+    is_paged = operation.parameters.keys() >= PAGING
+    paging = PAGING if is_paged else frozenset()
     listed = [each for name, each in operation.parameters.items() if each.place != PATH and name not in paging]
     parts = [f"### {operation.method} {operation.path}\n", _summary(operation)]
     if listed:

@@ -20,6 +20,13 @@ def documentation(kind: type) -> tuple[str, dict[str, str]]:
     return as_prose(text.split("\n\n")[0]), members
 
 
+def operation_docs(text: str) -> tuple[str, str, dict[str, str]]:
+    """Return the summary, the description and the meanings of the parameters that a function's docstring gives."""
+    about, _, below = cleandoc(text).partition("\n\nTakes:\n")
+    summary, _, description = about.partition("\n\n")
+    return as_prose(summary), as_prose(description), {name: as_prose(each) for name, each in _MEMBER.findall(below)}
+
+
 def as_prose(text: str) -> str:
     """Return words of a docstring in one line, for readers of JSON.
 

@@ -6,14 +6,13 @@ Decision: D-72, D-97, D-99
 import types
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
-from inspect import cleandoc
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from trailboss.api.docstrings import as_prose, documentation
+from trailboss.api.docstrings import documentation
 from trailboss.api.operations import GET, JSON, Operation, Refusal
 from trailboss.api.requests import BODY, Parameter, type_parts
 from trailboss.codec.exact import SUFFIX
@@ -102,15 +101,15 @@ def _gather(kind: Any, found: dict[str, type[Struct]]) -> None:
 
 
 def _operation(operation: Operation) -> Schema:
-    summary, _, description = cleandoc(operation.run.__doc__ or "").partition("\n\n")
+    summary, description, _ = operation.docs
     found: Schema = {
         "tags": [operation.tag],
-        "summary": as_prose(summary),
+        "summary": summary,
         "operationId": operation.name,
         "responses": _responses(operation),
     }
     if description:
-        found["description"] = as_prose(description)
+        found["description"] = description
     shown = [_parameter(each) for each in operation.parameters.values() if each.place != BODY]
     if operation.produces != JSON and shown:
         shown.append(RESUME)

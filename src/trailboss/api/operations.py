@@ -1,6 +1,6 @@
 """Operations: functions that answer requests, and what Starlette needs to call them.
 
-An operation takes a `Call` and the Struct of its parameters, if it has any, and returns a record or a response.
+An operation takes a `Call` and its parameters by keyword, and returns a record or a response.
 ``async def`` runs on the event loop and must be short; ``def`` is a long read and runs in one of a few threads.
 
 Decision: D-72, D-99
@@ -10,7 +10,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from msgspec import Struct, field
@@ -18,9 +18,9 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from trailboss.api.docstrings import documentation
+from trailboss.api.docstrings import operation_docs
 from trailboss.api.errors import HttpError, HttpReason, clipped, encode_json, shown
-from trailboss.api.requests import BODY, QUERY, Nothing, Parameter, Reader, parameters_of, read_document
+from trailboss.api.requests import BODY, QUERY, Parameter, Reader, asked_of, parameters_of, read_document
 from trailboss.api.stream import Streams
 from trailboss.chain.view import ChainView
 from trailboss.primitives.errors import ErrorObject, ViewGoneError
@@ -147,14 +147,18 @@ class Operation(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def asked(self) -> type[Struct]:
         """Struct of its parameters."""
-        found: type[Struct] = self.hints.get("asked", Nothing)
-        return found
+        return asked_of(self.run, self.hints)
+
+    @cached_property
+    def docs(self) -> tuple[str, str, dict[str, str]]:
+        """Summary, description and meanings of the parameters."""
+        return operation_docs(self.run.__doc__ or "")
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
         """Its parameters, by name."""
         place = BODY if self.method == POST and self.body is None else QUERY
-        return parameters_of(self.asked, self.path, place, documentation(self.asked)[1])
+        return parameters_of(self.asked, self.path, place, self.docs[2])
 
     def reasons(self) -> tuple[HttpReason, ...]:
         """Return every reason for which it may refuse."""
@@ -200,7 +204,7 @@ class Server:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
         self._reading = 0
 
-    async def read_long(self, run: Callable[..., Any], *arguments: object) -> Response:
+    async def read_long(self, run: Callable[[], Any]) -> Response:
         """Run a long read in a thread.
 
         Raises:
@@ -212,13 +216,13 @@ class Server:
             raise HttpError(HttpReason.UNAVAILABLE, what, headers={"Retry-After": "1"}, waiting=waiting)
         self._reading += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._readers, _read, run, *arguments)
+            return await asyncio.get_running_loop().run_in_executor(self._readers, _read, run)
         finally:
             self._reading -= 1
 
 
-def _read(run: Callable[..., Any], *arguments: object) -> Response:
-    return respond(run(*arguments))
+def _read(run: Callable[[], Any]) -> Response:
+    return respond(run())
 
 
 class Endpoint:
@@ -228,14 +232,13 @@ class Endpoint:
         path: Path of the operation, with the names of its parameters in braces.
     """
 
-    __slots__ = ("_asks", "_is_short", "_operation", "_reader", "_server", "path")
+    __slots__ = ("_is_short", "_operation", "_reader", "_server", "path")
 
     def __init__(self, server: Server, operation: Operation) -> None:
         self.path = operation.path
         self._server = server
         self._operation = operation
         self._reader = Reader(operation.asked, operation.parameters)
-        self._asks = "asked" in operation.hints
         self._is_short = inspect.iscoroutinefunction(operation.run)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -254,20 +257,19 @@ class Endpoint:
                 document, body = read_document(body), b""
         asked = self._reader.read(scope["path_params"], scope["query_string"], document)
         call = Call(self._server, scope, body, media)
-        arguments = (call, asked) if self._asks else (call,)
         try:
-            return await self._run(arguments)
+            return await self._run(call, asked)
         except ViewGoneError:
             if operation.method == POST:
                 raise
             # The chain went back behind the view; the next one is of the branch that holds now.
             call.look_again()
-            return await self._run(arguments)
+            return await self._run(call, asked)
 
-    async def _run(self, arguments: tuple[Any, ...]) -> Response:
+    async def _run(self, call: Call, asked: dict[str, Any]) -> Response:
         if self._is_short:
-            return respond(await self._operation.run(*arguments))
-        return await self._server.read_long(self._operation.run, *arguments)
+            return respond(await self._operation.run(call, **asked))
+        return await self._server.read_long(partial(self._operation.run, call, **asked))
 
 
 def respond(answer: object, status: int = 200) -> Response:

@@ -1,4 +1,4 @@
-"""Requests, read strictly: a Struct names the parameters of an operation, and msgspec checks them.
+"""Requests, read strictly: msgspec checks them against the parameters of the function that answers.
 
 Nothing is ignored. A refusal names the parameter, the value and the rule.
 
@@ -7,13 +7,14 @@ Decision: D-72, D-99
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Generic, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterator, Mapping
+from inspect import signature
+from typing import Annotated, Any, Final, NoReturn, get_args, get_origin, get_type_hints
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import fields
+from msgspec.structs import asdict, fields
 
 from trailboss.api.errors import HttpError, HttpReason, clipped, malformed, shown
 from trailboss.codec.textual import fault_of
@@ -21,7 +22,6 @@ from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
 
-Asked = TypeVar("Asked", bound=Struct)
 PATH: Final = "path"
 QUERY: Final = "query"
 BODY: Final = "body"
@@ -32,6 +32,16 @@ OFFSET_MAX: Final = 2**53 - 1
 LIMIT_MAX: Final = 1_000
 LIMIT_DEFAULT: Final = 50
 LATEST: Final = "latest"
+SHARED: Final[Mapping[str, str]] = {
+    "offset": "Number of entries to skip.",
+    "limit": "Largest number of entries to return.",
+    "address": "Address of the account or actor.",
+    "timer_id": "Id of the timer.",
+    "hash": "Hash of the transaction.",
+    "view": "Number that /state/views answered.",
+    "wait": "Whether to wait for its block, at most 5,000 ms.",
+}
+"""Meanings of parameters that many operations have."""
 ADDRESS_RULE: Final = "40 hexadecimal digits, with or without 0x; in mixed case with the right EIP-55 checksum"
 HASH_RULE: Final = "64 hexadecimal digits, with or without 0x"
 _BOOLEAN_RULE: Final = "true or false"
@@ -77,6 +87,8 @@ def unhex(digits: str) -> bytes:
 
 
 U64 = Annotated[int, integer()]
+Offset = Annotated[int, integer(OFFSET_MAX)]
+Limit = Annotated[int, integer(LIMIT_MAX, 1)]
 Positive = Annotated[int, integer(least=1)]
 BLOCK_RULE: Final = f"a height, a hash of 64 hexadecimal digits, or {LATEST}"
 BlockName = Annotated[
@@ -90,27 +102,6 @@ Prefix = Annotated[
         extra={"rule": "1 to 64 hexadecimal digits, with or without 0x"},
     ),
 ]
-
-
-class Nothing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """No parameters; the base of those of an operation."""
-
-
-class Paged(Nothing, frozen=True, kw_only=True):
-    """A page of a list.
-
-    Attributes:
-        offset: Number of entries to skip.
-        limit: Largest number of entries to return.
-    """
-
-    offset: Annotated[int, integer(OFFSET_MAX)] = 0
-    limit: Annotated[int, integer(LIMIT_MAX, 1)] = LIMIT_DEFAULT
-
-    @property
-    def span(self) -> slice:
-        """The page, of a list in memory."""
-        return slice(self.offset, self.offset + self.limit)
 
 
 def type_parts(kind: Any) -> Iterator[Any]:
@@ -154,14 +145,24 @@ class Parameter(Struct, frozen=True, kw_only=True):
         return next((each["maximum"] for each in found if each and "maximum" in each), None)
 
 
+def asked_of(run: Callable[..., Any], hints: Mapping[str, Any]) -> type[Struct]:
+    """Return a Struct of a function's keyword parameters."""
+    named = [each for each in signature(run).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    members = [
+        (each.name, hints[each.name]) if each.default is each.empty else (each.name, hints[each.name], each.default)
+        for each in named
+    ]
+    return msgspec.defstruct(run.__name__, members, frozen=True, kw_only=True, forbid_unknown_fields=True)
+
+
 def parameters_of(asked: type[Struct], path: str, place: str, about: Mapping[str, str]) -> dict[str, Parameter]:
     """Return the parameters of an operation, by name.
 
     Args:
         asked: Struct of them.
-        path: Path of the operation; a field that it names in braces stands there.
+        path: Path of the operation; a parameter that it names in braces stands there.
         place: Where the others stand.
-        about: What each means.
+        about: What each means; `SHARED` has what is not in it.
     """
     hints = get_type_hints(asked, include_extras=True)
     return {
@@ -170,7 +171,7 @@ def parameters_of(asked: type[Struct], path: str, place: str, about: Mapping[str
             place=PATH if f"{{{each.name}}}" in path else place,
             rule=_rule(hints[each.name]),
             kind=hints[each.name],
-            about=about.get(each.name, ""),
+            about=about.get(each.name, SHARED.get(each.name, "")),
             default=None if each.required else each.default,
             is_required=each.required,
         )
@@ -193,21 +194,21 @@ _RULES: Final[Mapping[Any, str]] = {Address: ADDRESS_RULE, Hash32: HASH_RULE, bo
 # Reading
 
 
-class Reader(Generic[Asked]):
+class Reader:
     """Reads requests for one operation."""
 
     __slots__ = ("_asked", "_empty", "_most", "_parameters", "_path", "_query")
 
-    def __init__(self, asked: type[Asked], parameters: Mapping[str, Parameter]) -> None:
+    def __init__(self, asked: type[Struct], parameters: Mapping[str, Parameter]) -> None:
         self._asked = asked
         self._parameters = parameters
         self._path = [each for each in parameters.values() if each.place == PATH]
         self._query = {name: each for name, each in parameters.items() if each.place == QUERY}
         self._most = {name: each.most for name, each in parameters.items() if each.most is not None}
-        self._empty = None if any(each.is_required for each in parameters.values()) else asked()
+        self._empty = None if any(each.is_required for each in parameters.values()) else asdict(asked())
 
-    def read(self, path: Mapping[str, str], query: bytes, document: Mapping[str, Any] | None = None) -> Asked:
-        """Return what a client asks for.
+    def read(self, path: Mapping[str, str], query: bytes, document: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the values of the parameters, by name.
 
         Args:
             path: Texts of the path's parameters.
@@ -254,7 +255,7 @@ class Reader(Generic[Asked]):
             values[key] = _of_text(parameter, _decoded(value))
         return values
 
-    def _convert(self, values: dict[str, Any]) -> Asked:
+    def _convert(self, values: dict[str, Any]) -> dict[str, Any]:
         try:
             for name, value in values.items():
                 if type(value) is str and _UNFIT.search(value) is not None:
@@ -273,7 +274,7 @@ class Reader(Generic[Asked]):
         for name, most in self._most.items():
             if getattr(found, name) is not None and getattr(found, name) > most:
                 raise self._malformed(name, values[name])
-        return found
+        return asdict(found)
 
     def _malformed(self, name: str, value: object, detail: str = "") -> HttpError:
         parameter = self._parameters[name]

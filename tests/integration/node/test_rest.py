@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -476,7 +477,8 @@ def test_answer_is_of_a_newer_view_when_the_chain_went_back_behind_the_first(
     seen: list[ChainView] = []
     losses = 1
 
-    def lose(_run: object, call: Call) -> Response:
+    def lose(run: partial[Any]) -> Response:
+        call: Call = run.args[0]
         seen.append(call.view)
         if len(seen) <= losses:
             raise ViewGoneError(5, 2)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
+from msgspec import Struct
 
 from trailboss.api.errors import HttpError, encode_json
 from trailboss.api.openapi import schema_of
@@ -15,7 +16,6 @@ from trailboss.api.requests import (
     QUERY,
     U64,
     BlockName,
-    Nothing,
     Prefix,
     Reader,
     choice,
@@ -51,18 +51,18 @@ HOSTILE = (
 )
 
 
-class Listed(Nothing, frozen=True, kw_only=True):
+class Listed(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, integer(1_000, 1)] = 50
     name: Annotated[str, text(20)] | None = None
 
 
-class Given(Nothing, frozen=True, kw_only=True):
+class Given(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     address: Address
     amount: U64 = 7
     until: U64 | None = None
 
 
-class Every(Nothing, frozen=True, kw_only=True):
+class Every(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     height: U64 = 0
     limit: Annotated[int, integer(1_000, 1)] = 1
     word: Annotated[str, choice("live", "fired")] = "live"
@@ -75,12 +75,12 @@ class Every(Nothing, frozen=True, kw_only=True):
     flag: bool = False
 
 
-def query(asked: type[Nothing], raw: bytes) -> Any:
+def query(asked: type[Struct], raw: bytes) -> Any:
     """Return what a query asks for."""
     return Reader(asked, parameters_of(asked, "/", QUERY, {})).read({}, raw)
 
 
-def body(asked: type[Nothing], document: dict[str, Any]) -> Any:
+def body(asked: type[Struct], document: dict[str, Any]) -> Any:
     """Return what a JSON body asks for."""
     return Reader(asked, parameters_of(asked, "/", BODY, {})).read({}, b"", document)
 
@@ -97,7 +97,7 @@ def body(asked: type[Nothing], document: dict[str, Any]) -> Any:
 )
 def test_query_is_read_when_it_is_well_formed(raw: bytes, limit: int, name: str | None) -> None:
     """Names and values are percent-decoded; what is left out has its default."""
-    assert query(Listed, raw) == Listed(limit=limit, name=name)
+    assert query(Listed, raw) == {"limit": limit, "name": name}
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_text_is_refused_when_it_is_of_another_form(name: str, raw: str) -> None
 )
 def test_text_is_read_when_it_is_of_its_form(name: str, raw: str, value: object) -> None:
     """What the schema allows is read."""
-    assert getattr(query(Every, f"{name}={raw}".encode()), name) == value
+    assert query(Every, f"{name}={raw}".encode())[name] == value
 
 
 @pytest.mark.parametrize("name", Every.__struct_fields__)
@@ -258,8 +258,8 @@ def test_document_is_refused_when_it_is_not_one_strict_object(octets: bytes, sai
 
 def test_members_are_read_with_their_defaults() -> None:
     """What is left out has its default, or none; 5.0 is 5; an empty body has no members."""
-    assert body(Given, {"address": LOWER}) == Given(address=Address(b"\xab" * 20))
-    assert body(Given, {"address": LOWER, "amount": 5.0}).amount == 5
+    assert body(Given, {"address": LOWER}) == {"address": Address(b"\xab" * 20), "amount": 7, "until": None}
+    assert body(Given, {"address": LOWER, "amount": 5.0})["amount"] == 5
     assert read_document(b"") == {}
 
 

@@ -1,14 +1,13 @@
 """Accounts and actors."""
 
 from itertools import islice
-from typing import Annotated, Final
+from typing import Final
 
 from msgspec import Struct
 
 from trailboss.api.errors import HttpError, missing
 from trailboss.api.operations import NOT_FOUND, Call, Routes
-from trailboss.api.requests import LIMIT_DEFAULT, LIMIT_MAX, Paged, integer
-from trailboss.api.routes.lookups import AddressAsked
+from trailboss.api.requests import LIMIT_DEFAULT, Limit, Offset
 from trailboss.index.answers.records import extended
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.accounts import (
@@ -25,18 +24,6 @@ from trailboss.views.accounts import (
 routes: Final = Routes("accounts")
 SLOTS_SHOWN: Final = 50
 """Slots that come with an actor."""
-
-
-class SlotsAsked(AddressAsked, frozen=True, kw_only=True):
-    """A page of an actor's slots.
-
-    Attributes:
-        cursor: `next_cursor` of the page before; the first page if left out.
-        limit: Largest number of slots to return.
-    """
-
-    cursor: Hash32 | None = None
-    limit: Annotated[int, integer(LIMIT_MAX, 1)] = LIMIT_DEFAULT
 
 
 class AccountPage(Struct, frozen=True):
@@ -78,50 +65,55 @@ class NonceAnswer(Struct, frozen=True):
 
 
 @routes.get("/account/{address}/nonce")
-async def account_nonce(call: Call, asked: AddressAsked) -> NonceAnswer:
+async def account_nonce(call: Call, *, address: Address) -> NonceAnswer:
     """Return the nonce of an account's next transaction."""
     # What leaves the mempool meanwhile is in a block of the view that is taken first, or still counted.
     view = call.view
-    found = view.account(asked.address)
-    return NonceAnswer(0 if found is None else found.nonce, call.node.mempool.next_nonce(view, asked.address))
+    found = view.account(address)
+    return NonceAnswer(0 if found is None else found.nonce, call.node.mempool.next_nonce(view, address))
 
 
 @routes.get("/account/{address}", refuses=NOT_FOUND)
-async def account(call: Call, asked: AddressAsked) -> Holder:
+async def account(call: Call, *, address: Address) -> Holder:
     """Return what an account or an actor holds."""
-    found = holder_of(call.view, asked.address, call.names)
+    found = holder_of(call.view, address, call.names)
     if found.kind == NO_ACCOUNT:
         raise missing(f"there is no account {found.address}", address=str(found.address))
     return found
 
 
 @routes.get("/accounts")
-def accounts(call: Call, asked: Paged) -> AccountPage:
+def accounts(call: Call, *, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT) -> AccountPage:
     """List accounts and actors, by address."""
     view = call.view
-    found = islice(view.accounts(), asked.offset, asked.offset + asked.limit)
+    found = islice(view.accounts(), offset, offset + limit)
     holders = [holder_of(view, Address(address), call.names) for address, _ in found]
     return AccountPage(view.height, account_count(view), holders)
 
 
 @routes.get("/actor/{address}", refuses=NOT_FOUND)
-def actor(call: Call, asked: AddressAsked) -> ActorAnswer:
+def actor(call: Call, *, address: Address) -> ActorAnswer:
     """Return an actor, and the first of its slots."""
     view = call.view
-    found = actor_view(view, asked.address)
+    found = actor_view(view, address)
     if found is None:
-        raise no_actor(asked.address)
+        raise no_actor(address)
     page = storage_page(view, found.address, SLOTS_SHOWN)
     return extended(ActorAnswer, found, storage=page.storage, next_cursor=page.next_cursor)
 
 
 @routes.get("/actors/{address}/storage", refuses=NOT_FOUND)
-def storage(call: Call, asked: SlotsAsked) -> StoragePage:
-    """List the slots of an actor, a page at a time, in the order of their hashed names."""
-    found = call.view.account(asked.address)
+def storage(call: Call, *, address: Address, cursor: Hash32 | None = None, limit: Limit = LIMIT_DEFAULT) -> StoragePage:
+    """List the slots of an actor, a page at a time, in the order of their hashed names.
+
+    Takes:
+        cursor: `next_cursor` of the page before; the first page if left out.
+        limit: Largest number of slots to return.
+    """
+    found = call.view.account(address)
     if found is None or not found.code_hash:
-        raise no_actor(asked.address)
-    return storage_page(call.view, asked.address, asked.limit, asked.cursor)
+        raise no_actor(address)
+    return storage_page(call.view, address, limit, cursor)
 
 
 def no_actor(address: Address) -> HttpError:

@@ -1,5 +1,6 @@
 """Read-only calls and proofs."""
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated, Any, Final
 
@@ -7,7 +8,7 @@ from msgspec import Meta, Struct
 
 from trailboss.api.errors import HttpError, HttpReason, invalid
 from trailboss.api.operations import Call, Routes
-from trailboss.api.requests import U64, Nothing, choice, integer, octets, text, unhex
+from trailboss.api.requests import U64, choice, integer, octets, text, unhex
 from trailboss.chain.proofs import (
     AccountSubject,
     SlotSubject,
@@ -34,7 +35,6 @@ TAKEN: Final[dict[str, tuple[str, ...]]] = {
     "timers": ("first", "last"),
 }
 """Members that each kind of proof takes; all but the height of a timer must be there."""
-MEMBERS: Final = tuple(dict.fromkeys(name for names in TAKEN.values() for name in names))
 PROOF: Final = {
     "description": "What `trailboss verify-proof` reads; see the page on proofs.",
     "properties": {
@@ -47,46 +47,6 @@ PROOF: Final = {
     "required": ["version", "subject", "other_digests", "nodes", "values"],
     "additionalProperties": False,
 }
-
-
-class ViewAsked(Nothing, frozen=True, kw_only=True):
-    """A read-only call.
-
-    Attributes:
-        actor: Actor that has the handler.
-        handler: Function or method.
-        payload: Its argument; none if left out.
-        sender: Caller that the handler sees; address 0 if left out.
-        cycles_limit: Most cycles that it may use.
-    """
-
-    actor: Address
-    handler: Annotated[str, text(256)]
-    payload: Annotated[str, octets(2**17)] = "0x"
-    sender: Address | None = None
-    cycles_limit: Annotated[int, integer(ASKED_CYCLES_MAX, 1)] = ASKED_CYCLES_MAX
-
-
-class ProofAsked(Nothing, frozen=True, kw_only=True):
-    """A proof.
-
-    Attributes:
-        kind: Subject of the proof.
-        address: Of `account`, `slot` and `storage`: the account or actor.
-        name: Of `slot`: its name.
-        timer_id: Of `timer`: its id.
-        height: Of `timer`: the height at which it was due, to prove that it is gone.
-        first: Of `timers`: the lowest height at which they are due.
-        last: Of `timers`: the highest height.
-    """
-
-    kind: Annotated[str, choice(*TAKEN)]
-    address: Address | None = None
-    name: Annotated[str, octets(2**12)] | None = None
-    timer_id: Hash32 | None = None
-    height: U64 | None = None
-    first: U64 | None = None
-    last: U64 | None = None
 
 
 class ProofAnswer(Struct, frozen=True, kw_only=True):
@@ -108,17 +68,55 @@ class ProofAnswer(Struct, frozen=True, kw_only=True):
 
 
 @routes.post("/view")
-async def view(call: Call, asked: ViewAsked) -> Answer:
-    """Run a handler read-only, as the next block would: nothing changes, and nobody pays."""
-    sender = asked.sender or ZERO_ADDRESS
-    return await call.node.ask(asked.actor, asked.handler, unhex(asked.payload), sender, asked.cycles_limit)
+async def view(
+    call: Call,
+    *,
+    actor: Address,
+    handler: Annotated[str, text(256)],
+    payload: Annotated[str, octets(2**17)] = "0x",
+    sender: Address | None = None,
+    cycles_limit: Annotated[int, integer(ASKED_CYCLES_MAX, 1)] = ASKED_CYCLES_MAX,
+) -> Answer:
+    """Run a handler read-only, as the next block would: nothing changes, and nobody pays.
+
+    Takes:
+        actor: Actor that has the handler.
+        handler: Function or method.
+        payload: Its argument; none if left out.
+        sender: Caller that the handler sees; address 0 if left out.
+        cycles_limit: Most cycles that it may use.
+    """
+    sender = sender or ZERO_ADDRESS
+    return await call.node.ask(actor, handler, unhex(payload), sender, cycles_limit)
 
 
 @routes.post("/proof", refuses=(HttpReason.NOT_FOUND, HttpReason.INVALID_VALUE))
-def proof(call: Call, asked: ProofAsked) -> ProofAnswer:
-    """Prove what the state holds of an account, a slot, an actor's storage, a timer, or the timers of some heights."""
+def proof(
+    call: Call,
+    *,
+    kind: Annotated[str, choice(*TAKEN)],
+    address: Address | None = None,
+    name: Annotated[str, octets(2**12)] | None = None,
+    timer_id: Hash32 | None = None,
+    height: U64 | None = None,
+    first: U64 | None = None,
+    last: U64 | None = None,
+) -> ProofAnswer:
+    """Prove what the state holds of an account, a slot, an actor's storage, a timer, or the timers of some heights.
+
+    Takes:
+        kind: Subject of the proof.
+        address: Of `account`, `slot` and `storage`: the account or actor.
+        name: Of `slot`: its name.
+        timer_id: Of `timer`: its id.
+        height: Of `timer`: the height at which it was due, to prove that it is gone.
+        first: Of `timers`: the lowest height at which they are due.
+        last: Of `timers`: the highest height.
+    """
     chain = call.view
-    found = chain.prove(_subject(asked, chain))
+    members = {"address": address, "name": name, "timer_id": timer_id, "height": height, "first": first, "last": last}
+    _check_members(kind, members)
+    found = chain.prove(_subject(chain, kind, **members))
     statement = found.verify(chain.state_root)
     return ProofAnswer(
         height=chain.height,
@@ -129,34 +127,32 @@ def proof(call: Call, asked: ProofAsked) -> ProofAnswer:
     )
 
 
-def _subject(asked: ProofAsked, chain: ChainView) -> Subject:
-    _check_members(asked)
-    address = asked.address or ZERO_ADDRESS
-    match asked.kind:
+def _subject(chain: ChainView, kind: str, **members: Any) -> Subject:
+    match kind:
         case "account":
-            return AccountSubject(address)
+            return AccountSubject(members["address"])
         case "slot":
-            return SlotSubject(address, unhex(asked.name or ""))
+            return SlotSubject(members["address"], unhex(members["name"]))
         case "storage":
-            _check_slots(chain, address)
-            return StorageSubject(address)
-        case "timer" if asked.timer_id is not None:
-            return timer_subject(chain.store, asked.timer_id, asked.height)
+            _check_slots(chain, members["address"])
+            return StorageSubject(members["address"])
+        case "timer":
+            return timer_subject(chain.store, members["timer_id"], members["height"])
         case _:
-            return _timers(chain, asked.first or 0, asked.last or 0)
+            return _timers(chain, members["first"], members["last"])
 
 
-def _check_members(asked: ProofAsked) -> None:
-    taken = TAKEN[asked.kind]
-    rule = f"{asked.kind} takes {', '.join(taken)}"
-    for name in MEMBERS:
-        is_there = getattr(asked, name) is not None
-        if is_there and name not in taken:
-            what = f"a proof of the kind {asked.kind} takes {', '.join(taken)}, not {name}"
-            raise HttpError(HttpReason.INVALID_VALUE, what, parameter=name, rule=rule)
-        if not is_there and name in taken and name != "height":
-            what = f"a proof of the kind {asked.kind} needs {name}"
-            raise HttpError(HttpReason.INVALID_VALUE, what, parameter=name, rule=rule)
+def _check_members(kind: str, members: Mapping[str, object]) -> None:
+    taken = TAKEN[kind]
+    rule = f"{kind} takes {', '.join(taken)}"
+    for name, value in members.items():
+        if value is not None and name not in taken:
+            what = f"a proof of the kind {kind} takes {', '.join(taken)}, not {name}"
+        elif value is None and name in taken and name != "height":
+            what = f"a proof of the kind {kind} needs {name}"
+        else:
+            continue
+        raise HttpError(HttpReason.INVALID_VALUE, what, parameter=name, rule=rule)
 
 
 def _timers(chain: ChainView, first: int, last: int) -> TimersSubject:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from trailboss.api.errors import missing
 from trailboss.api.operations import NOT_FOUND, Call, Routes
-from trailboss.api.requests import BlockName, Nothing, Paged, text
+from trailboss.api.requests import LIMIT_DEFAULT, BlockName, Limit, Offset, text
 from trailboss.api.routes.lookups import find_block
 from trailboss.index.answers.blocks import BlockSummary, BlockView, block_view, recent_summaries
 from trailboss.model.markets import MarketKind
@@ -15,26 +15,6 @@ from trailboss.views.status import ChainStatus, status_of
 
 routes: Final = Routes("chain")
 PATH_CHARACTERS_MAX: Final = 64
-
-
-class BlockAsked(Paged, frozen=True, kw_only=True):
-    """A block, and a page of its contents.
-
-    Attributes:
-        block: Height or hash of the block, or `latest`.
-    """
-
-    block: BlockName
-
-
-class ParametersAsked(Nothing, frozen=True, kw_only=True):
-    """Parameters.
-
-    Attributes:
-        path: Only what lies under this dotted path, as `timers`.
-    """
-
-    path: Annotated[str, text(PATH_CHARACTERS_MAX)] | None = None
 
 
 class HeightAnswer(Struct, frozen=True):
@@ -116,16 +96,20 @@ async def basefee(call: Call) -> BasefeeAnswer:
 
 
 @routes.get("/block/{block}", refuses=NOT_FOUND)
-def block(call: Call, asked: BlockAsked) -> BlockView:
-    """Return one block: its header, and a page of its transactions, receipts and own events."""
-    return block_view(find_block(call, asked.block), asked.offset, asked.limit)
+def block(call: Call, *, block: BlockName, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT) -> BlockView:
+    """Return one block: its header, and a page of its transactions, receipts and own events.
+
+    Takes:
+        block: Height or hash of the block, or `latest`.
+    """
+    return block_view(find_block(call, block), offset, limit)
 
 
 @routes.get("/blocks")
-def blocks(call: Call, asked: Paged) -> BlockPage:
+def blocks(call: Call, *, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT) -> BlockPage:
     """List blocks, the latest first."""
     view = call.view
-    return BlockPage(view.height, view.height + 1, recent_summaries(view, asked.offset, asked.limit))
+    return BlockPage(view.height, view.height + 1, recent_summaries(view, offset, limit))
 
 
 @routes.get("/status")
@@ -135,11 +119,15 @@ def status(call: Call) -> ChainStatus:
 
 
 @routes.get("/params", refuses=NOT_FOUND)
-def params(call: Call, asked: ParametersAsked) -> Parameters:
-    """Return the parameters in force in the next block, and who set them."""
+def params(call: Call, *, path: Annotated[str, text(PATH_CHARACTERS_MAX)] | None = None) -> Parameters:
+    """Return the parameters in force in the next block, and who set them.
+
+    Takes:
+        path: Only what lies under this dotted path, as `timers`.
+    """
     found = list(settings_of(call.view))
-    if asked.path is not None:
-        found = [each for each in found if lies_under(each.path, asked.path)]
+    if path is not None:
+        found = [each for each in found if lies_under(each.path, path)]
         if not found:
-            raise missing(f"there is no parameter {asked.path!r}", path=asked.path)
+            raise missing(f"there is no parameter {path!r}", path=path)
     return Parameters(call.view.genesis.preset, found)

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from trailboss.api.errors import HttpError, HttpReason
 from trailboss.api.operations import Call, Routes
-from trailboss.api.requests import U64, Nothing, Positive, choice, integer
+from trailboss.api.requests import U64, Positive, choice, integer
 from trailboss.api.routes.chain import HeightAnswer
 from trailboss.api.routes.submission import INCLUDED, REFUSED, TIMEOUT_DEFAULT, WAITING, SubmissionOutcome
 from trailboss.api.transaction_shape import INSTRUCTION_SCHEMA
@@ -28,132 +28,6 @@ SUBMITTED: Final = "submitted"
 PENDING: Final = "pending"
 REFUSES: Final = (HttpReason.DEVELOPMENT_ONLY, HttpReason.NOT_FOUND, HttpReason.INVALID_VALUE)
 INSTRUCTION_RULE: Final = {"rule": "an instruction in the public JSON shape"}
-
-
-class FaucetAsked(Nothing, frozen=True, kw_only=True):
-    """A gift.
-
-    Attributes:
-        address: Account that receives it.
-    """
-
-    address: Address
-
-
-class MineAsked(Nothing, frozen=True, kw_only=True):
-    """Blocks to build.
-
-    Attributes:
-        blocks: Number of blocks.
-    """
-
-    blocks: Annotated[int, integer(ADVANCE_MAX, 1)] = 1
-
-
-class AdvanceAsked(Nothing, frozen=True, kw_only=True):
-    """Blocks to build.
-
-    Attributes:
-        height: U64 of the last block to build.
-    """
-
-    height: U64
-
-
-class PaceAsked(Nothing, frozen=True, kw_only=True):
-    """A pace.
-
-    Attributes:
-        pace: What makes the node build blocks.
-        block_time_ms: Of `interval` and `auto`: milliseconds from one block to the next; `auto` takes 1,000 without it.
-    """
-
-    pace: Annotated[str, choice(*(each.value for each in Rhythm))]
-    block_time_ms: Annotated[int, integer(BLOCK_TIME_MAX_MS)] = 0
-
-
-class RevertAsked(Nothing, frozen=True, kw_only=True):
-    """A snapshot.
-
-    Attributes:
-        snapshot: Number that /dev/snapshot answered.
-    """
-
-    snapshot: Positive
-
-
-class ReorgAsked(Nothing, frozen=True, kw_only=True):
-    """Blocks to drop.
-
-    Attributes:
-        depth: Number of blocks to drop.
-        keep_transactions: Whether their transactions wait in the mempool again.
-    """
-
-    depth: Positive
-    keep_transactions: bool = True
-
-
-class WaitAsked(Nothing, frozen=True, kw_only=True):
-    """A change that needs a block.
-
-    Attributes:
-        wait: Whether to wait for its block, at most 5,000 ms.
-    """
-
-    wait: bool = False
-
-
-class BalanceAsked(WaitAsked, frozen=True, kw_only=True):
-    """A balance.
-
-    Attributes:
-        address: Account.
-        amount: Its new balance, base units.
-    """
-
-    address: Address
-    amount: Annotated[int, integer(U128_MAX)]
-
-
-class ImpersonationAsked(WaitAsked, frozen=True, kw_only=True):
-    """A transaction without a signature.
-
-    Attributes:
-        sender: Account that sends it.
-        instruction: What it does.
-        cycles_limit: Most cycles that it may use.
-        cells_limit: Most cells that it may use.
-        max_priority_fee_per_cycle: Tip a cycle, base units.
-        max_priority_fee_per_cell: Tip a cell, base units.
-    """
-
-    sender: Address
-    instruction: Annotated[dict[str, Any], Meta(extra_json_schema=INSTRUCTION_SCHEMA, extra=INSTRUCTION_RULE)]
-    cycles_limit: U64 = CYCLES_LIMIT
-    cells_limit: U64 = CELLS_LIMIT
-    max_priority_fee_per_cycle: U64 = 0
-    max_priority_fee_per_cell: U64 = 0
-
-
-class TimerChangeAsked(WaitAsked, frozen=True, kw_only=True):
-    """A timer.
-
-    Attributes:
-        timer_id: Id of the timer.
-    """
-
-    timer_id: Hash32
-
-
-class HoldAsked(TimerChangeAsked, frozen=True, kw_only=True):
-    """A timer to hold.
-
-    Attributes:
-        until: U64 until which to hold it; the last one at which it may fire if left out.
-    """
-
-    until: U64 | None = None
 
 
 class PaceAnswer(Struct, frozen=True):
@@ -197,9 +71,13 @@ class FaucetAnswer(Struct, frozen=True, kw_only=True):
 
 
 @routes.post("/faucet", refuses=REFUSES)
-async def faucet(call: Call, asked: FaucetAsked) -> FaucetAnswer:
-    """Give an account 5,000 CBY. Only a development chain has a faucet."""
-    tx_hash = await _development(call).faucet(asked.address)
+async def faucet(call: Call, *, address: Address) -> FaucetAnswer:
+    """Give an account 5,000 CBY. Only a development chain has a faucet.
+
+    Takes:
+        address: Account that receives it.
+    """
+    tx_hash = await _development(call).faucet(address)
     return FaucetAnswer(
         status=SUBMITTED,
         finality=PENDING,
@@ -210,28 +88,46 @@ async def faucet(call: Call, asked: FaucetAsked) -> FaucetAnswer:
 
 
 @routes.post("/dev/mine", refuses=REFUSES)
-async def dev_mine(call: Call, asked: MineAsked) -> HeightAnswer:
-    """Build blocks at once, the first one from the mempool."""
-    return HeightAnswer(await _development(call).mine(asked.blocks))
+async def dev_mine(call: Call, *, blocks: Annotated[int, integer(ADVANCE_MAX, 1)] = 1) -> HeightAnswer:
+    """Build blocks at once, the first one from the mempool.
+
+    Takes:
+        blocks: Number of blocks.
+    """
+    return HeightAnswer(await _development(call).mine(blocks))
 
 
 @routes.post("/dev/advance", refuses=REFUSES)
-async def dev_advance(call: Call, asked: AdvanceAsked) -> HeightAnswer:
-    """Build blocks up to a height; every due timer runs in its own block."""
-    return HeightAnswer(await _development(call).advance(asked.height))
+async def dev_advance(call: Call, *, height: U64) -> HeightAnswer:
+    """Build blocks up to a height; every due timer runs in its own block.
+
+    Takes:
+        height: U64 of the last block to build.
+    """
+    return HeightAnswer(await _development(call).advance(height))
 
 
 @routes.post("/dev/pace", refuses=REFUSES)
-async def dev_pace(call: Call, asked: PaceAsked) -> PaceAnswer:
-    """Set the pace of blocks: at an interval, one for each transaction and for timers, or only on request."""
+async def dev_pace(
+    call: Call,
+    *,
+    pace: Annotated[str, choice(*(each.value for each in Rhythm))],
+    block_time_ms: Annotated[int, integer(BLOCK_TIME_MAX_MS)] = 0,
+) -> PaceAnswer:
+    """Set the pace of blocks: at an interval, one for each transaction and for timers, or only on request.
+
+    Takes:
+        pace: What makes the node build blocks.
+        block_time_ms: Of `interval` and `auto`: milliseconds from one block to the next; `auto` takes 1,000 without it.
+    """
     development = _development(call)
     try:
-        rhythm = Rhythm(asked.pace)
-        pace = Pace(rhythm, asked.block_time_ms or (BLOCK_TIME_MS if rhythm is Rhythm.AUTO else 0))
+        rhythm = Rhythm(pace)
+        wanted = Pace(rhythm, block_time_ms or (BLOCK_TIME_MS if rhythm is Rhythm.AUTO else 0))
     except ConfigurationError as error:
         raise HttpError(HttpReason.INVALID_VALUE, str(error), parameter="block_time_ms") from None
-    await development.set_pace(pace)
-    return PaceAnswer(pace.rhythm.value, pace.block_time_ms)
+    await development.set_pace(wanted)
+    return PaceAnswer(wanted.rhythm.value, wanted.block_time_ms)
 
 
 @routes.post("/dev/snapshot", refuses=REFUSES)
@@ -241,53 +137,92 @@ async def dev_snapshot(call: Call) -> SnapshotAnswer:
 
 
 @routes.post("/dev/revert", refuses=REFUSES)
-async def dev_revert(call: Call, asked: RevertAsked) -> HeightAnswer:
-    """Go back to a snapshot: state, clock, timers, fees and mempool. Later snapshots are dropped."""
-    return HeightAnswer(await _development(call).revert(asked.snapshot))
+async def dev_revert(call: Call, *, snapshot: Positive) -> HeightAnswer:
+    """Go back to a snapshot: state, clock, timers, fees and mempool. Later snapshots are dropped.
+
+    Takes:
+        snapshot: Number that /dev/snapshot answered.
+    """
+    return HeightAnswer(await _development(call).revert(snapshot))
 
 
 @routes.post("/dev/reorg", refuses=REFUSES)
-async def dev_reorg(call: Call, asked: ReorgAsked) -> HeightAnswer:
-    """Drop the last blocks, as when another branch wins."""
-    return HeightAnswer(await _development(call).reorg(asked.depth, keep_transactions=asked.keep_transactions))
+async def dev_reorg(call: Call, *, depth: Positive, keep_transactions: bool = True) -> HeightAnswer:
+    """Drop the last blocks, as when another branch wins.
+
+    Takes:
+        depth: Number of blocks to drop.
+        keep_transactions: Whether their transactions wait in the mempool again.
+    """
+    return HeightAnswer(await _development(call).reorg(depth, keep_transactions=keep_transactions))
 
 
 @routes.post("/dev/set_balance", refuses=REFUSES)
-async def dev_set_balance(call: Call, asked: BalanceAsked) -> SubmissionOutcome:
-    """Set a balance; a missing account is created, and the supply changes with it."""
-    return await _sent(call, asked, await _development(call).set_balance(asked.address, asked.amount))
+async def dev_set_balance(
+    call: Call, *, address: Address, amount: Annotated[int, integer(U128_MAX)], wait: bool = False
+) -> SubmissionOutcome:
+    """Set a balance; a missing account is created, and the supply changes with it.
+
+    Takes:
+        address: Account.
+        amount: Its new balance, base units.
+    """
+    return await _sent(call, await _development(call).set_balance(address, amount), wait=wait)
 
 
 @routes.post("/dev/impersonate", refuses=REFUSES)
-async def dev_impersonate(call: Call, asked: ImpersonationAsked) -> SubmissionOutcome:
-    """Send a transaction of any account, without its key."""
+async def dev_impersonate(
+    call: Call,
+    *,
+    sender: Address,
+    instruction: Annotated[dict[str, Any], Meta(extra_json_schema=INSTRUCTION_SCHEMA, extra=INSTRUCTION_RULE)],
+    wait: bool = False,
+    cycles_limit: U64 = CYCLES_LIMIT,
+    cells_limit: U64 = CELLS_LIMIT,
+    max_priority_fee_per_cycle: U64 = 0,
+    max_priority_fee_per_cell: U64 = 0,
+) -> SubmissionOutcome:
+    """Send a transaction of any account, without its key.
+
+    Takes:
+        sender: Account that sends it.
+        instruction: What it does.
+        cycles_limit: Most cycles that it may use.
+        cells_limit: Most cells that it may use.
+        max_priority_fee_per_cycle: Tip a cycle, base units.
+        max_priority_fee_per_cell: Tip a cell, base units.
+    """
     development = _development(call)
-    instruction = INSTRUCTION.parse(asked.instruction, "instruction")
+    parsed = INSTRUCTION.parse(instruction, "instruction")
     terms = Terms(
-        cycles_limit=asked.cycles_limit,
-        cells_limit=asked.cells_limit,
-        max_priority_fee_per_cycle=asked.max_priority_fee_per_cycle,
-        max_priority_fee_per_cell=asked.max_priority_fee_per_cell,
+        cycles_limit=cycles_limit,
+        cells_limit=cells_limit,
+        max_priority_fee_per_cycle=max_priority_fee_per_cycle,
+        max_priority_fee_per_cell=max_priority_fee_per_cell,
     )
-    return await _sent(call, asked, await development.impersonate(asked.sender, instruction, terms))
+    return await _sent(call, await development.impersonate(sender, parsed, terms), wait=wait)
 
 
 @routes.post("/dev/hold", refuses=REFUSES)
-async def dev_hold(call: Call, asked: HoldAsked) -> SubmissionOutcome:
-    """Hold a timer until a height, or until the last one at which it may fire."""
-    return await _sent(call, asked, await _development(call).hold(asked.timer_id, asked.until))
+async def dev_hold(call: Call, *, timer_id: Hash32, wait: bool = False, until: U64 | None = None) -> SubmissionOutcome:
+    """Hold a timer until a height, or until the last one at which it may fire.
+
+    Takes:
+        until: U64 until which to hold it; the last one at which it may fire if left out.
+    """
+    return await _sent(call, await _development(call).hold(timer_id, until), wait=wait)
 
 
 @routes.post("/dev/force", refuses=REFUSES)
-async def dev_force(call: Call, asked: TimerChangeAsked) -> SubmissionOutcome:
+async def dev_force(call: Call, *, timer_id: Hash32, wait: bool = False) -> SubmissionOutcome:
     """Make a timer due as early as possible."""
-    return await _sent(call, asked, await _development(call).force(asked.timer_id))
+    return await _sent(call, await _development(call).force(timer_id), wait=wait)
 
 
 @routes.post("/dev/drop", refuses=REFUSES)
-async def dev_drop(call: Call, asked: TimerChangeAsked) -> SubmissionOutcome:
+async def dev_drop(call: Call, *, timer_id: Hash32, wait: bool = False) -> SubmissionOutcome:
     """Remove a timer without running it."""
-    return await _sent(call, asked, await _development(call).drop(asked.timer_id))
+    return await _sent(call, await _development(call).drop(timer_id), wait=wait)
 
 
 def _development(call: Call) -> "Development":
@@ -297,9 +232,9 @@ def _development(call: Call) -> "Development":
     return development
 
 
-async def _sent(call: Call, asked: WaitAsked, tx_hash: Hash32) -> SubmissionOutcome:
+async def _sent(call: Call, tx_hash: Hash32, *, wait: bool) -> SubmissionOutcome:
     """Return the result of a transaction that was just sent, after the wait that the client asked for."""
-    outcome = await call.node.outcome(tx_hash, TIMEOUT_DEFAULT) if asked.wait else None
+    outcome = await call.node.outcome(tx_hash, TIMEOUT_DEFAULT) if wait else None
     call.look_again()
     if outcome is not None and outcome.rejection is not None:
         return SubmissionOutcome(tx_hash=tx_hash, status=REFUSED, error=outcome.rejection.error(), receipt=None)

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from trailboss.api.errors import HttpReason
 from trailboss.api.operations import Call, Routes
-from trailboss.api.requests import LIMIT_MAX, U64, Nothing, Positive, integer
+from trailboss.api.requests import LIMIT_MAX, U64, Positive, integer
 from trailboss.index.answers.records import extended
 from trailboss.primitives.octets import Address
 from trailboss.views.forecast.quote import Quote, quote_timer
@@ -14,46 +14,6 @@ from trailboss.views.forecast.watchtower import PAYERS_SHOWN, Watch
 
 routes: Final = Routes("forecasts")
 Recent = Annotated[int, integer(BLOCKS_MAX, 1)]
-
-
-class QuoteAsked(Nothing, frozen=True, kw_only=True):
-    """A timer that might be scheduled.
-
-    Attributes:
-        height: U64 at which the timer would be due.
-        gas_limit: Cycles that the fire may use.
-        tip: max_priority_fee_per_cycle, base units; the default agent's if left out.
-        actor: Owner of the timer; an actor that has not fired if left out.
-        blocks: Number of recent blocks to use.
-    """
-
-    height: U64
-    gas_limit: Positive
-    tip: U64 | None = None
-    actor: Address | None = None
-    blocks: Recent = BLOCKS
-
-
-class RunwayAsked(Nothing, frozen=True, kw_only=True):
-    """A payer.
-
-    Attributes:
-        payer: Account that pays for timers.
-        blocks: Number of recent blocks to use.
-    """
-
-    payer: Address
-    blocks: Recent = BLOCKS
-
-
-class WatchAsked(Nothing, frozen=True, kw_only=True):
-    """Payers.
-
-    Attributes:
-        limit: Largest number of payers to return.
-    """
-
-    limit: Annotated[int, integer(LIMIT_MAX, 1)] = PAYERS_SHOWN
 
 
 class QuoteAnswer(Quote, frozen=True, kw_only=True):
@@ -67,24 +27,48 @@ class QuoteAnswer(Quote, frozen=True, kw_only=True):
 
 
 @routes.get("/quote", refuses=(HttpReason.NOT_FOUND, HttpReason.INVALID_VALUE))
-def quote(call: Call, asked: QuoteAsked) -> QuoteAnswer:
-    """Return what a timer scheduled now would cost, and how often a timer like it would have run lately."""
-    found = quote_timer(call.view, asked.height, asked.gas_limit, asked.tip, actor=asked.actor, blocks=asked.blocks)
+def quote(
+    call: Call,
+    *,
+    height: U64,
+    gas_limit: Positive,
+    tip: U64 | None = None,
+    actor: Address | None = None,
+    blocks: Recent = BLOCKS,
+) -> QuoteAnswer:
+    """Return what a timer scheduled now would cost, and how often a timer like it would have run lately.
+
+    Takes:
+        height: U64 at which the timer would be due.
+        gas_limit: Cycles that the fire may use.
+        tip: max_priority_fee_per_cycle, base units; the default agent's if left out.
+        actor: Owner of the timer; an actor that has not fired if left out.
+        blocks: Number of recent blocks to use.
+    """
+    found = quote_timer(call.view, height, gas_limit, tip, actor=actor, blocks=blocks)
     return extended(QuoteAnswer, found, per_cycle=found.per_cycle)
 
 
 @routes.get("/runway/{payer}")
-def runway(call: Call, asked: RunwayAsked) -> Runway:
-    """Return how many fires a balance still pays for, and the block in which it is used up."""
-    return runway_of(call.view, asked.payer, blocks=asked.blocks)
+def runway(call: Call, *, payer: Address, blocks: Recent = BLOCKS) -> Runway:
+    """Return how many fires a balance still pays for, and the block in which it is used up.
+
+    Takes:
+        payer: Account that pays for timers.
+        blocks: Number of recent blocks to use.
+    """
+    return runway_of(call.view, payer, blocks=blocks)
 
 
 @routes.get("/watchtower")
-def watchtower(call: Call, asked: WatchAsked) -> Watch:
+def watchtower(call: Call, *, limit: Annotated[int, integer(LIMIT_MAX, 1)] = PAYERS_SHOWN) -> Watch:
     """List payers whose balances end first, actors whose timers failed lately, and the cost of fires.
 
     A node examines some payers at once, with 2,000 of their timers: those with the shortest runway, those whose fires
     have just run, those whose timers come next, and the others in turn. An actor whose timers failed in the last 100
     blocks is listed even if it has no live timer left.
+
+    Takes:
+        limit: Largest number of payers to return.
     """
-    return call.node.watchtower.look(call.view, asked.limit)
+    return call.node.watchtower.look(call.view, limit)

@@ -1,56 +1,16 @@
-"""Structs and look-ups that several subjects share."""
+"""Look-ups that several subjects share."""
 
 from typing import Final
 
 from trailboss.api.errors import malformed, missing
 from trailboss.api.operations import Call
-from trailboss.api.requests import BLOCK_RULE, LATEST, PATH, Nothing, Paged
+from trailboss.api.requests import BLOCK_RULE, LATEST, PATH
 from trailboss.chain.view import ChainView
 from trailboss.model.blocks import Block
-from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 
 HASH_CHARACTERS_MIN: Final = 64
-
-
-class AddressAsked(Nothing, frozen=True, kw_only=True):
-    """An account or an actor.
-
-    Attributes:
-        address: Address of the account or actor.
-    """
-
-    address: Address
-
-
-class AddressPaged(Paged, frozen=True, kw_only=True):
-    """A list of an account or an actor.
-
-    Attributes:
-        address: Address of the account or actor.
-    """
-
-    address: Address
-
-
-class TransactionAsked(Nothing, frozen=True, kw_only=True):
-    """A transaction.
-
-    Attributes:
-        hash: Hash of the transaction.
-    """
-
-    hash: Hash32
-
-
-class TimerAsked(Nothing, frozen=True, kw_only=True):
-    """A timer.
-
-    Attributes:
-        timer_id: Id of the timer.
-    """
-
-    timer_id: Hash32
 
 
 def find_block(call: Call, name: str) -> Block:

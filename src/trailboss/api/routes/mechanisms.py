@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trailboss.api.operations import NOT_FOUND, Call, Routes
-from trailboss.api.requests import U64, Nothing, Paged
+from trailboss.api.requests import LIMIT_DEFAULT, U64, Limit, Offset
 from trailboss.api.routes.lookups import block_at
 from trailboss.index.answers.records import extended
 from trailboss.primitives.octets import Address
@@ -23,26 +23,6 @@ from trailboss.views.records import DecisionView
 from trailboss.views.status import MechanismView, mechanism_view
 
 routes: Final = Routes("mechanisms")
-
-
-class LaneAsked(Nothing, frozen=True, kw_only=True):
-    """A block.
-
-    Attributes:
-        height: U64 of the block.
-    """
-
-    height: U64
-
-
-class TargetPaged(Paged, frozen=True, kw_only=True):
-    """A page of fires.
-
-    Attributes:
-        target: Only what this actor's handlers run.
-    """
-
-    target: Address | None = None
 
 
 class LaneAnswer(Struct, frozen=True):
@@ -102,36 +82,54 @@ def mechanism(call: Call) -> MechanismView:
 
 
 @routes.get("/lane/{height}", refuses=NOT_FOUND)
-def lane(call: Call, asked: LaneAsked) -> LaneAnswer:
-    """Return how a block chose among its due timers: ranks, prices, the cut-off, and why the others waited."""
-    found = block_at(call.view, asked.height)
+def lane(call: Call, *, height: U64) -> LaneAnswer:
+    """Return how a block chose among its due timers: ranks, prices, the cut-off, and why the others waited.
+
+    Takes:
+        height: U64 of the block.
+    """
+    found = block_at(call.view, height)
     record = found.decisions
     return LaneAnswer(found.height, None if record is None else decision_view(record, found.height))
 
 
 @routes.get("/mailbox", refuses=NOT_FOUND)
-def mailbox(call: Call, asked: TargetPaged) -> MailboxPage:
-    """List the mailbox of Globalbox in the order of delivery."""
-    entries = mailbox_of(call.view, asked.target)
-    return MailboxPage(call.view.height, len(entries), entries[asked.span])
+def mailbox(
+    call: Call, *, target: Address | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
+) -> MailboxPage:
+    """List the mailbox of Globalbox in the order of delivery.
+
+    Takes:
+        target: Only what this actor's handlers run.
+    """
+    entries = mailbox_of(call.view, target)
+    return MailboxPage(call.view.height, len(entries), entries[offset : offset + limit])
 
 
 @routes.get("/globalbox", refuses=NOT_FOUND)
-def globalbox(call: Call, asked: TargetPaged) -> GlobalboxPage:
-    """List the queued fires of Globalbox, the head of the queue first."""
+def globalbox(
+    call: Call, *, target: Address | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
+) -> GlobalboxPage:
+    """List the queued fires of Globalbox, the head of the queue first.
+
+    Takes:
+        target: Only what this actor's handlers run.
+    """
     view = call.view
-    if asked.target is None:
-        fires = globalbox_of(view, asked.offset + asked.limit)
+    if target is None:
+        fires = globalbox_of(view, offset + limit)
         status = globalbox_status(view.rules())
         total = len(fires) if status is None else status.queued
     else:
-        fires = [fire for fire in globalbox_of(view) if fire.target == asked.target]
+        fires = [fire for fire in globalbox_of(view) if fire.target == target]
         total = len(fires)
-    return GlobalboxPage(view.height, total, fires[asked.span])
+    return GlobalboxPage(view.height, total, fires[offset : offset + limit])
 
 
 @routes.get("/auction", refuses=NOT_FOUND)
-def auction(call: Call, asked: Paged) -> AuctionAnswer:
+def auction(call: Call, *, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT) -> AuctionAnswer:
     """Return the auction's epoch, and the weights of its actors."""
     found = auction_of(call.view)
-    return extended(AuctionAnswer, replace(found, actors=found.actors[asked.span]), total_count=len(found.actors))
+    return extended(
+        AuctionAnswer, replace(found, actors=found.actors[offset : offset + limit]), total_count=len(found.actors)
+    )

@@ -13,17 +13,17 @@ from msgspec import Struct
 
 from trailboss.api.errors import HttpError, HttpReason, invalid
 from trailboss.api.operations import Call, Routes
-from trailboss.api.requests import U64, Nothing, Paged, Positive, choice, integer, octets, unhex
+from trailboss.api.requests import LIMIT_DEFAULT, U64, Limit, Offset, Positive, choice, integer, octets, unhex
 from trailboss.api.routes.search import EventName
-from trailboss.api.routes.timers import PartiesAsked
 from trailboss.chain.block_records import encode_block
 from trailboss.chain.view import ChainView
 from trailboss.index import EventFilter, read_events
 from trailboss.index.answers.timers import earlier_events, list_ended
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.life import EarlierEvents
 from trailboss.views.records import Event, TimerEntry
-from trailboss.views.timer_list import ALL, ENDED
+from trailboss.views.timer_list import ALL, ENDED, TimerFilter
 
 routes: Final = Routes("state")
 NAMESPACES: Final = ("a", "c", "g", "s", "t")
@@ -34,112 +34,6 @@ RECORDS_BYTES_MAX: Final = 2**20
 REFUSES: Final = (HttpReason.GONE, HttpReason.INVALID_VALUE)
 Key = Annotated[str, octets(128)]
 Namespace = Annotated[str, choice(*NAMESPACES)]
-
-
-class ViewAsked(Nothing, frozen=True, kw_only=True):
-    """A leased view.
-
-    Attributes:
-        view: Number that /state/views answered.
-    """
-
-    view: Positive
-
-
-class ValueAsked(ViewAsked, frozen=True, kw_only=True):
-    """A key.
-
-    Attributes:
-        key: Full key: its namespace's letter, then the key.
-    """
-
-    key: Key
-
-
-class RangeAsked(ViewAsked, frozen=True, kw_only=True):
-    """A range of keys.
-
-    Attributes:
-        namespace: One of the maps that the state root covers.
-        lower: Least full key, or the beginning of one.
-        upper: Full key that ends the range and is not in it.
-        limit: Largest number of entries to return.
-    """
-
-    namespace: Namespace
-    lower: Key | None = None
-    upper: Key | None = None
-    limit: Annotated[int, integer(ENTRIES_MAX, 1)] = ENTRIES_MAX
-
-
-class CountAsked(ViewAsked, frozen=True, kw_only=True):
-    """Keys to count.
-
-    Attributes:
-        namespace: One of the maps that the state root covers.
-        bound: Full key: only the keys below it.
-    """
-
-    namespace: Namespace
-    bound: Key | None = None
-
-
-class ViewTimerAsked(ViewAsked, frozen=True, kw_only=True):
-    """A timer of a view.
-
-    Attributes:
-        timer_id: Id of the timer.
-    """
-
-    timer_id: Hash32
-
-
-class EndedAsked(PartiesAsked, frozen=True, kw_only=True):
-    """A page of ended timers.
-
-    Attributes:
-        view: Number that /state/views answered.
-        state: How they ended.
-    """
-
-    view: Positive
-    state: Annotated[str, choice(*ENDED, ALL)] = ALL
-
-
-class EventsAsked(Paged, frozen=True, kw_only=True):
-    """A page of events.
-
-    Attributes:
-        view: Number that /state/views answered.
-        name: Only events of this name.
-        emitter: Only what this actor emitted.
-        from_height: First block.
-    """
-
-    view: Positive
-    name: EventName | None = None
-    emitter: Address | None = None
-    from_height: U64 = 0
-
-
-class RecordAsked(ViewAsked, frozen=True, kw_only=True):
-    """A record.
-
-    Attributes:
-        height: Highest height of the record.
-    """
-
-    height: U64
-
-
-class RecordsAsked(ViewAsked, frozen=True, kw_only=True):
-    """Records.
-
-    Attributes:
-        first: Lowest height of the records.
-    """
-
-    first: U64 = 0
 
 
 class LentView(Struct, frozen=True, kw_only=True):
@@ -268,73 +162,140 @@ async def lend_view(call: Call) -> LentView:
 
 
 @routes.get("/state/views/{view}/value", refuses=REFUSES)
-async def state_value(call: Call, asked: ValueAsked) -> StateValue:
-    """Return the value of a key."""
-    key = unhex(asked.key)
-    if key[:1].decode("latin-1") not in NAMESPACES:
-        raise invalid("key", asked.key.lower(), f"the letter of a namespace, {', '.join(NAMESPACES)}, and more")
-    return StateValue(_lent(call, asked.view).store.read(key))
+async def state_value(call: Call, *, view: Positive, key: Key) -> StateValue:
+    """Return the value of a key.
+
+    Takes:
+        key: Full key: its namespace's letter, then the key.
+    """
+    full = unhex(key)
+    if full[:1].decode("latin-1") not in NAMESPACES:
+        raise invalid("key", key.lower(), f"the letter of a namespace, {', '.join(NAMESPACES)}, and more")
+    return StateValue(_lent(call, view).store.read(full))
 
 
 @routes.get("/state/views/{view}/range", refuses=REFUSES)
-def state_range(call: Call, asked: RangeAsked) -> StateRange:
-    """List keys and values of a namespace, ascending."""
-    namespace, upper = asked.namespace.encode(), None if asked.upper is None else unhex(asked.upper)
-    found = _lent(call, asked.view).store.iterate(namespace, _within(asked.lower, namespace), upper)
-    entries = list(islice(found, asked.limit))
+def state_range(
+    call: Call,
+    *,
+    view: Positive,
+    namespace: Namespace,
+    lower: Key | None = None,
+    upper: Key | None = None,
+    limit: Annotated[int, integer(ENTRIES_MAX, 1)] = ENTRIES_MAX,
+) -> StateRange:
+    """List keys and values of a namespace, ascending.
+
+    Takes:
+        namespace: One of the maps that the state root covers.
+        lower: Least full key, or the beginning of one.
+        upper: Full key that ends the range and is not in it.
+    """
+    letter, end = namespace.encode(), None if upper is None else unhex(upper)
+    found = _lent(call, view).store.iterate(letter, _within(lower, letter), end)
+    entries = list(islice(found, limit))
     return StateRange([key for key, _ in entries], [value for _, value in entries], more=next(found, None) is not None)
 
 
 @routes.get("/state/views/{view}/count", refuses=REFUSES)
-async def state_count(call: Call, asked: CountAsked) -> StateCount:
-    """Count the keys of a namespace, or those below a bound, without listing them."""
-    namespace = asked.namespace.encode()
-    return StateCount(_lent(call, asked.view).store.count(namespace, _within(asked.bound, namespace)))
+async def state_count(call: Call, *, view: Positive, namespace: Namespace, bound: Key | None = None) -> StateCount:
+    """Count the keys of a namespace, or those below a bound, without listing them.
+
+    Takes:
+        namespace: One of the maps that the state root covers.
+        bound: Full key: only the keys below it.
+    """
+    letter = namespace.encode()
+    return StateCount(_lent(call, view).store.count(letter, _within(bound, letter)))
 
 
 @routes.get("/state/views/{view}/timers/{timer_id}/height", refuses=REFUSES)
-async def state_timer_height(call: Call, asked: ViewTimerAsked) -> TimerHeight:
+async def state_timer_height(call: Call, *, view: Positive, timer_id: Hash32) -> TimerHeight:
     """Return the height at which a live timer is due."""
-    return TimerHeight(_lent(call, asked.view).store.timer_height(asked.timer_id))
+    return TimerHeight(_lent(call, view).store.timer_height(timer_id))
 
 
 @routes.get("/state/views/{view}/timers/{timer_id}/blocks", refuses=REFUSES)
-def state_timer_blocks(call: Call, asked: ViewTimerAsked) -> TimerBlocks:
+def state_timer_blocks(call: Call, *, view: Positive, timer_id: Hash32) -> TimerBlocks:
     """List the blocks that hold events of a timer, with totals of the blocks before."""
-    view, index, timer_id = _lent(call, asked.view), call.node.index, asked.timer_id
-    heights = index.timer_heights(timer_id, view.height)
-    earlier = earlier_events(view, index, timer_id, heights) or EarlierEvents()
+    chain, index = _lent(call, view), call.node.index
+    heights = index.timer_heights(timer_id, chain.height)
+    earlier = earlier_events(chain, index, timer_id, heights) or EarlierEvents()
     return TimerBlocks(list(heights), earlier.scheduled, earlier.agent)
 
 
 @routes.get("/state/views/{view}/timers/ended", refuses=REFUSES)
-def state_ended_timers(call: Call, asked: EndedAsked) -> EndedTimers:
-    """List timers that have ended, the latest first."""
-    wanted = asked.wanted(asked.state)
-    total, entries = list_ended(_lent(call, asked.view), call.node.index, wanted, asked.offset, asked.limit)
-    return EndedTimers(entries, more=asked.offset + len(entries) < total)
+def state_ended_timers(
+    call: Call,
+    *,
+    view: Positive,
+    actor: Address | None = None,
+    target: Address | None = None,
+    payer: Address | None = None,
+    from_height: U64 = 0,
+    to_height: U64 = U64_MAX,
+    state: Annotated[str, choice(*ENDED, ALL)] = ALL,
+    offset: Offset = 0,
+    limit: Limit = LIMIT_DEFAULT,
+) -> EndedTimers:
+    """List timers that have ended, the latest first.
+
+    Takes:
+        actor: Only this actor's.
+        target: Only those that call this actor.
+        payer: Only those that this account pays for.
+        from_height: Due at this height or later.
+        to_height: Due at this height or earlier.
+        state: How they ended.
+    """
+    wanted = TimerFilter(state=state, actor=actor, target=target, payer=payer, first=from_height, last=to_height)
+    total, entries = list_ended(_lent(call, view), call.node.index, wanted, offset, limit)
+    return EndedTimers(entries, more=offset + len(entries) < total)
 
 
 @routes.get("/state/views/{view}/events", refuses=REFUSES)
-def state_events(call: Call, asked: EventsAsked) -> LatestEvents:
-    """List events, the latest first."""
-    view = _lent(call, asked.view)
-    wanted = EventFilter(name=asked.name, emitter=asked.emitter, since=asked.from_height)
-    found = call.node.index.events(wanted, view.height, asked.offset, asked.limit, newest_first=True)
-    return LatestEvents(read_events(view.blocks, found.items), more=asked.offset + len(found.items) < found.total)
+def state_events(
+    call: Call,
+    *,
+    view: Positive,
+    name: EventName | None = None,
+    emitter: Address | None = None,
+    from_height: U64 = 0,
+    offset: Offset = 0,
+    limit: Limit = LIMIT_DEFAULT,
+) -> LatestEvents:
+    """List events, the latest first.
+
+    Takes:
+        name: Only events of this name.
+        emitter: Only what this actor emitted.
+        from_height: First block.
+    """
+    chain = _lent(call, view)
+    wanted = EventFilter(name=name, emitter=emitter, since=from_height)
+    found = call.node.index.events(wanted, chain.height, offset, limit, newest_first=True)
+    return LatestEvents(read_events(chain.blocks, found.items), more=offset + len(found.items) < found.total)
 
 
 @routes.get("/state/views/{view}/record", refuses=REFUSES)
-async def state_record(call: Call, asked: RecordAsked) -> BlockRecords:
-    """Return the last record at or below a height."""
-    blocks = _lent(call, asked.view).blocks
-    return BlockRecords([encode_block(blocks.record_at(min(asked.height, blocks.height)))], more=False)
+async def state_record(call: Call, *, view: Positive, height: U64) -> BlockRecords:
+    """Return the last record at or below a height.
+
+    Takes:
+        height: Highest height of the record.
+    """
+    blocks = _lent(call, view).blocks
+    return BlockRecords([encode_block(blocks.record_at(min(height, blocks.height)))], more=False)
 
 
 @routes.get("/state/views/{view}/records", refuses=REFUSES)
-def state_records(call: Call, asked: RecordsAsked) -> BlockRecords:
-    """List the records from a height on, as many as fit in an answer."""
-    found = _lent(call, asked.view).blocks.records(asked.first)
+def state_records(call: Call, *, view: Positive, first: U64 = 0) -> BlockRecords:
+    """List the records from a height on, as many as fit in an answer.
+
+    Takes:
+        first: Lowest height of the records.
+    """
+    found = _lent(call, view).blocks.records(first)
     records = list(_as_many_as_fit(map(encode_block, found)))
     return BlockRecords(records, more=next(found, None) is not None)
 

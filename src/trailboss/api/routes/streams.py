@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from trailboss.api.errors import malformed, shown
 from trailboss.api.operations import Call, Routes
-from trailboss.api.requests import U64, Nothing, choice, text
+from trailboss.api.requests import U64, choice, text
 from trailboss.api.sse import Position, Selection
 from trailboss.api.stream import EVENT_STREAM
 from trailboss.node.watchtower import KNOWN_MAX
@@ -22,10 +22,25 @@ EVENTS: Final = "events"
 BOTH: Final = "blocks,events"
 
 
-class EventsAsked(Nothing, frozen=True, kw_only=True):
-    """What a reader wants.
+@routes.get("/events", produces=EVENT_STREAM)
+async def events(
+    call: Call,
+    *,
+    since: U64 | None = None,
+    name: Annotated[str, text(64)] | None = None,
+    emitter: Address | None = None,
+    timer_id: Hash32 | None = None,
+    address: Address | None = None,
+    kinds: Annotated[str, choice(BLOCKS, EVENTS, BOTH)] = BOTH,
+) -> Response:
+    """Stream blocks and events as they come, and those of the past before.
 
-    Attributes:
+    Server-sent events: `block` with the same members as in a list of blocks, then its events, each under its own name
+    with `name`, `emitter`, `data`, `raw`, `block_height`, `timer_id` and `index`. An event whose name is one of the
+    stream's own or of the browser's comes as `event`. `reorg` says that the blocks above its `height` are gone; others
+    follow. `end` has the reason why the stream ends. A client that reconnects with `Last-Event-ID` misses nothing.
+
+    Takes:
         since: First block, past or future; the next one if left out.
         name: Only events of this name.
         emitter: Only events of this emitter.
@@ -33,25 +48,7 @@ class EventsAsked(Nothing, frozen=True, kw_only=True):
         address: Only events that it emitted, and the chain's own events that name it.
         kinds: Blocks, events, or both.
     """
-
-    since: U64 | None = None
-    name: Annotated[str, text(64)] | None = None
-    emitter: Address | None = None
-    timer_id: Hash32 | None = None
-    address: Address | None = None
-    kinds: Annotated[str, choice(BLOCKS, EVENTS, BOTH)] = BOTH
-
-
-@routes.get("/events", produces=EVENT_STREAM)
-async def events(call: Call, asked: EventsAsked) -> Response:
-    """Stream blocks and events as they come, and those of the past before.
-
-    Server-sent events: `block` with the same members as in a list of blocks, then its events, each under its own name
-    with `name`, `emitter`, `data`, `raw`, `block_height`, `timer_id` and `index`. An event whose name is one of the
-    stream's own or of the browser's comes as `event`. `reorg` says that the blocks above its `height` are gone; others
-    follow. `end` has the reason why the stream ends. A client that reconnects with `Last-Event-ID` misses nothing.
-    """
-    place = None if asked.since is None else Position(asked.since)
+    place = None if since is None else Position(since)
     last = call.header("last-event-id")
     if last is not None:
         place = Position.after_mark(last)
@@ -60,14 +57,14 @@ async def events(call: Call, asked: EventsAsked) -> Response:
     if call.method == "HEAD":
         return Response(media_type=EVENT_STREAM)
     selection = Selection(
-        name=asked.name,
-        emitter=asked.emitter,
-        timer_id=asked.timer_id,
-        address=asked.address,
-        blocks=asked.kinds != EVENTS,
-        events=asked.kinds != BLOCKS,
+        name=name,
+        emitter=emitter,
+        timer_id=timer_id,
+        address=address,
+        blocks=kinds != EVENTS,
+        events=kinds != BLOCKS,
     )
-    return call.streams.open(selection, place, asked.since or 0)
+    return call.streams.open(selection, place, since or 0)
 
 
 @routes.get("/metrics", produces="text/plain")

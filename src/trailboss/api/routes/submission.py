@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from trailboss.api.errors import HttpError, HttpReason, clipped, shown
 from trailboss.api.operations import JSON, Call, RawBody, Refusal, Routes, respond
-from trailboss.api.requests import Nothing, integer, read_document
+from trailboss.api.requests import integer, read_document
 from trailboss.api.transaction_shape import TRANSACTION
 from trailboss.codec.textual import from_json
 from trailboss.codec.wire import decode_submission, decode_transaction
@@ -66,16 +66,6 @@ SUBMISSION: Final = RawBody(
         },
     },
 )
-
-
-class WaitAsked(Nothing, frozen=True, kw_only=True):
-    """A wait.
-
-    Attributes:
-        timeout_ms: Longest wait, milliseconds.
-    """
-
-    timeout_ms: Annotated[int, integer(TIMEOUT_MAX, TIMEOUT_MIN)] = TIMEOUT_DEFAULT
 
 
 class SubmissionResult(Struct, frozen=True, kw_only=True):
@@ -174,24 +164,28 @@ async def submit(call: Call) -> SubmissionAnswer | Response:
     body=SUBMISSION,
     refusals={**REFUSALS, HttpReason.TIMEOUT.status: SubmissionTimeout},
 )
-async def submit_wait(call: Call, asked: WaitAsked) -> SubmissionOutcomes | Response:
+async def submit_wait(
+    call: Call, *, timeout_ms: Annotated[int, integer(TIMEOUT_MAX, TIMEOUT_MIN)] = TIMEOUT_DEFAULT
+) -> SubmissionOutcomes | Response:
     """Submit signed transactions, and wait until each is in a block or refused.
 
     After the timeout the status is 408, and the answer has the state of each.
+
+    Takes:
+        timeout_ms: Longest wait, milliseconds.
     """
     verdicts = await _submit(call)
     if isinstance(verdicts, Response):
         return verdicts
-    timeout = asked.timeout_ms
-    outcomes = await call.node.outcomes([each.hash for each in verdicts if each.is_waiting], timeout)
+    outcomes = await call.node.outcomes([each.hash for each in verdicts if each.is_waiting], timeout_ms)
     if all(each.hash in outcomes for each in verdicts):
         results = [_outcome(call, verdict, outcomes[verdict.hash]) for verdict in verdicts]
     else:
         results = await asyncio.to_thread(_outcomes, call, verdicts, outcomes)
     pending = sum(each.status == WAITING for each in results)
     if pending:
-        what = f"{pending} of {len(results)} transactions still wait after {timeout:,} ms"
-        error = HttpError(HttpReason.TIMEOUT, what, timeout_ms=timeout, pending=pending)
+        what = f"{pending} of {len(results)} transactions still wait after {timeout_ms:,} ms"
+        error = HttpError(HttpReason.TIMEOUT, what, timeout_ms=timeout_ms, pending=pending)
         return respond(SubmissionTimeout(error=error.error(), results=results), HttpReason.TIMEOUT.status)
     is_all = all(each.status == INCLUDED for each in results)
     return SubmissionOutcomes(status=INCLUDED if is_all else PARTIAL, results=results)

@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from trailboss.api.errors import HttpError, HttpReason, invalid, missing
 from trailboss.api.operations import NOT_FOUND, Call, Routes
-from trailboss.api.requests import U64, Nothing, Paged, choice, integer
-from trailboss.api.routes.lookups import TimerAsked
+from trailboss.api.requests import LIMIT_DEFAULT, U64, Limit, Offset, choice, integer
 from trailboss.index.answers.timers import TimerDetails, TimerPage, timer_details, timer_life, timer_page
 from trailboss.index.records import IndexedTimer
 from trailboss.primitives.errors import ErrorObject
@@ -24,80 +23,6 @@ ANCESTORS: Final = "ancestors"
 CHILDREN: Final = "children"
 FAMILY: Final = "family"
 RELATED: Final = (HttpReason.INVALID_VALUE,)
-
-
-class PartiesAsked(Paged, frozen=True, kw_only=True):
-    """A page of timers.
-
-    Attributes:
-        actor: Only this actor's.
-        target: Only those that call this actor.
-        payer: Only those that this account pays for.
-        from_height: Due at this height or later.
-        to_height: Due at this height or earlier.
-    """
-
-    actor: Address | None = None
-    target: Address | None = None
-    payer: Address | None = None
-    from_height: U64 = 0
-    to_height: U64 = U64_MAX
-
-    def wanted(self, state: str) -> TimerFilter:
-        """Return which timers are listed."""
-        return TimerFilter(
-            state=state,
-            actor=self.actor,
-            target=self.target,
-            payer=self.payer,
-            first=self.from_height,
-            last=self.to_height,
-        )
-
-
-class TimersAsked(PartiesAsked, frozen=True, kw_only=True):
-    """A page of timers.
-
-    Attributes:
-        state: `live` is every timer that has not ended, due and deferred timers included.
-    """
-
-    state: Annotated[str, choice(*STATES)] = LIVE
-
-
-class TimerPaged(Paged, frozen=True, kw_only=True):
-    """A list of a timer.
-
-    Attributes:
-        timer_id: Id of the timer.
-    """
-
-    timer_id: Hash32
-
-
-class LineageAsked(TimerPaged, frozen=True, kw_only=True):
-    """Relatives of a timer.
-
-    Attributes:
-        part: `ancestors`: timers whose fires led to it, the nearest first; `children`: timers that its fires scheduled;
-            `family`: all descendants of the first timer of its line.
-    """
-
-    part: Annotated[str, choice(FAMILY, ANCESTORS, CHILDREN)] = FAMILY
-
-
-class CalendarAsked(Nothing, frozen=True, kw_only=True):
-    """A range of heights.
-
-    Attributes:
-        from_height: First height.
-        to_height: Last height; the last one of the epochs that have a bucket if left out.
-        buckets: Most ranges into which the heights are divided.
-    """
-
-    from_height: U64 = 0
-    to_height: U64 | None = None
-    buckets: Annotated[int, integer(BUCKETS_MAX, 1)] = 60
 
 
 class StepAnswer(Struct, frozen=True, kw_only=True):
@@ -178,25 +103,46 @@ class LineageAnswer(Struct, frozen=True, kw_only=True):
 
 
 @routes.get("/timers", refuses=RELATED)
-def timers(call: Call, asked: TimersAsked) -> TimerPage:
-    """List timers: live ones by height, ended ones the latest first."""
-    _check_range(asked.from_height, asked.to_height)
-    return timer_page(call.view, call.node.index, asked.wanted(asked.state), asked.offset, asked.limit)
+def timers(
+    call: Call,
+    *,
+    actor: Address | None = None,
+    target: Address | None = None,
+    payer: Address | None = None,
+    from_height: U64 = 0,
+    to_height: U64 = U64_MAX,
+    state: Annotated[str, choice(*STATES)] = LIVE,
+    offset: Offset = 0,
+    limit: Limit = LIMIT_DEFAULT,
+) -> TimerPage:
+    """List timers: live ones by height, ended ones the latest first.
+
+    Takes:
+        actor: Only this actor's.
+        target: Only those that call this actor.
+        payer: Only those that this account pays for.
+        from_height: Due at this height or later.
+        to_height: Due at this height or earlier.
+        state: `live` is every timer that has not ended, due and deferred timers included.
+    """
+    _check_range(from_height, to_height)
+    wanted = TimerFilter(state=state, actor=actor, target=target, payer=payer, first=from_height, last=to_height)
+    return timer_page(call.view, call.node.index, wanted, offset, limit)
 
 
 @routes.get("/timers/{timer_id}", refuses=NOT_FOUND)
-def timer(call: Call, asked: TimerAsked) -> TimerDetails:
+def timer(call: Call, *, timer_id: Hash32) -> TimerDetails:
     """Return one timer, live or ended."""
-    found = timer_details(call.view, call.node.index, asked.timer_id)
+    found = timer_details(call.view, call.node.index, timer_id)
     if found is None:
-        raise _never(asked.timer_id)
+        raise _never(timer_id)
     return found
 
 
 @routes.get("/timers/{timer_id}/explain", refuses=NOT_FOUND)
-def timer_explain(call: Call, asked: TimerPaged) -> LifeAnswer:
+def timer_explain(call: Call, *, timer_id: Hash32, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT) -> LifeAnswer:
     """Explain a timer's whole life, and the reason of each decision."""
-    life = timer_life(call.view, call.node.index, asked.timer_id, call.node.try_timer)
+    life = timer_life(call.view, call.node.index, timer_id, call.node.try_timer)
     return LifeAnswer(
         height=call.view.height,
         timer_id=life.timer_id,
@@ -204,12 +150,12 @@ def timer_explain(call: Call, asked: TimerPaged) -> LifeAnswer:
         total_count=len(life.steps),
         steps=[
             StepAnswer(block_height=step.block_height, event=step.event.name, story=step.story, data=step.event.data)
-            for step in life.steps[asked.span]
+            for step in life.steps[offset : offset + limit]
         ],
         waited=life.waited or None,
         waits=life.waits,
         bids=life.bids,
-        fires=life.fires[asked.span],
+        fires=life.fires[offset : offset + limit],
         outlook=life.outlook or None,
         reverted=life.has_reverted,
         failure=life.failure,
@@ -217,14 +163,26 @@ def timer_explain(call: Call, asked: TimerPaged) -> LifeAnswer:
 
 
 @routes.get("/timers/{timer_id}/lineage", refuses=NOT_FOUND)
-def timer_lineage(call: Call, asked: LineageAsked) -> LineageAnswer:
-    """List the fires that led to a timer, and what its own fires have led to."""
-    index, upto, timer_id = call.node.index, call.view.height, asked.timer_id
+def timer_lineage(
+    call: Call,
+    *,
+    timer_id: Hash32,
+    part: Annotated[str, choice(FAMILY, ANCESTORS, CHILDREN)] = FAMILY,
+    offset: Offset = 0,
+    limit: Limit = LIMIT_DEFAULT,
+) -> LineageAnswer:
+    """List the fires that led to a timer, and what its own fires have led to.
+
+    Takes:
+        part: `ancestors`: timers whose fires led to it, the nearest first; `children`: timers that its fires scheduled;
+            `family`: all descendants of the first timer of its line.
+    """
+    index, upto = call.node.index, call.view.height
     found = index.lineage(timer_id, upto)
     if found is None:
         raise _never(timer_id)
-    listed = {ANCESTORS: index.ancestors, CHILDREN: index.children, FAMILY: index.family}[asked.part]
-    page = listed(timer_id, upto, asked.offset, asked.limit)
+    listed = {ANCESTORS: index.ancestors, CHILDREN: index.children, FAMILY: index.family}[part]
+    page = listed(timer_id, upto, offset, limit)
     return LineageAnswer(
         height=upto,
         timer_id=timer_id,
@@ -233,20 +191,32 @@ def timer_lineage(call: Call, asked: LineageAsked) -> LineageAnswer:
         family_size=found.family_size,
         place=found.place,
         children=found.children,
-        part=asked.part,
+        part=part,
         total_count=page.total,
         timers=page.items,
     )
 
 
 @routes.get("/calendar", refuses=RELATED)
-def calendar(call: Call, asked: CalendarAsked) -> CalendarCounts:
-    """Count live timers by tier, and by ranges of heights."""
+def calendar(
+    call: Call,
+    *,
+    from_height: U64 = 0,
+    to_height: U64 | None = None,
+    buckets: Annotated[int, integer(BUCKETS_MAX, 1)] = 60,
+) -> CalendarCounts:
+    """Count live timers by tier, and by ranges of heights.
+
+    Takes:
+        from_height: First height.
+        to_height: Last height; the last one of the epochs that have a bucket if left out.
+        buckets: Most ranges into which the heights are divided.
+    """
     _, epochs_until = tier_ends(call.view)
-    first, last = asked.from_height, asked.to_height
+    first, last = from_height, to_height
     last = max(first, epochs_until) if last is None else last
     _check_range(first, last)
-    return calendar_counts(call.view, first, last, asked.buckets)
+    return calendar_counts(call.view, first, last, buckets)
 
 
 def _check_range(first: int, last: int) -> None:

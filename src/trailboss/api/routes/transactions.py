@@ -6,8 +6,7 @@ from msgspec import Meta, Struct
 
 from trailboss.api.errors import missing
 from trailboss.api.operations import NOT_FOUND, Call, Routes
-from trailboss.api.requests import Paged
-from trailboss.api.routes.lookups import TransactionAsked
+from trailboss.api.requests import LIMIT_DEFAULT, Limit, Offset
 from trailboss.api.transaction_shape import TRANSACTION_ANSWER
 from trailboss.index.answers.blocks import target_of
 from trailboss.index.answers.transactions import TransactionReceipt, find_transaction, receipt_of, transaction_document
@@ -85,25 +84,23 @@ class MempoolAnswer(Struct, frozen=True, kw_only=True):
 
 
 @routes.get("/transaction/{hash}", refuses=NOT_FOUND)
-def transaction(
-    call: Call, asked: TransactionAsked
-) -> Annotated[dict[str, Any], Meta(extra_json_schema=TRANSACTION_ANSWER)]:
+def transaction(call: Call, *, hash: Hash32) -> Annotated[dict[str, Any], Meta(extra_json_schema=TRANSACTION_ANSWER)]:
     """Return a transaction of a block."""
-    block, found = _find(call, asked.hash)
+    block, found = _find(call, hash)
     return transaction_document(block.transactions[found.position], found.hash, block.height, found.position)
 
 
 @routes.get("/transaction/{hash}/receipt", refuses=NOT_FOUND)
-def receipt(call: Call, asked: TransactionAsked) -> TransactionReceipt:
+def receipt(call: Call, *, hash: Hash32) -> TransactionReceipt:
     """Return what a transaction of a block did and cost."""
-    block, found = _find(call, asked.hash)
+    block, found = _find(call, hash)
     return receipt_of(block, found)
 
 
 @routes.get("/mempool/transaction/{hash}", refuses=NOT_FOUND)
-async def mempool_transaction(call: Call, asked: TransactionAsked) -> MempoolAnswer:
+async def mempool_transaction(call: Call, *, hash: Hash32) -> MempoolAnswer:
     """Return the state of a submitted transaction: waiting, in a block, or ended with a reason."""
-    tx_hash = asked.hash
+    tx_hash = hash
     # What has left the mempool is in a block of the view that is taken after this.
     pooled = call.node.mempool.find(tx_hash)
     place = call.node.index.transaction(tx_hash, call.view.height)
@@ -121,13 +118,11 @@ async def mempool_transaction(call: Call, asked: TransactionAsked) -> MempoolAns
 
 
 @routes.get("/mempool")
-def mempool(call: Call, asked: Paged) -> MempoolPage:
+def mempool(call: Call, *, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT) -> MempoolPage:
     """List waiting transactions, in the order in which they came."""
     pool = call.node.mempool
     statistics = pool.statistics()
-    return MempoolPage(
-        statistics.transactions, statistics, [waiting_view(each) for each in pool.page(asked.offset, asked.limit)]
-    )
+    return MempoolPage(statistics.transactions, statistics, [waiting_view(each) for each in pool.page(offset, limit)])
 
 
 def waiting_view(pooled: Pooled) -> WaitingTransaction:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from trailboss.explorer import links
 from trailboss.explorer.address_labels import Names
-from trailboss.explorer.documents import FULL, Cell, Content, Fact, Facts, Row
+from trailboss.explorer.documents import FULL, Cell, Content, Fact, Facts, Row, Stat
 from trailboss.explorer.text import TEXT_MAX, octet_words, shortened, titled, visible
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
@@ -51,6 +51,11 @@ def facts(key: str, title: str, rows: Mapping[str, Words], *, span: str = FULL) 
     """Return facts by their labels; those without a value are left out."""
     found = tuple(Fact(label, _content(what)) for label, what in rows.items() if what is not None)
     return Facts(key, title, found, span=span)
+
+
+def stat(label: str, what: Words, hint: Words = "", share: int | None = None) -> Stat:
+    """Return a number with its name, a few words about it, and how full something is in percent."""
+    return Stat(label, _content(what), _content(hint) if hint else (), share)
 
 
 def text(what: object, kind: str = "", note: str = "") -> Content:

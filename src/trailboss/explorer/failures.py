@@ -83,13 +83,7 @@ class TracebackLine(Struct, frozen=True):
 
 
 def error_sections(error: ErrorObject, reading: Reading, actor: bytes | None) -> Iterator[Section]:
-    """Yield what is known of a failure.
-
-    Args:
-        error: Error of the receipt.
-        reading: A look at the node.
-        actor: Actor whose code ran; None if none did.
-    """
+    """Yield what is known of a failure, with the code of the actor that ran, if one did."""
     yield Notice("error", f"E{error.code} {error.slug}", cells.said(error.what, LINE_MAX), tone="bad")
     context = (item for item in list(error.context.items())[:CONTEXT_MAX] if item[0] not in SHOWN_APART)
     rows = {name.replace("_", " "): None if value is None else cells.said(str(value)) for name, value in context}
@@ -109,7 +103,8 @@ def _trace(traceback: str, reading: Reading, actor: bytes | None) -> Iterator[Se
     if actor is None or account is None or not account.code_hash:
         return
     source = source_lines(source_of(reading.view, account.code_hash) or b"")
-    if marked and all(_still_has(source, each) for each in marked):
+    present = {number: line.strip() for number, line in enumerate(source, 1)}
+    if marked and all(present.get(each.line) == visible(each.source, LINE_MAX).strip() for each in marked):
         yield _excerpt(source, marked, actor)
 
 
@@ -136,11 +131,6 @@ def source_lines(source: bytes) -> list[str]:
     """Return the lines of a source as they can be shown; tabs are four blanks."""
     found = source.decode("utf-8", errors="replace")
     return [visible(line.expandtabs(4), LINE_MAX) for line in _ENDS.split(found)]
-
-
-def _still_has(source: Sequence[str], found: TracebackLine) -> bool:
-    is_there = 1 <= found.line <= len(source)
-    return is_there and source[found.line - 1].strip() == visible(found.source, LINE_MAX).strip()
 
 
 def _excerpt(source: Sequence[str], marked: Sequence[TracebackLine], actor: bytes) -> Code:

@@ -25,13 +25,7 @@ PAID_TIMERS_MAX: Final = 500
 
 
 class Reading(Struct, frozen=True, dict=True):
-    """The chain after one block, with the node's index and mempool.
-
-    Attributes:
-        node: The node.
-        view: The chain; all that a page shows is of its height.
-        names: Names of addresses.
-    """
+    """The node, its chain after one block, of which a page shows everything, and the names of addresses there."""
 
     node: "Node"
     view: ChainView

@@ -49,27 +49,14 @@ def assets() -> dict[str, tuple[str, bytes, str]]:
     return found
 
 
-def asset_path(name: str) -> str:
-    """Return the path of an asset."""
-    return assets()[name][0]
-
-
 def page_html(document: parts.Document, page: Page, reading: Reading, mark: str, searched: str = "") -> str:
-    """Return a page.
-
-    Args:
-        document: Its content.
-        page: Its kind.
-        reading: The look at the node that header and footer are from.
-        mark: Changes whenever a live page may show something else.
-        searched: Text of the search box.
-    """
+    """Return a page, with a mark that is another one whenever a live page may show something else."""
     subject = f'<div class="subject">{_content(document.subject)}</div>' if document.subject else ""
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{escape(document.title)} · {NAME}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex">'
-        f'<link rel="icon" href="{links.FAVICON}"><link rel="stylesheet" href="{asset_path("explorer.css")}">'
-        f'<script src="{asset_path("explorer.js")}"></script></head><body data-mark="{escape(mark)}" '
+        f'<link rel="icon" href="{links.FAVICON}"><link rel="stylesheet" href="{assets()["explorer.css"][0]}">'
+        f'<script src="{assets()["explorer.js"][0]}"></script></head><body data-mark="{escape(mark)}" '
         f'data-stream="{links.STREAM}">{_header(page, reading, searched)}'
         f'<main id="main" class="page" tabindex="-1"{"" if page.is_live else " data-still"}>'
         f'<div class="head"><h1>{escape(document.heading)}</h1>{subject}</div>'

@@ -59,11 +59,7 @@ class Shown(Struct, frozen=True):
 
 
 class Explorer:
-    """What all who look at a node's pages share.
-
-    Attributes:
-        node: The node.
-    """
+    """What all who look at the pages of a node share."""
 
     def __init__(self, node: "Node") -> None:
         self.node = node
@@ -121,13 +117,9 @@ class Explorer:
 
 
 def build_document(page: Page, query: Query, subject: str, look: Callable[[], Reading]) -> Document | Redirect:
-    """Return a page; what goes wrong is a page too.
+    """Return a page; what goes wrong is a page too, and what is wrong with the query stands at its top.
 
-    Args:
-        page: Which kind.
-        query: What its address asks for; what is wrong with it stands at the top of the page.
-        subject: What it is about.
-        look: Takes a look at the node: once, and again if the chain went back meanwhile.
+    It takes a look at the node once, and again if the chain went back meanwhile.
     """
     try:
         try:

@@ -13,7 +13,7 @@ from trailboss.explorer import explorer_routes, links, routes
 from trailboss.explorer.documents import Document
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Page, Reading, Redirect
-from trailboss.explorer.renderer import asset_path
+from trailboss.explorer.renderer import assets
 from trailboss.explorer.routes import PAGES_KEPT, Explorer, build_document
 from trailboss.primitives.errors import Rejection, RejectionReason, ViewGoneError
 
@@ -50,7 +50,7 @@ def test_routes_answer_with_pages_and_their_assets(node: StandIn) -> None:
         assert "default-src 'self'" in each.headers["content-security-policy"]
         assert "script-src" not in each.headers["content-security-policy"]
         assert each.headers["cache-control"] == "no-store"
-    style, script, icon = answers(node, asset_path("explorer.css"), asset_path("explorer.js"), links.FAVICON)
+    style, script, icon = answers(node, assets()["explorer.css"][0], assets()["explorer.js"][0], links.FAVICON)
     for each, kind in ((style, "text/css"), (script, "text/javascript"), (icon, "image/svg+xml")):
         assert each.status_code == 200
         assert each.headers["content-type"].startswith(kind)

@@ -180,7 +180,7 @@ def mempool(reading: Reading, query: Query, _subject: str) -> parts.Document:
         for each in pool.page(tables.offset_of(query, total), PAGE_ROWS)
     )
     counts = {"Waiting": total, "Could run now": found.executable, "Senders": found.senders, "Bytes": found.bytes}
-    stats = parts.Stats("stats", "", tuple(parts.Stat(label, cells.line(count)) for label, count in counts.items()))
+    stats = parts.Stats("stats", "", tuple(cells.stat(label, count) for label, count in counts.items()))
     title, pager = "Transactions that wait", tables.pager_of(query, total)
     table = parts.Table("transactions", title, MEMPOOL_COLUMNS, rows, NOTHING_WAITS, pager=pager)
     return parts.Document("Mempool", "Mempool", (stats, table))

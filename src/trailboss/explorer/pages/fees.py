@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from trailboss.explorer import cells
-from trailboss.explorer.documents import HALF, Chart, Content, Document, Filter, Section, Series, Stat, Stats, Table
+from trailboss.explorer.documents import HALF, Chart, Document, Filter, Section, Series, Stats, Table
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.pages.overview import burned_stat, mechanism_stat
@@ -46,19 +46,18 @@ def _stats(reading: Reading) -> Stats:
     status, totals = status_of(reading.view), reading.node.index.totals(reading.height)
     timer_cycle, timer_cell = reading.view.rules().timer_basefees()
     counts = f"{totals.transactions:,} transactions, {totals.fires:,} fires"
+    others = status.basefees
+    cycle = "of the next block" if timer_cycle == others.cycle else f"fires pay {timer_cycle:,}"
+    cell = "of the next block" if timer_cell == others.cell else f"fires pay {timer_cell:,}"
     items = (
-        Stat("Cycle basefee", cells.line(status.basefees.cycle), _fires_pay(timer_cycle, status.basefees.cycle)),
-        Stat("Cell basefee", cells.line(status.basefees.cell), _fires_pay(timer_cell, status.basefees.cell)),
+        cells.stat("Cycle basefee", others.cycle, cycle),
+        cells.stat("Cell basefee", others.cell, cell),
         mechanism_stat(status),
         burned_stat(totals.burned, status),
-        Stat("Tips", cells.short_money(totals.tips), cells.text("to proposers")),
-        Stat("Fees in all", cells.short_money(totals.burned + totals.tips), cells.text(counts)),
+        cells.stat("Tips", cells.short_money(totals.tips), "to proposers"),
+        cells.stat("Fees in all", cells.short_money(totals.burned + totals.tips), counts),
     )
     return Stats("stats", "", items)
-
-
-def _fires_pay(price: int, others: int) -> Content:
-    return cells.text("of the next block" if price == others else f"fires pay {price:,}")
 
 
 def _charts(reading: Reading, spans: Sequence[BlockSpan]) -> tuple[Chart, ...]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from trailboss.explorer import cells, links, tables
 from trailboss.explorer import documents as parts
+from trailboss.explorer.cells import Words
 from trailboss.explorer.documents import HALF, THIRD, TWO_THIRDS, columns, numbers
 from trailboss.explorer.failures import schedule_command
 from trailboss.explorer.links import Query
@@ -43,24 +44,20 @@ def _stats(reading: Reading) -> parts.Stats:
     status, head = status_of(reading.view), reading.view.head.header
     budget, used, timers = reading.view.rules().timer_cycles_max(), head.timer_cycles_used, status.timers
     endings = f"{timers.unfunded:,} unfunded, {timers.expired:,} expired, {timers.cancelled:,} cancelled"
+    due = reading.view.due_count()
+    waiting: Words = "none is due and waits"
+    if due:
+        words = f"{due:,} {'is' if due == 1 else 'are'} due and {'waits' if due == 1 else 'wait'}"
+        waiting = cells.link(words, links.query(links.TIMERS, {"state": "due"}), kind="warn")
+    share, basefees = used * PERCENT // budget if budget else None, status.basefees
+    pool = cells.link(f"{len(reading.node.mempool):,}", links.MEMPOOL)
     items = (
-        parts.Stat("Live timers", cells.link(f"{timers.live:,}", links.TIMERS), _due_words(reading)),
-        parts.Stat("Fires", cells.line(timers.fires), cells.text(endings)),
-        parts.Stat(
-            "Budget use, last block",
-            cells.text(share_words(used, budget)),
-            cells.text(f"{used:,} of {budget:,} cycles"),
-            share=used * PERCENT // budget if budget else None,
-        ),
-        parts.Stat(
-            "Cycle basefee",
-            cells.link(f"{status.basefees.cycle:,}", links.FEES),
-            cells.text(f"{status.basefees.cell:,} a cell"),
-        ),
+        cells.stat("Live timers", cells.link(f"{timers.live:,}", links.TIMERS), waiting),
+        cells.stat("Fires", timers.fires, endings),
+        cells.stat("Budget use, last block", share_words(used, budget), f"{used:,} of {budget:,} cycles", share),
+        cells.stat("Cycle basefee", cells.link(f"{basefees.cycle:,}", links.FEES), f"{basefees.cell:,} a cell"),
         mechanism_stat(status),
-        parts.Stat(
-            "Mempool", cells.link(f"{len(reading.node.mempool):,}", links.MEMPOOL), cells.text("transactions wait")
-        ),
+        cells.stat("Mempool", pool, "transactions wait"),
         burned_stat(status.burned, status),
     )
     return parts.Stats("stats", "", items)
@@ -69,20 +66,12 @@ def _stats(reading: Reading) -> parts.Stats:
 def mechanism_stat(status: ChainStatus) -> parts.Stat:
     """Return which mechanism chooses among due timers, and the first facts about its state."""
     facts = [f"{each.label}: {each.value}" for each in status_facts(status)[:STATUS_FACTS]]
-    return parts.Stat("Mechanism", cells.link(status.mechanism, links.MECHANISM), cells.text("; ".join(facts)))
+    return cells.stat("Mechanism", cells.link(status.mechanism, links.MECHANISM), "; ".join(facts))
 
 
 def burned_stat(burned: int, status: ChainStatus) -> parts.Stat:
     """Return how much has been burned."""
-    return parts.Stat("Burned", cells.short_money(burned), cells.text(f"of {format_cby(status.supply)} CBY at genesis"))
-
-
-def _due_words(reading: Reading) -> parts.Content:
-    due = reading.view.due_count()
-    if not due:
-        return cells.text("none is due and waits")
-    words = f"{due:,} {'is' if due == 1 else 'are'} due and {'waits' if due == 1 else 'wait'}"
-    return cells.link(words, links.query(links.TIMERS, {"state": "due"}), kind="warn")
+    return cells.stat("Burned", cells.short_money(burned), f"of {format_cby(status.supply)} CBY at genesis")
 
 
 def _blocks(reading: Reading) -> parts.Table:

@@ -38,9 +38,7 @@ STEPS_MAX: Final = 50
 LINE_COLUMNS: Final = (
     numbers("Place") + bare("Timer") + numbers("Height") + bare("State") + columns("Handler", "Scheduled by")
 )
-FIRE_COLUMNS: Final = numbers("Fire", "Hit at", "Queued in", "To the mailbox in", "Delivery", "Ran in") + bare(
-    "Outcome"
-)
+WAY_COLUMNS: Final = numbers("Fire", "Hit at", "Queued in", "To the mailbox in", "Delivery", "Ran in") + bare("Outcome")
 BID_COLUMNS: Final = numbers("Asked in", "Max fee", "Tip") + columns("Bid by")
 STEP_TONES: Final = {
     **dict.fromkeys((StepKind.REVERTED, StepKind.UNFUNDED), "bad"),
@@ -95,11 +93,8 @@ def timers(reading: Reading, query: Query, _subject: str) -> parts.Document:
 
 def _row(entry: TimerEntry, reading: Reading) -> parts.Row:
     row, views = tables.timer_row(entry, reading), reading.mechanism
-    values = zip(views.timer_columns, views.timer_cells(entry), strict=True)
-    tone = "warn" if entry.priced_out else ""
-    return parts.Row(
-        (*row.cells, *(cells.value(column.kind, each, reading.names) for column, each in values)), row.key, tone
-    )
+    own = tables.mechanism_cells(views.timer_columns, views.timer_cells(entry), reading.names)
+    return parts.Row(row.cells + own, row.key, "warn" if entry.priced_out else "")
 
 
 def _filters(query: Query, states: dict[str, str], state: str, *, has_targets: bool) -> tuple[parts.Filter, ...]:
@@ -251,7 +246,7 @@ def _fires(life: TimerLife) -> Iterator[parts.Table]:
         for each in islice(reversed(life.fires), STEPS_MAX)
     )
     if rows:
-        yield parts.Table("fires", "The way of each of its fires", FIRE_COLUMNS, rows)
+        yield parts.Table("fires", "The way of each of its fires", WAY_COLUMNS, rows)
 
 
 def _bids(query: Query, life: TimerLife) -> Iterator[parts.Table]:

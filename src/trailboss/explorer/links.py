@@ -134,11 +134,7 @@ class Query(Struct, frozen=True):
 
 
 def parse_id(text: str, widths: tuple[int, ...]) -> bytes:
-    """Return the bytes of an id from the path of a page.
-
-    Args:
-        text: Hexadecimal digits, with or without ``0x``.
-        widths: How many bytes it may have.
+    """Return the bytes of an id from the path of a page: hexadecimal digits, with or without ``0x``.
 
     Raises:
         Rejection: ``INVALID_DATA`` if it is no such id.

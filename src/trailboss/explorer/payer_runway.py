@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from fractions import Fraction
 from typing import Final
 
 from trailboss.explorer import cells
@@ -16,7 +15,7 @@ from trailboss.model.blocks import Origin
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, format_cby
 from trailboss.views.forecast.runway import PaidActor, Reach, Runway
-from trailboss.views.text import counted
+from trailboss.views.text import counted, rounded
 
 BASEFEES: Final = {"present": "present", "twice": "twice", "p95": "95th percentile"}
 SOON_BLOCKS: Final = 100
@@ -102,16 +101,6 @@ def _actor_row(actor: PaidActor, names: Names) -> Row:
     means = (amount // actor.fires if actor.fires else None for amount in used)
     shown = cells.address(actor.actor, names)
     return cells.row(actor.actor.hex(), shown, actor.timers, actor.fires, interval, *means)
-
-
-def rounded(value: Fraction) -> str:
-    """Return a positive number with one decimal, or none if it is whole.
-
-    >>> rounded(Fraction(10)), rounded(Fraction(10, 3))
-    ('10', '3.3')
-    """
-    tenths = round(value * 10)
-    return f"{tenths // 10:,}" if value.denominator == 1 else f"{tenths // 10:,}.{tenths % 10}"
 
 
 def spend_chart(reading: Reading, payer: Address, span: str = HALF) -> Iterator[Chart]:

@@ -209,14 +209,9 @@ def decision_sections(view: DecisionView, reading: Reading, query: Query) -> tup
 def pager_of(
     query: Query, total: int, *, rows: int = PAGE_ROWS, name: str = "page", names_first: bool = False
 ) -> Pager | None:
-    """Return the pager of a list; None for an empty one.
+    """Return the pager of a list of ``total`` rows, whose page the parameter ``name`` selects; None for an empty list.
 
-    Args:
-        query: The page's query.
-        total: Rows of the list.
-        rows: Rows of a page.
-        name: Name of the parameter that selects the page.
-        names_first: Whether the address names the first page too, as where another one is shown without.
+    With ``names_first`` the address names the first page too, as where another one is shown without.
     """
     if not total:
         return None
@@ -243,10 +238,7 @@ def offset_of(query: Query, total: int, *, rows: int = PAGE_ROWS, name: str = "p
 def read_page(query: Query, read: Callable[[int, int], Any], name: str = "page") -> tuple[Sequence[Any], int]:
     """Return the items of a list's page and how many the list has; its last page if a later one is asked for.
 
-    Args:
-        query: The page's query.
-        read: Reads items of the index, from an offset on and so many at most.
-        name: Name of the parameter that selects the page.
+    ``read`` takes an offset and the most items to return.
     """
     found = read((query.page(name) - 1) * PAGE_ROWS, PAGE_ROWS)
     if found.total and not found.items:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from itertools import groupby
 from typing import Any, Final
 
@@ -131,3 +132,13 @@ def value_words(value: Any, width: int = WIDE) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(value_words(item, width) for item in value)
     return str(value)
+
+
+def rounded(value: Fraction) -> str:
+    """Return a positive number with one decimal, or none if it is whole.
+
+    >>> rounded(Fraction(10)), rounded(Fraction(10, 3))
+    ('10', '3.3')
+    """
+    tenths = round(value * 10)
+    return f"{tenths // 10:,}" if value.denominator == 1 else f"{tenths // 10:,}.{tenths % 10}"

@@ -9,7 +9,7 @@ from trailboss.explorer import cells, links
 from trailboss.explorer.address_labels import label_of
 from trailboss.explorer.failures import source_lines, traceback_lines
 from trailboss.explorer.links import Query, parse_id
-from trailboss.explorer.pages.calendar import level_of, scale_words, spread, thresholds
+from trailboss.explorer.pages.calendar import scale_of
 from trailboss.explorer.text import blocks_words, octet_words, share_words, shortened, visible
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import U64_MAX
@@ -35,14 +35,16 @@ def test_bytes_are_told_in_printable_words(octets: bytes) -> None:
 @given(st.integers(min_value=0, max_value=10**12))
 def test_levels_ascend_and_cover_every_count(greatest: int) -> None:
     """No count lies beyond the scale, nothing has a colour but what is counted, and the most is the strongest."""
-    steps = thresholds(greatest)
+    scale = scale_of(greatest)
+    steps, colours, labels = zip(*scale, strict=True)
     assert list(steps) == sorted(set(steps))
-    assert len(steps) <= 6
-    assert level_of(0, steps) == 0
-    assert spread(level_of(greatest, steps), len(steps)) == (6 if greatest else 0)
-    assert len(scale_words(steps)) == len(steps) + 1
+    assert list(colours) == sorted(set(colours))
+    assert (steps[0], colours[0], labels[0]) == (0, 0, "0")
+    assert len(scale) <= 7
     if greatest:
-        assert level_of(1, steps) >= 1
+        assert steps[1] == 1
+        assert steps[-1] <= greatest
+        assert colours[-1] == 6
 
 
 def test_sentence_has_links_for_the_ids_in_it(lane: StandIn) -> None:

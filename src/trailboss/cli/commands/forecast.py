@@ -1,6 +1,5 @@
 """Forecasts: ``quote`` for a timer scheduled now, ``runway`` for the balance of a payer."""
 
-from fractions import Fraction
 from typing import Annotated, Final
 
 import typer
@@ -26,7 +25,7 @@ from trailboss.views.forecast.quote import FULL_BLOCKS_MAX, Backlog, Quote, quot
 from trailboss.views.forecast.recent import BLOCKS, BLOCKS_MAX
 from trailboss.views.forecast.runway import PaidActor, Reach, runway_of
 from trailboss.views.json_values import to_json_value
-from trailboss.views.text import counted, decimal_text
+from trailboss.views.text import counted, decimal_text, rounded
 
 PRICES: Final = columns("what | >price | >units | >CBY | >base units")
 CHANCES: Final = columns("within | >would have run | >of")
@@ -170,7 +169,7 @@ def _actor(actor: PaidActor) -> tuple[Cell, ...]:
         actor.actor,
         f"{actor.timers:,}",
         f"{actor.fires:,}",
-        None if actor.interval is None else f"{_rounded(actor.interval)} blocks",
+        None if actor.interval is None else f"{rounded(actor.interval)} blocks",
         f"{actor.cycles_used // actor.fires:,}" if actor.fires else None,
         f"{actor.cells_used // actor.fires:,}" if actor.fires else None,
     )
@@ -192,13 +191,3 @@ def _reach(reach: Reach) -> tuple[Cell, ...]:
 
 def _dry(reach: Reach) -> str:
     return f"in block {reach.dry_at:,} a timer needs {_money(reach.required)} and finds {_money(reach.available)}"
-
-
-def _rounded(number: Fraction) -> str:
-    """Return a positive number with one decimal, or none if it is whole.
-
-    >>> _rounded(Fraction(10)), _rounded(Fraction(10, 3)), _rounded(Fraction(1, 30))
-    ('10', '3.3', '0.0')
-    """
-    tenths = round(number * 10)
-    return f"{tenths // 10:,}" if number.denominator == 1 else f"{tenths // 10:,}.{tenths % 10}"

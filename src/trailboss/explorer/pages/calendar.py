@@ -85,15 +85,17 @@ def _last_height(reading: Reading) -> int:
 
 
 def _heat_map(stretch: Stretch, counts: Sequence[int], now: int) -> parts.HeatMap:
-    steps = thresholds(max(counts, default=0))
+    scale = scale_of(max(counts, default=0))
+    steps = [least for least, _, _ in scale]
     drawn = tuple(
-        parts.HeatCell(first, last, count, spread(level_of(count, steps), len(steps)))
+        parts.HeatCell(first, last, count, scale[bisect_right(steps, count) - 1][1])
         for first, last, count in _cells(stretch, counts)
     )
+    levels = tuple((colour, words) for _, colour, words in scale)
     is_next = stretch.bounds[0] <= now + 1 < stretch.bounds[1]
     title = f"{TITLES[stretch.key]}, {counted(sum(counts), 'timer')}"
     note = f"{stretch.note} The framed one holds the next block." if is_next else stretch.note
-    return parts.HeatMap(stretch.key, title, min(COLUMNS, len(drawn)), drawn, scale_words(steps), now + 1, note=note)
+    return parts.HeatMap(stretch.key, title, min(COLUMNS, len(drawn)), drawn, levels, now + 1, note=note)
 
 
 def _cells(stretch: Stretch, counts: Sequence[int]) -> Iterator[tuple[int, int, int]]:
@@ -101,40 +103,21 @@ def _cells(stretch: Stretch, counts: Sequence[int]) -> Iterator[tuple[int, int, 
         yield first, end - 1, count
 
 
-def thresholds(greatest: int) -> tuple[int, ...]:
-    """Return the least count of each level above 0: in equal ratios up to the greatest count there is.
+def scale_of(greatest: int) -> list[tuple[int, int, str]]:
+    """Return the levels of a map: the least count of each, its colour from 0 to 6, and what it stands for.
 
-    >>> thresholds(0), thresholds(3), thresholds(1_000_000)
-    ((), (1, 2, 3), (1, 10, 100, 1000, 10000, 100000))
+    The counts are in equal ratios up to the greatest one, which has the strongest colour.
+
+    >>> scale_of(2)
+    [(0, 0, '0'), (1, 3, '1'), (2, 6, '2 and more')]
+    >>> [least for least, _, _ in scale_of(1_000_000)]
+    [0, 1, 10, 100, 1000, 10000, 100000]
     """
-    if greatest <= LEVELS:
-        return tuple(range(1, greatest + 1))
-    # The root of a whole number, without the rounding of floats deciding about a colour.
-    return tuple(sorted({max(1, round(greatest ** (level / LEVELS))) for level in range(LEVELS)}))
-
-
-def level_of(count: int, steps: Sequence[int]) -> int:
-    """Return the level of a count: how many of the thresholds it reaches."""
-    return bisect_right(steps, count)
-
-
-def spread(level: int, levels: int) -> int:
-    """Return the colour of a level: few levels are as far apart as many, and the greatest is the strongest.
-
-    >>> [spread(level, 2) for level in range(3)], [spread(level, 6) for level in range(7)]
-    ([0, 3, 6], [0, 1, 2, 3, 4, 5, 6])
-    """
-    return -(-level * LEVELS // levels) if levels else 0
-
-
-def scale_words(steps: Sequence[int]) -> tuple[tuple[int, str], ...]:
-    """Return the colour of each level and what it stands for, from 0 on."""
-    told = [(0, "0")]
-    for at, step in enumerate(steps):
-        last = steps[at + 1] - 1 if at + 1 < len(steps) else None
-        words = f"{step:,} and more" if last is None else f"{step:,} to {last:,}" if last > step else f"{step:,}"
-        told.append((spread(at + 1, len(steps)), words))
-    return tuple(told)
+    steps = {max(1, round(greatest ** (level / LEVELS))) for level in range(LEVELS)}
+    least = list(range(greatest + 1)) if greatest <= LEVELS else [0, *sorted(steps)]
+    words = [f"{first:,}" if first == end - 1 else f"{first:,} to {end - 1:,}" for first, end in pairwise(least)]
+    words.append(f"{least[-1]:,} and more" if greatest else "0")
+    return [(step, -(-at * LEVELS // max(1, len(least) - 1)), words[at]) for at, step in enumerate(least)]
 
 
 def _facts(reading: Reading) -> parts.Facts:

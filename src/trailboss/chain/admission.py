@@ -31,29 +31,18 @@ __all__ = [
 
 
 class Standing(NamedTuple):
-    """What an account can send.
+    """What an account can send."""
 
-    Attributes:
-        nonce: Of its next transaction.
-        balance: Base units.
-    """
-
-    nonce: int
-    balance: int
+    nonce: int  # of its next transaction
+    balance: int  # base units
 
 
 class Needs(NamedTuple):
-    """What a transaction takes.
+    """What a transaction takes."""
 
-    Attributes:
-        cycles: Cycles that it uses at least, before it runs.
-        cells: Cells that it uses at least, before it runs.
-        cost: Base units that it can cost its sender at most: its limits at its fee caps, and what it sends.
-    """
-
-    cycles: int
-    cells: int
-    cost: int
+    cycles: int  # cycles that it uses at least, before it runs
+    cells: int  # cells that it uses at least, before it runs
+    cost: int  # base units that it can cost its sender at most: its limits at its fee caps, and what it sends
 
 
 def standing_of(reader: ChainReader, address: bytes) -> Standing:

@@ -31,15 +31,10 @@ from trailboss.vm.native import NativeEngine
 
 
 class Snapshot(Struct, frozen=True):
-    """A point to go back to: clock, queue, fees and state are all functions of it.
+    """A point to go back to: clock, queue, fees and state are all functions of it."""
 
-    Attributes:
-        height: Height of the head then.
-        hash: Hash of the head then; going back to it after another branch took its place is refused.
-    """
-
-    height: int
-    hash: Hash32
+    height: int  # height of the head then
+    hash: Hash32  # hash of the head then; going back to it after another branch took its place is refused
 
 
 class Chain(ChainReader):

@@ -38,17 +38,11 @@ ACCOUNT_NAMES: Final = tuple(map(account_name, range(ACCOUNT_COUNT)))
 
 
 class DevelopmentAccount(Struct, frozen=True):
-    """An account whose key is known to everybody: it must never hold anything of worth.
+    """An account whose key is known to everybody: it must never hold anything of worth."""
 
-    Attributes:
-        name: ``account 0`` to ``account 999``, ``deployer`` or ``proposer``.
-        address: Its address.
-        private_key: 32 bytes.
-    """
-
-    name: str
-    address: Address
-    private_key: bytes
+    name: str  # ``account 0`` to ``account 999``, ``deployer`` or ``proposer``
+    address: Address  # its address
+    private_key: bytes  # 32 bytes
 
 
 def development_account(name: str) -> DevelopmentAccount:

@@ -22,33 +22,21 @@ Item = TypeVar("Item")
 
 
 class Difference(Struct, frozen=True):
-    """One thing that two chains have otherwise.
+    """One thing that two chains have otherwise."""
 
-    Attributes:
-        kind: ``genesis``, ``length``, ``transaction``, ``receipt``, ``event``, ``state`` or ``header``.
-        what: Which thing.
-        left: What the first chain has.
-        right: What the second chain has.
-    """
-
-    kind: str
-    what: str
-    left: str
-    right: str
+    kind: str  # ``genesis``, ``length``, ``transaction``, ``receipt``, ``event``, ``state`` or ``header``
+    what: str  # which thing
+    left: str  # what the first chain has
+    right: str  # what the second chain has
 
 
 class Parting(Struct, frozen=True):
-    """Where two chains part.
+    """Where two chains part."""
 
-    Attributes:
-        height: The first height at which they differ.
-        differences: What differs there: of transactions, receipts, events and state entries the first one each.
-        names: What the two chains are called.
-    """
-
-    height: int
+    height: int  # the first height at which they differ
+    # What differs there: of transactions, receipts, events and state entries the first one each.
     differences: tuple[Difference, ...]
-    names: tuple[str, str]
+    names: tuple[str, str]  # what the two chains are called
 
     def first(self, kind: str) -> Difference | None:
         """Return the first difference of a kind, or None."""

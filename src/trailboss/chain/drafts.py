@@ -23,23 +23,14 @@ CELLS_LIMIT: Final = 250_000
 
 
 class Terms(Struct, frozen=True, kw_only=True):
-    """What a transaction may use, and what it offers for it. Prices are base units a unit.
+    """What a transaction may use, and what it offers for it. Prices are base units a unit."""
 
-    Attributes:
-        cycles_limit: Most cycles it may use.
-        cells_limit: Most cells it may use.
-        max_fee_per_cycle: Most a cycle may cost; None for twice the basefee plus the tip.
-        max_fee_per_cell: Most a cell may cost; None for twice the basefee plus the tip.
-        max_priority_fee_per_cycle: Tip a cycle.
-        max_priority_fee_per_cell: Tip a cell.
-    """
-
-    cycles_limit: int = CYCLES_LIMIT
-    cells_limit: int = CELLS_LIMIT
-    max_fee_per_cycle: int | None = None
-    max_fee_per_cell: int | None = None
-    max_priority_fee_per_cycle: int = 0
-    max_priority_fee_per_cell: int = 0
+    cycles_limit: int = CYCLES_LIMIT  # most cycles it may use
+    cells_limit: int = CELLS_LIMIT  # most cells it may use
+    max_fee_per_cycle: int | None = None  # most a cycle may cost; None for twice the basefee plus the tip
+    max_fee_per_cell: int | None = None  # most a cell may cost; None for twice the basefee plus the tip
+    max_priority_fee_per_cycle: int = 0  # tip a cycle
+    max_priority_fee_per_cell: int = 0  # tip a cell
 
 
 DEFAULT_TERMS: Final = Terms()

@@ -39,15 +39,10 @@ OnBlock = Callable[[Block], object]
 
 
 class ExportSummary(Struct, frozen=True):
-    """What an export holds.
+    """What an export holds."""
 
-    Attributes:
-        genesis: What its chain starts from.
-        height: Of its last block.
-    """
-
-    genesis: Genesis
-    height: int
+    genesis: Genesis  # what its chain starts from
+    height: int  # of its last block
 
 
 # Writing

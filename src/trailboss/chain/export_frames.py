@@ -44,59 +44,35 @@ _NAME_AN_EXPORT: Final = "name a file that trailboss export wrote"
 
 
 class GenesisContent(msgspec.Struct, frozen=True, array_like=True, tag="genesis"):
-    """What the chain starts from.
+    """What the chain starts from."""
 
-    Attributes:
-        genesis: Canonical CBOR.
-        hash: Of block 0.
-        state_root: After block 0.
-    """
-
-    genesis: bytes
-    hash: bytes
-    state_root: bytes
+    genesis: bytes  # canonical CBOR
+    hash: bytes  # of block 0
+    state_root: bytes  # after block 0
 
 
 class BlockContent(msgspec.Struct, frozen=True, array_like=True, tag="block"):
-    """One block.
+    """One block."""
 
-    Attributes:
-        height: Its height.
-        timestamp_ms: Milliseconds since 1970.
-        transactions: Wire bytes of each, in order.
-        hash: Its hash.
-        state_root: After it.
-    """
-
-    height: int
-    timestamp_ms: int
-    transactions: tuple[bytes, ...]
-    hash: bytes
-    state_root: bytes
+    height: int  # its height
+    timestamp_ms: int  # milliseconds since 1970
+    transactions: tuple[bytes, ...]  # wire bytes of each, in order
+    hash: bytes  # its hash
+    state_root: bytes  # after it
 
 
 class IdleContent(msgspec.Struct, frozen=True, array_like=True, tag="idle"):
-    """A run of blocks in which nothing happens, after the block before.
+    """A run of blocks in which nothing happens, after the block before."""
 
-    Attributes:
-        last: Height of the last of them.
-        hash: Of the last; it commits to all of them.
-    """
-
-    last: int
-    hash: bytes
+    last: int  # height of the last of them
+    hash: bytes  # of the last; it commits to all of them
 
 
 class EndContent(msgspec.Struct, frozen=True, array_like=True, tag="end"):
-    """The end.
+    """The end."""
 
-    Attributes:
-        last: Height of the head.
-        digest: SHA-256 of all bytes of the file before this frame.
-    """
-
-    last: int
-    digest: bytes
+    last: int  # height of the head
+    digest: bytes  # SHA-256 of all bytes of the file before this frame
 
 
 Content = GenesisContent | BlockContent | IdleContent | EndContent

@@ -28,19 +28,12 @@ TEMPORARY_SETTINGS: Final = StoreSettings(kept_journal=65_536)
 
 
 class GenesisOptions(Struct, frozen=True, kw_only=True):
-    """What a chain is to have started from; None for whatever it has, or the default of a new one.
+    """What a chain is to have started from; None for whatever it has, or the default of a new one."""
 
-    Attributes:
-        preset: Parameter preset.
-        mechanism: Scheduling mechanism.
-        overrides: Parameters by dotted path.
-        accounts: Funded development accounts.
-    """
-
-    preset: str | None = None
-    mechanism: str | None = None
-    overrides: Mapping[str, int] = field(default_factory=dict)
-    accounts: int | None = None
+    preset: str | None = None  # parameter preset
+    mechanism: str | None = None  # scheduling mechanism
+    overrides: Mapping[str, int] = field(default_factory=dict)  # parameters by dotted path
+    accounts: int | None = None  # funded development accounts
 
 
 def open_or_create(directory: Path, wanted: GenesisOptions) -> Chain:

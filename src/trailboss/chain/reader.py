@@ -35,18 +35,12 @@ class ChainReader:
     """A chain for reading: a `Chain` at its head, or a `ChainView` after one block.
 
     A subclass sets the attributes; what is only shown to people is in `trailboss.views`.
-
-    Attributes:
-        genesis: What it started from.
-        params: Its parameters before governance.
-        store: The committed state.
-        blocks: Its blocks by height, a sequence for reading.
     """
 
-    genesis: Genesis
-    store: ReadableStore
-    blocks: BlockSequence
-    params: ChainParams
+    genesis: Genesis  # what it started from
+    store: ReadableStore  # the committed state
+    blocks: BlockSequence  # its blocks by height, a sequence for reading
+    params: ChainParams  # its parameters before governance
     _mechanisms: Succession
     _rules: tuple[Hash32, Rules] | None = None
     """The state root that they were read from, and the rules."""

@@ -35,19 +35,12 @@ Refused = Sequence[tuple[Transaction, Rejection]]
 
 
 class VerifyReport(Struct, frozen=True):
-    """What verifying a chain came to.
+    """What verifying a chain came to."""
 
-    Attributes:
-        blocks: Blocks above genesis that were built again and are right.
-        transactions: In them.
-        fires: Timers that fired in them.
-        failure: What is wrong after it, or None.
-    """
-
-    blocks: int
-    transactions: int
-    fires: int
-    failure: Parting | None
+    blocks: int  # blocks above genesis that were built again and are right
+    transactions: int  # in them
+    fires: int  # timers that fired in them
+    failure: Parting | None  # what is wrong after it, or None
 
     @property
     def ok(self) -> bool:

@@ -36,89 +36,52 @@ _AGENT: Final = "bidding_agent.py"
 
 
 class TimerOrder(Struct, frozen=True, kw_only=True):
-    """A timer to schedule. None takes the protocol's default; each mechanism has some of the options only.
+    """A timer to schedule. None takes the protocol's default; each mechanism has some of the options only."""
 
-    Attributes:
-        height: Block height at which it fires.
-        payload: What its event holds, or the handler of its target gets.
-        fee_payer: Who pays for the fire: the owner, or None for the scheduler. FIFO and lane.
-        gas_limit: Cycles that the fire may use.
-        expires_at: Last height at which it may fire. Not in the auction.
-        max_fee_per_cycle: Cap of lane basefee and tip together, in the auction of cycle basefee and tip; base units.
-        max_priority_fee_per_cycle: Tip, base units.
-        priority_tier_hint: Tip as a `trailboss.sdk.PriorityTier`, by its value. Lane.
-        gas_bidding_agent: Agent that prices it, in place of fees. Lane.
-        target: Actor whose handler runs; None for the scheduler. Globalbox.
-        bid: Q32.96, as from `trailboss.sdk.bid`. Globalbox.
-        client_nonce: A name: the same one again gives the timer that has it. Globalbox.
-    """
-
-    height: int
-    payload: bytes = b""
-    fee_payer: Address | None = None
-    gas_limit: int | None = None
-    expires_at: int | None = None
+    height: int  # block height at which it fires
+    payload: bytes = b""  # what its event holds, or the handler of its target gets
+    fee_payer: Address | None = None  # who pays for the fire: the owner, or None for the scheduler; FIFO and lane
+    gas_limit: int | None = None  # cycles that the fire may use
+    expires_at: int | None = None  # last height at which it may fire; Not in the auction
+    # Cap of lane basefee and tip together, in the auction of cycle basefee and tip; base units.
     max_fee_per_cycle: int | None = None
-    max_priority_fee_per_cycle: int | None = None
-    priority_tier_hint: str | None = None
-    gas_bidding_agent: Address | None = None
-    target: Address | None = None
-    bid: int | None = None
-    client_nonce: bytes | None = None
+    max_priority_fee_per_cycle: int | None = None  # tip, base units
+    priority_tier_hint: str | None = None  # tip as a `trailboss.sdk.PriorityTier`, by its value; Lane
+    gas_bidding_agent: Address | None = None  # agent that prices it, in place of fees; Lane
+    target: Address | None = None  # actor whose handler runs; None for the scheduler; Globalbox
+    bid: int | None = None  # Q32.96, as from `trailboss.sdk.bid`; Globalbox
+    client_nonce: bytes | None = None  # A name: the same one again gives the timer that has it; Globalbox
 
 
 class WatchOrder(Struct, frozen=True, kw_only=True):
-    """A state watch to set. None takes the protocol's default.
+    """A state watch to set. None takes the protocol's default."""
 
-    Attributes:
-        watch_keys: Beginnings of the keys that it watches, as from `trailboss.sdk.watch_key`.
-        payload: What its event holds, or the handler of its target gets.
-        target: Actor whose handler runs; None for the scheduler.
-        gas_limit: Cycles that a fire may use.
-        bid: Q32.96, as from `trailboss.sdk.bid`.
-        expires_at: Last height at which it may fire.
-        client_nonce: A name: the same one again gives the timer that has it.
-    """
-
-    watch_keys: Sequence[bytes]
-    payload: bytes = b""
-    target: Address | None = None
-    gas_limit: int | None = None
-    bid: int | None = None
-    expires_at: int | None = None
-    client_nonce: bytes | None = None
+    watch_keys: Sequence[bytes]  # beginnings of the keys that it watches, as from `trailboss.sdk.watch_key`
+    payload: bytes = b""  # what its event holds, or the handler of its target gets
+    target: Address | None = None  # actor whose handler runs; None for the scheduler
+    gas_limit: int | None = None  # cycles that a fire may use
+    bid: int | None = None  # Q32.96, as from `trailboss.sdk.bid`
+    expires_at: int | None = None  # last height at which it may fire
+    client_nonce: bytes | None = None  # A name: the same one again gives the timer that has it
 
 
 class TimerChange(Struct, frozen=True, kw_only=True):
-    """What later fires of a timer are to have. None stays as it is.
+    """What later fires of a timer are to have. None stays as it is."""
 
-    Attributes:
-        timer_id: Which timer.
-        payload: What its event holds, or the handler of its target gets.
-        gas_limit: Cycles that a fire may use.
-        bid: Q32.96, as from `trailboss.sdk.bid`.
-    """
-
-    timer_id: bytes
-    payload: bytes | None = None
-    gas_limit: int | None = None
-    bid: int | None = None
+    timer_id: bytes  # which timer
+    payload: bytes | None = None  # what its event holds, or the handler of its target gets
+    gas_limit: int | None = None  # cycles that a fire may use
+    bid: int | None = None  # Q32.96, as from `trailboss.sdk.bid`
 
 
 class _Stock(Struct, frozen=True, kw_only=True):
-    """A stock actor.
+    """A stock actor."""
 
-    Attributes:
-        file: Its source.
-        options: What an order may say, and how its handler calls that.
-        offer: What an order may say that an agent is deployed to bid, and how the agent calls that.
-        names_target: Whether its timers name the actor that they call.
-    """
-
-    file: str
-    options: Mapping[str, str]
+    file: str  # its source
+    options: Mapping[str, str]  # what an order may say, and how its handler calls that
+    # What an order may say that an agent is deployed to bid, and how the agent calls that.
     offer: Mapping[str, str] = field(default_factory=dict)
-    names_target: bool = False
+    names_target: bool = False  # whether its timers name the actor that they call
 
 
 _OWN_NAMES: Final = ("height", "payload", "gas_limit")

@@ -41,26 +41,18 @@ STATES: Final = (LIVE, DUE, DEFERRED, OVER_CAP, PRICED_OUT, LATE, QUEUED, IN_MAI
 
 
 class TimerFilter(Struct, frozen=True, kw_only=True):
-    """Which timers to list.
+    """Which timers to list."""
 
-    Attributes:
-        state: ``live`` (due and deferred ones too), ``due``, ``deferred``, ``over-cap`` or ``priced-out`` (live ones
-            that the active timer lane keeps waiting), ``late`` (live ones that the auction marked so), ``queued``
-            (live ones with a fire in Globalbox), ``in-mailbox`` (live ones with an entry there), one of the four ways
-            to end, or ``all``.
-        actor: Whose, if only those.
-        target: Whose handler they call, if only those.
-        payer: Paid by whom, if only those.
-        first: Lowest height at which they are, or were, due.
-        last: Highest.
-    """
-
+    # ``live`` (due and deferred ones too), ``due``, ``deferred``, ``over-cap`` or ``priced-out`` (live ones
+    # that the active timer lane keeps waiting), ``late`` (live ones that the auction marked so), ``queued``
+    # (live ones with a fire in Globalbox), ``in-mailbox`` (live ones with an entry there), one of the four ways
+    # to end, or ``all``.
     state: str = LIVE
-    actor: Address | None = None
-    target: Address | None = None
-    payer: Address | None = None
-    first: int = 0
-    last: int = U64_MAX
+    actor: Address | None = None  # whose, if only those
+    target: Address | None = None  # whose handler they call, if only those
+    payer: Address | None = None  # paid by whom, if only those
+    first: int = 0  # lowest height at which they are, or were, due
+    last: int = U64_MAX  # highest
 
 
 def list_timers(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]:

@@ -121,15 +121,10 @@ def _is_end(step: LifeStep) -> bool:
 
 
 class EarlierEvents(Struct, frozen=True, kw_only=True):
-    """What the blocks before the one that scheduled a timer come to.
+    """What the blocks before the one that scheduled a timer come to."""
 
-    Attributes:
-        scheduled: Timers that they scheduled.
-        agent: Gas bidding agent that its actor set last, 20 bytes; empty for none.
-    """
-
-    scheduled: int = 0
-    agent: bytes = b""
+    scheduled: int = 0  # timers that they scheduled
+    agent: bytes = b""  # gas bidding agent that its actor set last, 20 bytes; empty for none
 
 
 def explain_timer(

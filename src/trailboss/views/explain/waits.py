@@ -40,26 +40,16 @@ CUT_SHORT: Final = (Stop.PASSED_OVER_MAX, Stop.EXAMINED_MAX)
 
 
 class WaitingTimer(Struct, frozen=True, kw_only=True):
-    """What the reasons of a timer's waiting follow from.
+    """What the reasons of a timer's waiting follow from."""
 
-    Attributes:
-        timer_id: Its id.
-        height: At which it is due.
-        sequence: Its place in the order of insertion.
-        schedule_block: Height of the block that scheduled it.
-        gas_limit: As scheduled.
-        frozen: Its max_fee and priority per cycle, if they were fixed when it was scheduled.
-        asked_until: Last height at which its actor's agent may have been asked; 0 if it never was.
-        expiries: (height, expires_at): from which block on it could fire up to which height, ascending.
-    """
-
-    timer_id: bytes
-    height: int
-    sequence: int
-    schedule_block: int
-    gas_limit: int
-    frozen: tuple[int, int] | None
-    asked_until: int
+    timer_id: bytes  # its id
+    height: int  # at which it is due
+    sequence: int  # its place in the order of insertion
+    schedule_block: int  # height of the block that scheduled it
+    gas_limit: int  # as scheduled
+    frozen: tuple[int, int] | None  # its max_fee and priority per cycle, if they were fixed when it was scheduled
+    asked_until: int  # last height at which its actor's agent may have been asked; 0 if it never was
+    # (height, expires_at): from which block on it could fire up to which height, ascending.
     expiries: tuple[tuple[int, int], ...]
 
     def expires_at(self, height: int) -> int:
@@ -117,15 +107,10 @@ WaitReader = Callable[[Block, DecisionRecord], Wait]
 
 
 class Waiting(Struct, frozen=True):
-    """A timer's waiting in the lane or in the auction.
+    """A timer's waiting in the lane or in the auction."""
 
-    Attributes:
-        blocks: In how many of their blocks it waited.
-        waits: The latest of them, ascending, at most the last 1,000.
-    """
-
-    blocks: int
-    waits: tuple[Wait, ...]
+    blocks: int  # in how many of their blocks it waited
+    waits: tuple[Wait, ...]  # the latest of them, ascending, at most the last 1,000
 
 
 def waiting_words(waiting: Waiting) -> str:

@@ -10,19 +10,12 @@ from trailboss.primitives.units import U64_MAX
 
 
 class Loop(Struct, frozen=True):
-    """Fires that follow one another.
+    """Fires that follow one another."""
 
-    Attributes:
-        first: Height of the first.
-        step: Blocks from one to the next, above 0; None for one fire alone.
-        reserve: What the balance must hold for one to start, base units.
-        cost: What one costs in the end, base units, at most the reserve.
-    """
-
-    first: int
-    step: Fraction | None
-    reserve: int
-    cost: int
+    first: int  # height of the first
+    step: Fraction | None  # blocks from one to the next, above 0; None for one fire alone
+    reserve: int  # what the balance must hold for one to start, base units
+    cost: int  # what one costs in the end, base units, at most the reserve
 
     def height_of(self, number: int) -> int:
         """Return the height of a fire, counted from 0."""
@@ -46,21 +39,14 @@ class Loop(Struct, frozen=True):
 
 
 class BalanceWalk(Struct, frozen=True):
-    """How far a balance reaches.
+    """How far a balance reaches."""
 
-    Attributes:
-        fires: Fires that it pays for.
-        spent: What these cost, base units.
-        dry_at: Height of the first that finds less than its reserve; None if none does up to height 2⁶⁴ - 1.
-        required: That reserve; 0 if there is none.
-        available: What that fire finds.
-    """
-
-    fires: int
-    spent: int
+    fires: int  # fires that it pays for
+    spent: int  # what these cost, base units
+    # Height of the first that finds less than its reserve; None if none does up to height 2⁶⁴ - 1.
     dry_at: int | None = None
-    required: int = 0
-    available: int = 0
+    required: int = 0  # that reserve; 0 if there is none
+    available: int = 0  # what that fire finds
 
 
 def walk_balance(loops: Sequence[Loop], balance: int, *, in_turn: bool) -> BalanceWalk:

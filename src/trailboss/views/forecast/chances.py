@@ -37,42 +37,30 @@ class Chance(Struct, frozen=True):
 
 
 class Offer(Struct, frozen=True):
-    """A timer that recent blocks are asked about. Prices are base units per cycle.
+    """A timer that recent blocks are asked about. Prices are base units per cycle."""
 
-    Attributes:
-        gas_limit: Cycles the fire may use.
-        max_fee: Cap of lane basefee and tip together; of no effect under FIFO.
-        priority: Cap of the tip; of no effect under FIFO.
-        weight: W(actor) in parts of 10⁻⁹.
-    """
-
-    gas_limit: int
-    max_fee: int
-    priority: int
-    weight: int
+    gas_limit: int  # cycles the fire may use
+    max_fee: int  # cap of lane basefee and tip together; of no effect under FIFO
+    priority: int  # cap of the tip; of no effect under FIFO
+    weight: int  # W(actor) in parts of 10⁻⁹
 
 
 class Quoting(Struct, frozen=True, kw_only=True):
-    """What a quote asks the mechanism: the first three of the mechanism at the timer's height, the rest of that of now.
+    """What a quote asks mechanisms: the first three at the timer's height, the rest of now."""
 
-    Attributes:
-        lane_basefee: What a cycle costs on top of the cycle basefee.
-        charged_cycles: Cycles that a fire is charged for, by its gas limit; refuses one that could never run.
-        price_parts: Label and field of a `Quote` for each part of the price per cycle after the cycle basefee.
-        has_cap: Whether the default agent freezes a cap.
-        priority: The tip that scheduling stores for the one stated, or for none; refuses one that it cannot have.
-        weight: W(actor) of an account, or of an actor that has not fired; parts of 10⁻⁹.
-        why_not: Why a timer would not have run in a recent block; None if it would have.
-        notes: What the numbers do not say, by the timer's height, the tip stated and its actor's account.
-    """
-
-    lane_basefee: Callable[[Rules], int]
+    lane_basefee: Callable[[Rules], int]  # what a cycle costs on top of the cycle basefee
+    # Cycles that a fire is charged for, by its gas limit; refuses one that could never run.
     charged_cycles: Callable[[Rules, int], int]
+    # Label and field of a `Quote` for each part of the price per cycle after the cycle basefee.
     price_parts: tuple[tuple[str, str], ...] = ()
-    has_cap: bool
+    has_cap: bool  # whether the default agent freezes a cap
+    # The tip that scheduling stores for the one stated, or for none; refuses one that it cannot have.
     priority: Callable[[Rules, int | None], int]
+    # W(actor) of an account, or of an actor that has not fired; parts of 10⁻⁹.
     weight: Callable[[ChainReader, Account | None], int]
+    # Why a timer would not have run in a recent block; None if it would have.
     why_not: Callable[[RecentBlock, Offer], DeferralReason | None]
+    # What the numbers do not say, by the timer's height, the tip stated and its actor's account.
     notes: Callable[[Rules, int, int | None, Account | None], Iterable[str]]
 
 

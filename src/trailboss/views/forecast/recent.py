@@ -18,21 +18,13 @@ BLOCKS_MAX: Final = 10_000
 
 
 class RecentBlock(Struct, frozen=True):
-    """One block and its timer prices, the timer lane's multiplier applied. Prices are base units.
+    """One block and its timer prices, the timer lane's multiplier applied. Prices are base units."""
 
-    Attributes:
-        block: The block.
-        cycle_basefee: Of a fire, per cycle.
-        lane_basefee: Of a fire, per cycle on top of it; None under FIFO, which charges none.
-        cell_basefee: Of a fire, per cell.
-        fires: Receipts of its fires, by payer.
-    """
-
-    block: Block
-    cycle_basefee: int
-    lane_basefee: int | None
-    cell_basefee: int
-    fires: Mapping[bytes, Sequence[ReceiptRecord]]
+    block: Block  # the block
+    cycle_basefee: int  # of a fire, per cycle
+    lane_basefee: int | None  # of a fire, per cycle on top of it; None under FIFO, which charges none
+    cell_basefee: int  # of a fire, per cell
+    fires: Mapping[bytes, Sequence[ReceiptRecord]]  # receipts of its fires, by payer
 
 
 def recent_blocks(chain: ChainReader, count: int) -> list[RecentBlock]:

@@ -41,21 +41,13 @@ RIGHT: Final = frozenset({Kind.NUMBER, Kind.HEIGHT, Kind.MONEY})
 
 
 class Column(Struct, frozen=True):
-    """One column of a table.
+    """One column of a table."""
 
-    Attributes:
-        key: Its name in programs.
-        title: Its heading, in lower case.
-        kind: How its values are drawn.
-        extra: Whether a narrow terminal leaves it out.
-        least: Width in characters to which its text may be wrapped; 0 for text that is not wrapped.
-    """
-
-    key: str
-    title: str
-    kind: Kind = Kind.TEXT
-    extra: bool = False
-    least: int = 0
+    key: str  # its name in programs
+    title: str  # its heading, in lower case
+    kind: Kind = Kind.TEXT  # how its values are drawn
+    extra: bool = False  # whether a narrow terminal leaves it out
+    least: int = 0  # width in characters to which its text may be wrapped; 0 for text that is not wrapped
 
     @property
     def right(self) -> bool:
@@ -64,53 +56,31 @@ class Column(Struct, frozen=True):
 
 
 class Fact(Struct, frozen=True):
-    """A label and a value.
+    """A label and a value."""
 
-    Attributes:
-        key: Its name in programs.
-        label: What people read, in lower case.
-        value: The value.
-        kind: How it is drawn.
-        is_warning: Whether the value needs attention.
-    """
-
-    key: str
-    label: str
-    value: Value
-    kind: Kind = Kind.TEXT
-    is_warning: bool = False
+    key: str  # its name in programs
+    label: str  # what people read, in lower case
+    value: Value  # the value
+    kind: Kind = Kind.TEXT  # how it is drawn
+    is_warning: bool = False  # whether the value needs attention
 
 
 class Table(Struct, frozen=True):
-    """A table of a mechanism's page.
+    """A table of a mechanism's page."""
 
-    Attributes:
-        key: Its name in programs.
-        title: Its heading.
-        columns: Its columns.
-        rows: A value for each column; the first one that identifies the row comes first.
-        empty: What to say where there are no rows.
-    """
-
-    key: str
-    title: str
-    columns: tuple[Column, ...]
-    rows: Sequence[tuple[Value, ...]]
-    empty: str
+    key: str  # its name in programs
+    title: str  # its heading
+    columns: tuple[Column, ...]  # its columns
+    rows: Sequence[tuple[Value, ...]]  # A value for each column; the first one that identifies the row comes first
+    empty: str  # what to say where there are no rows
 
 
 class TimerState(Struct, frozen=True):
-    """A state of live timers that only some mechanisms have.
+    """A state of live timers that only some mechanisms have."""
 
-    Attributes:
-        label: What people read.
-        holds: Whether a live timer is in it.
-        is_shown: Whether lists show it in place of ``live`` or ``due``.
-    """
-
-    label: str
-    holds: Callable[[TimerEntry | TimerView], bool]
-    is_shown: bool = False
+    label: str  # what people read
+    holds: Callable[[TimerEntry | TimerView], bool]  # whether a live timer is in it
+    is_shown: bool = False  # whether lists show it in place of ``live`` or ``due``
 
 
 class StepKind(StrEnum):
@@ -125,17 +95,11 @@ class StepKind(StrEnum):
 
 
 class Occurrence(Struct, frozen=True):
-    """An event, and where it happened.
+    """An event, and where it happened."""
 
-    Attributes:
-        event: The event.
-        block: Its block.
-        receipt: Of the execution that it is part of; None for the block's own events.
-    """
-
-    event: Event
-    block: Block
-    receipt: ReceiptRecord | None
+    event: Event  # the event
+    block: Block  # its block
+    receipt: ReceiptRecord | None  # of the execution that it is part of; None for the block's own events
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -149,17 +113,12 @@ Shown = Callable[[Any], str]
 
 
 class Sentence(Struct, frozen=True):
-    """What an event of the protocol says.
+    """What an event of the protocol says."""
 
-    Attributes:
-        short: In a table of events, beside its name and its timer.
-        long: In the life of its timer; None for an event that is about no timer.
-        kind: What it means for its timer; `StepKind.RAN` stands for a fire that reverted too.
-    """
-
-    short: Callable[[Event, Shown], str]
+    short: Callable[[Event, Shown], str]  # in a table of events, beside its name and its timer
+    # In the life of its timer; None for an event that is about no timer.
     long: Callable[[Occurrence], str] | None = None
-    kind: StepKind = StepKind.PLAIN
+    kind: StepKind = StepKind.PLAIN  # what it means for its timer; `StepKind.RAN` stands for a fire that reverted too
 
 
 def drawn(kind: Kind, value: Value) -> Value:
@@ -236,37 +195,23 @@ class OutlookKind(StrEnum):
 
 
 class Outlook(Struct, frozen=True):
-    """What comes next for a timer.
+    """What comes next for a timer."""
 
-    Attributes:
-        kind: In one word.
-        text: In a sentence.
-    """
-
-    kind: OutlookKind
-    text: str
+    kind: OutlookKind  # in one word
+    text: str  # in a sentence
 
 
 class Trial(Struct, frozen=True):
-    """What the handler of a live timer came to when it was tried on the present state.
+    """What the handler of a live timer came to when it was tried on the present state."""
 
-    Attributes:
-        failure: What its fire would revert with; None if it would end well.
-    """
-
-    failure: ErrorObject | None
+    failure: ErrorObject | None  # what its fire would revert with; None if it would end well
 
 
 class Money(Struct, frozen=True):
-    """What a fire costs at most and what its payer holds.
+    """What a fire costs at most and what its payer holds."""
 
-    Attributes:
-        is_short: Whether the payer holds too little.
-        words: Both amounts, in words.
-    """
-
-    is_short: bool
-    words: str
+    is_short: bool  # whether the payer holds too little
+    words: str  # both amounts, in words
 
 
 def money_for(chain: ChainReader, timer: Timer, gas_limit: int, prices: Prices, and_what: str = "") -> Money:
@@ -291,85 +236,60 @@ def expiry_outlook(timer: Timer, when: int) -> Outlook | None:
 
 
 class MechanismViews(Struct, frozen=True, kw_only=True):
-    """All that people see differently under one mechanism.
+    """All that people see differently under one mechanism."""
 
-    Attributes:
-        name: The mechanism's.
-        title: What its page is called.
-        has_targets: Whether a timer may call another actor than its owner.
-        has_mailbox: Whether fires wait in a mailbox.
-        gives_way: Whether the timer lane can follow it. Spec: CIP-1v3 §13.2.
-        timer_columns: Columns of a list of timers beyond those of every mechanism.
-        timer_cells: The cells of these columns.
-        timer_states: States of live timers beyond those of every mechanism, by the name in a filter.
-        timer_facts: What a live timer's page says beyond that.
-        decision_columns: Columns of a block's due timers.
-        decision_cells: The cells of these columns.
-        decision_facts: What a decision record says beyond cycles and basefees.
-        decision_fields: Fields of `DecisionView` that only this mechanism fills.
-        decision_sentences: Why timers were not examined, beyond the reasons of every mechanism.
-        outranked: Why ranked timers were not examined.
-        floor_words: What a max_fee must reach.
-        ranks_by_priority: Whether tip × W ranks timers.
-        status_field: Field of `ChainStatus` and `MechanismView` that holds its status.
-        status_facts: What that status says.
-        frozen_fees: What fees are called that come from the timer itself.
-        default_fees: What fees are called that neither the timer nor an agent states.
-        fee_floor: What a timer's max_fee_per_cycle must reach for the timer to be ranked; 0 where none is priced out.
-        is_over_cap: Whether the mechanism sets a timer aside for its gas limit.
-        timer_details: Fields of `TimerView` that only this mechanism fills, after a block.
-        is_watch: Whether a timer waits for a change of state and not for a height.
-        is_paid: Whether the next fire of a timer has been paid for.
-        next_fire: A timer with the handler, payload and gas limit of its next fire.
-        outlook: What comes next for a live timer.
-        waits_from: First height at which blocks record that a timer waits, by the height at which it is due; None if
-            they do not.
-        wait_reader: Returns what reads how a timer waited in one block after the other.
-        asks_agents: Whether each block asks the agents of due timers.
-        can_fire: Whether a live timer fires at its height if it has not expired and can be paid for.
-        tip_at: What a timer tips per cycle at a cycle basefee and a lane basefee; None if it is priced out.
-        runway_notes: What a runway over some timers does not say.
-        quoting: What a quote asks; None where a fire costs what is bid for it.
-        cycles_per_fire: Most cycles that one fire may use.
-        tables: Tables of its page.
-        sentences: What the events say that only it has, by name.
-    """
-
-    name: str
-    title: str
-    has_targets: bool = False
-    has_mailbox: bool = False
-    gives_way: bool = False
-    timer_columns: tuple[Column, ...] = ()
-    timer_cells: Callable[[TimerEntry], tuple[Value, ...]] = lambda _: ()
+    name: str  # the mechanism's
+    title: str  # what its page is called
+    has_targets: bool = False  # whether a timer may call another actor than its owner
+    has_mailbox: bool = False  # whether fires wait in a mailbox
+    gives_way: bool = False  # whether the timer lane can follow it
+    timer_columns: tuple[Column, ...] = ()  # columns of a list of timers beyond those of every mechanism
+    timer_cells: Callable[[TimerEntry], tuple[Value, ...]] = lambda _: ()  # the cells of these columns
+    # States of live timers beyond those of every mechanism, by the name in a filter.
     timer_states: Mapping[str, TimerState] = {}
-    timer_facts: Callable[[TimerView], Iterable[Fact]] = lambda _: ()
-    decision_columns: tuple[Column, ...]
-    decision_cells: Callable[[DecisionRow], tuple[Value, ...]]
+    timer_facts: Callable[[TimerView], Iterable[Fact]] = lambda _: ()  # what a live timer's page says beyond that
+    decision_columns: tuple[Column, ...]  # columns of a block's due timers
+    decision_cells: Callable[[DecisionRow], tuple[Value, ...]]  # the cells of these columns
+    # What a decision record says beyond cycles and basefees.
     decision_facts: Callable[[DecisionView], Iterable[Fact]] = lambda _: ()
+    # Fields of `DecisionView` that only this mechanism fills.
     decision_fields: Callable[[DecisionRecord], Mapping[str, Any]] = lambda _: {}
+    # Why timers were not examined, beyond the reasons of every mechanism.
     decision_sentences: Callable[[DecisionRecord], Iterable[str]] = lambda _: ()
-    outranked: Callable[[DecisionRecord], str] = outranked_words
+    outranked: Callable[[DecisionRecord], str] = outranked_words  # why ranked timers were not examined
+    # What a max_fee must reach.
     floor_words: Callable[[DecisionRecord], str] = lambda record: f"lane basefee of {record.lane_basefee:,}"
-    ranks_by_priority: bool = False
-    frozen_fees: str = FROZEN_FEES
-    default_fees: str = DEFAULT_FEES
+    ranks_by_priority: bool = False  # whether tip × W ranks timers
+    frozen_fees: str = FROZEN_FEES  # what fees are called that come from the timer itself
+    default_fees: str = DEFAULT_FEES  # what fees are called that neither the timer nor an agent states
+    # What a timer's max_fee_per_cycle must reach for the timer to be ranked; 0 where none is priced out.
     fee_floor: Callable[[Rules], int] = lambda _: 0
+    # Whether the mechanism sets a timer aside for its gas limit.
     is_over_cap: Callable[[Rules, Timer], bool] = lambda _rules, _timer: False
+    # Fields of `TimerView` that only this mechanism fills, after a block.
     timer_details: Callable[[Timer, int], Mapping[str, Any]] = lambda _timer, _now: {}
+    # Whether a timer waits for a change of state and not for a height.
     is_watch: Callable[[Timer], bool] = lambda _: False
-    is_paid: Callable[[Timer], bool] = lambda _: False
+    is_paid: Callable[[Timer], bool] = lambda _: False  # whether the next fire of a timer has been paid for
+    # A timer with the handler, payload and gas limit of its next fire.
     next_fire: Callable[[Rules, Timer], Timer] = lambda _, timer: timer
-    outlook: Callable[[ChainReader, Timer, Trial | None], Outlook]
+    outlook: Callable[[ChainReader, Timer, Trial | None], Outlook]  # what comes next for a live timer
+    # First height at which blocks record that a timer waits, by the height at which it is due; None if they do
+    # not.
     waits_from: Callable[[Rules, int], int | None] = lambda _rules, _due: None
+    # Returns what reads how a timer waited in one block after the other.
     wait_reader: Callable[[Rules, WaitingTimer], WaitReader] | None = None
-    asks_agents: bool = False
+    asks_agents: bool = False  # whether each block asks the agents of due timers
+    # Whether a live timer fires at its height if it has not expired and can be paid for.
     can_fire: Callable[[Timer], bool] = lambda _: True
+    # What a timer tips per cycle at a cycle basefee and a lane basefee; None if it is priced out.
     tip_at: Callable[[Rules, Timer, int, int], int | None] = lambda *_: 0
+    # What a runway over some timers does not say.
     runway_notes: Callable[[Rules, Sequence[Timer]], Iterable[str]] = lambda *_: ()
-    quoting: Quoting | None = None
-    status_field: str
-    status_facts: Callable[[Any], Iterable[Fact]]
+    quoting: Quoting | None = None  # what a quote asks; None where a fire costs what is bid for it
+    status_field: str  # field of `ChainStatus` and `MechanismView` that holds its status
+    status_facts: Callable[[Any], Iterable[Fact]]  # what that status says
+    # Most cycles that one fire may use.
     cycles_per_fire: Callable[[Rules], int] = lambda rules: rules.timer.max_cycles_per_fire
-    tables: Callable[[ChainReader], tuple[Table, ...]] = lambda _: ()
-    sentences: Mapping[str, Sentence] = {}
+    tables: Callable[[ChainReader], tuple[Table, ...]] = lambda _: ()  # tables of its page
+    sentences: Mapping[str, Sentence] = {}  # what the events say that only it has, by name

@@ -47,99 +47,56 @@ GRAVITY: Final = (STRANDED, UNFUNDED, EXPIRED, WAITING, CANCELLED, FIRED)
 
 
 class RehearsedTimer(Struct, frozen=True, kw_only=True):
-    """One timer in both runs.
+    """One timer in both runs."""
 
-    Attributes:
-        timer_id: Its id.
-        actor: Its owner.
-        height: At which it is due.
-        gas_limit: Cycles the fire may use, as scheduled.
-        fee_payer: Who pays.
-        expires_at: Last height at which it may fire.
-        scheduled_at: Height of the rehearsal's block that scheduled it; None if the chain holds it already.
-        lane: What becomes of it with the activation.
-        fifo: What becomes of it without; None if that run never has this timer.
-    """
-
-    timer_id: Hash32
-    actor: Address
-    height: int
-    gas_limit: int
-    fee_payer: Address
-    expires_at: int
-    scheduled_at: int | None
-    lane: Fate
-    fifo: Fate | None
+    timer_id: Hash32  # its id
+    actor: Address  # its owner
+    height: int  # at which it is due
+    gas_limit: int  # cycles the fire may use, as scheduled
+    fee_payer: Address  # who pays
+    expires_at: int  # last height at which it may fire
+    scheduled_at: int | None  # height of the rehearsal's block that scheduled it; None if the chain holds it already
+    lane: Fate  # what becomes of it with the activation
+    fifo: Fate | None  # what becomes of it without; None if that run never has this timer
 
 
 class RunTotals(Struct, frozen=True, kw_only=True):
-    """One run, summed up. Money is base units.
+    """One run, summed up. Money is base units."""
 
-    Attributes:
-        timers: Timers due by its last block, those counted that its own fires have scheduled.
-        on_time: Fired in the block of their height.
-        late: Fired later.
-        reverted: Of those that fired, how many reverted.
-        stranded: Still waiting, with a gas limit above the cap.
-        waiting: Still waiting otherwise.
-        unfunded: Ended because their payer could not pay.
-        expired: Ended because their last height had passed.
-        cancelled: Ended by a cancellation.
-        waited_for: How many waited in at least one block, by reason.
-        delays: How many fired after how many blocks, as ``0``, ``1``, ``2-10``, ``11-100``, ``101+``.
-        paid: By all fires; the next four together.
-        cycle_burned: By the cycle basefee.
-        cell_burned: By the cell basefee.
-        lane_burned: By the lane basefee.
-        tips: To the proposer.
-    """
-
-    timers: int
-    on_time: int
-    late: int
-    reverted: int
-    stranded: int
-    waiting: int
-    unfunded: int
-    expired: int
-    cancelled: int
-    waited_for: Mapping[str, int]
-    delays: Mapping[str, int]
-    paid: int
-    cycle_burned: int
-    cell_burned: int
-    lane_burned: int
-    tips: int
+    timers: int  # timers due by its last block, those counted that its own fires have scheduled
+    on_time: int  # fired in the block of their height
+    late: int  # fired later
+    reverted: int  # of those that fired, how many reverted
+    stranded: int  # still waiting, with a gas limit above the cap
+    waiting: int  # still waiting otherwise
+    unfunded: int  # ended because their payer could not pay
+    expired: int  # ended because their last height had passed
+    cancelled: int  # ended by a cancellation
+    waited_for: Mapping[str, int]  # how many waited in at least one block, by reason
+    delays: Mapping[str, int]  # how many fired after how many blocks, as ``0``, ``1``, ``2-10``, ``11-100``, ``101+``
+    paid: int  # by all fires; the next four together
+    cycle_burned: int  # by the cycle basefee
+    cell_burned: int  # by the cell basefee
+    lane_burned: int  # by the lane basefee
+    tips: int  # to the proposer
 
 
 class ActivationRehearsal(Struct, frozen=True, kw_only=True):
-    """What an activation of the timer lane would do to the timers of a chain, if no transactions came meanwhile.
+    """What an activation of the timer lane would do to the timers of a chain, if no transactions came meanwhile."""
 
-    Attributes:
-        from_height: Height of the chain; the rehearsal goes on from there.
-        activation_height: First block under the lane's rules.
-        last_height: Last block of the rehearsal.
-        max_cycles_per_fire: The lane's cap of one fire.
-        clamps_gas_limit: Whether governance holds timers from before the activation to it.
-        lane: The run with the activation, summed up.
-        fifo: The run without.
-        basefees: Lane basefee, base units per cycle, as (height, basefee) of each block in which it was another one.
-        stranded_later: Timers due after the rehearsal whose gas limit is above the cap.
-        advice: What to think about before the vote, a sentence each.
-        timers: Each timer due by the last block, in the run with the activation: those first that fare otherwise than
-            under FIFO, and of them the worst.
-    """
-
-    from_height: int
-    activation_height: int
-    last_height: int
-    max_cycles_per_fire: int
-    clamps_gas_limit: bool
-    lane: RunTotals
-    fifo: RunTotals
+    from_height: int  # height of the chain; the rehearsal goes on from there
+    activation_height: int  # first block under the lane's rules
+    last_height: int  # last block of the rehearsal
+    max_cycles_per_fire: int  # the lane's cap of one fire
+    clamps_gas_limit: bool  # whether governance holds timers from before the activation to it
+    lane: RunTotals  # the run with the activation, summed up
+    fifo: RunTotals  # the run without
+    # Lane basefee, base units per cycle, as (height, basefee) of each block in which it was another one.
     basefees: tuple[Run, ...]
-    stranded_later: int
-    advice: tuple[str, ...]
+    stranded_later: int  # timers due after the rehearsal whose gas limit is above the cap
+    advice: tuple[str, ...]  # what to think about before the vote, a sentence each
+    # Each timer due by the last block, in the run with the activation: those first that fare otherwise than
+    # under FIFO, and of them the worst.
     timers: tuple[RehearsedTimer, ...]
 
 

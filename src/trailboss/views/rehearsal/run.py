@@ -34,58 +34,35 @@ Run = tuple[int, int]
 
 
 class Payment(Struct, frozen=True, kw_only=True):
-    """What one fire cost its payer. Prices are base units per cycle, all else base units.
+    """What one fire cost its payer. Prices are base units per cycle, all else base units."""
 
-    Attributes:
-        cycles_used: Cycles used.
-        cells_used: Cells used; they pay the cell basefee, in every case.
-        price_per_cycle: The next three together.
-        cycle_basefee: Part of the price that is burned.
-        lane_basefee: Part that is burned and counted apart; 0 under FIFO.
-        tip_per_cycle: Part that the proposer gets.
-        paid: The next four together.
-        cycle_burned: By the cycle basefee.
-        cell_burned: By the cell basefee.
-        lane_burned: By the lane basefee.
-        tip: To the proposer.
-    """
-
-    cycles_used: int
-    cells_used: int
-    price_per_cycle: int
-    cycle_basefee: int
-    lane_basefee: int
-    tip_per_cycle: int
-    paid: int
-    cycle_burned: int
-    cell_burned: int
-    lane_burned: int
-    tip: int
+    cycles_used: int  # cycles used
+    cells_used: int  # cells used; they pay the cell basefee, in every case
+    price_per_cycle: int  # the next three together
+    cycle_basefee: int  # part of the price that is burned
+    lane_basefee: int  # part that is burned and counted apart; 0 under FIFO
+    tip_per_cycle: int  # part that the proposer gets
+    paid: int  # the next four together
+    cycle_burned: int  # by the cycle basefee
+    cell_burned: int  # by the cell basefee
+    lane_burned: int  # by the lane basefee
+    tip: int  # to the proposer
 
 
 class Fate(Struct, frozen=True, kw_only=True):
-    """What became of a timer in one run.
+    """What became of a timer in one run."""
 
-    Attributes:
-        outcome: ``fired``, ``unfunded``, ``expired``, ``cancelled``; or ``stranded`` or ``waiting``, if it still lives.
-        height: Height of the block in which it ended; None if it still lives.
-        delay: Blocks, from its height on, in which it was due and did not end.
-        payment: What it cost; None unless it fired.
-        missing: Base units that its payer lacked; 0 unless it ended unfunded.
-        error: What reverted the fire, as the slug of the error; empty if nothing did.
-        waits: Blocks of this run in which it waited, by reason: a `DeferralReason`, or ``agent_offer`` where its
-            agent's offer was priced out or outranked, and no record says which.
-        priced_out: Those among them in which it was priced out.
-    """
-
+    # ``fired``, ``unfunded``, ``expired``, ``cancelled``; or ``stranded`` or ``waiting``, if it still lives.
     outcome: str
-    height: int | None
-    delay: int
-    payment: Payment | None = None
-    missing: int = 0
-    error: str = ""
+    height: int | None  # height of the block in which it ended; None if it still lives
+    delay: int  # blocks, from its height on, in which it was due and did not end
+    payment: Payment | None = None  # what it cost; None unless it fired
+    missing: int = 0  # base units that its payer lacked; 0 unless it ended unfunded
+    error: str = ""  # what reverted the fire, as the slug of the error; empty if nothing did
+    # Blocks of this run in which it waited, by reason: a `DeferralReason`, or ``agent_offer`` where its agent's
+    # offer was priced out or outranked, and no record says which.
     waits: Mapping[str, int] = field(default_factory=dict)
-    priced_out: tuple[Run, ...] = ()
+    priced_out: tuple[Run, ...] = ()  # those among them in which it was priced out
 
 
 class _End(Struct, frozen=True):

@@ -2,39 +2,19 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from sqlite3 import Connection
 from threading import Lock
-from typing import Final, Self
+from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 
 from trailboss.chain.reader import ChainReader
 from trailboss.index import queries, sums, timers
 from trailboss.index.files import IndexFile
-from trailboss.index.pages import Window
-from trailboss.index.records import (
-    BlockSpan,
-    DaySpend,
-    EventFilter,
-    EventPlace,
-    Found,
-    IndexedReceipt,
-    IndexedTimer,
-    IndexedTransaction,
-    Lineage,
-    Page,
-    PayerSpend,
-    Tally,
-    UnfundedPayer,
-)
-from trailboss.index.schema import INTEGER_MAX, ORIGINS
 from trailboss.index.writer import Writer
-from trailboss.model.blocks import Block, Origin
+from trailboss.model.blocks import Block
 from trailboss.primitives.errors import InvariantError, StorageError
-from trailboss.primitives.octets import Address, Hash32
-from trailboss.views.timer_list import TimerFilter
 
-PAGE_LIMIT: Final = 50
-"""Items of a page unless told otherwise."""
 PENDING_BLOCKS_MAX: Final = 64
 PENDING_ROWS_MAX: Final = 256
 """Blocks, and receipts and events, that wait to be written together."""
@@ -45,16 +25,30 @@ OnProgress = Callable[[int, int], object]
 """Told how far a catch-up is: the last height indexed, and that of the chain."""
 
 
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
+
+def _reads(query: Callable[Concatenate[Connection, Asked], Answer]) -> Callable[Concatenate["Index", Asked], Answer]:
+    """Return the method of an index that runs a query, once what waits has been written."""
+
+    @wraps(query)
+    def read(index: "Index", /, *args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
+        with index.reading() as connection:
+            return query(connection, *args, **kwargs)
+
+    return read
+
+
 class Index:
     """A cache of what the blocks of a chain say, in a file beside it.
 
-    One thread at a time writes: `apply` and `revert`. Any thread reads, and neither waits for the other. Every answer
-    is of one height: ``upto``, that of the view that the reader has taken, above which the index may be already. After
-    the chain has gone back it may be below, and its answers are then of its own height; that the view's blocks are
-    gone, the view says (`ViewGoneError`). Only the height of a timer that a development chain has moved is the last one
-    that the index knows.
+    One thread at a time calls `apply` and `revert`; any thread reads. Every answer is of one height: ``upto``, that of
+    the reader's view, above which the index may be already. After the chain has gone back it may be below, and its
+    answers are then of its own height; the view says that its blocks are gone (`ViewGoneError`). Only the height of a
+    timer that a development chain has moved is the last one that the index knows.
 
-    Offsets and limits are not negative; a page has at most 10,000 items.
+    A page has at most 10,000 items.
 
     Decision: D-75
     """
@@ -173,243 +167,41 @@ class Index:
         self._file.close()
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Connection]:
+        """Lend a connection that sees one state of the index, once what waits has been written.
+
+        Raises:
+            StorageError: If the index is closed, or the file cannot be used.
+        """
         if self._pending:
             self.write()
         with self._file.reading() as connection:
             yield connection
 
-    # Blocks, transactions, receipts
-
-    def block_height(self, block_hash: Hash32, blocks: Sequence[Block]) -> int | None:
-        """Return the height of a block by its hash; None if there is none.
-
-        Complexity: O(log n); for a quiet block, or none, O(quiet blocks), a million of them in some 15 ms.
-
-        Args:
-            block_hash: Its hash.
-            blocks: Of the view. Of quiet blocks the index has a part of the hash only, and looks whether it is theirs.
-        """
-        with self._reading() as connection:
-            return queries.find_block(connection, block_hash, blocks)
-
-    def transaction(self, tx_hash: Hash32, upto: int) -> IndexedTransaction | None:
-        """Return where the transaction of a hash is; None if no block has it."""
-        with self._reading() as connection:
-            return queries.find_transaction(connection, tx_hash, upto)
-
-    def transactions(self, upto: int, offset: int = 0, limit: int = PAGE_LIMIT) -> Page[IndexedTransaction]:
-        """Return where transactions are, the newest first."""
-        with self._reading() as connection:
-            return queries.list_transactions(connection, Window(upto, offset, limit))
-
-    def receipts(
-        self,
-        address: bytes,
-        upto: int,
-        origins: Iterable[Origin] = ORIGINS,
-        offset: int = 0,
-        limit: int = PAGE_LIMIT,
-    ) -> Page[IndexedReceipt]:
-        """Return where the receipts of an address are, as sender, payer, target or actor, the newest first.
-
-        Args:
-            address: 20 bytes.
-            upto: Height of the view.
-            origins: Of which origins: those of transactions only, of timers, of messages.
-            offset: Items left out at the beginning.
-            limit: Most items.
-        """
-        with self._reading() as connection:
-            return queries.list_receipts(connection, address, origins, Window(upto, offset, limit))
-
-    def search(self, digits: str, blocks: Sequence[Block], limit: int = PAGE_LIMIT) -> Found:
-        """Return blocks, transactions, timers and addresses that begin with hexadecimal digits.
-
-        Args:
-            digits: With or without ``0x``. Quiet blocks are found by 16 of them, or more.
-            blocks: Of the view.
-            limit: Most of each.
-
-        Raises:
-            Rejection: ``INVALID_DATA`` if there are none, or others.
-        """
-        with self._reading() as connection:
-            return queries.search(connection, digits, blocks, limit)
-
+    # Blocks, transactions, receipts, events
+    block_height = _reads(queries.find_block)
+    transaction = _reads(queries.find_transaction)
+    transactions = _reads(queries.list_transactions)
+    receipts = _reads(queries.list_receipts)
+    events = _reads(queries.list_events)
+    search = _reads(queries.search)
     # Timers
-
-    def timer(self, timer_id: bytes, upto: int) -> IndexedTimer | None:
-        """Return the timer of an id, live or ended; of several the last one. None if no block scheduled it."""
-        with self._reading() as connection:
-            return timers.find_timer(connection, timer_id, upto)
-
-    def timer_heights(self, timer_id: bytes, upto: int) -> tuple[int, ...]:
-        """Return the heights of the blocks that hold events about a timer, ascending."""
-        with self._reading() as connection:
-            return timers.event_heights(connection, timer_id, upto)
-
-    def ended_timers(
-        self, wanted: TimerFilter, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
-    ) -> Page[IndexedTimer]:
-        """Return the ended timers that a filter lets pass, the last one first.
-
-        Complexity: O(log n) for the number of those that ended in a way, of an address or of all; within heights, or
-        of several addresses, O(what the narrowest condition alone lets pass).
-
-        Args:
-            wanted: In state ``fired``, ``expired``, ``unfunded``, ``cancelled``, or ``all`` for these four.
-            upto: Height of the view.
-            offset: Items left out at the beginning.
-            limit: Most items.
-        """
-        with self._reading() as connection:
-            return timers.list_ended(connection, wanted, Window(upto, offset, limit))
-
-    def live_timers(self, wanted: TimerFilter, upto: int, offset: int = 0, limit: int = PAGE_LIMIT) -> Page[Hash32]:
-        """Return the ids of the live timers that a filter lets pass, by height and insertion.
-
-        Complexity: O(live timers of the address within the heights).
-
-        Args:
-            wanted: With an actor, target or payer; without any, the view has the answer. Its state is not looked at.
-            upto: Height of the view.
-            offset: Items left out at the beginning.
-            limit: Most items.
-        """
-        with self._reading() as connection:
-            return timers.list_live(connection, wanted, Window(upto, offset, limit))
-
-    def next_paid(self, payer: bytes, limit: int) -> tuple[Hash32, ...]:
-        """Return the ids of the first live timers that somebody pays for, by height and insertion.
-
-        They are those of the index's own height.
-
-        Complexity: O(limit), however many timers there are.
-
-        Args:
-            payer: 20 bytes.
-            limit: Most ids.
-        """
-        with self._reading() as connection:
-            return timers.next_paid(connection, payer, limit)
-
-    def live_payers(self, cursor: int, limit: int) -> tuple[tuple[Address, ...], int]:
-        """Return some of those who pay for live timers, and where the next ones begin.
-
-        They are those of the index's own height.
-
-        Complexity: O(limit · log n), however many timers there are.
-
-        Args:
-            cursor: Where they begin: 0 for the first, else what was returned with the ones before.
-            limit: Most of them.
-
-        Returns:
-            The payers, and where the next begin; 0 if these were the last.
-        """
-        with self._reading() as connection:
-            return timers.live_payers(connection, cursor, limit)
-
-    def lineage(self, timer_id: bytes, upto: int) -> Lineage | None:
-        """Return where a timer stands among those that scheduled one another; None if no block scheduled it."""
-        with self._reading() as connection:
-            return timers.find_lineage(connection, timer_id, upto)
-
-    def family(self, timer_id: bytes, upto: int, offset: int = 0, limit: int = PAGE_LIMIT) -> Page[IndexedTimer]:
-        """Return all timers of a lineage, as they were scheduled: where each one schedules the next, a chain.
-
-        `Lineage.place` is where the timer itself stands.
-        """
-        with self._reading() as connection:
-            return timers.list_family(connection, timer_id, Window(upto, offset, limit))
-
-    def ancestors(self, timer_id: bytes, upto: int, offset: int = 0, limit: int = PAGE_LIMIT) -> Page[IndexedTimer]:
-        """Return the timer whose fire scheduled a timer, the one whose fire scheduled that, and so on."""
-        with self._reading() as connection:
-            return timers.list_ancestors(connection, timer_id, Window(upto, offset, limit))
-
-    def children(self, timer_id: bytes, upto: int, offset: int = 0, limit: int = PAGE_LIMIT) -> Page[IndexedTimer]:
-        """Return the timers that the fires of a timer scheduled, as they were."""
-        with self._reading() as connection:
-            return timers.list_children(connection, timer_id, Window(upto, offset, limit))
-
-    # Events
-
-    def events(
-        self,
-        wanted: EventFilter,
-        upto: int,
-        offset: int = 0,
-        limit: int = PAGE_LIMIT,
-        *,
-        newest_first: bool = False,
-        is_counted: bool = True,
-    ) -> Page[EventPlace]:
-        """Return where the events are that a filter lets pass; `read_events` has them.
-
-        Complexity: O(offset + limit) for one condition, of several O(what the narrowest alone lets pass); the total of
-        one with ``since`` and another condition O(what passes).
-
-        Args:
-            wanted: The filter.
-            upto: Height of the view.
-            offset: Items left out at the beginning.
-            limit: Most items.
-            newest_first: Whether the newest come first.
-            is_counted: Whether the total is wanted; without, it is the number of items.
-        """
-        with self._reading() as connection:
-            return queries.list_events(
-                connection, wanted, Window(upto, offset, limit), newest_first=newest_first, is_counted=is_counted
-            )
-
+    timer = _reads(timers.find_timer)
+    timer_heights = _reads(timers.event_heights)
+    ended_timers = _reads(timers.list_ended)
+    live_timers = _reads(timers.list_live)
+    next_paid = _reads(timers.next_paid)
+    live_payers = _reads(timers.live_payers)
+    lineage = _reads(timers.find_lineage)
+    family = _reads(timers.list_family)
+    ancestors = _reads(timers.list_ancestors)
+    children = _reads(timers.list_children)
     # Sums
-
-    def spend(self, payer: bytes, upto: int, first_day: int = 0, last_day: int = INTEGER_MAX) -> tuple[DaySpend, ...]:
-        """Return what executions cost a payer, day by day of chain time, ascending; days without any are left out.
-
-        Args:
-            payer: 20 bytes.
-            upto: Height of the view.
-            first_day: Days since 1970.
-            last_day: Likewise.
-        """
-        with self._reading() as connection:
-            return sums.spend_by_day(connection, payer, (first_day, last_day), upto)
-
-    def payers(self, upto: int, offset: int = 0, limit: int = PAGE_LIMIT) -> tuple[PayerSpend, ...]:
-        """Return those who have spent most on timers, the greatest first."""
-        with self._reading() as connection:
-            return sums.rank_payers(connection, Window(upto, offset, limit))
-
-    def unfunded_payers(self, since: int, upto: int, limit: int = PAGE_LIMIT) -> tuple[UnfundedPayer, ...]:
-        """Return those who could not pay for a timer from a block on, the latest first.
-
-        Complexity: O(timers that ended for it since).
-        """
-        with self._reading() as connection:
-            return sums.find_unfunded(connection, since, Window(upto, 0, limit))
-
-    def totals(self, upto: int) -> Tally:
-        """Return the sums over all blocks."""
-        with self._reading() as connection:
-            return sums.sum_up(connection, upto)
-
-    def statistics(self, first: int, last: int, points: int, upto: int) -> tuple[BlockSpan, ...]:
-        """Return what the blocks of a range come to, for a chart of at most so many points.
-
-        Every point stands for equally many blocks and begins at a multiple of their number, so that it stays where it
-        is while the chain goes on; the first and the last one are cut off where the range is.
-
-        Args:
-            first: Height.
-            last: Height; the chain may end before.
-            points: Most points, 1 to 2,000.
-            upto: Height of the view.
-        """
-        with self._reading() as connection:
-            return sums.chart(connection, first, last, points, upto)
+    spend = _reads(sums.spend_by_day)
+    payers = _reads(sums.rank_payers)
+    unfunded_payers = _reads(sums.find_unfunded)
+    totals = _reads(sums.sum_up)
+    statistics = _reads(sums.chart)
 
 
 def _batches(blocks: Iterable[Block]) -> Iterator[list[Block]]:

@@ -6,7 +6,18 @@ from operator import attrgetter
 from sqlite3 import Connection
 from typing import Any, Final
 
-from trailboss.index.pages import Conditions, Source, Window, count, name_number, number_of, page, size_of, sum_upto
+from trailboss.index.pages import (
+    PAGE_LIMIT,
+    Conditions,
+    Source,
+    Window,
+    count,
+    name_number,
+    number_of,
+    page,
+    size_of,
+    sum_upto,
+)
 from trailboss.index.records import EventFilter, EventPlace, Found, IndexedReceipt, IndexedTransaction, Page
 from trailboss.index.schema import (
     HEIGHT_MAX,
@@ -43,7 +54,13 @@ _CONCERNS: Final = (
 
 
 def find_block(connection: Connection, block_hash: bytes, blocks: Sequence[Block]) -> int | None:
-    """Return the height of the block with a hash; see `Index.block_height`."""
+    """Return the height of a block by its hash; None if there is none.
+
+    Args:
+        connection: The index.
+        block_hash: Its hash.
+        blocks: Of the view. Of idle blocks the index has a part of the hash only, and looks whether it is theirs.
+    """
     upto = len(blocks) - 1
     query = "SELECT height FROM blocks WHERE hash = ? AND height <= ?"
     row = connection.execute(query, (bytes(block_hash), upto)).fetchone()
@@ -54,14 +71,17 @@ def find_block(connection: Connection, block_hash: bytes, blocks: Sequence[Block
 
 
 def find_transaction(connection: Connection, tx_hash: bytes, upto: int) -> IndexedTransaction | None:
-    """Return where a transaction is."""
+    """Return where the transaction of a hash is; None if no block has it."""
     query = "SELECT at, hash, receipt FROM transactions WHERE hash = ? AND at < ?"
     row = connection.execute(query, (bytes(tx_hash), after(upto))).fetchone()
     return None if row is None else _transaction(*row)
 
 
-def list_transactions(connection: Connection, window: Window) -> Page[IndexedTransaction]:
-    """Return transactions, the newest first."""
+def list_transactions(
+    connection: Connection, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
+) -> Page[IndexedTransaction]:
+    """Return where transactions are, the newest first."""
+    window = Window(upto, offset, limit)
     query = "SELECT at, hash, receipt FROM transactions WHERE at < ? ORDER BY at DESC LIMIT ? OFFSET ?"
     rows = connection.execute(query, (window.bound, *window.part))
     return Page(tuple(_transaction(*row) for row in rows), sum_upto(connection, "transactions", window.upto))
@@ -75,9 +95,16 @@ def _transaction(at: int, tx_hash: bytes, receipt: int) -> IndexedTransaction:
 
 
 def list_receipts(
-    connection: Connection, address: bytes, origins: Iterable[Origin], window: Window
+    connection: Connection,
+    address: bytes,
+    upto: int,
+    origins: Iterable[Origin] = ORIGINS,
+    *,
+    offset: int = 0,
+    limit: int = PAGE_LIMIT,
 ) -> Page[IndexedReceipt]:
-    """Return the receipts of an address that came from some origins, the newest first."""
+    """Return where the receipts of an address are, as sender, payer, target or actor, the newest first."""
+    window = Window(upto, offset, limit)
     number = number_of(connection, address)
     if number is None:
         return Page((), 0)
@@ -105,9 +132,30 @@ def _receipt(connection: Connection, at: int, origin: int, parts: int) -> Indexe
 
 
 def list_events(
-    connection: Connection, wanted: EventFilter, window: Window, *, newest_first: bool, is_counted: bool
+    connection: Connection,
+    wanted: EventFilter,
+    upto: int,
+    offset: int = 0,
+    limit: int = PAGE_LIMIT,
+    *,
+    newest_first: bool = False,
+    is_counted: bool = True,
 ) -> Page[EventPlace]:
-    """Return where the events are that a filter lets pass; see `Index.events`."""
+    """Return where the events are that a filter lets pass; `read_events` has them.
+
+    Complexity: O(offset + limit) for one condition, of several O(what the narrowest alone lets pass); the total of one
+    with ``since`` and another condition O(what passes).
+
+    Args:
+        connection: The index.
+        wanted: The filter.
+        upto: Height of the view.
+        offset: Items left out at the beginning.
+        limit: Most items.
+        newest_first: Whether the newest come first.
+        is_counted: Whether the total is wanted; without, it is the number of items.
+    """
+    window = Window(upto, offset, limit)
     name = None if wanted.name is None else name_number(connection, wanted.name)
     emitter, address = (
         None if each is None else number_of(connection, each) for each in (wanted.emitter, wanted.address)
@@ -195,8 +243,18 @@ def read_events(blocks: Sequence[Block], places: Iterable[EventPlace]) -> list[E
 # Search
 
 
-def search(connection: Connection, digits: str, blocks: Sequence[Block], limit: int) -> Found:
-    """Return what begins with hexadecimal digits; see `Index.search`."""
+def search(connection: Connection, digits: str, blocks: Sequence[Block], limit: int = PAGE_LIMIT) -> Found:
+    """Return blocks, transactions, timers and addresses that begin with hexadecimal digits.
+
+    Args:
+        connection: The index.
+        digits: With or without ``0x``. Idle blocks are found by 16 of them, or more.
+        blocks: Of the view.
+        limit: Most of each.
+
+    Raises:
+        Rejection: ``INVALID_DATA`` if there are none, or others.
+    """
     digits = digits.lower().removeprefix("0x")
     if not digits or not HEXADECIMAL.issuperset(digits):
         what = f"{digits!r:.80} is no beginning of an address or a hash: give hexadecimal digits"

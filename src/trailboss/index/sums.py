@@ -12,10 +12,20 @@ from operator import add, sub
 from sqlite3 import Connection
 from typing import Any, Final
 
-from trailboss.index.pages import Window, address_of, number_of
+from trailboss.index.pages import PAGE_LIMIT, Window, address_of, number_of
 from trailboss.index.records import BlockSpan, DaySpend, PayerSpend, Spend, Tally, UnfundedPayer
 from trailboss.index.row_builder import TIMERS
-from trailboss.index.schema import ENDINGS, GREATEST, ORIGINS, SPAN_BLOCKS, before, height_of, loaded, loaded_or_none
+from trailboss.index.schema import (
+    ENDINGS,
+    GREATEST,
+    INTEGER_MAX,
+    ORIGINS,
+    SPAN_BLOCKS,
+    before,
+    height_of,
+    loaded,
+    loaded_or_none,
+)
 from trailboss.index.writer import TALLY_COLUMNS
 from trailboss.primitives.octets import Address
 
@@ -35,8 +45,10 @@ _OF_SPANS: Final = f"SELECT {_GREATEST} FROM spans WHERE span BETWEEN ? AND ?"
 # Spending
 
 
-def spend_by_day(connection: Connection, payer: bytes, days: tuple[int, int], upto: int) -> tuple[DaySpend, ...]:
-    """Return what executions cost a payer in each day, from one to another, that had any, ascending."""
+def spend_by_day(
+    connection: Connection, payer: bytes, upto: int, first_day: int = 0, last_day: int = INTEGER_MAX
+) -> tuple[DaySpend, ...]:
+    """Return what executions cost a payer in each day of chain time that had any, ascending; days are since 1970."""
     number = number_of(connection, payer)
     later: dict[tuple[int, int], list[int]] = {}
     query = f"SELECT day, origin, {_SPENT} FROM spending WHERE height > ? AND payer = ?"
@@ -45,7 +57,7 @@ def spend_by_day(connection: Connection, payer: bytes, days: tuple[int, int], up
     query = f"SELECT day, {_SPENT} FROM days WHERE payer = ? AND origin = ? AND day BETWEEN ? AND ?"
     found = []
     for origin in range(len(ORIGINS)):
-        for day, *sums in connection.execute(query, (number, origin, *days)):
+        for day, *sums in connection.execute(query, (number, origin, first_day, last_day)):
             spent = tuple(map(sub, map(loaded, sums), later.get((day, origin), _NOTHING)))
             if any(spent):
                 found.append((day, origin, spent))
@@ -60,8 +72,9 @@ def _spend(origin: int, spent: tuple[int, ...]) -> Spend:
     return Spend(origin=ORIGINS[origin], runs=runs, burned=burned, tips=tips, refunds=refunds)
 
 
-def rank_payers(connection: Connection, window: Window) -> tuple[PayerSpend, ...]:
+def rank_payers(connection: Connection, upto: int, offset: int = 0, limit: int = PAGE_LIMIT) -> tuple[PayerSpend, ...]:
     """Return payers by what they have spent on timers, the greatest first."""
+    window = Window(upto, offset, limit)
     later: dict[int, int] = {}
     query = "SELECT payer, burned, tips FROM spending WHERE height > ? AND origin = ?"
     for payer, burned, tips in connection.execute(query, (window.upto, TIMERS)):
@@ -78,8 +91,12 @@ def rank_payers(connection: Connection, window: Window) -> tuple[PayerSpend, ...
     )
 
 
-def find_unfunded(connection: Connection, since: int, window: Window) -> tuple[UnfundedPayer, ...]:
-    """Return the payers that could not pay for timers from a block on, the latest first."""
+def find_unfunded(connection: Connection, since: int, upto: int, limit: int = PAGE_LIMIT) -> tuple[UnfundedPayer, ...]:
+    """Return the payers that could not pay for timers from a block on, the latest first.
+
+    Complexity: O(timers that ended for it since).
+    """
+    window = Window(upto, 0, limit)
     query = (
         "SELECT payer, count(*), max(ended) AS latest FROM timers INDEXED BY ended_by_ending "
         "WHERE ending = ? AND ended >= ? AND ended < ? GROUP BY payer ORDER BY latest DESC LIMIT ? OFFSET ?"
@@ -100,7 +117,10 @@ def sum_up(connection: Connection, upto: int) -> Tally:
 
 
 def chart(connection: Connection, first: int, last: int, points: int, upto: int) -> tuple[BlockSpan, ...]:
-    """Return what runs of equally many blocks come to; see `Index.statistics`.
+    """Return what the blocks of a range come to, for a chart of at most so many points, 1 to 2,000.
+
+    Every point stands for equally many blocks and begins at a multiple of their number, so that it stays where it is
+    while the chain goes on; the first and the last one are cut off where the range is.
 
     Complexity: O(points · log blocks), and one row for every block, or for 256 if a run is longer.
     """

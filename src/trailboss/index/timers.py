@@ -4,7 +4,18 @@ from collections.abc import Iterable
 from sqlite3 import Connection
 from typing import Final
 
-from trailboss.index.pages import Conditions, Source, Window, address_of, count, number_of, page, size_of, sum_upto
+from trailboss.index.pages import (
+    PAGE_LIMIT,
+    Conditions,
+    Source,
+    Window,
+    address_of,
+    count,
+    number_of,
+    page,
+    size_of,
+    sum_upto,
+)
 from trailboss.index.records import Cause, IndexedTimer, Lineage, Page
 from trailboss.index.schema import ENDINGS, PLACE_BITS, ROLES, after, height_of, loaded, loaded_or_none, stored
 from trailboss.model.blocks import Origin
@@ -40,7 +51,7 @@ def places_of(connection: Connection, timer_id: bytes, upto: int) -> list[tuple[
 
 
 def find_timer(connection: Connection, timer_id: bytes, upto: int) -> IndexedTimer | None:
-    """Return the timer of an id, of several the last one."""
+    """Return the timer of an id, live or ended; of several the last one. None if no block scheduled it."""
     found = places_of(connection, timer_id, upto)
     return _read(connection, found[-1][0], upto) if found else None
 
@@ -92,8 +103,22 @@ def event_heights(connection: Connection, timer_id: bytes, upto: int) -> tuple[i
 # Those that ended
 
 
-def list_ended(connection: Connection, wanted: TimerFilter, window: Window) -> Page[IndexedTimer]:
-    """Return ended timers, the last one first; see `Index.ended_timers`."""
+def list_ended(
+    connection: Connection, wanted: TimerFilter, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
+) -> Page[IndexedTimer]:
+    """Return the ended timers that a filter lets pass, the last one first.
+
+    Complexity: O(log n) for the number of those that ended in a way, of an address or of all; within heights, or of
+    several addresses, O(what the narrowest condition alone lets pass).
+
+    Args:
+        connection: The index.
+        wanted: In state ``fired``, ``expired``, ``unfunded``, ``cancelled``, or ``all`` for these four.
+        upto: Height of the view.
+        offset: Items left out at the beginning.
+        limit: Most items.
+    """
+    window = Window(upto, offset, limit)
     endings = list(range(len(ENDINGS))) if wanted.state == ALL else [ENDINGS.index(wanted.state)]
     parties = _parties(connection, wanted)
     if parties is None or wanted.first > wanted.last:
@@ -175,8 +200,16 @@ def _ended_within(connection: Connection, wanted: TimerFilter, endings: list[int
 # Those that live
 
 
-def list_live(connection: Connection, wanted: TimerFilter, window: Window) -> Page[Hash32]:
-    """Return the ids of live timers of an address, by height and insertion; see `Index.live_timers`."""
+def list_live(
+    connection: Connection, wanted: TimerFilter, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
+) -> Page[Hash32]:
+    """Return the ids of the live timers of an actor, target or payer that a filter lets pass, whatever its state.
+
+    They come by height and insertion. Without an address there are none: the view has that answer.
+
+    Complexity: O(live timers of the address within the heights).
+    """
+    window = Window(upto, offset, limit)
     parties = _parties(connection, wanted)
     if not parties or wanted.first > wanted.last:
         return Page((), 0)
@@ -199,14 +232,27 @@ def _live(role: str, number: int, wanted: TimerFilter, window: Window) -> list[S
 
 
 def next_paid(connection: Connection, payer: bytes, limit: int) -> tuple[Hash32, ...]:
-    """Return the ids of the first live timers that an address pays for; see `Index.next_paid`."""
+    """Return the ids of the first live timers that an address pays for, by height and insertion.
+
+    They are those of the index's own height.
+
+    Complexity: O(limit), however many timers there are.
+    """
     query = "SELECT id FROM timers WHERE payer = ? AND ended IS NULL ORDER BY height, at LIMIT ?"
     rows = connection.execute(query, (number_of(connection, payer), limit))
     return tuple(Hash32(identity) for (identity,) in rows)
 
 
 def live_payers(connection: Connection, cursor: int, limit: int) -> tuple[tuple[Address, ...], int]:
-    """Return payers of live timers above a number, and the last number; see `Index.live_payers`."""
+    """Return some payers of live timers of the index's own height, and where the next ones begin; 0 after the last.
+
+    Complexity: O(limit · log n), however many timers there are.
+
+    Args:
+        connection: The index.
+        cursor: Where they begin: 0 for the first, else what was returned with the ones before.
+        limit: Most of them.
+    """
     found: list[Address] = []
     query = "SELECT payer FROM timers WHERE payer > ? AND ended IS NULL ORDER BY payer LIMIT 1"
     for _ in range(limit):
@@ -222,7 +268,7 @@ def live_payers(connection: Connection, cursor: int, limit: int) -> tuple[tuple[
 
 
 def find_lineage(connection: Connection, timer_id: bytes, upto: int) -> Lineage | None:
-    """Return where a timer stands in its family; None if there is no such timer."""
+    """Return where a timer stands among those that scheduled one another; None if no block scheduled it."""
     found = places_of(connection, timer_id, upto)
     if not found:
         return None
@@ -248,8 +294,14 @@ def _children(at: int, upto: int) -> Source:
     return Source("SELECT at FROM timers WHERE parent = ? AND at < ?", (at, after(upto)))
 
 
-def list_family(connection: Connection, timer_id: bytes, window: Window) -> Page[IndexedTimer]:
-    """Return the first timer of a timer's line, and all that descend from it, as they were scheduled."""
+def list_family(
+    connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
+) -> Page[IndexedTimer]:
+    """Return the first timer of a timer's line, and all that descend from it, as they were scheduled.
+
+    Where each one schedules the next it is a chain; `Lineage.place` is where the timer itself stands.
+    """
+    window = Window(upto, offset, limit)
     found = places_of(connection, timer_id, window.upto)
     if not found:
         return NONE
@@ -262,8 +314,11 @@ def list_family(connection: Connection, timer_id: bytes, window: Window) -> Page
     return Page(_read_all(connection, (*first, *rows), window.upto), size)
 
 
-def list_children(connection: Connection, timer_id: bytes, window: Window) -> Page[IndexedTimer]:
+def list_children(
+    connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
+) -> Page[IndexedTimer]:
     """Return the timers that the fires of a timer scheduled, as they did."""
+    window = Window(upto, offset, limit)
     found = places_of(connection, timer_id, window.upto)
     if not found:
         return NONE
@@ -272,11 +327,14 @@ def list_children(connection: Connection, timer_id: bytes, window: Window) -> Pa
     return Page(_read_all(connection, (at for (at,) in rows), window.upto), size_of(connection, children))
 
 
-def list_ancestors(connection: Connection, timer_id: bytes, window: Window) -> Page[IndexedTimer]:
+def list_ancestors(
+    connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
+) -> Page[IndexedTimer]:
     """Return the timer whose fire scheduled a timer, the one whose fire scheduled that, and so on.
 
     Complexity: O(offset + limit).
     """
+    window = Window(upto, offset, limit)
     found = places_of(connection, timer_id, window.upto)
     if not found:
         return NONE

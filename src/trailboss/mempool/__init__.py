@@ -6,16 +6,7 @@ Decision: D-71
 from trailboss.mempool.admission import verify
 from trailboss.mempool.journal import Journal
 from trailboss.mempool.pool import Mempool
-from trailboss.mempool.records import (
-    End,
-    Ending,
-    MempoolLimits,
-    Pooled,
-    Recovery,
-    Statistics,
-    Status,
-    Verdict,
-)
+from trailboss.mempool.records import End, Ending, MempoolLimits, Pooled, Recovery, Statistics, Status, Verdict
 
 __all__ = [
     "End",

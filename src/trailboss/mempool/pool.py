@@ -9,10 +9,7 @@ from itertools import islice
 from threading import Lock
 from typing import Final, TypeVar
 
-from trailboss.chain.admission import (
-    changed_accounts,
-    standing_of,
-)
+from trailboss.chain.admission import changed_accounts, standing_of
 from trailboss.chain.reader import ChainReader
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.crypto.digest import sha256

@@ -40,22 +40,14 @@ BOOT_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
 class IndexFile:
     """An index's file: one connection that writes, and as many that read as there are reads at once.
 
-    Attributes:
-        path: Where it is.
-        writer: The connection that writes.
-        is_closed: Whether it has been closed.
-        is_damaged: Whether a read or a write has found it damaged; it is deleted when it is closed then.
+    Once a read or a write has found it damaged, it is deleted when it is closed.
     """
 
     def __init__(self, path: Path | None, genesis: bytes) -> None:
-        """Open or make a file.
-
-        Args:
-            path: Where; None for a temporary one that goes with this object.
-            genesis: The instance id of the chain.
+        """Open or make the file of a chain; without a path a temporary one, which goes with this object.
 
         Raises:
-            StorageError: If it can be neither used nor made anew.
+            StorageError: If it can be neither used nor made.
         """
         self._directory = TemporaryDirectory(prefix="trailboss-index-") if path is None else None
         self.path = path or Path(self._directory.name if self._directory else "") / FILE_NAME

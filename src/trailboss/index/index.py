@@ -63,15 +63,10 @@ class Index:
 
     @classmethod
     def open(cls, path: Path | None, chain: ChainReader, progress: OnProgress | None = None) -> Self:
-        """Open the index of a chain, or make it, and bring it up to the chain's head.
+        """Open the index of a chain, or make it, and bring it up to the chain's head; without a path it is temporary.
 
         What belongs to another branch is taken back. A file that is damaged, of another format or another chain, or
-        of which nobody knows whether it has been written out, is made anew.
-
-        Args:
-            path: The file; None for a temporary one.
-            chain: What is indexed. It must not change meanwhile.
-            progress: Told how far it is, if there is something to do.
+        that may not have been written out, is made again.
 
         Raises:
             StorageError: If the file can be neither used nor made.

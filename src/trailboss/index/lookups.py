@@ -5,8 +5,10 @@ from itertools import islice
 from sqlite3 import Connection
 from typing import Any, Final
 
+from trailboss.primitives.bounded import BoundedDict
+
 REMEMBERED_MAX: Final = 1 << 17
-"""Most addresses, or names, that are kept; one more, and all are forgotten."""
+"""Most addresses, or names, that are kept."""
 ASKED_MAX: Final = 400
 """Timers of one query; SQLite took no more than 999 values until 3.32."""
 
@@ -20,8 +22,8 @@ class Lookups:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.addresses: dict[bytes, int] = {}
-        self._names: dict[str, int] = {}
+        self.addresses: BoundedDict[bytes, int] = BoundedDict(REMEMBERED_MAX)
+        self._names: BoundedDict[str, int] = BoundedDict(REMEMBERED_MAX)
 
     def forget(self) -> None:
         """Forget everything: rows have been taken back."""
@@ -35,8 +37,6 @@ class Lookups:
             octets = bytes(address)
             row = self._row("SELECT number FROM addresses WHERE address = ?", octets)
             number = row[0] if row else self._insert("addresses (address, first) VALUES (?, ?)", octets, height)
-            if len(self.addresses) >= REMEMBERED_MAX:
-                self.addresses.clear()
             self.addresses[octets] = number
         return number
 
@@ -46,8 +46,6 @@ class Lookups:
         if number is None:
             row = self._row("SELECT number FROM names WHERE name = ?", name)
             number = row[0] if row else self._insert("names (name) VALUES (?)", name)
-            if len(self._names) >= REMEMBERED_MAX:
-                self._names.clear()
             self._names[name] = number
         return number
 

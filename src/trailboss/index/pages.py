@@ -17,13 +17,7 @@ Conditions = dict[str, tuple[object, ...]]
 
 
 class Window(NamedTuple):
-    """Which part of an answer is wanted, and of which height it is.
-
-    Attributes:
-        upto: Height.
-        offset: Items left out at the beginning.
-        limit: Most items.
-    """
+    """Which part of an answer is wanted, and of which height."""
 
     upto: int
     offset: int
@@ -41,13 +35,7 @@ class Window(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A query in the order of an index.
-
-    Attributes:
-        query: Without an order; it ends in a condition.
-        values: Its values.
-        size: How many rows it has, if that is known.
-    """
+    """A query in the order of an index, which ends in a condition, its values, and its size, if that is known."""
 
     query: str
     values: tuple[object, ...]
@@ -62,14 +50,7 @@ class Source(NamedTuple):
 
 
 def count(connection: Connection, of: str, number: int, since: Source) -> int:
-    """Return how many rows a number of a column has up to a height: the count of all, less those since.
-
-    Args:
-        connection: The index.
-        of: The column, as the table of counts has it.
-        number: The number.
-        since: Its rows above the height.
-    """
+    """Return how many rows a number of a column has up to a height: the count of all, less those since."""
     row = connection.execute("SELECT count FROM counts WHERE of = ? AND number = ?", (of, number)).fetchone()
     return row[0] - size_of(connection, [since]) if row else 0
 

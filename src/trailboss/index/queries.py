@@ -54,13 +54,7 @@ _CONCERNS: Final = (
 
 
 def find_block(connection: Connection, block_hash: bytes, blocks: Sequence[Block]) -> int | None:
-    """Return the height of a block by its hash; None if there is none.
-
-    Args:
-        connection: The index.
-        block_hash: Its hash.
-        blocks: Of the view. Of idle blocks the index has a part of the hash only, and looks whether it is theirs.
-    """
+    """Return the height of a block by its hash; None if there is none. Idle blocks of the view are compared."""
     upto = len(blocks) - 1
     query = "SELECT height FROM blocks WHERE hash = ? AND height <= ?"
     row = connection.execute(query, (bytes(block_hash), upto)).fetchone()
@@ -143,17 +137,10 @@ def list_events(
 ) -> Page[EventPlace]:
     """Return where the events are that a filter lets pass; `read_events` has them.
 
+    The total is counted only if ``is_counted``; without, it is the number of items.
+
     Complexity: O(offset + limit) for one condition, of several O(what the narrowest alone lets pass); the total of one
     with ``since`` and another condition O(what passes).
-
-    Args:
-        connection: The index.
-        wanted: The filter.
-        upto: Height of the view.
-        offset: Items left out at the beginning.
-        limit: Most items.
-        newest_first: Whether the newest come first.
-        is_counted: Whether the total is wanted; without, it is the number of items.
     """
     window = Window(upto, offset, limit)
     name = None if wanted.name is None else name_number(connection, wanted.name)
@@ -225,13 +212,9 @@ def _all_events(connection: Connection, wanted: EventFilter, bounds: tuple[int, 
 
 
 def read_events(blocks: Sequence[Block], places: Iterable[EventPlace]) -> list[Event]:
-    """Return the events of some places, in that order.
+    """Return the events of some places, in that order, from the blocks of a view.
 
     Complexity: O(events of each block that holds one); those of one block should stand next to one another.
-
-    Args:
-        blocks: Of a view of the chain, at the height that the index was asked for.
-        places: As the index gives them.
     """
     found: list[Event] = []
     for height, of_block in groupby(places, attrgetter("height")):
@@ -244,13 +227,9 @@ def read_events(blocks: Sequence[Block], places: Iterable[EventPlace]) -> list[E
 
 
 def search(connection: Connection, digits: str, blocks: Sequence[Block], limit: int = PAGE_LIMIT) -> Found:
-    """Return blocks, transactions, timers and addresses that begin with hexadecimal digits.
+    """Return blocks, transactions, timers and addresses that begin with hexadecimal digits, with or without ``0x``.
 
-    Args:
-        connection: The index.
-        digits: With or without ``0x``. Idle blocks are found by 16 of them, or more.
-        blocks: Of the view.
-        limit: Most of each.
+    Idle blocks are found by 16 digits, or more.
 
     Raises:
         Rejection: ``INVALID_DATA`` if there are none, or others.

@@ -11,12 +11,7 @@ Item = TypeVar("Item")
 
 
 class Page(Struct, Generic[Item], frozen=True):
-    """A part of an ordered answer.
-
-    Attributes:
-        items: Those asked for, in order.
-        total: How many there are in all.
-    """
+    """A part of an ordered answer: the items asked for, and how many there are in all."""
 
     items: tuple[Item, ...]
     total: int
@@ -39,17 +34,9 @@ class IndexedTransaction(Struct, frozen=True, kw_only=True):
 
 
 class IndexedReceipt(Struct, frozen=True, kw_only=True):
-    """Where a receipt of an address is.
+    """Where a receipt of an address is, and in which roles the address has part in it.
 
-    Attributes:
-        height: Of its block.
-        receipt: Its place among the block's receipts, from 0.
-        origin: What it came from.
-        position: Of a transaction: its place among the block's transactions, from 0.
-        is_sender: Whether the address sent it: signed the transaction, owned the timer, or sent the message.
-        is_payer: Whether it paid.
-        is_target: Whether the transaction was about it: it was paid, called, made or changed.
-        is_actor: Whether it is the actor that ran, or that was made.
+    A target was paid, called, made or changed; an actor ran, or was made. A position is that of a transaction.
     """
 
     height: int
@@ -139,12 +126,11 @@ class Lineage(Struct, frozen=True, kw_only=True):
 
 
 class EventFilter(Struct, frozen=True, kw_only=True):
-    """Which events somebody wants; every condition that is given must hold.
+    """Which events are wanted; every condition that is given must hold.
 
     Attributes:
         name: Topic.
-        emitter: Who emitted it.
-        address: Who emitted it, or is named in a field of it, if it is one of the chain's own.
+        address: Emitter, or named in a field of an event of the chain itself.
         timer_id: The timer it is about.
         since: From this block on.
         since_index: In that block, from this place among its events on.
@@ -171,14 +157,10 @@ class EventPlace(Struct, frozen=True, order=True):
 
 
 class Spend(Struct, frozen=True, kw_only=True):
-    """What executions cost a payer. Amounts are base units.
+    """What executions of one origin cost a payer: how many there were, and base units.
 
-    Attributes:
-        origin: What the executions came from.
-        runs: How many there were: transactions, fires or messages.
-        burned: Burned; penalties of the auction, which no execution stands for, are among those of timers.
-        tips: To proposers.
-        refunds: Of what was taken in advance, given back.
+    Burned amounts of timers include penalties of the auction, which no execution stands for; refunds were given back
+    of what was charged in advance.
     """
 
     origin: Origin
@@ -194,37 +176,21 @@ class Spend(Struct, frozen=True, kw_only=True):
 
 
 class DaySpend(Struct, frozen=True, kw_only=True):
-    """What executions of one day cost a payer.
-
-    Attributes:
-        day: Days of chain time since 1970.
-        spend: One for each origin that there was.
-    """
+    """What executions of one day of chain time, counted from 1970, cost a payer: one record for each origin."""
 
     day: int
     spend: tuple[Spend, ...]
 
 
 class PayerSpend(Struct, frozen=True, kw_only=True):
-    """What a payer has spent on timers in all.
-
-    Attributes:
-        payer: Who.
-        fees: Base units.
-    """
+    """What a payer has spent on timers in all, base units."""
 
     payer: Address
     fees: int
 
 
 class UnfundedPayer(Struct, frozen=True, kw_only=True):
-    """A payer that could not pay.
-
-    Attributes:
-        payer: Who.
-        timers: How many timers ended for it.
-        last_height: Block in which the last of them did.
-    """
+    """A payer that could not pay: how many timers ended for it, and the block in which the last of them did."""
 
     payer: Address
     timers: int
@@ -232,24 +198,7 @@ class UnfundedPayer(Struct, frozen=True, kw_only=True):
 
 
 class Tally(Struct, frozen=True, kw_only=True):
-    """Sums over blocks. Amounts are base units.
-
-    Attributes:
-        transactions: In them.
-        fires: Executions of timers.
-        messages: Delivered.
-        events: In receipts, and the blocks' own.
-        scheduled: Timers scheduled.
-        fired: Timers that ended by firing.
-        expired: Timers that ended so.
-        unfunded: Timers that ended so.
-        cancelled: Timers that ended so.
-        cycles: Used by everything.
-        cells: Used by everything.
-        timer_cycles: Used by fires.
-        burned: Fees and penalties burned.
-        tips: To proposers.
-    """
+    """Sums over blocks. Timers end in four ways; burned fees include penalties; amounts are base units."""
 
     transactions: int = 0
     fires: int = 0
@@ -273,21 +222,9 @@ class Tally(Struct, frozen=True, kw_only=True):
 
 
 class BlockSpan(Struct, frozen=True, kw_only=True):
-    """What a run of blocks comes to, for a chart.
+    """What a run of blocks comes to, for a chart: sums, the greatest of single blocks, and prices in the last.
 
-    Attributes:
-        first: Height of its first block.
-        last: Height of its last block.
-        tally: Sums over them.
-        cycles_max: Most cycles that one of them used.
-        cells_max: Most cells.
-        timer_cycles_max: Most cycles of fires.
-        cycle_basefee_max: Highest cycle basefee, base units.
-        cell_basefee_max: Highest cell basefee.
-        lane_basefee_max: Highest lane basefee; None before the timer lane begins.
-        cycle_basefee: Cycle basefee in the last of them.
-        cell_basefee: Cell basefee in the last of them.
-        lane_basefee: Lane basefee in the last of them; None likewise.
+    Lane basefees are None before the timer lane begins.
     """
 
     first: int
@@ -305,14 +242,7 @@ class BlockSpan(Struct, frozen=True, kw_only=True):
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """What begins with some hexadecimal digits.
-
-    Attributes:
-        blocks: Heights of blocks by their hash.
-        transactions: Transactions by their hash.
-        timers: Ids of timers, live and ended.
-        addresses: Accounts and actors that a block has named.
-    """
+    """What begins with some hexadecimal digits: heights of blocks, transactions, ids of timers, addresses."""
 
     blocks: tuple[int, ...]
     transactions: tuple[IndexedTransaction, ...]

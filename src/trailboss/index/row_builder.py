@@ -54,12 +54,7 @@ class TimerRow(Struct):
         at: Place of the event that scheduled it.
         height: At which it is due, as it is stored.
         root: The first timer of its line; None for itself.
-        generation: Fires between it and the beginning of its line.
-        columns: Of a new one: the columns from id to payer and handler; those from gas_limit to parent; place and
-            sequence.
-        ended: Place of the event that ended it.
-        ending: How.
-        reverted: Whether by a fire that reverted.
+        columns: Of a new one: those from id to handler, those from gas_limit to parent, and place and sequence.
     """
 
     at: int
@@ -110,12 +105,7 @@ class Batch:
         return [timer.row() for timer in self._new]
 
     def add(self, block: Block, scheduled: int) -> Tally:
-        """Add the rows of a block, and return what it adds to the sums.
-
-        Args:
-            block: The next block in which something happens.
-            scheduled: Timers that were scheduled before it.
-        """
+        """Add the rows of a block, and return what it adds to the sums; so many timers were scheduled before it."""
         header, height = block.header, block.height
         self._height, self._next, self._scheduled = height, place_at(height), scheduled
         self._counts, self._spending = defaultdict(int), {}
@@ -189,13 +179,9 @@ class Batch:
     # Events
 
     def _add_event(self, record: EventRecord, receipt: ReceiptRecord | None, place: int, position: int | None) -> None:
-        """Add an event, and follow what it says of a timer.
+        """Add an event of a receipt, or of the block itself, and follow what it says of a timer.
 
-        Args:
-            record: The event.
-            receipt: That holds it; None for the block's own.
-            place: Of the receipt.
-            position: Of the receipt's transaction, if it is one's.
+        A receipt has a place; that of a transaction has the transaction's position too.
         """
         name, at, emitter = record.name, self._next, self._number(record.emitter)
         self._next = at + 1

@@ -106,17 +106,10 @@ def event_heights(connection: Connection, timer_id: bytes, upto: int) -> tuple[i
 def list_ended(
     connection: Connection, wanted: TimerFilter, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
 ) -> Page[IndexedTimer]:
-    """Return the ended timers that a filter lets pass, the last one first.
+    """Return the ended timers that a filter lets pass, the last one first; its state ``all`` is for all four.
 
     Complexity: O(log n) for the number of those that ended in a way, of an address or of all; within heights, or of
     several addresses, O(what the narrowest condition alone lets pass).
-
-    Args:
-        connection: The index.
-        wanted: In state ``fired``, ``expired``, ``unfunded``, ``cancelled``, or ``all`` for these four.
-        upto: Height of the view.
-        offset: Items left out at the beginning.
-        limit: Most items.
     """
     window = Window(upto, offset, limit)
     endings = list(range(len(ENDINGS))) if wanted.state == ALL else [ENDINGS.index(wanted.state)]
@@ -232,26 +225,16 @@ def _live(role: str, number: int, wanted: TimerFilter, window: Window) -> list[S
 
 
 def next_paid(connection: Connection, payer: bytes, limit: int) -> tuple[Hash32, ...]:
-    """Return the ids of the first live timers that an address pays for, by height and insertion.
-
-    They are those of the index's own height.
-
-    Complexity: O(limit), however many timers there are.
-    """
+    """Return the ids of the first live timers that an address pays for, at the index's own height. O(limit)."""
     query = "SELECT id FROM timers WHERE payer = ? AND ended IS NULL ORDER BY height, at LIMIT ?"
     rows = connection.execute(query, (number_of(connection, payer), limit))
     return tuple(Hash32(identity) for (identity,) in rows)
 
 
 def live_payers(connection: Connection, cursor: int, limit: int) -> tuple[tuple[Address, ...], int]:
-    """Return some payers of live timers of the index's own height, and where the next ones begin; 0 after the last.
+    """Return some payers of live timers at the index's own height, and where the next ones begin.
 
-    Complexity: O(limit · log n), however many timers there are.
-
-    Args:
-        connection: The index.
-        cursor: Where they begin: 0 for the first, else what was returned with the ones before.
-        limit: Most of them.
+    That is 0 after the last ones, and the first ones begin at 0. Complexity: O(limit · log n).
     """
     found: list[Address] = []
     query = "SELECT payer FROM timers WHERE payer > ? AND ended IS NULL ORDER BY payer LIMIT 1"

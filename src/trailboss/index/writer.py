@@ -55,14 +55,7 @@ _SUM_UP_SPANS: Final = (
 
 
 class Sums(Struct, frozen=True):
-    """What the next block is measured by.
-
-    Attributes:
-        totals: Over all blocks so far, in the order of a `Tally`.
-        basefees: In force in the last block with a row: of a cycle and of a cell.
-        lane_basefee: In force in that block; None without a timer lane.
-        next_lane_basefee: In the block after it.
-    """
+    """What the next block is measured by: sums of all blocks so far, in the order of a `Tally`, and present prices."""
 
     totals: tuple[int, ...]
     basefees: tuple[int | None, int | None] = (None, None)
@@ -75,7 +68,7 @@ class Writer:
 
     Attributes:
         height: Of the last block in it; -1 for none.
-        hash: Of that block; after going back to an idle one only the first bytes of it.
+        hash: Of that block; after going back to an idle one only its first bytes.
     """
 
     height: int
@@ -99,12 +92,7 @@ class Writer:
         self._sums = Sums(tuple(map(loaded, row[: len(TALLY_COLUMNS)])), (cycle, cell), lane, next_lane)
 
     def join(self, blocks: Sequence[Block], accounts: Iterable[bytes]) -> None:
-        """Take back what is not of a chain, so that its next blocks can follow.
-
-        Args:
-            blocks: Of the chain.
-            accounts: Addresses that hold something from genesis on.
-        """
+        """Take back what is not of a chain, so that its next blocks can follow; accounts are those of its genesis."""
         if self.height < 0:
             for address in accounts:
                 self._lookups.address(address, 0)

@@ -30,16 +30,9 @@ LEAST_RISES: Final = (1, 0, 0, 0)
 
 
 def verify(view: ChainReader, transactions: Sequence[Transaction]) -> list[Rejection | None]:
-    """Check the signatures of transactions: for a thread of its own, since each takes some 75 µs.
+    """Check the signatures of transactions, some 75 µs each, and return for each None or why it is refused.
 
     On a development chain an unsigned transaction passes. Decision: D-69.
-
-    Args:
-        view: The chain.
-        transactions: Any number.
-
-    Returns:
-        For each of them in order None, or why it is refused.
     """
     return [_refusal(view, transaction) for transaction in transactions]
 
@@ -78,13 +71,7 @@ def check_entry(
 ) -> tuple[Queue, Pooled | None, Needs]:
     """Refuse a transaction that could not come in, but for its size, its signature and want of room.
 
-    Args:
-        contents: What waits.
-        view: The chain.
-        transaction: The transaction.
-        limits: How much may wait.
-        taken: Hashes of transactions that a block is being built with.
-        is_back: Whether it has waited before.
+    A transaction ``is_back`` if it has waited before; those ``taken`` are offered to the present block.
 
     Returns:
         The queue of its sender, what it would replace there, and what it needs.
@@ -162,16 +149,7 @@ def find_room(
     limits: MempoolLimits,
     taken: frozenset[bytes],
 ) -> Sequence[Pooled]:
-    """Return what must leave so that a transaction can come.
-
-    Args:
-        contents: What waits.
-        queue: Of the sender.
-        transaction: The new one.
-        size: Its wire bytes.
-        present: What it replaces, if anything; that leaves by itself.
-        limits: How much may wait.
-        taken: Hashes of transactions that a block is being built with: they stay.
+    """Return what must leave so that a transaction of a size can come; those ``taken`` stay, ``present`` leaves anyway.
 
     Raises:
         Rejection: ``MEMPOOL_FULL`` if too few are worth less.
@@ -191,11 +169,7 @@ def find_room(
 
 
 class _Crowd:
-    """What must leave, found before anything does, so that a refusal changes nothing.
-
-    Attributes:
-        leaving: Transactions that make room, in order.
-    """
+    """What must leave, found before anything does, so that a refusal changes nothing."""
 
     def __init__(self, order: Order, limits: MempoolLimits, taken: frozenset[bytes], count: int, size: int) -> None:
         self.leaving: list[Pooled] = []

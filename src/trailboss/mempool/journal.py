@@ -46,12 +46,7 @@ _ELSEWHERE: Final = "remove it, or keep it elsewhere, and start again"
 
 
 class JournalEntry(NamedTuple):
-    """A transaction that waited when the journal was written last.
-
-    Attributes:
-        height: Of the chain when it came.
-        raw: Its wire bytes.
-    """
+    """A transaction that waited when the journal was written last: its wire bytes, and the height when it came."""
 
     height: int
     raw: bytes
@@ -63,7 +58,7 @@ class Found(NamedTuple):
     Attributes:
         waiting: Transactions by hash, in order of arrival.
         end: Offset behind the last whole record.
-        damage: What is wrong from there on; None if that is the end of the file.
+        damage: What is wrong from there on; None at the end of the file.
     """
 
     waiting: dict[bytes, JournalEntry]
@@ -72,12 +67,7 @@ class Found(NamedTuple):
 
 
 class Journal:
-    """A journal, open for writing. Its methods are called under one lock of the caller's.
-
-    Attributes:
-        path: The file.
-        size: Bytes of it.
-    """
+    """A journal, open for writing. Its methods are called under one lock of the caller's."""
 
     def __init__(self, path: Path, header: bytes, found: Found) -> None:
         """Go on with a file; `open` is the way."""
@@ -97,11 +87,7 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path, genesis: bytes) -> Self:
-        """Open a journal, or begin one. What is damaged at its end is cut off.
-
-        Args:
-            path: The file.
-            genesis: Hash of the genesis of the chain that the transactions are for, 32 bytes.
+        """Open the journal of a chain, or begin one. What is damaged at its end is cut off.
 
         Raises:
             StorageError: If the file is no journal, of another version, of another chain, or cannot be used.
@@ -127,12 +113,7 @@ class Journal:
         return over >= WASTE_MIN and 2 * over > self.size
 
     def append(self, height: int, raw: bytes, gone: Sequence[Pooled] = ()) -> None:
-        """Write that a transaction came, and which ones went for it: one call of the system.
-
-        Args:
-            height: Of the chain.
-            raw: Its wire bytes.
-            gone: The others.
+        """Write that a transaction came at a height, and which ones went for it: one call of the system.
 
         Raises:
             StorageError: If the system refuses; the journal is as before.

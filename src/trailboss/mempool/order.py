@@ -8,7 +8,6 @@ Decision: D-71
 """
 
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Final, TypeVar
@@ -17,6 +16,7 @@ from sortedcontainers import SortedDict, SortedList
 
 from trailboss.mempool.records import End, Ending, Pooled
 from trailboss.model.transactions import Transaction
+from trailboss.primitives.bounded import BoundedDict
 from trailboss.primitives.errors import Rejection
 
 Prices = tuple[int, int]
@@ -40,13 +40,11 @@ and those before it. Of two the greater stays."""
 
 
 class Queue:
-    """What waits of one sender.
+    """What waits of one sender, by nonce.
 
     Attributes:
-        sender: The sender.
         nonce: The account's, when it was looked at last; no transaction has a lower one.
-        pooled: Its transactions, by nonce.
-        cost: Base units that they can cost at most, all together.
+        cost: Base units that all can cost at most.
     """
 
     __slots__ = ("_lowest", "_lowest_at", "_nonces", "cost", "nonce", "pooled", "sender")
@@ -106,13 +104,7 @@ class Queue:
         return self.next_nonce(self.nonce) - self.nonce
 
     def worth(self, nonce: int, offer: int, prices: Prices) -> Worth:
-        """Return what a transaction is worth.
-
-        Args:
-            nonce: Its nonce.
-            offer: Its own offer.
-            prices: Basefees.
-        """
+        """Return what a transaction of a nonce and an offer is worth."""
         before = bisect_left(self._nonces, nonce)
         lowest = min(offer, self._lowest_before(before, prices)) if before else offer
         return self.next_nonce(self.nonce) >= nonce, lowest
@@ -139,13 +131,7 @@ NOWHERE: Final[Places] = (None, None, 0)
 
 
 class Order:
-    """All queues, and who is first and last among them at the basefees of the moment.
-
-    Attributes:
-        queues: By sender; none is empty.
-        executable: Transactions that have no nonce missing before them.
-        prices: The basefees.
-    """
+    """All queues, and which is first and last among them at the present basefees; no queue is empty."""
 
     def __init__(self) -> None:
         self.queues: dict[bytes, Queue] = {}
@@ -186,19 +172,11 @@ class Order:
             _exchange(self._tails, was_tail, tail)
 
     def heads(self, followers: list[Head]) -> Iterator[Head]:
-        """Yield those that are next, the best first.
-
-        Args:
-            followers: A heap, empty at first: whoever listens pushes there what may come next.
-        """
+        """Yield those that are next, the best first, and between them what is pushed onto the heap."""
         return _merged(iter(self._heads), followers)
 
     def tails(self, followers: list[Tail]) -> Iterator[Tail]:
-        """Yield those that make room, the least worth first.
-
-        Args:
-            followers: A heap, empty at first: whoever listens pushes there what may come next.
-        """
+        """Yield those that make room, the least worth first, and between them what is pushed onto the heap."""
         return _merged(iter(self._tails), followers)
 
     def head_at(self, queue: Queue, index: int) -> Head:
@@ -245,16 +223,10 @@ def choose(order: Order, cycles_max: int, cells_max: int, count_max: int, passed
     """Return the best transactions that may all be in one block, those of a sender by nonce.
 
     What a transaction uses is known when it has run. Here each counts with the least it can use, so that none is left
-    out that the block would have had room for; it may turn out to have none for the last of them.
+    out that the block would have had room for; it may turn out to have none for the last of them. The search ends once
+    more than ``passed_over_max`` have been passed over that would fit an empty block.
 
     Complexity: O(log n) for each that is taken or passed over, with n senders.
-
-    Args:
-        order: Those that wait.
-        cycles_max: Cycles that the block has room for.
-        cells_max: Cells that it has room for.
-        count_max: Most transactions.
-        passed_over_max: Most that fit a block, and this one not any more, before it is left at that.
     """
     chosen: list[Pooled] = []
     followers: list[Head] = []
@@ -279,15 +251,7 @@ def choose(order: Order, cycles_max: int, cells_max: int, count_max: int, passed
 
 
 class Contents:
-    """Transactions that wait, and why the last ones that do not any more were given up. Knows no threads.
-
-    Attributes:
-        pooled: By hash; in order of arrival.
-        order: Their order.
-        size: Their wire bytes.
-        arrivals: How many have come so far.
-        refusals: Why those that ended last were given up, by hash.
-    """
+    """What waits, by hash in order of arrival, and why others were given up; not for several threads."""
 
     def __init__(self, remembered_max: int) -> None:
         """Begin with nothing, and remember so many refusals."""
@@ -295,8 +259,7 @@ class Contents:
         self.order = Order()
         self.size = 0
         self.arrivals = 0
-        self.refusals: OrderedDict[bytes, Rejection] = OrderedDict()
-        self._remembered_max = remembered_max
+        self.refusals: BoundedDict[bytes, Rejection] = BoundedDict(remembered_max)
         self._by_height: SortedDict[int, dict[bytes, Pooled]] = SortedDict()
 
     def put(self, queue: Queue, pooled: Pooled) -> None:
@@ -319,7 +282,7 @@ class Contents:
             queue.remove(pooled)
             self._drop(pooled)
             if rejection is not None:
-                self.remember(pooled.hash, rejection)
+                self.refusals[pooled.hash] = rejection
             endings.append(Ending(hash=pooled.hash, end=end, rejection=rejection))
         for queue in queues.values():
             self.order.refresh(queue)
@@ -332,12 +295,6 @@ class Contents:
         del of_its_age[pooled.hash]
         if not of_its_age:
             del self._by_height[pooled.admitted_height]
-
-    def remember(self, name: bytes, rejection: Rejection) -> None:
-        """Remember why a transaction was given up, and forget the one that has been remembered for longest."""
-        self.refusals[name] = rejection
-        if len(self.refusals) > self._remembered_max:
-            self.refusals.popitem(last=False)
 
     def older_than(self, height: int) -> list[Pooled]:
         """Return those that came below a height."""

@@ -50,18 +50,10 @@ class Mempool:
     `take`. What is taken stays where it is until then, and nothing can take its place.
 
     Every transaction that is admitted has one `Ending`, which `add` and `settle` return as it comes about.
-
-    Attributes:
-        limits: How much may wait.
     """
 
     def __init__(self, limits: MempoolLimits = DEFAULT_LIMITS, journal: Journal | None = None) -> None:
-        """Begin with nothing.
-
-        Args:
-            limits: How much may wait.
-            journal: Where what waits is written, if a killed process shall not lose it; see `recover`.
-        """
+        """Begin with nothing; a journal keeps what waits from a killed process, see `recover`."""
         self.limits = limits
         self._journal = journal
         self._lock = Lock()
@@ -76,10 +68,6 @@ class Mempool:
     def check(self, view: ChainReader, transaction: Transaction) -> None:
         """Refuse a transaction that could not come in now, but for its size, its signature and want of room.
 
-        Args:
-            view: The chain.
-            transaction: The transaction.
-
         Raises:
             Rejection: As `check_entry`.
         """
@@ -87,15 +75,10 @@ class Mempool:
             check_entry(self._contents, self._latest(view), transaction, limits=self.limits, taken=self._taken)
 
     def add(self, view: ChainReader, transaction: Transaction, raw: bytes, transaction_hash: Hash32) -> Verdict:
-        """Take a transaction in, or refuse it; then nothing has changed.
+        """Take in a transaction whose signature has been checked, or refuse it; then nothing has changed.
 
-        With a journal the transaction is written there before this returns.
-
-        Args:
-            view: The chain; the view of the last `settle` counts, if there was one.
-            transaction: Whose signature has been checked; see `verify`.
-            raw: Its wire bytes.
-            transaction_hash: Its hash.
+        With a journal the transaction is written there before this returns. The view of the last `settle` counts, if
+        there was one.
 
         Raises:
             StorageError: If the journal cannot be written.
@@ -114,12 +97,7 @@ class Mempool:
         return verdict
 
     def recover(self, view: ChainReader) -> Recovery:
-        """Take in what waits in the journal, when a node starts.
-
-        Signatures are not checked: whoever does not trust the file checks them, with `verify`.
-
-        Args:
-            view: The chain.
+        """Take in what waits in the journal, when a node starts. Signatures are not checked: `verify` does that.
 
         Raises:
             StorageError: If the journal cannot be written.
@@ -147,15 +125,9 @@ class Mempool:
     def take(self, view: ChainReader, cycles_max: int, cells_max: int, count_max: int) -> list[Pooled]:
         """Return the best of what waits for the next block: by tip, then by arrival, those of a sender by nonce.
 
-        All of it waits on until `settle`, which must follow.
+        All of it waits on until `settle`, which must follow. The view is that of the last `settle`.
 
         Complexity: O(log n) for each transaction, with n senders; O(n log n) once for other basefees.
-
-        Args:
-            view: The chain, as `settle` was told last.
-            cycles_max: Cycles that the block has room for.
-            cells_max: Cells that it has room for.
-            count_max: Most transactions.
         """
         prices = view.rules().user_basefees()
         with self._lock:
@@ -180,10 +152,10 @@ class Mempool:
             view: The chain now.
             included: Transactions that are in a block now.
             refused: Those that a block was offered and has refused.
-            returned: Those that are in no block any more, in the order in which they were.
+            returned: Those that are no longer in a block, in the order in which they were.
 
         Returns:
-            Whose wait has ended, in any order; among them those of ``returned`` that cannot come back.
+            The endings, in any order; among them those of ``returned`` that cannot come back.
 
         Raises:
             StorageError: If the journal cannot be written.
@@ -287,16 +259,7 @@ class Mempool:
         is_back: bool = False,
         since: int | None = None,
     ) -> Verdict:
-        """Take a transaction in.
-
-        Args:
-            view: The chain.
-            transaction: The transaction.
-            raw: Its wire bytes.
-            name: Its hash.
-            is_back: Whether it has waited before.
-            since: Since which height, if the journal has it already.
-        """
+        """Take a transaction in; ``is_back``: it has waited before, ``since``: it is in the journal already."""
         # CHECK
         contents, limits, taken = self._contents, self.limits, self._taken
         queue, present, needs = check_entry(contents, view, transaction, limits=limits, taken=taken, is_back=is_back)
@@ -333,7 +296,7 @@ class Mempool:
             try:
                 return self._add(view, transaction, raw, name, is_back=True).endings
             except Rejection as rejection:
-                self._contents.remember(name, rejection)
+                self._contents.refusals[name] = rejection
                 return (Ending(hash=name, end=End.INVALIDATED, rejection=rejection),)
 
     def _stays(self, view: ChainReader, name: Hash32, rejection: Rejection) -> bool:

@@ -43,9 +43,7 @@ class Pooled(msgspec.Struct, frozen=True, eq=False, gc=False, kw_only=True):
     """A transaction that waits.
 
     Attributes:
-        transaction: The transaction.
-        hash: Its name: SHA-256 of its wire bytes.
-        raw: Its wire bytes.
+        hash: SHA-256 of its wire bytes.
         arrival: How many had come before it; the lower of two was here first.
         cost: Base units that it can cost its sender at most.
         cycles: Cycles that it uses at least.
@@ -81,13 +79,7 @@ class End(Enum):
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of one transaction's wait. Every transaction that is admitted has exactly one, sooner or later.
-
-    Attributes:
-        hash: Of the transaction.
-        end: How it ended.
-        rejection: Why; None if a block holds it.
-    """
+    """The one end of the wait of a transaction that was admitted; without a rejection it is in a block."""
 
     hash: Hash32
     end: End
@@ -108,11 +100,9 @@ class Status(Enum):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What the mempool says of a transaction that was brought.
+    """The mempool's answer to a transaction.
 
     Attributes:
-        hash: Of the transaction.
-        status: What became of it.
         rejection: Why it was refused, or ``ALREADY_KNOWN``; None if it was taken.
         endings: Of others that it took the place of.
     """
@@ -129,7 +119,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recovery(Struct, frozen=True, kw_only=True):
-    """What was found in a journal when the node started.
+    """What a journal held when the node started.
 
     Attributes:
         admitted: Transactions that wait again.

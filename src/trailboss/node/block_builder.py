@@ -56,24 +56,14 @@ class Published(Struct, frozen=True, kw_only=True, eq=False, weakref=True):
 
 
 class Clocks(Struct, frozen=True):
-    """The two clocks of a node, in nanoseconds.
-
-    Attributes:
-        now: One that never goes back.
-        wall: Time since 1970.
-    """
+    """The two clocks of a node, in nanoseconds: one that never goes back, and time since 1970."""
 
     now: Callable[[], int]
     wall: Callable[[], int]
 
 
 class Mark(Struct, frozen=True):
-    """A point to go back to.
-
-    Attributes:
-        snapshot: Of the chain.
-        waiting: The mempool's transactions.
-    """
+    """A point to go back to: the chain, and the mempool's transactions."""
 
     snapshot: Snapshot
     waiting: tuple[Pooled, ...]
@@ -103,14 +93,8 @@ class Builder:
     ) -> None:
         """Begin with a chain.
 
-        Args:
-            chain: The chain.
-            mempool: Holds the transactions for its blocks.
-            index: Gets each block first.
-            options: The node's.
-            clocks: The node's.
-            announce: Called after each step; it may wait until those who listen have caught up.
-            is_stopping: Whether long work is to end between two steps.
+        ``announce`` is called after each step, and may wait until the event loop has caught up; ``is_stopping`` says
+        whether long work is to end between two steps.
         """
         self.chain = chain
         self.view: ChainView = chain.publish()

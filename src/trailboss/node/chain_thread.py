@@ -31,9 +31,6 @@ class ChainThread:
 
     Blocks and commands take turns: after each block at least one command runs, and commands never put a block off for
     longer than one of them takes. An error that is no refusal ends the thread: the chain stops, it never limps on.
-
-    Attributes:
-        builder: Works on the chain.
     """
 
     def __init__(
@@ -47,17 +44,10 @@ class ChainThread:
         announce: Callable[[Published], None],
         failed: Callable[[BaseException], None],
     ) -> None:
-        """Prepare the thread.
+        """Prepare the thread; from `start` to `join` nothing else may use the chain.
 
-        Args:
-            chain: Nothing else may use it from `start` to `join`.
-            mempool: Holds the transactions for its blocks.
-            index: Gets each block first.
-            options: The node's.
-            clocks: The node's.
-            announce: Called after each step by the thread that made it; `step_done` follows when it has been dealt
-                with.
-            failed: Called when an error stops the chain, by the thread that met it.
+        The thread that makes a step calls ``announce``; `step_done` follows when the step has been dealt with. The
+        thread that meets an error calls ``failed``.
         """
         self.builder = Builder(
             chain, mempool, index, options, clocks, announce=self._announce, is_stopping=lambda: self._is_stopping

@@ -24,6 +24,7 @@ from trailboss.mempool import Mempool, Verdict
 from trailboss.model.transactions import Instruction, SetBalance, Transaction, Transfer
 from trailboss.node.block_builder import Builder, Mark
 from trailboss.node.options import Pace
+from trailboss.primitives.bounded import BoundedDict
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, format_cby
@@ -63,32 +64,22 @@ class Development:
         admit: Callable[[Sequence[Transaction]], list[Verdict]],
         set_pace: Callable[[Pace], Awaitable[None]],
     ) -> None:
-        """Take the parts of a node.
-
-        Args:
-            mempool: Its mempool.
-            do: Runs a command on the chain thread.
-            admit: Admits transactions without a look at their signatures.
-            set_pace: Changes the pace.
-        """
+        """Take the parts of a node: ``admit`` looks at no signatures."""
         self.set_pace = set_pace
         self._mempool = mempool
         self._do = do
         self._admit = admit
-        self._marks: dict[int, Mark] = {}
+        self._marks: BoundedDict[int, Mark] = BoundedDict(SNAPSHOTS_MAX)
         self._next_mark = 1
         self._filling: Hash32 | None = None
 
     # The clock
 
     async def mine(self, blocks: int = 1) -> int:
-        """Build blocks at once, the first of what waits in the mempool, and return the height after.
-
-        Args:
-            blocks: How many, 1 up to `block_builder.ADVANCE_MAX`.
+        """Build blocks at once, the first from the mempool, and return the height after.
 
         Raises:
-            Rejection: ``INVALID_DATA`` for another number.
+            Rejection: ``INVALID_DATA`` unless there are 1 up to `block_builder.ADVANCE_MAX`.
             StoppingError: If the node stops before they are built.
         """
         if blocks < 1:
@@ -113,24 +104,14 @@ class Development:
     async def revert(self, snapshot_id: int) -> int:
         """Go back to a snapshot, forget those taken after it, and return the height. It can be gone back to again.
 
-        State, clock, timers, fees and fairness are what they were, and so is what waits in the mempool.
-
         Raises:
-            Rejection: ``NOT_FOUND`` if there is no such snapshot, or the chain does not hold its block any more;
+            Rejection: ``NOT_FOUND`` if there is no such snapshot, or the chain no longer holds its block;
                 ``INVALID_DATA`` if it lies further back than the chain on disk can go.
         """
         return await self._do(lambda builder: self._revert(builder, snapshot_id))
 
     async def reorg(self, depth: int, *, keep_transactions: bool = True) -> int:
-        """Drop the last blocks, as when another branch wins, and return the height.
-
-        Args:
-            depth: Blocks to drop, 1 up to the present height.
-            keep_transactions: Whether their transactions wait in the mempool again.
-
-        Raises:
-            Rejection: ``INVALID_DATA`` for another depth, or more than the chain on disk can go back.
-        """
+        """Drop the last blocks, as when another branch wins, and return the height; see `Builder.reorg`."""
         return await self._do(lambda builder: _reorg(builder, depth, keep_transactions))
 
     # Transactions
@@ -195,8 +176,6 @@ class Development:
         number = self._next_mark
         self._next_mark += 1
         self._marks[number] = builder.mark()
-        if len(self._marks) > SNAPSHOTS_MAX:
-            del self._marks[next(iter(self._marks))]
         return number
 
     def _revert(self, builder: Builder, number: int) -> int:
@@ -204,7 +183,8 @@ class Development:
         if mark is None:
             raise Rejection(RejectionReason.NOT_FOUND, f"there is no snapshot {number}", snapshot=number)
         builder.revert(mark)
-        self._marks = {kept: mark for kept, mark in self._marks.items() if kept <= number}
+        for later in [each for each in self._marks if each > number]:
+            del self._marks[later]
         return builder.chain.height
 
     async def _govern(self, draft: Callable[[ChainView], Instruction]) -> Hash32:

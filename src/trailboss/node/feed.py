@@ -8,13 +8,13 @@ Decision: D-73
 
 import asyncio
 from collections import deque
-from itertools import islice
 from types import TracebackType
 from typing import Final, Self
 
 from trailboss.chain.view import ChainView
 from trailboss.model.blocks import Block
 from trailboss.node.block_builder import Published
+from trailboss.primitives.bounded import BoundedDict
 from trailboss.views.records import block_events
 
 WAITING_MAX: Final = 4 * 2**20
@@ -44,9 +44,6 @@ class Subscription:
     """One listener. ``async with`` begins it, ``async for`` yields every step that is published from then on.
 
     The iteration ends when the feed does, or when more waits than may; `reason` then says which.
-
-    Attributes:
-        reason: Why the feed has ended it; None while it has not.
     """
 
     def __init__(self, feed: "Feed", limit: int) -> None:
@@ -87,11 +84,9 @@ class Subscription:
         return published
 
     def offer(self, published: Published, size: int) -> bool:
-        """Take a step of the chain, unless too much waits already; return whether the subscription goes on.
+        """Take a step of the chain unless too much waits already; return whether the subscription goes on.
 
-        One step is taken by whoever has read all before it, however large it is.
-
-        Complexity: O(1).
+        A subscriber that has read all before it takes one step however large it is.
         """
         if self._waiting and self._size + size > self._limit:
             self._waiting.clear()
@@ -112,10 +107,8 @@ class Subscription:
 class Feed:
     """Hands every step of the chain to all subscribers.
 
-    Attributes:
-        view: The chain after the last step that was published. Whoever has read it to its head and subscribes in the
-            same turn of the loop misses nothing and hears nothing twice.
-        reason: Why it has ended; None while it has not.
+    `view` is the chain after the last published step: a reader that has read it to its head and subscribes in the same
+    turn of the loop misses nothing and gets nothing twice. `reason` is why the feed has ended; None while it has not.
     """
 
     def __init__(self, view: ChainView) -> None:
@@ -131,11 +124,7 @@ class Feed:
         return len(self._subscriptions)
 
     def subscribe(self, limit: int = WAITING_MAX) -> Subscription:
-        """Return a subscription, which begins with ``async with``.
-
-        Args:
-            limit: Bytes that may wait, as `size_of` estimates them.
-        """
+        """Return a subscription, which begins with ``async with``; the limit is in bytes, as of `size_of`."""
         return Subscription(self, limit)
 
     def add(self, subscription: Subscription) -> None:
@@ -173,11 +162,7 @@ class Feed:
         await self._closed.wait()
 
     def fork_of(self, tag: bytes) -> int | None:
-        """Return the height that the chain went back to, at the lowest, since it lost a block; None if unknown.
-
-        Args:
-            tag: Of the block, from `tag_of`.
-        """
+        """Return the lowest height that the chain went back to since it lost the block of a tag, if known."""
         return self._branches.fork_of(tag)
 
 
@@ -190,8 +175,8 @@ class Branches:
     """Remembers of the last blocks that were lost how far the chain went back when it lost them."""
 
     def __init__(self) -> None:
-        self._present: dict[bytes, int] = {}
-        self._lost: dict[bytes, int] = {}
+        self._present: BoundedDict[bytes, int] = BoundedDict(REMEMBERED)
+        self._lost: BoundedDict[bytes, int] = BoundedDict(REMEMBERED)
 
     def follow(self, published: Published) -> None:
         """Take note of a step of the chain.
@@ -202,15 +187,13 @@ class Branches:
             self._go_back(published.reorg_from)
         for block in published.blocks:
             self._append(block)
-        _trim(self._present)
-        _trim(self._lost)
 
     def fork_of(self, tag: bytes) -> int | None:
         """See `Feed.fork_of`."""
         return self._lost.get(tag)
 
     def _go_back(self, height: int) -> None:
-        self._lost = {tag: min(fork, height) for tag, fork in self._lost.items()}
+        self._lost.update({tag: min(fork, height) for tag, fork in self._lost.items()})
         for tag in [tag for tag, found in self._present.items() if found > height]:
             del self._present[tag]
             self._lost[tag] = height
@@ -220,9 +203,3 @@ class Branches:
         tag = tag_of(block.hash)
         self._lost.pop(tag, None)
         self._present[tag] = block.height
-
-
-def _trim(tags: dict[bytes, int]) -> None:
-    """Forget the oldest of too many."""
-    for tag in list(islice(tags, max(0, len(tags) - REMEMBERED))):
-        del tags[tag]

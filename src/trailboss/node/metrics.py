@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from math import inf
 from threading import Lock
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, fields
@@ -26,6 +26,7 @@ from prometheus_client import (
 )
 
 from trailboss.chain import ChainReader
+from trailboss.mempool import Statistics
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
 from trailboss.model.markets import MarketKind
@@ -157,20 +158,6 @@ HISTOGRAMS: Final = (
 )
 
 
-class Waiting(Protocol):
-    """How much waits in a mempool, as its statistics tell."""
-
-    @property
-    def transactions(self) -> int:
-        """Transactions in all."""
-        ...
-
-    @property
-    def bytes(self) -> int:
-        """Wire bytes in all."""
-        ...
-
-
 class Metrics:
     """Counts what the node does. Any thread may call it.
 
@@ -275,7 +262,7 @@ class Metrics:
 
     # How things stand
 
-    def render(self, chain: ChainReader, waiting: Waiting, views_lent: int, watch: Watch) -> bytes:
+    def render(self, chain: ChainReader, waiting: Statistics, views_lent: int, watch: Watch) -> bytes:
         """Return all metrics as Prometheus reads them, version 0.0.4 of its text format.
 
         Args:
@@ -289,7 +276,7 @@ class Metrics:
             self._show_payers(watch)
             return generate_latest(self.registry)
 
-    def _stand(self, chain: ChainReader, waiting: Waiting, views_lent: int) -> None:
+    def _stand(self, chain: ChainReader, waiting: Statistics, views_lent: int) -> None:
         header, rules = chain.head.header, chain.rules()
         basefees = dict(zip(("cycle", "cell"), rules.user_basefees(), strict=True))
         basefees |= zip(("timer_cycle", "timer_cell"), rules.timer_basefees(), strict=True)

@@ -36,7 +36,7 @@ class Pace(Struct, frozen=True):
 
     Attributes:
         rhythm: ``INTERVAL``: one every so often, empty ones too. ``AUTO``: one as soon as a transaction waits, and one
-            every so often while a timer lives. ``MANUAL``: only when somebody asks for one, as in the other two too.
+            every so often while a timer lives. ``MANUAL``: only on request; the other two build on request too.
         block_time_ms: Milliseconds from one block to the next, 10 to 3,600,000; 0 under ``MANUAL``. Under ``AUTO`` they
             are counted from the last block, whatever that came for.
     """
@@ -82,16 +82,13 @@ class NodeOptions(Struct, frozen=True, kw_only=True):
     """How a node runs.
 
     Attributes:
-        pace: When blocks are built.
-        clock: Where their timestamps come from.
+        clock: Where the timestamps of blocks come from.
         development: Whether the calls under ``/dev`` are answered.
         directory: The chain's directory; None for a temporary one, which goes with the node.
-        genesis: What the chain is to have started from.
-        host: Address that is listened on.
-        port: Port that is listened on; 0 for any that is free.
+        genesis: How the chain must have started.
+        port: 0 for any that is free.
         rate_limit: Requests a second that are answered; 0 for any number. `default_rate_limit` knows the usual one.
         cors_origins: Web origins whose pages may read answers.
-        explorer: Whether the explorer is served.
         block_transactions_max: Transactions that one block is offered at most.
     """
 

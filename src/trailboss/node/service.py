@@ -52,12 +52,7 @@ CLOCKS: Final = Clocks(monotonic_ns, time_ns)
 
 
 class Health(Struct, frozen=True):
-    """Whether a node works.
-
-    Attributes:
-        status: ``running``, ``stopping`` or ``failed``.
-        reason: Why it failed; empty otherwise.
-    """
+    """Whether a node works: ``running``, ``stopping`` or ``failed``, and why it failed."""
 
     status: str
     reason: str = ""
@@ -85,23 +80,12 @@ class Outcome(Struct, frozen=True):
 
 
 class Node:
-    """A chain that runs.
+    """A running chain.
 
-    `view`, `index` and `mempool` may be read from any thread; all else belongs to the event loop. Take `view` once for
-    a request, answer wholly from it, and let go of it. Who asks where a transaction is asks the mempool first and takes
-    the view after: what has left the mempool is in a block of that view.
-
-    Attributes:
-        options: How it runs.
-        mempool: Transactions that wait.
-        index: What blocks say, for looking up.
-        feed: The steps of the chain, for those who subscribe.
-        metrics: What it counts.
-        watchtower: Which payers run dry first.
-        lender: Views that it lends to programs elsewhere.
-        development: What may be done to a development chain; None unless it runs as `trailboss dev`.
-        health: Whether it works.
-        ended: Set when the chain thread has ended by an error.
+    Any thread may read `view`, `index` and `mempool`; all else belongs to the event loop. A request takes `view` once
+    and answers wholly from it. To find a transaction, look into the mempool first and take the view after: what has
+    left the mempool is in a block of that view. `development` is None unless the node runs as `trailboss dev`; `ended`
+    is set when an error has stopped the chain.
     """
 
     def __init__(
@@ -114,16 +98,7 @@ class Node:
         *,
         temporary: TemporaryDirectory[str] | None = None,
     ) -> None:
-        """Prepare a node; `start` makes it run, `close` closes all that it was given.
-
-        Args:
-            chain: The chain.
-            mempool: Its mempool, with what a journal held.
-            index: Its index, up to the chain's head.
-            options: How it runs.
-            clocks: What it goes by.
-            temporary: What goes with the node.
-        """
+        """Prepare a node; `start` makes it run, `close` closes all that it was given."""
         self.options = options
         self.mempool = mempool
         self.index = index
@@ -185,10 +160,6 @@ class Node:
     async def outcomes(self, hashes: Iterable[Hash32], timeout_ms: int) -> dict[Hash32, Outcome]:
         """Wait until transactions are in blocks or refused, and return the outcome of each that is in time.
 
-        Args:
-            hashes: Of the transactions.
-            timeout_ms: Longest wait.
-
         Raises:
             StoppingError: If the node stops meanwhile.
         """
@@ -217,14 +188,7 @@ class Node:
                     del self._waits[tx_hash]
 
     async def ask(self, actor: Address, handler: str, payload: bytes, sender: Address, cycles_limit: int) -> Answer:
-        """Run a handler read-only between two blocks, as the next block would.
-
-        Args:
-            actor: Whose handler.
-            handler: Function or method.
-            payload: Its argument.
-            sender: Immediate caller that the handler sees.
-            cycles_limit: Most cycles it may use, 1..=1,000,000.
+        """Run a handler read-only between two blocks, as the next block would, with at most 1,000,000 cycles.
 
         Raises:
             Rejection: ``INVALID_DATA`` or ``OVERFLOW`` for another limit.
@@ -292,10 +256,7 @@ class Node:
     def admit(self, transactions: Sequence[Transaction], *, are_signed: bool = True) -> list[Verdict]:
         """Admit transactions as `submit` does.
 
-        Args:
-            transactions: In order.
-            are_signed: Whether their signatures are checked. A development chain takes unsigned transactions, but only
-                from `Development`, never from the network.
+        A development chain takes unsigned transactions, but only from `Development`, never from the network.
 
         Raises:
             StoppingError: If the mempool's journal cannot be written: the node fails.

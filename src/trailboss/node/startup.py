@@ -23,10 +23,7 @@ NO_DIRECTORY: Final = "a node that is no development node runs a chain that is t
 
 
 def open_node(options: NodeOptions) -> Node:
-    """Open all that a node needs, and return the node.
-
-    Args:
-        options: How it runs. A development node makes the chain that is not there.
+    """Open all that a node needs, and return the node. A development node makes a chain that does not exist.
 
     Raises:
         ConfigurationError: If no chain can start as it is wanted, or the one in the directory started otherwise.
@@ -79,11 +76,7 @@ def _open_mempool(chain: Chain, directory: Path | None) -> Mempool:
 
 
 def progress_line(clock: Callable[[], float]) -> Callable[[int, int], None]:
-    """Return what tells how far an index is, every few seconds: most are there before it has anything to say.
-
-    Args:
-        clock: Seconds, never going back.
-    """
+    """Return what logs, every few seconds of a clock, how far an index is: most are built before the first line."""
     told_at = clock()
 
     def tell(height: int, last: int) -> None:

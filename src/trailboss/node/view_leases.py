@@ -22,11 +22,7 @@ class Lender:
     """Lends views by number. Any thread may ask."""
 
     def __init__(self, now: Callable[[], int]) -> None:
-        """Begin with none lent.
-
-        Args:
-            now: A clock that never goes back, nanoseconds.
-        """
+        """Begin with none lent, and a clock that never goes back, nanoseconds."""
         self._now = now
         self._lent: dict[int, tuple[ChainView, int]] = {}
         self._next = 1

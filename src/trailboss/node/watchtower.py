@@ -47,11 +47,7 @@ class Watchtower:
     """Looks at the payers of a node. Any thread may call it; looks take turns, and none keeps the chain waiting."""
 
     def __init__(self, index: Index) -> None:
-        """Begin with nothing seen.
-
-        Args:
-            index: Knows who pays for which timers.
-        """
+        """Begin with nothing seen; the index knows which timers a payer pays for."""
         self._index = index
         self._known: dict[bytes, WatchedPayer] = {}
         self._turn: deque[bytes] = deque()
@@ -79,10 +75,6 @@ class Watchtower:
         """Look at some payers, and return what is known of all; the same answer while the head is the same.
 
         Complexity: O(recent fires + ``TIMERS_MAX``), whatever the chain holds.
-
-        Args:
-            view: The chain.
-            limit: Most payers that are told.
 
         Raises:
             ViewGoneError: If the chain has gone back behind the view.

@@ -6,9 +6,9 @@ Decision: D-69
 from msgspec.structs import replace
 
 from trailboss.codec.canonical import encode_canonical
+from trailboss.execution.checks import check_timer_id, invalid
 from trailboss.execution.ledger import read_economy
 from trailboss.execution.session import BlockContext, Scope
-from trailboss.execution.timer_checks import check_timer_id
 from trailboss.execution.timers import find_timer, write_timer
 from trailboss.governance.rules import ECONOMY_KEY, Rules
 from trailboss.model.configs import Economy, amount_octets, amount_of, encode_record
@@ -16,7 +16,7 @@ from trailboss.model.effects import TimerMoved
 from trailboss.model.events import BALANCE_SET, EventRecord
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import UNSIGNED, MoveTimer, SetBalance, Transaction, check_signature
-from trailboss.primitives.errors import Fact, Rejection, RejectionReason
+from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32, system_address
 from trailboss.primitives.units import U128_MAX, Height
 from trailboss.state.keys import timer_key
@@ -68,9 +68,9 @@ def set_balance(scope: Scope, instruction: SetBalance) -> EventRecord:
     # CHECK
     rules = session.context.rules
     if _is_system_actor(rules, address):
-        raise _refused(f"the balance of system actor {address} is not set: the chain keeps it", account=str(address))
+        raise invalid(f"the balance of system actor {address} is not set: the chain keeps it", account=str(address))
     if address == scope.envelope.sender:
-        raise _refused(
+        raise invalid(
             f"{address} sets its own balance, and its fees are still to be settled: have another account send it",
             account=str(address),
         )
@@ -107,7 +107,7 @@ def move_timer(scope: Scope, instruction: MoveTimer) -> None:
         raise Rejection(RejectionReason.NOT_FOUND, f"there is no live timer 0x{shown}", timer_id=shown)
     still_open = session.context.height + session.has_delivered
     if not session.hooks.is_movable(timer):
-        raise _refused(f"timer {Hash32(timer.timer_id)} is a state watch: it has no height to be moved from")
+        raise invalid(f"timer {Hash32(timer.timer_id)} is a state watch: it has no height to be moved from")
     _check_move(timer, height, max(still_open, timer.schedule_block + 1))
     # RUN
     session.overlay.delete(timer_key(timer.height, timer.timer_id))
@@ -120,18 +120,18 @@ def _check_move(timer: Timer, height: int, least: int) -> None:
     """Refuse a move, where ``least`` is the lowest height at which the timer can fire now."""
     shown = f"timer {Hash32(timer.timer_id)}"
     if timer.height < least:
-        raise _refused(
+        raise invalid(
             f"{shown} is due already, since height {timer.height}: only a timer that is to come can be moved",
             due_height=timer.height,
         )
     if height < least:
-        raise _refused(
+        raise invalid(
             f"{shown} is moved to height {height}, and {least} is the first at which it can fire now",
             height=str(height),
             minimum=least,
         )
     if height > timer.expires_at:
-        raise _refused(
+        raise invalid(
             f"{shown} is moved to height {height}, and {timer.expires_at} is the last at which it may fire",
             height=str(height),
             expires_at=timer.expires_at,
@@ -140,7 +140,3 @@ def _check_move(timer: Timer, height: int, least: int) -> None:
 
 def _is_system_actor(rules: Rules, address: Address) -> bool:
     return int.from_bytes(address, "big") <= rules.params.governance.reserved_band_max
-
-
-def _refused(what: str, **facts: Fact) -> Rejection:
-    return Rejection(RejectionReason.INVALID_INPUT, what, **facts)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from trailboss.execution.checks import no_actor
 from trailboss.execution.host import ChainHost
 from trailboss.execution.session import Scope
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -44,10 +45,7 @@ def run_handler(
         return Outcome(b"", Rejection(RejectionReason.CALL_NOT_PERMITTED, what, handler=handler).error())
     account = ledger.find(actor)
     if account is None or not account.code_hash:
-        refusal = Rejection(
-            RejectionReason.ACTOR_NOT_FOUND, f"there is no actor at {Address(actor)}", actor=str(Address(actor))
-        )
-        return Outcome(b"", refusal.error())
+        return Outcome(b"", no_actor(actor).error())
     # RUN
     frame = Frame(
         source=ledger.code(account),

@@ -7,9 +7,9 @@ import msgspec
 
 from trailboss.crypto.digest import domain_digest
 from trailboss.execution import timers
+from trailboss.execution.checks import check_agent, check_entitled, check_size, gas_limit_bounds, invalid
 from trailboss.execution.mailbox import defer_call, send_message
 from trailboss.execution.session import Scope
-from trailboss.execution.timer_checks import check_agent, check_entitled, check_size, gas_limit_bounds
 from trailboss.model import calls
 from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.effects import AgentSet, EventEmitted
@@ -176,11 +176,7 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         topic = name.encode()
         check_size("event name", len(topic), limits.event_name_bytes_max)
         if name in PROTOCOL_TOPICS:
-            raise Rejection(
-                RejectionReason.INVALID_INPUT,
-                f"event name {name} is the chain's own; an actor's has another",
-                name=name,
-            )
+            raise invalid(f"event name {name} is the chain's own; an actor's has another", name=name)
         check_size("event data", len(octets), limits.event_bytes_max, least=0)
         # CHARGE
         self.meter.charge_cells(len(topic) + len(octets))

@@ -6,6 +6,7 @@ from typing import Final
 from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
 from trailboss.execution import development, timers
+from trailboss.execution.checks import no_actor
 from trailboss.execution.frames import CREATION_HANDLERS, run_handler
 from trailboss.execution.paid_execution import Run
 from trailboss.execution.session import BlockContext, Scope
@@ -205,7 +206,5 @@ def _checked_source(scope: Scope, code: bytes) -> str:
 def _check_actor(scope: Scope, address: bytes) -> Account:
     account = scope.session.ledger.find(address)
     if account is None or not account.code_hash:
-        raise Rejection(
-            RejectionReason.ACTOR_NOT_FOUND, f"there is no actor at {Address(address)}", actor=str(Address(address))
-        )
+        raise no_actor(address)
     return account

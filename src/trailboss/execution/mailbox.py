@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from trailboss.codec.canonical import decode_canonical, encode_canonical
+from trailboss.execution.checks import check_size, invalid
 from trailboss.execution.session import BlockSession, Envelope, Scope
 from trailboss.fees.settlement import Prices, max_cost
 from trailboss.governance.parameters import Read
@@ -103,13 +104,7 @@ def defer_call(scope: Scope, actor: bytes, handler: str, payload: bytes, meter: 
     session, params = scope.session, scope.session.context.rules.params
     name, least = handler.encode(), params.costs.frame_base
     # CHECK
-    if not 1 <= len(name) <= params.timers.handler_bytes_max:
-        raise Rejection(
-            RejectionReason.INVALID_INPUT,
-            f"handler has {len(name)} bytes, outside 1..={params.timers.handler_bytes_max}",
-            size=len(name),
-            limit=params.timers.handler_bytes_max,
-        )
+    check_size("handler", len(name), params.timers.handler_bytes_max)
     _check_payload(session, "deferred transaction", payload)
     _check_waiting(session, DEFERRED, actor)
     if meter.cycles_left < least:
@@ -225,11 +220,8 @@ def nothing_waits(read: Read) -> bool:
 def _check_payload(session: BlockSession, what: str, payload: bytes) -> None:
     limit = session.context.rules.params.limits.message_payload_bytes_max
     if len(payload) > limit:
-        raise Rejection(
-            RejectionReason.INVALID_INPUT,
-            f"{what} payload has {len(payload)} bytes and the limit is {limit}",
-            size=len(payload),
-            limit=limit,
+        raise invalid(
+            f"{what} payload has {len(payload)} bytes and the limit is {limit}", size=len(payload), limit=limit
         )
 
 

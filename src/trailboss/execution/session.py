@@ -155,18 +155,13 @@ class BlockSession(Struct):
         octets = self.overlay.read(SCHEDULER_KEY)
         return SchedulerTotals() if octets is None else decode_record(octets, SchedulerTotals)
 
-    def count_scheduled(self) -> int:
-        """Count one more timer scheduled and return how many there were before: its FIFO sequence."""
+    def count(self, path: str) -> int:
+        """Count one more timer on its path, while the transaction lasts; return how many there were before."""
         totals = self.totals()
-        totals.scheduled += 1
+        before: int = getattr(totals, path)
+        setattr(totals, path, before + 1)
         self.overlay.write(SCHEDULER_KEY, encode_record(totals))
-        return totals.scheduled - 1
-
-    def count_cancelled(self) -> None:
-        """Count one more timer cancelled, for as long as its transaction lasts."""
-        totals = self.totals()
-        totals.cancelled += 1
-        self.overlay.write(SCHEDULER_KEY, encode_record(totals))
+        return before
 
     def count_end(self, end: TimerEnd) -> None:
         """Count one more timer that the block has ended, outside any transaction."""

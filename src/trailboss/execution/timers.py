@@ -12,8 +12,7 @@ from typing import Final
 
 import msgspec
 
-from trailboss.execution.session import BlockSession, Scope
-from trailboss.execution.timer_checks import (
+from trailboss.execution.checks import (
     check_agent,
     check_fee_payer,
     check_gas_limit,
@@ -24,6 +23,7 @@ from trailboss.execution.timer_checks import (
     check_timer_id,
     out_of_range,
 )
+from trailboss.execution.session import BlockSession, Scope
 from trailboss.model import effects
 from trailboss.model.envelopes import route_payload
 from trailboss.model.terms import Terms
@@ -132,7 +132,7 @@ def accept_timer(
         actor=actor,
         height=Height(height),
         timer_id=identity,
-        sequence=session.count_scheduled(),
+        sequence=session.count("scheduled"),
         handler=handler,
         payload=routed,
         fee_payer=fee_payer,
@@ -193,7 +193,7 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
         check_owner(reservation.timer, actor)
         # RUN
         session.overlay.write(cancelled, b"\x01")
-        session.count_cancelled()
+        session.count("cancelled")
         scope.effects.append(effects.ReservedTimerCancelled(reservation.timer, by_governance))
         return
     timer = find_timer(session, identity)
@@ -209,7 +209,7 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
 def withdraw_timer(scope: Scope, timer: Timer, *, by_governance: bool = False) -> None:
     """Cancel a live timer for an entitled canceller."""
     remove_timer(scope.session, timer, TimerEnd.CANCELLED)
-    scope.session.count_cancelled()
+    scope.session.count("cancelled")
     scope.effects.append(effects.TimerCancelled(timer, by_governance))
 
 

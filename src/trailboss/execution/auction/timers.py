@@ -5,14 +5,8 @@ Spec: CIP-1v1 §3, CIP-1v1 §4
 
 import msgspec
 
+from trailboss.execution.checks import check_agent, check_gas_limit, check_height, check_payload, check_timer_count
 from trailboss.execution.session import BlockSession, Scope
-from trailboss.execution.timer_checks import (
-    check_agent,
-    check_gas_limit,
-    check_height,
-    check_payload,
-    check_timer_count,
-)
 from trailboss.execution.timers import accept_timer, end_timer, write_timer
 from trailboss.mechanisms.base import Decision
 from trailboss.model.auction import DelayAction

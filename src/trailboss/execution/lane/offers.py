@@ -3,6 +3,7 @@
 Spec: CIP-1v3 §6, CIP-1v3 §7, CIP-1v3 §7.1
 """
 
+from trailboss.execution.checks import invalid
 from trailboss.execution.hooks import Offered
 from trailboss.execution.timers import WITHDRAWN
 from trailboss.governance.markets import MarketTerms
@@ -41,8 +42,7 @@ def offer_without_lane(rules: Rules, request: TimerRequest, has_agent: bool) -> 
     name, value = _stated(request)
     begins = rules.params.lane.activation_height
     when = f"it is from height {begins} on" if begins else "no height is set from which it will be"
-    raise Rejection(
-        RejectionReason.INVALID_INPUT,
+    raise invalid(
         f"{name} is {value}, but the timer lane is not active: {when}",
         field=name,
         value=str(value),
@@ -61,8 +61,7 @@ def _own_agent(request: TimerRequest) -> Offered:
         return ASK_AGENT + agent, None
     name, value = _stated(request)
     shown = str(Address(agent))
-    raise Rejection(
-        RejectionReason.INVALID_INPUT,
+    raise invalid(
         f"{name} is {value} and gas_bidding_agent is {shown}: a timer has fees of its own, or an agent that prices it",
         field=name,
         value=str(value),

@@ -1,4 +1,4 @@
-"""What a host call about timers may ask for: each check refuses one thing, naming the value and the rule.
+"""What a host call may ask for: each check refuses one thing, naming the value and the rule.
 
 Spec: CIP-5 §4.2, CIP-5 §6.4
 """
@@ -8,10 +8,21 @@ from trailboss.execution.session import Scope
 from trailboss.governance.rules import Rules
 from trailboss.model.actors import TIMER_SCHEDULE
 from trailboss.model.timers import Timer
-from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.errors import Fact, Rejection, RejectionReason
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
 from trailboss.primitives.units import U64_MAX, Cycles
 from trailboss.vm.engine import Frame
+
+
+def invalid(what: str, **facts: Fact) -> Rejection:
+    """Return a refusal with ``INVALID_INPUT``."""
+    return Rejection(RejectionReason.INVALID_INPUT, what, **facts)
+
+
+def no_actor(address: bytes) -> Rejection:
+    """Return the refusal of an address without code."""
+    shown = str(Address(address))
+    return Rejection(RejectionReason.ACTOR_NOT_FOUND, f"there is no actor at {shown}", actor=shown)
 
 
 def check_entitled(scope: Scope, frame: Frame) -> None:
@@ -38,8 +49,7 @@ def check_entitled(scope: Scope, frame: Frame) -> None:
 def check_height(height: int, now: int) -> None:
     """Refuse a height that is not above the present one or does not fit 64 bits. Spec: CIP-5 §4.2, CIP-5 §5.3."""
     if not now < height <= U64_MAX:
-        raise Rejection(
-            RejectionReason.INVALID_INPUT,
+        raise invalid(
             f"height {height} must be above the present height {now} and below 2**64",
             height=str(height),
             current_height=now,
@@ -50,8 +60,7 @@ def check_payload(rules: Rules, payload: bytes) -> None:
     """Refuse a payload that is too long. Spec: CIP-5 §4.2."""
     limit = rules.params.timers.payload_bytes_max
     if len(payload) > limit:
-        raise Rejection(
-            RejectionReason.INVALID_INPUT,
+        raise invalid(
             f"payload has {len(payload)} bytes and the limit is {limit}",
             field="payload",
             size=len(payload),
@@ -73,9 +82,7 @@ def check_fee_payer(payer: bytes, actor: bytes, signer: bytes, band: int) -> Non
         rule = f"it must be the actor {Address(actor)} or the sender of the transaction {Address(signer)}"
     else:
         return
-    raise Rejection(
-        RejectionReason.INVALID_INPUT, f"fee_payer {Address(payer)} is refused: {rule}", fee_payer=str(Address(payer))
-    )
+    raise invalid(f"fee_payer {Address(payer)} is refused: {rule}", fee_payer=str(Address(payer)))
 
 
 def check_gas_limit(rules: Rules, gas_limit: int | None) -> Cycles:
@@ -138,19 +145,12 @@ def check_owner(timer: Timer, actor: bytes | None) -> None:
 def check_size(name: str, size: int, limit: int, least: int = 1) -> None:
     """Refuse text or bytes of a size out of bounds."""
     if not least <= size <= limit:
-        raise Rejection(
-            RejectionReason.INVALID_INPUT,
-            f"{name} has {size} bytes, outside {least}..={limit}",
-            field=name,
-            size=size,
-            limit=limit,
-        )
+        raise invalid(f"{name} has {size} bytes, outside {least}..={limit}", field=name, size=size, limit=limit)
 
 
 def out_of_range(name: str, value: int, minimum: int, maximum: int) -> Rejection:
     """Return the refusal of a number out of bounds."""
-    return Rejection(
-        RejectionReason.INVALID_INPUT,
+    return invalid(
         f"{name} is {value}, outside {minimum}..={maximum}",
         field=name,
         value=str(value),

@@ -10,6 +10,7 @@ from trailboss.model.configs import encode_record
 from trailboss.model.decisions import Order
 from trailboss.primitives.errors import InvariantError
 from trailboss.views.explain.decision_view import decision_view
+from trailboss.views.mechanism.base import OutlookKind
 from trailboss.views.timer_list import TimerFilter, list_timers
 
 DUE = 14
@@ -50,6 +51,7 @@ def test_timer_is_priced_out_when_its_bid_is_below_the_cycle_basefee() -> None:
         )
         life = chain.explain(timer_id)
         assert life.waited == "deferred 2 times: priced out at 14 and 15 (max_fee 9,999 < cycle basefee 10,000)"
+        assert life.outlook_kind is OutlookKind.WAITS
         assert life.outlook.startswith("priced out as things stand: its standing bid of up to 9,999 a cycle is below")
 
 

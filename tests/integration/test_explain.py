@@ -8,6 +8,7 @@ from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import format_cby
 from trailboss.testing import LocalChain
 from trailboss.views.explain import life as lives
+from trailboss.views.mechanism.base import OutlookKind, StepKind
 
 
 def stories(chain: LocalChain, timer_id: bytes) -> list[str]:
@@ -24,7 +25,8 @@ def test_life_tells_who_scheduled_and_what_it_cost_when_the_timer_fired(chain: L
     chain.advance_to(height)
     (receipt,) = chain.receipts(height)
     life = chain.explain(timer_id)
-    assert (life.timer_id, life.state, life.outlook) == (timer_id, "fired", "")
+    assert (life.timer_id, life.state, life.outlook, life.outlook_kind) == (timer_id, "fired", "", None)
+    assert [each.kind for each in life.steps] == [StepKind.PLAIN, StepKind.RAN]
     assert stories(chain, timer_id) == [
         f"{scheduled_at}: scheduled by a transaction of {chain.accounts[0].address} for height {height}: calls "
         f"handle_timer with at most 80,000 cycles, paid by {actor.address}, expires after {scheduled_at + 2_592_000}",
@@ -51,6 +53,7 @@ def test_life_tells_the_error_when_the_fire_reverted(chain: LocalChain) -> None:
     timer_id = schedule(actor, height, script(step("raise", "no luck")))
     chain.advance_to(height)
     last = stories(chain, timer_id)[-1]
+    assert chain.explain(timer_id).steps[-1].kind is StepKind.REVERTED
     assert last.startswith(f"{height}: fired and reverted (E1210 pvm_error: ")
     assert "no luck" in last
 
@@ -60,13 +63,15 @@ def test_life_tells_required_and_available_when_the_payer_was_broke(chain: Local
     actor = deploy_puppet(chain, value=5)
     height = chain.height + 4
     timer_id = schedule(actor, height, gas_limit=80_000)
-    outlook = chain.explain(timer_id).outlook
-    assert outlook == (
+    life = chain.explain(timer_id)
+    assert life.outlook_kind is OutlookKind.UNFUNDED
+    assert life.outlook == (
         f"removed unfunded at height {height} as things stand: a fire costs up to "
         f"{format_cby(max_cost(80_000))} CBY, {actor.address} holds 0.000000005 CBY"
     )
     chain.advance_to(height)
-    assert chain.explain(timer_id).state == "unfunded"
+    life = chain.explain(timer_id)
+    assert (life.state, life.steps[-1].kind) == ("unfunded", StepKind.UNFUNDED)
     assert stories(chain, timer_id)[-1] == (
         f"{height}: removed without running: a fire costs up to {format_cby(max_cost(80_000))} CBY and "
         f"its payer {actor.address} held 0.000000005 CBY"
@@ -78,11 +83,12 @@ def test_life_tells_both_heights_when_the_timer_expired(chain: LocalChain) -> No
     actor = deploy_puppet(chain)
     height = chain.height + 8
     timer_id = schedule(actor, height, b"", expires_at=height - 2)
-    assert chain.explain(timer_id).outlook == (
-        f"expires unfired at height {height}: it may fire up to {height - 2} only"
-    )
+    life = chain.explain(timer_id)
+    assert life.outlook_kind is OutlookKind.EXPIRES
+    assert life.outlook == f"expires unfired at height {height}: it may fire up to {height - 2} only"
     chain.advance_to(height)
-    assert chain.explain(timer_id).state == "expired"
+    life = chain.explain(timer_id)
+    assert (life.state, life.steps[-1].kind) == ("expired", StepKind.EXPIRED)
     assert (
         stories(chain, timer_id)[-1] == f"{height}: expired: it could fire up to height {height - 2}, this is {height}"
     )
@@ -114,6 +120,7 @@ def test_life_tells_why_a_timer_waits_when_the_lane_is_full(chain: LocalChain) -
     chain.advance_to(height)
     life = chain.explain(ids[3])
     assert life.state == "live"
+    assert (life.steps[-1].kind, life.outlook_kind) == (StepKind.WAITS, OutlookKind.RUNS)
     assert life.steps[-1].story == (
         f"due at {height}, deferred (lane_full): its 550,000 cycles did not fit what was left of the block's timer "
         "lane; it stays due"
@@ -209,6 +216,8 @@ def test_life_tells_that_a_timer_is_stranded_when_the_lane_begins_above_it(chain
         "use in the timer lane; cancel it and schedule it again with less"
     )
     assert chain.explain(large).outlook == stranded
+    assert chain.explain(large).outlook_kind is OutlookKind.WAITS
+    assert chain.explain(small).outlook_kind is OutlookKind.RUNS
     assert chain.explain(small).outlook.startswith("competes at height 20 with a tip of 0 a cycle, as things stand: ")
     chain.advance_to(25)
     life = chain.explain(large)

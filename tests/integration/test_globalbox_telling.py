@@ -14,6 +14,7 @@ from trailboss.model.globalbox import GlobalboxState
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.testing import LocalChain
 from trailboss.views.explain.decision_view import decision_view
+from trailboss.views.mechanism.base import OutlookKind
 from trailboss.views.timer_list import TimerFilter, list_timers
 
 DUE = 14
@@ -195,6 +196,7 @@ def test_life_tells_where_each_fire_was_and_why_it_waited(told: tuple[LocalChain
     life = chain.explain(watching)
     assert life.state == "live"
     assert "because of a change of slot 'rate:usd' of" in life.steps[-1].story
+    assert life.outlook_kind is OutlookKind.RUNS
     assert life.outlook.startswith("fires when slot ")
     assert verify_chain(chain.chain).ok
 

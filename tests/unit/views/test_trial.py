@@ -5,6 +5,7 @@ import pytest
 from trailboss.model.events import TIMER_FIRED
 from trailboss.testing import CBY, LocalChain
 from trailboss.views import TimerLife
+from trailboss.views.mechanism.base import OutlookKind
 
 PAYMENT = 20 * CBY
 ACTOR = """
@@ -64,6 +65,7 @@ def test_outlook_names_error_and_line_when_handler_raises(chain: LocalChain) -> 
     """A timer whose handler always raises is not announced as one that fires."""
     timer_id = armed(chain, b"raise")
     life = chain.explain(timer_id)
+    assert life.outlook_kind is OutlookKind.REVERTS
     assert outlook(life).startswith("fires and reverts at height 14 as things stand: ")
     assert outlook(life).endswith(
         "; run as things stand, its handler reverts: E1210 pvm_error: ValueError: no more, line 10, in handle_timer"
@@ -95,7 +97,7 @@ def test_outlook_says_that_it_fires_when_handler_ends_well(chain: LocalChain) ->
     timer_id = armed(chain, b"")
     life = chain.explain(timer_id)
     assert outlook(life).startswith("fires at height 14 as things stand: ")
-    assert life.failure is None
+    assert (life.outlook_kind, life.failure) == (OutlookKind.RUNS, None)
 
 
 def test_trial_agrees_with_the_fire_and_leaves_no_trace(chain: LocalChain) -> None:

@@ -1,5 +1,5 @@
-"""The command line: one command a module, or a few that belong together.
+"""The command line: `commands` has one module a subject; `remote` is the same commands on a node.
 
-`main` lists the commands without importing them, so that ``trailboss --help`` starts at once. `parsing` reads what
-people type, `opening` opens the chain and finds the accounts, `output` prints, `failures` tells what went wrong.
+`main` lists the commands without importing them, so that ``trailboss --help`` starts at once. `options` defines what
+several commands take, `parsing` and `targets` read it, `output` and `errors` print.
 """

@@ -178,14 +178,14 @@ def _posting(url: str) -> Call:
 def _running(command: list[str]) -> Call:
     def call(alert: Alert) -> str:
         facts = to_json_value(alert)
-        told = {f"{VARIABLE}{name.upper()}": str(value) for name, value in facts.items() if value is not None}
+        variables = {f"{VARIABLE}{name.upper()}": str(value) for name, value in facts.items() if value is not None}
         try:
             # What it prints is not data of ours.
             ended = subprocess.run(
                 command,
                 input=json.dumps(facts).encode(),
                 stdout=2,
-                env=os.environ | told,
+                env=os.environ | variables,
                 timeout=CALL_SECONDS,
                 check=False,
             )

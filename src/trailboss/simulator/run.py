@@ -30,13 +30,13 @@ WARM_UP: Final = 24
 PRICE_CAP: Final = 1_000_000_000
 """Fee cap of the workload's transactions, base units per cycle or cell: the same under every mechanism."""
 DEPLOYMENT: Final = (300_000, 4_000)
-"""Cycles and cells that a deployment may use besides what its timers do."""
+"""Cycles and cells that a deployment may use, without its timers."""
 TIMER: Final = (1_000, 100)
-"""Cycles and cells for each timer that it schedules, besides the payload."""
+"""Cycles and cells for each timer that it schedules, without the payload."""
 FUNDING: Final = (20_000, 1_000)
 """Cycles and cells of what funds an actor."""
 CALL: Final = (40_000, 1_000)
-"""Cycles and cells of a transaction, besides what it burns."""
+"""Cycles and cells of a transaction, without what it burns."""
 FULL: Final = (9, 10)
 """A block is full if its fires use at least this part of the budget."""
 

@@ -252,7 +252,7 @@ def _reason(reason: str, fate: Fate) -> str:
     return f"{words} at {runs}"
 
 
-# The lane as it stands
+# The present state of the lane
 
 
 def _status_facts(found: dict[str, Any]) -> dict[str, Cell]:

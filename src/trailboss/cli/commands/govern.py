@@ -1,8 +1,11 @@
 """``govern``: system instructions, from an account that may send them."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
+
+from msgspec.structs import fields
 
 from trailboss.chain import ChainReader
 from trailboss.chain.development import DEPLOYER
@@ -90,17 +93,11 @@ def timer_config(
 
     Example: trailboss govern timer-config --max-ttl-blocks 1000
     """
-    given = {
-        "max_ttl_blocks": max_ttl_blocks,
-        "max_cycles_per_fire": max_cycles_per_fire,
-        "max_cells_per_fire": max_cells_per_fire,
-        "max_timers_per_actor": max_timers_per_actor,
-        "gc_cycles_per_block": gc_cycles_per_block,
-    }
+    given = (max_ttl_blocks, max_cycles_per_fire, max_cells_per_fire, max_timers_per_actor, gc_cycles_per_block)
     signer = governing_signer(sender, private_key)
     with open_chain(place) as chain:
         present = chain.rules().timer
-        values = _merged(given, {name: getattr(present, name) for name in given})
+        values = _merged(UpdateTimerConfig, given, [getattr(present, name) for name in _names_of(UpdateTimerConfig)])
         _govern(chain, signer, UpdateTimerConfig(**values), as_json=as_json)
 
 
@@ -123,30 +120,14 @@ def basefee_config(
 
     Example: trailboss govern basefee-config --min-basefee 500
     """
-    given = {
-        "alpha": alpha,
-        "max_change_denom": max_change_denom,
-        "min_basefee": min_basefee,
-        "max_basefee": max_basefee,
-        "block_cycles_target": block_cycles_target,
-        "block_cells_target": block_cells_target,
-        "block_access_target": block_access_target,
-        "access_weight_scalar_ppm": access_weight_scalar_ppm,
-    }
+    targets = (block_cycles_target, block_cells_target, block_access_target, access_weight_scalar_ppm)
+    given = (alpha, max_change_denom, min_basefee, max_basefee, *targets)
     signer = governing_signer(sender, private_key)
     with open_chain(place) as chain:
-        config = chain.rules().basefee
-        present = (
-            config.alpha,
-            config.max_change_denominator,
-            amount_of(config.min_basefee),
-            amount_of(config.max_basefee),
-            config.cycles_target,
-            config.cells_target,
-            config.access_target,
-            config.access_weight_scalar_ppm,
-        )
-        values = _merged(given, dict(zip(given, present, strict=True)))
+        now = chain.rules().basefee
+        prices = (amount_of(now.min_basefee), amount_of(now.max_basefee))
+        units = (now.cycles_target, now.cells_target, now.access_target, now.access_weight_scalar_ppm)
+        values = _merged(UpdateBasefeeConfig, given, (now.alpha, now.max_change_denominator, *prices, *units))
         _govern(chain, signer, UpdateBasefeeConfig(**values), as_json=as_json)
 
 
@@ -165,11 +146,11 @@ def multipliers(
 
     Example: trailboss govern multipliers --timer 12000
     """
-    given = {"user": user, "runner": runner, "timer": timer, "system": system}
     signer = governing_signer(sender, private_key)
     with open_chain(place) as chain:
-        present = chain.rules().multipliers
-        values = _merged(given, {name: getattr(present, name) for name in given})
+        now = chain.rules().multipliers
+        present = (now.user, now.runner, now.timer, now.system)
+        values = _merged(UpdateLaneFeeMultipliers, (user, runner, timer, system), present)
         _govern(chain, signer, UpdateLaneFeeMultipliers(**values), as_json=as_json)
 
 
@@ -298,11 +279,19 @@ def governing_signer(who: str | None, key: str | None) -> Signer:
     return resolve_signer(DEPLOYER if who is None and key is None else who, key)
 
 
-def _merged(given: dict[str, int | None], present: dict[str, int]) -> dict[str, int]:
-    if all(value is None for value in given.values()):
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+def _names_of(kind: type[Instruction]) -> tuple[str, ...]:
+    """Return the names of an instruction's fields, which are those of its options."""
+    return tuple(field.name for field in fields(kind))
+
+
+def _merged(kind: type[Instruction], given: Sequence[int | None], present: Sequence[int]) -> dict[str, int]:
+    """Return the fields of an instruction: the values given, else the present ones."""
+    names = _names_of(kind)
+    if all(value is None for value in given):
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
         raise Mistake("nothing is given to set", f"give at least one of {options}")
-    return {name: present[name] if value is None else value for name, value in given.items()}
+    pairs = zip(names, given, present, strict=True)
+    return {name: kept if value is None else value for name, value, kept in pairs}
 
 
 def _govern(chain: OpenChain, signer: Signer, instruction: Instruction, *, as_json: bool) -> None:

@@ -20,9 +20,8 @@ from trailboss.chain.proofs import (
     TimerSubject,
 )
 from trailboss.cli.errors import Missing
-from trailboss.cli.remote.blocks import RemoteBlocks
 from trailboss.cli.remote.client import BAD_REQUEST, OK, REQUEST_TIMEOUT, Client, read_error
-from trailboss.cli.remote.store import RemoteStore
+from trailboss.cli.remote.view import RemoteBlocks, RemoteStore
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.codec.wire import encode_submission
 from trailboss.execution.genesis import decode_genesis
@@ -74,13 +73,13 @@ class RemoteChain(ChainReader):
 
     def _look(self) -> None:
         """Read the present chain."""
-        lent = self._client.post("/state/views")
-        self.genesis = decode_genesis(_octets(lent["genesis"]))
+        opened = self._client.post("/state/views")
+        self.genesis = decode_genesis(_octets(opened["genesis"]))
         self.params = self.genesis.params()
         self._mechanisms = Succession(self.genesis.mechanism, self.params)
-        head = decode_block(_octets(lent["head"]))
-        self.store = RemoteStore(self._client, lent["view"], lent["height"], Hash32.parse(lent["state_root"]))
-        self.blocks = RemoteBlocks(self._client, lent["view"], head, self.params.governance.block_interval_ms)
+        head = decode_block(_octets(opened["head"]))
+        self.store = RemoteStore(self._client, opened["view"], opened["height"], Hash32.parse(opened["state_root"]))
+        self.blocks = RemoteBlocks(self._client, opened["view"], head, self.params.governance.block_interval_ms)
 
     # Sending
 

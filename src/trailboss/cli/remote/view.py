@@ -1,10 +1,13 @@
-"""The state of a node at one height: a `ReadableStore` that sends a request for each look-up. Decision: D-77."""
+"""The state and the blocks of a node's chain at one height, fetched on demand. Decision: D-77."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
+from trailboss.chain.block_records import decode_block
+from trailboss.chain.history import BlockSequence
 from trailboss.cli.remote.client import Client
+from trailboss.model.blocks import Block
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
 from trailboss.state.commitment import Roots, build_roots
@@ -81,6 +84,46 @@ class RemoteStore:
         """Return the height at which a timer is due, or None if there is none of that id."""
         found: int | None = self._client.get(f"{self.path}/timers/0x{identity.hex()}/height")["height"]
         return None if found is None else Height(found)
+
+
+class RemoteRecords:
+    """Records, each fetched on first use."""
+
+    def __init__(self, client: Client, view: int, head: Block) -> None:
+        self._client = client
+        self._path = f"/state/views/{view}"
+        self._head = head
+
+    def at(self, height: int) -> Block:
+        """Return the last record at or below a height."""
+        [record] = self._client.get(f"{self._path}/record", height=height)["records"]
+        return decode_block(_octets(record))
+
+    def records(self, first: int) -> Iterator[Block]:
+        """Yield the records from a height on, ascending."""
+        while first <= self._head.height:
+            page = self._client.get(f"{self._path}/records", first=first)
+            for record in page["records"]:
+                block = decode_block(_octets(record))
+                yield block
+                first = block.height + 1
+            if not page["more"]:
+                return
+
+
+class RemoteBlocks(BlockSequence):
+    """The blocks of a node's chain in one view."""
+
+    __slots__ = ("_head",)
+
+    def __init__(self, client: Client, view: int, head: Block, interval_ms: int) -> None:
+        super().__init__(RemoteRecords(client, view, head), interval_ms)
+        self._head = head
+
+    @property
+    def head(self) -> Block:
+        """The last block."""
+        return self._head
 
 
 def _digits(octets: bytes) -> str:

@@ -30,6 +30,7 @@ from trailboss.params import CostParams
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.octets import ZERO_ADDRESS, system_address
 from trailboss.vm.engine import Frame, Outcome
+from trailboss.vm.failures import exhaustion
 from trailboss.vm.host import Host
 from trailboss.vm.meter import Meter, OutOfGas
 
@@ -70,9 +71,9 @@ class ScriptedEngine:
         except Failed:
             return _failure(RejectionReason.PVM_ERROR, "the script fails")
         except OutOfGas:
-            reason = meter.exhaustion()
-            assert reason is not None
-            return _failure(reason, "the script is out of gas")
+            error = exhaustion(meter)
+            assert error is not None
+            return Outcome(b"", error)
         return Outcome(b"", None)
 
     def prepare(self) -> None:

@@ -68,7 +68,8 @@ def decode_transaction(encoded: bytes) -> Transaction:
             with offset and rule for anything but the one encoding of a transaction.
     """
     transaction, end = _read_transaction(encoded, 0)
-    _check_end(encoded, end)
+    if end != len(encoded):
+        raise malformed(end, f"{len(encoded) - end} trailing bytes")
     return transaction
 
 
@@ -101,7 +102,8 @@ def decode_submission(encoded: bytes) -> list[Transaction]:
     for _ in range(count):
         transaction, offset = _read_transaction(encoded, offset)
         transactions.append(transaction)
-    _check_end(encoded, offset)
+    if offset != len(encoded):
+        raise malformed(offset, f"{len(encoded) - offset} trailing bytes")
     return transactions
 
 
@@ -115,8 +117,3 @@ def _read_transaction(encoded: bytes, offset: int) -> tuple[Transaction, int]:
         value, offset = read(encoded, offset)
         values.append(value)
     return Transaction(*_in_record_order(values)), offset
-
-
-def _check_end(encoded: bytes, offset: int) -> None:
-    if offset != len(encoded):
-        raise malformed(offset, f"{len(encoded) - offset} trailing bytes")

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from trailboss.primitives.units import Price, clamp
+from trailboss.primitives.units import Price
 
 
 class BasefeeRule(Struct, frozen=True):
@@ -41,4 +41,4 @@ def next_basefee(basefee: Price, used: int, rule: BasefeeRule) -> Price:
     step = basefee * abs(used - rule.target) // rule.target // rule.alpha
     step = min(step, basefee // rule.max_change_denominator)
     moved = basefee + max(step, rule.least_rise) if used > rule.target else basefee - step
-    return Price(clamp(moved, rule.minimum, rule.maximum))
+    return Price(min(max(moved, rule.minimum), rule.maximum))

@@ -19,7 +19,7 @@ class Account(msgspec.Struct, array_like=True, gc=False):
     # Base units, 16 bytes big-endian (an amount has 128 bits, msgpack integers 64).
     balance: bytes = bytes(AMOUNT_WIDTH)
     nonce: int = 0  # transactions sent
-    code_hash: bytes = b""  # keccak-256 of an actor's source, 32 bytes; empty for a plain account
+    code_hash: bytes = b""  # Keccak-256 of an actor's source, 32 bytes; empty for a plain account
     owner: bytes = b""  # deployer of an actor, 20 bytes; empty for a plain account
     timer_nonce: int = 0  # accepted schedules of this actor. Decision: D-01.
     timer_count: int = 0

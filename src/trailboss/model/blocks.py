@@ -39,19 +39,19 @@ class Status(StrEnum):
 class ReceiptRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one execution did and cost. Money is in base units."""
 
-    origin: Origin  # what caused it
+    origin: Origin
     origin_hash: bytes
     """Hash of the transaction, or of the one that created a deferred one; 32 zero bytes for a timer or a message.
     Spec: CIP-5 §5.2. Decision: D-88.
     """
     sender: bytes  # execution identity: the signer; for a timer its actor; for a message the actor that sent it
     payer: bytes  # account that paid
-    status: Status  # how it ended
+    status: Status
     error: ErrorObject | None  # why it failed
     cycles_used: Cycles  # cycles used, within the limit
     cells_used: Cells  # cells used, within the limit
     reserved: Amount  # taken before the run
-    fee_burned: Amount  # burned
+    fee_burned: Amount
     tip: Amount  # paid to the proposer
     refund: Amount  # given back
     return_value: bytes  # the handler's answer
@@ -75,8 +75,8 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     parent: bytes  # hash of the header before; 32 zero bytes for genesis
     timestamp_ms: int  # milliseconds since 1970
     proposer: bytes  # who gets the tips, 20 bytes
-    transactions_root: bytes  # merkle root of the transaction hashes
-    receipts_root: bytes  # merkle root of the receipts and of the block's own events
+    transactions_root: bytes  # Merkle root of the transaction hashes
+    receipts_root: bytes  # Merkle root of the receipts and of the block's own events
     state_root: bytes  # state after the block
     cycle_basefee: bytes  # in force in the block
     cell_basefee: bytes  # in force in the block

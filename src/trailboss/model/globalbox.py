@@ -41,13 +41,13 @@ class CarriedHit(NamedTuple):
     Decision: D-31, D-65
     """
 
-    key: bytes  # the key
+    key: bytes
     next_sequence: int  # timers from this FIFO sequence on have not been notified yet
     modified_at: int  # block as of which it counts as modified; timers set in that block or later ignore it
 
 
 class CarriedHits(msgspec.Struct, frozen=True, array_like=True):
-    """All of them, ascending by key."""
+    """All carried hits, ascending by key."""
 
     hits: tuple[CarriedHit, ...] = ()
 

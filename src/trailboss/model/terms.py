@@ -41,7 +41,7 @@ class QueuedFire(msgspec.Struct, frozen=True, array_like=True):
     matched_keys: tuple[bytes, ...]  # watched keys that were modified, ascending; empty for a height
     handler: str  # handler of the delivery; as the next three
     payload: bytes
-    gas_limit: Cycles  # cycles
+    gas_limit: Cycles
     bid: bytes  # Q32.96 as 16 bytes
 
 

@@ -34,4 +34,4 @@ def _provider() -> Callable[[bytes], bytes]:
     raise ImportError("no working Keccak-256: install tiny-keccak, or safe-pysha3 where it has no wheel")
 
 
-keccak256: Final[Callable[[bytes], bytes]] = _provider()  # keccak-256 of a byte string: 32 bytes. Not SHA3-256.
+keccak256: Final[Callable[[bytes], bytes]] = _provider()  # Keccak-256 of a byte string: 32 bytes. Not SHA3-256.

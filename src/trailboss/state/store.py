@@ -92,7 +92,7 @@ class Undo(Struct, frozen=True, gc=False):
     """What reverts one block, or a run of them."""
 
     height: int  # height of the block, or of the lowest one
-    state_root: bytes  # state root before it
+    state_root: bytes  # before it
     values: dict[bytes, bytes | None]  # previous value of every changed key; None for none
 
 
@@ -111,7 +111,7 @@ class Store(ABC):
         self.state_root = state_root(EMPTY_ROOTS)
         self._slots = SlotIndex()
         self._recent: deque[Roots] = deque(maxlen=KEPT_ROOTS)
-        # The present point, for views; None until there is one.
+        # The current point, for views; None until the first view.
         self._trail: Trail | None = None
 
     @property

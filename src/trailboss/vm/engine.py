@@ -16,7 +16,7 @@ class Frame(Struct, frozen=True, gc=False):
     """One execution of one handler."""
 
     source: str  # the actor's source text
-    code_hash: bytes  # keccak-256 of the source's UTF-8 bytes; engines cache by it
+    code_hash: bytes  # Keccak-256 of the source's UTF-8 bytes; engines cache by it
     actor: bytes  # address of the actor, 20 bytes
     deployer: bytes  # its owner, 20 bytes; plain classes get both as attributes
     handler: str  # function or method to call

@@ -50,11 +50,12 @@ def exhaustion(meter: Meter, where: Sequence[str] = ()) -> ErrorObject | None:
 
     ``where`` holds the program's lines that ran last, if known. Source: cowboy-facts §8.
     """
-    reason = meter.exhaustion()
-    if reason is None:
+    if meter.cycles_used > meter.cycles_limit:
+        reason, unit, limit = RejectionReason.OUT_OF_CYCLES, "cycles", meter.cycles_limit
+    elif meter.cells_used > meter.cells_limit:
+        reason, unit, limit = RejectionReason.OUT_OF_CELLS, "cells", meter.cells_limit
+    else:
         return None
-    is_cycles = reason is RejectionReason.OUT_OF_CYCLES
-    unit, limit = ("cycles", meter.cycles_limit) if is_cycles else ("cells", meter.cells_limit)
     what = f"needs more than its limit of {limit} {unit}, all of which are used"
     return Rejection(reason, what, used=limit, limit=limit, **_located(where)).error()
 

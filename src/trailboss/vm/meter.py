@@ -1,7 +1,5 @@
 """The two meters of a frame, cycles and cells. Exhaustion is sticky, and guest code cannot catch it."""
 
-from trailboss.primitives.errors import RejectionReason
-
 
 class OutOfGas(BaseException):
     """A meter passed its limit. A BaseException, so that a guest's ``except Exception`` does not see it.
@@ -60,11 +58,3 @@ class Meter:
     def cells_left(self) -> int:
         """Cells left; 0 once exhausted."""
         return max(self.cells_limit - self.cells_used, 0)
-
-    def exhaustion(self) -> RejectionReason | None:
-        """Return which limit is passed, or None."""
-        if self.cycles_used > self.cycles_limit:
-            return RejectionReason.OUT_OF_CYCLES
-        if self.cells_used > self.cells_limit:
-            return RejectionReason.OUT_OF_CELLS
-        return None

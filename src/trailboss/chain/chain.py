@@ -54,6 +54,7 @@ class Chain(ChainReader):
 
     store: Store
     blocks: History
+    _closed_with_it: tuple[Engine | DiskStore, ...]
 
     def __init__(self, genesis: Genesis, engine: Engine | None = None, disk: DiskStore | None = None) -> None:
         """Start a chain in memory, or go on with the one in a store on disk.
@@ -71,8 +72,18 @@ class Chain(ChainReader):
         store, archive = (MemoryStore(), MemoryArchive()) if disk is None else (disk, DiskArchive(disk, disk.path))
         first = apply_genesis(genesis, store) if store.height == BEFORE_GENESIS else None
         blocks = History(archive, params.governance.block_interval_ms, first, height=store.height)
-        self._disk = disk
         self._begin(genesis, params, NativeEngine(params) if engine is None else engine, store, blocks)
+        self._closed_with_it = (self.engine,) if disk is None else (self.engine, disk)
+
+    @classmethod
+    def of_parts(
+        cls, genesis: Genesis, params: ChainParams, engine: Engine, store: Store, blocks: History, *, owns_engine: bool
+    ) -> Self:
+        """Return a chain over a store and a history in memory; it closes the engine if it owns it."""
+        chain = cls.__new__(cls)
+        chain._begin(genesis, params, engine, store, blocks)
+        chain._closed_with_it = (engine,) if owns_engine else ()
+        return chain
 
     def _begin(self, genesis: Genesis, params: ChainParams, engine: Engine, store: Store, blocks: History) -> None:
         self.genesis = genesis
@@ -356,7 +367,6 @@ class Chain(ChainReader):
         self.store.check_invariants()
 
     def close(self) -> None:
-        """Release what the engine holds, and the directory of a chain on disk. Closing it again does nothing."""
-        self.engine.close()
-        if self._disk is not None:
-            self._disk.close()
+        """Release the engine, and the directory of a chain on disk. Closing it again does nothing."""
+        for part in self._closed_with_it:
+            part.close()

@@ -14,7 +14,7 @@ from trailboss.primitives.units import U64_MAX
 from trailboss.state.store import Store
 from trailboss.testing import LocalChain
 from trailboss.views.records import block_events, events_of
-from trailboss.views.rehearsal.fork import Fork
+from trailboss.views.rehearsal.fork import fork_of
 from trailboss.views.rehearsal.rehearse import rehearse_activation
 
 CBY = 10**9
@@ -181,7 +181,7 @@ def test_fork_of_a_view_is_that_of_the_chain_when_the_chain_has_gone_on(local: L
     told = rehearse_activation(local.chain, 20, blocks=60)
     local.mine(20)
     assert rehearse_activation(view, 20, blocks=60) == told
-    fork = Fork(view)
+    fork = fork_of(view)
     for _ in fork.advance_to(28):
         pass
     assert (fork.state_root, list(fork.blocks)) == (local.state_root, list(local.chain.blocks))

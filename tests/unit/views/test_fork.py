@@ -9,7 +9,7 @@ from trailboss.governance.parameters import ACTIVATION
 from trailboss.primitives.errors import InvariantError
 from trailboss.testing import LocalChain
 from trailboss.views import explain_timer
-from trailboss.views.rehearsal.fork import Fork
+from trailboss.views.rehearsal.fork import fork_of
 
 CBY = 10**9
 BEATS = """
@@ -40,7 +40,7 @@ def advance(chain: Chain, height: int) -> None:
 
 def test_fork_builds_the_same_blocks_when_nothing_differs(chain: LocalChain) -> None:
     """Its hashes go on from the original's head."""
-    fork = Fork(chain.chain)
+    fork = fork_of(chain.chain)
     advance(fork, 40)
     chain.advance_to(40)
     assert list(fork.blocks) == list(chain.chain.blocks)
@@ -51,7 +51,7 @@ def test_fork_builds_the_same_blocks_when_nothing_differs(chain: LocalChain) -> 
 def test_original_stays_as_it_is_when_the_fork_moves(chain: LocalChain) -> None:
     """Height, root, blocks, queue; closing the fork leaves the shared engine at work."""
     before = chain.height, chain.state_root, chain.timers(), list(chain.chain.blocks)
-    fork = Fork(chain.chain)
+    fork = fork_of(chain.chain)
     advance(fork, 100)
     fork.close()
     assert (chain.height, chain.state_root, chain.timers(), list(chain.chain.blocks)) == before
@@ -62,7 +62,7 @@ def test_original_stays_as_it_is_when_the_fork_moves(chain: LocalChain) -> None:
 
 def test_fork_knows_the_blocks_before_it_when_the_original_goes_on(chain: LocalChain) -> None:
     """A timer's life spans both; what the original builds later is not part of it."""
-    fork = Fork(chain.chain)
+    fork = fork_of(chain.chain)
     [timer] = fork.timers()
     advance(fork, 12)
     chain.mine(30)
@@ -75,9 +75,9 @@ def test_fork_knows_the_blocks_before_it_when_the_original_goes_on(chain: LocalC
 
 def test_fork_has_other_parameters_when_they_are_governed_so(chain: LocalChain) -> None:
     """Whether the original's state has a value or not."""
-    fork = Fork(chain.chain, {ACTIVATION: 20})
+    fork = fork_of(chain.chain, {ACTIVATION: 20})
     assert fork.rules().params.lane.activation_height == 20
-    again = Fork(fork, {ACTIVATION: 0})
+    again = fork_of(fork, {ACTIVATION: 0})
     assert again.rules().params.lane.activation_height == chain.chain.rules().params.lane.activation_height == 0
     advance(fork, 30)
     advance(again, 30)
@@ -87,7 +87,7 @@ def test_fork_has_other_parameters_when_they_are_governed_so(chain: LocalChain) 
 
 def test_fork_goes_back_no_further_than_its_beginning(chain: LocalChain) -> None:
     """Within its own blocks it can."""
-    fork = Fork(chain.chain)
+    fork = fork_of(chain.chain)
     advance(fork, 12)
     fork.reorg(4)
     assert (fork.height, fork.state_root) == (8, chain.state_root)
@@ -101,7 +101,7 @@ def test_fork_of_a_chain_on_disk_is_in_memory(tmp_path: Path) -> None:
         chain.deploy(BEATS, sender=chain.accounts[0], value=50 * CBY)
         chain.mine(7)
         files = {path: path.read_bytes() for path in (tmp_path / "chain").iterdir()}
-        fork = Fork(chain.chain)
+        fork = fork_of(chain.chain)
         advance(fork, 40)
         assert {path: path.read_bytes() for path in (tmp_path / "chain").iterdir()} == files
         chain.advance_to(40)

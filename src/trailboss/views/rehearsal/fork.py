@@ -15,39 +15,29 @@ from trailboss.state.store import MemoryStore
 from trailboss.vm.native import NativeEngine
 
 
-class Fork(Chain):
-    """A chain that begins as a copy of another one: state, clock, timers, and the blocks so far.
+def fork_of(original: ChainReader, governed: Mapping[bytes, int] | None = None) -> Chain:
+    """Return a chain that begins as a copy of another one: state, clock, timers, and the blocks so far.
 
-    Blocks below the fork are read from the original. It must stay open for that, and must not go back below the fork;
-    building further blocks on it is no matter. The fork itself cannot go back below where it began.
+    Blocks below the fork are read from the original: it must stay open and must not go back below the fork, but may
+    go on. The fork itself cannot go back below where it began.
+
+    Complexity: O(state), in time and in memory.
+
+    Args:
+        original: Stays as it is. The fork shares the engine of a chain, since all that it keeps is compiled code; a
+            view has none, for it may be another thread's, and the fork gets one of its own.
+        governed: Parameters that differ, by key of SetGovParam: as if set already, though no block did it.
     """
-
-    def __init__(self, original: ChainReader, governed: Mapping[bytes, int] | None = None) -> None:
-        """Copy a chain as it stands.
-
-        Complexity: O(state), in time and in memory.
-
-        Args:
-            original: Stays as it is. The engine of a chain is shared, since all that it keeps is compiled code; a view
-                has none, for it may be another thread's, and gets one of its own.
-            governed: Parameters that differ, by key of SetGovParam: as if set already, though no block did it.
-        """
-        changes: dict[bytes, bytes | None] = {
-            system_slot_key(original.params, name): encode_slot(name, value.to_bytes(VALUE_WIDTH, "big"))
-            for name, value in (governed or {}).items()
-        }
-        store = MemoryStore.copy_of(original.store, changes)
-        interval_ms = original.params.governance.block_interval_ms
-        blocks = History(_ForkArchive(original.blocks), interval_ms, height=original.height)
-        self._disk = None
-        self._shares_engine = isinstance(original, Chain)
-        engine = original.engine if isinstance(original, Chain) else NativeEngine(original.params)
-        self._begin(original.genesis, original.params, engine, store, blocks)
-
-    def close(self) -> None:
-        """Release what the engine holds, unless it is the original's."""
-        if not self._shares_engine:
-            self.engine.close()
+    changes: dict[bytes, bytes | None] = {
+        system_slot_key(original.params, name): encode_slot(name, value.to_bytes(VALUE_WIDTH, "big"))
+        for name, value in (governed or {}).items()
+    }
+    store = MemoryStore.copy_of(original.store, changes)
+    interval_ms = original.params.governance.block_interval_ms
+    blocks = History(_ForkArchive(original.blocks), interval_ms, height=original.height)
+    shared = original.engine if isinstance(original, Chain) else None
+    engine = shared or NativeEngine(original.params)
+    return Chain.of_parts(original.genesis, original.params, engine, store, blocks, owns_engine=shared is None)
 
 
 class _ForkArchive:

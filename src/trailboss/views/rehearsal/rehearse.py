@@ -21,7 +21,7 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.mechanism.registry import views_of
-from trailboss.views.rehearsal.fork import Fork
+from trailboss.views.rehearsal.fork import fork_of
 from trailboss.views.rehearsal.run import (
     CANCELLED,
     EXPIRED,
@@ -159,7 +159,7 @@ def _check(chain: ChainReader, height: int, blocks: int) -> None:
 
 
 def _run(chain: ChainReader, activation_height: int | None, last: int, on_block: OnBlock | None) -> RehearsalRun:
-    run = RehearsalRun(Fork(chain, {ACTIVATION: activation_height or 0}), activation_height)
+    run = RehearsalRun(fork_of(chain, {ACTIVATION: activation_height or 0}), activation_height)
     run.advance(last, on_block)
     return run
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from trailboss.chain.chain import Chain
 from trailboss.codec.canonical import decode_canonical
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.decisions import DecisionRecord
@@ -18,7 +19,6 @@ from trailboss.model.timers import NO_FEES, DeferralReason, Timer
 from trailboss.views.explain.waits import AGENT_OFFER
 from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.records import block_events
-from trailboss.views.rehearsal.fork import Fork
 
 FIRED: Final = "fired"
 UNFUNDED: Final = "unfunded"
@@ -84,7 +84,7 @@ class RehearsalRun:
         scheduled: What the run's own fires have scheduled, by id: the timer, and the height of that block.
     """
 
-    def __init__(self, fork: Fork, activation_height: int | None) -> None:
+    def __init__(self, fork: Chain, activation_height: int | None) -> None:
         """Take a fork that has not moved yet.
 
         Args:

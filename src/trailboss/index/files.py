@@ -1,6 +1,6 @@
 """The file of the index, and the connections to it.
 
-A file is used again only if nothing speaks against it; everything else is thrown away and built anew, for the blocks
+A file is used again only if nothing speaks against it; any other is deleted and built again, for the blocks
 hold all that stands in it.
 
 Decision: D-75
@@ -71,7 +71,7 @@ class IndexFile:
     # Opening
 
     def _reopen(self, genesis: bytes) -> Connection | None:
-        """Return a connection to the file if it can be trusted; None if there is none, or it must be made anew."""
+        """Return a connection to the file if it can be trusted; None if there is none, or it must be made again."""
         if not self.path.exists():
             return None
         connection = self._connect()
@@ -81,7 +81,7 @@ class IndexFile:
                 self._mark(connection, is_closed=False)
                 return connection
         except sqlite3.DatabaseError:
-            # What is no database, or half of one, is made anew like one of another chain.
+            # What is no database, or half of one, is made again like one of another chain.
             pass
         connection.close()
         return None
@@ -98,7 +98,7 @@ class IndexFile:
         )
         if self.path.stat().st_size != page_count * page_size:
             return False
-        # What was written without waiting for the disk is there if nobody has cut the power since.
+        # What was written without waiting for the disk is there unless the power was cut since.
         query = "SELECT true FROM state WHERE genesis = ? AND (is_closed OR boot <> '' AND boot = ?)"
         return connection.execute(query, (genesis, boot_id())).fetchone() is not None
 
@@ -185,7 +185,7 @@ class IndexFile:
             self._directory.cleanup()
 
     def _mark_closed(self) -> None:
-        # Where the disk is full the mark cannot be written, and the index is built anew if the machine stops too.
+        # Where the disk is full the mark cannot be written, and the index is built again if the machine stops too.
         with suppress(sqlite3.Error):
             self._mark(self.writer, is_closed=True)
 

@@ -10,10 +10,10 @@ from trailboss.index.schema import after, loaded
 PAGE_MAX: Final = 10_000
 """Most items of one page."""
 PAGE_LIMIT: Final = 50
-"""Items of a page unless told otherwise."""
+"""Items of a page by default."""
 OFFSET_MAX: Final = 2**62
 Conditions = dict[str, tuple[object, ...]]
-"""What must hold of a row besides, each with its values."""
+"""What else must hold of a row, each with its values."""
 
 
 class Window(NamedTuple):

@@ -122,7 +122,7 @@ def _check_not_taken(present: Pooled, taken: frozenset[bytes]) -> None:
 
 
 def find_void(queue: Queue, standing: Standing) -> Iterator[tuple[Pooled, Rejection]]:
-    """Yield the transactions of a sender that his account rules out, each with the reason.
+    """Yield the transactions of a sender that its account rules out, each with the reason.
 
     Where the balance does not cover them all, those with the highest nonces go.
     """
@@ -182,7 +182,7 @@ class _Crowd:
         self._size = size
 
     def make_room_of_sender(self, queue: Queue, transaction: Transaction) -> None:
-        """Have the last transaction of a sender who has as many as may be leave for one that comes before it."""
+        """Remove the last transaction of a sender that has as many as it may, for one that comes before it."""
         last = queue.pooled[-1]
         if last.transaction.nonce < transaction.nonce:
             raise Rejection(

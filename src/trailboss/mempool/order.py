@@ -142,7 +142,7 @@ class Order:
         self._places: dict[bytes, Places] = {}
 
     def reprice(self, prices: Prices) -> None:
-        """Order anew for other basefees.
+        """Order again for other basefees.
 
         Complexity: O(n log n) for n senders if they are others, else O(1).
         """
@@ -273,7 +273,7 @@ class Contents:
         self.order.refresh(queue)
 
     def end(self, over: Sequence[tuple[Pooled, End, Rejection | None]]) -> list[Ending]:
-        """Remove transactions that are there; tell how the wait of each ended."""
+        """Remove transactions that are there, and return the ending of each."""
         endings: list[Ending] = []
         queues: dict[bytes, Queue] = {}
         for pooled, end, rejection in over:

@@ -108,7 +108,12 @@ class Builder:
     # Building
 
     def is_small(self) -> bool:
-        """Return whether the next block holds a few transfers and nothing else: no timer, message or program runs."""
+        """Return whether the next block holds a few transfers and nothing else, and is not written to a disk.
+
+        No timer, message or program runs in it. Decision: D-95
+        """
+        if self._options.directory is not None:
+            return False
         waiting = self._mempool.page(0, SMALL_TRANSFERS_MAX + 1)
         chain = self.chain
         return (

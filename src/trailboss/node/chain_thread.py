@@ -1,6 +1,6 @@
 """The chain thread: it builds blocks at the node's pace and runs commands in between.
 
-The chain has one owner at a time: whoever holds the token. The thread takes it for each block and each command; the
+The chain has one owner at a time, the holder of a token. The thread takes it for each block and each command; the
 event loop takes it, if it is free, for a small block, which costs less than a change of threads.
 """
 

@@ -53,8 +53,8 @@ class Do(Protocol):
 class Development:
     """The development calls of a node.
 
-    Those that send a transaction return its hash as soon as it waits in the mempool; under the pace ``AUTO`` its block
-    comes at once, else with the interval or with `mine`.
+    Those that send a transaction return its hash as soon as it waits in the mempool, or raise the `Rejection` of the
+    mempool; under the pace ``AUTO`` its block comes at once, else with the interval or with `mine`.
     """
 
     def __init__(
@@ -117,43 +117,23 @@ class Development:
     # Transactions
 
     async def set_balance(self, address: Address, amount: int) -> Hash32:
-        """Set a balance, base units; the account is made if there is none.
-
-        Raises:
-            Rejection: If the mempool refuses the deployer's transaction.
-        """
+        """Set a balance, base units; the account is made if there is none."""
         return await self._govern(lambda _: SetBalance(address, amount))
 
     async def hold(self, timer_id: Hash32, until: int | None = None) -> Hash32:
-        """Hold a timer back: to a height, or to the last one at which it may fire.
-
-        Raises:
-            Rejection: ``NOT_FOUND`` if no such timer is live, or if the mempool refuses the deployer's transaction.
-        """
+        """Hold a timer back: to a height, or to the last one at which it may fire; ``NOT_FOUND`` if it is not live."""
         return await self._govern(lambda view: draft_hold(view, timer_id, until))
 
     async def force(self, timer_id: Hash32) -> Hash32:
-        """Make a timer due as early as can be.
-
-        Raises:
-            Rejection: ``NOT_FOUND`` if no such timer is live, or if the mempool refuses the deployer's transaction.
-        """
+        """Make a timer due as early as can be; ``NOT_FOUND`` if it is not live."""
         return await self._govern(lambda view: draft_force(view, timer_id))
 
     async def drop(self, timer_id: Hash32) -> Hash32:
-        """Take a timer away without running it.
-
-        Raises:
-            Rejection: ``NOT_FOUND`` if no such timer is live, or if the mempool refuses the deployer's transaction.
-        """
+        """Take a timer away without running it; ``NOT_FOUND`` if it is not live."""
         return await self._govern(lambda view: draft_drop(view, timer_id))
 
     async def impersonate(self, sender: Address, instruction: Instruction, terms: Terms = DEFAULT_TERMS) -> Hash32:
-        """Send a transaction of any account, without its key.
-
-        Raises:
-            Rejection: If the mempool refuses it.
-        """
+        """Send a transaction of any account, without its key."""
 
         def send(builder: Builder) -> Hash32:
             waiting = self._waiting(builder.view, sender)

@@ -1,7 +1,7 @@
-"""The feed: every step of the chain to everybody who listens, waiting for nobody.
+"""The feed: every step of the chain to every subscriber, without waiting for any.
 
 It lives on the event loop and is called from nowhere else. What waits for a subscriber is bounded: one that falls
-behind is ended with a reason, and everybody else goes on.
+behind is ended with a reason, and the others go on.
 
 Decision: D-73
 """
@@ -23,16 +23,16 @@ STEP_OCTETS: Final = 256
 BLOCK_OCTETS: Final = 640
 EVENT_OCTETS: Final = 320
 DATA_FACTOR: Final = 4
-"""JSON shows an event's data decoded, and in hexadecimal digits besides."""
+"""JSON shows an event's data decoded, and in hexadecimal digits too."""
 REMEMBERED: Final = 4_096
 """Blocks of which is known, once they are gone, how far the chain has gone back."""
 TAG_OCTETS: Final = 8
-"""Bytes of a block's hash that tell it from others of its height."""
+"""Bytes of a block's hash that distinguish it from others of its height."""
 FELL_BEHIND: Final = "fell behind"
 
 
 def size_of(block: Block) -> int:
-    """Return about how many bytes a block and its events take when they are told in JSON.
+    """Return about how many bytes a block and its events take in JSON.
 
     Complexity: O(events).
     """
@@ -117,7 +117,9 @@ class Feed:
         self.reason: str | None = None
         self._closed = asyncio.Event()
         self._subscriptions: dict[Subscription, None] = {}
-        self._branches = Branches()
+        # How far the chain went back when it lost a block, and the height of those that it has.
+        self._present: BoundedDict[bytes, int] = BoundedDict(REMEMBERED)
+        self._lost: BoundedDict[bytes, int] = BoundedDict(REMEMBERED)
 
     def __len__(self) -> int:
         """Return how many are subscribed."""
@@ -138,17 +140,29 @@ class Feed:
         self._subscriptions.pop(subscription, None)
 
     def publish(self, published: Published) -> None:
-        """Hand a step of the chain to all who listen. Never waits.
+        """Hand a step of the chain to all subscribers. Never waits.
 
         Complexity: O(events), and O(1) for each subscriber.
         """
         self.view = published.view
-        self._branches.follow(published)
+        if published.reorg_from is not None:
+            self._go_back(published.reorg_from)
+        for block in published.blocks:
+            # A block without transactions can come back as it was; a reader that has it has lost nothing.
+            tag = tag_of(block.hash)
+            self._lost.pop(tag, None)
+            self._present[tag] = block.height
         if not self._subscriptions:
             return
         size = STEP_OCTETS + sum(map(size_of, published.blocks))
         for subscription in [each for each in self._subscriptions if not each.offer(published, size)]:
             self.remove(subscription)
+
+    def _go_back(self, height: int) -> None:
+        self._lost.update({tag: min(fork, height) for tag, fork in self._lost.items()})
+        for tag in [tag for tag, found in self._present.items() if found > height]:
+            del self._present[tag]
+            self._lost[tag] = height
 
     def close(self, reason: str) -> None:
         """End every subscription, present and future, after what waits for it."""
@@ -163,43 +177,9 @@ class Feed:
 
     def fork_of(self, tag: bytes) -> int | None:
         """Return the lowest height that the chain went back to since it lost the block of a tag, if known."""
-        return self._branches.fork_of(tag)
+        return self._lost.get(tag)
 
 
 def tag_of(block_hash: bytes) -> bytes:
-    """Return the beginning of a block's hash that tells it from others of its height."""
+    """Return the beginning of a block's hash that distinguishes it from others of its height."""
     return bytes(block_hash[:TAG_OCTETS])
-
-
-class Branches:
-    """Remembers of the last blocks that were lost how far the chain went back when it lost them."""
-
-    def __init__(self) -> None:
-        self._present: BoundedDict[bytes, int] = BoundedDict(REMEMBERED)
-        self._lost: BoundedDict[bytes, int] = BoundedDict(REMEMBERED)
-
-    def follow(self, published: Published) -> None:
-        """Take note of a step of the chain.
-
-        Complexity: O(blocks); O(``REMEMBERED``) if some were lost.
-        """
-        if published.reorg_from is not None:
-            self._go_back(published.reorg_from)
-        for block in published.blocks:
-            self._append(block)
-
-    def fork_of(self, tag: bytes) -> int | None:
-        """See `Feed.fork_of`."""
-        return self._lost.get(tag)
-
-    def _go_back(self, height: int) -> None:
-        self._lost.update({tag: min(fork, height) for tag, fork in self._lost.items()})
-        for tag in [tag for tag, found in self._present.items() if found > height]:
-            del self._present[tag]
-            self._lost[tag] = height
-
-    def _append(self, block: Block) -> None:
-        # A block without transactions can come back as it was, and whoever knows it has lost nothing.
-        tag = tag_of(block.hash)
-        self._lost.pop(tag, None)
-        self._present[tag] = block.height

@@ -1,7 +1,7 @@
 """What the node counts, for Prometheus.
 
-No label is a hash or a path that somebody made up. Addresses are labels in a few metrics, of a bounded number of actors
-and payers; what the others come to stands under ``others``.
+No label is a hash, or a path that a client made up. Addresses are labels of a few metrics, for a bounded number of
+actors and payers; what the others come to stands under ``others``.
 
 Decision: D-73, D-98
 """

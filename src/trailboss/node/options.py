@@ -1,4 +1,4 @@
-"""What a node is told when it starts."""
+"""The options of a node."""
 
 from enum import Enum
 from ipaddress import ip_address
@@ -15,10 +15,10 @@ PORT: Final = 4000
 PORT_MAX: Final = 65_535
 BLOCK_TIME_MS: Final = 1_000
 BLOCK_TIME_MIN_MS: Final = 10
-"""A block takes a few milliseconds, and whoever reads the chain needs some of the time between two."""
+"""A block takes a few milliseconds, and readers of the chain need some of the time between two."""
 BLOCK_TIME_MAX_MS: Final = 3_600_000
 RATE_LIMIT: Final = 100
-"""Requests a second that a node answers which others than this machine reach, unless told otherwise."""
+"""Requests a second that a node answers, by default, where other machines reach it."""
 BLOCK_TRANSACTIONS_MAX: Final = 2_000
 """Transactions that one block is offered at most: as many transfers as the mainnet preset's cells allow."""
 
@@ -131,5 +131,5 @@ def is_loopback(host: str) -> bool:
 
 
 def default_rate_limit(host: str) -> int:
-    """Return the requests a second that a node on this host answers unless told otherwise; 0 for any number."""
+    """Return the requests a second that a node on this host answers by default; 0 for any number."""
     return 0 if is_loopback(host) else RATE_LIMIT

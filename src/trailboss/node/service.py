@@ -215,7 +215,7 @@ class Node:
     # Life
 
     def start(self) -> None:
-        """Begin to build blocks, and to tell the running event loop of them."""
+        """Begin to build blocks, and to announce them to the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._loop_thread = get_ident()
         # Before the first block whose timers need the SDK, and after the first answer.
@@ -226,7 +226,7 @@ class Node:
         """End what waits and streams, and refuse what comes: the node stops."""
         if self.health.is_running:
             self.health = Health(STOPPING_STATUS)
-        # A long advance ends with its next step, and says so to whoever waits for it.
+        # A long advance ends with its next step, and its caller gets StoppingError.
         self._chain_thread.stop()
         self.feed.close(STOPPING_STATUS)
         for future in chained.from_iterable(self._waits.values()):

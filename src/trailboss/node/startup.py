@@ -17,8 +17,8 @@ from trailboss.primitives.errors import ConfigurationError
 
 INDEX_FILE: Final = "index.sqlite"
 JOURNAL_FILE: Final = "mempool.journal"
-TELL_SECONDS: Final = 2
-"""How often somebody who waits for the index hears of it."""
+PROGRESS_SECONDS: Final = 2
+"""How often the progress of an index is logged."""
 NO_DIRECTORY: Final = "a node that is no development node runs a chain that is there already: name its directory"
 
 
@@ -77,12 +77,12 @@ def _open_mempool(chain: Chain, directory: Path | None) -> Mempool:
 
 def progress_line(clock: Callable[[], float]) -> Callable[[int, int], None]:
     """Return what logs, every few seconds of a clock, how far an index is: most are built before the first line."""
-    told_at = clock()
+    logged_at = clock()
 
-    def tell(height: int, last: int) -> None:
-        nonlocal told_at
-        if clock() - told_at >= TELL_SECONDS:
-            told_at = clock()
+    def log_progress(height: int, last: int) -> None:
+        nonlocal logged_at
+        if clock() - logged_at >= PROGRESS_SECONDS:
+            logged_at = clock()
             log().info("the index is built from the blocks", height=height, of=last)
 
-    return tell
+    return log_progress

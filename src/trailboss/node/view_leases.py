@@ -13,7 +13,7 @@ from typing import Final
 from trailboss.chain.view import ChainView
 
 LENT_MAX: Final = 64
-"""Views lent at once; for one more, the one that nobody has asked for the longest returns."""
+"""Views lent at once; one more ends the lease that has been unused the longest."""
 LENT_NANOSECONDS: Final = 60 * 10**9
 """How long a view stays lent after it was last asked."""
 

@@ -102,7 +102,7 @@ class Watchtower:
                 found = look_at(view, payer, ids, recent, failures)
                 if found.timers:
                     self._known[payer] = found
-            # Only now: who has been chosen has lost the turn.
+            # Only now: a payer that has been chosen has lost its turn.
             if timers >= TIMERS_MAX:
                 break
         if len(self._known) > KNOWN_MAX:
@@ -113,7 +113,7 @@ class Watchtower:
         return watch_of(view, chained(known, islice(failed, PAYERS_SHOWN)), recent, KNOWN_MAX)
 
     def _chosen(self, view: ChainView) -> Iterator[bytes]:
-        """Yield whom to look at, some of them twice: one of each kind in turn, so that no kind keeps another out."""
+        """Yield payers to look at, some of them twice: one of each kind in turn, so that no kind excludes another."""
         nearest = {each.payer for each in sorted(self._known.values(), key=lambda each: each.nearness)[:PAYERS_SHOWN]}
         # Whoever was looked at last stands last.
         near = iter([payer for payer in self._known if payer in nearest])
@@ -136,7 +136,7 @@ class Watchtower:
             yield payer
 
     def _in_turn(self) -> Iterator[bytes]:
-        """Yield all who pay for live timers, from where the last look has stopped, once around."""
+        """Yield all payers of live timers, from where the last look has stopped, once around."""
         is_around = False
         while True:
             while self._turn:

@@ -13,7 +13,7 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.records import Event, Receipt, block_events, event_view, receipt_view
 
 TARGETS: Final = ("actor", "to", "account", "timer_id")
-"""Fields of instructions that say whom or what they concern."""
+"""Fields of instructions that name what they concern."""
 
 
 class HeaderView(Struct, frozen=True, kw_only=True):
@@ -206,11 +206,6 @@ def recent_summaries(chain: ChainReader, offset: int, limit: int) -> list[BlockS
     """Return blocks, the latest first.
 
     Complexity: O(limit), after the way to the lowest.
-
-    Args:
-        chain: Where.
-        offset: How many of the latest are passed over.
-        limit: Most blocks.
     """
     last = chain.height - offset
     first = max(last - limit + 1, 0)

@@ -33,7 +33,7 @@ from trailboss.views.timer_list import (
 )
 
 SCANNED_MAX: Final = 10_000
-"""Live timers that are looked at for a state that only their records tell."""
+"""Live timers that are read for a state that only their records have."""
 
 
 class TimerPage(Struct, frozen=True, kw_only=True):
@@ -96,14 +96,7 @@ def timer_page(view: ChainView, index: Index, wanted: TimerFilter, offset: int, 
     """Return a part of a list of timers.
 
     Complexity: O(limit · log n) for live timers, for those that are due, and for ended ones; for a state that only the
-    timers' records tell O(live timers of the address, or of the heights, up to ``SCANNED_MAX``).
-
-    Args:
-        view: The chain.
-        index: Its index.
-        wanted: Which timers.
-        offset: How many are passed over.
-        limit: Most timers.
+    timers' records have O(live timers of the address, or of the heights, up to ``SCANNED_MAX``).
     """
     is_cut = False
     if wanted.state in ENDED:
@@ -162,15 +155,13 @@ def _height_of(view: ChainView, first: int, last: int, place: int) -> int:
     low, high = first, last
     while low < high:
         middle = (low + high) // 2
-        if view.timer_counts((first, middle + 1))[0] > place:
-            high = middle
-        else:
-            low = middle + 1
+        is_above = view.timer_counts((first, middle + 1))[0] > place
+        low, high = (low, middle) if is_above else (middle + 1, high)
     return low
 
 
 def _scan(view: ChainView, index: Index, wanted: TimerFilter) -> tuple[list[TimerEntry], bool]:
-    """Return the live timers in a state that only their records tell, and whether there may be others."""
+    """Return the live timers in a state that only their records have, and whether there may be others."""
     first, last = wanted.first, last_height(view, wanted)
     if first > last:
         return [], False
@@ -243,7 +234,7 @@ def timer_details(view: ChainView, index: Index, timer_id: Hash32) -> TimerDetai
 def timer_life(
     view: ChainView, index: Index, timer_id: Hash32, attempt: Callable[[Timer], ErrorObject | None]
 ) -> TimerLife:
-    """Tell a timer's life.
+    """Return a timer's life.
 
     Complexity: O(blocks that hold its events), and the last 1,000 blocks in which it waited in the timer lane or in the
     auction.
@@ -257,14 +248,7 @@ def timer_life(
 
 
 def earlier_events(view: ChainView, index: Index, timer_id: Hash32, heights: Sequence[int]) -> EarlierEvents | None:
-    """Return what the blocks before the first one of a timer come to; None if the chain never had it.
-
-    Args:
-        view: The chain.
-        index: Its index.
-        timer_id: The timer's.
-        heights: Of the blocks that hold its events, ascending.
-    """
+    """Return what the blocks before the first one of a timer come to; None if the chain never had it."""
     timer = index.timer(timer_id, view.height)
     if timer is None or not heights:
         return None

@@ -30,11 +30,7 @@ def transaction_document(
 ) -> dict[str, Any]:
     """Return a transaction in the public JSON shape, with where it is.
 
-    Args:
-        transaction: The transaction.
-        tx_hash: Its hash.
-        block_height: Height of the block that holds it; None while it waits.
-        position: Its place among the block's transactions, from 0; None likewise.
+    Height and position of the block that holds it are None while it waits.
     """
     place = {"hash": str(tx_hash), "block_height": block_height, "position": position}
     return place | to_json(transaction)
@@ -43,10 +39,7 @@ def transaction_document(
 def find_transaction(view: ChainView, index: Index, tx_hash: Hash32) -> tuple[Block, IndexedTransaction] | None:
     """Return the block that holds a transaction, and where in it that stands; None if none does.
 
-    Args:
-        view: The chain.
-        index: Its index, which may be a branch ahead of the view for a moment.
-        tx_hash: The transaction's hash.
+    The index may be a branch ahead of the view for a moment.
 
     Raises:
         ViewGoneError: If the chain has gone back behind the view.
@@ -60,11 +53,6 @@ def find_transaction(view: ChainView, index: Index, tx_hash: Hash32) -> tuple[Bl
 
 
 def receipt_of(block: Block, place: IndexedTransaction) -> TransactionReceipt:
-    """Return the receipt of a block's transaction.
-
-    Args:
-        block: The block.
-        place: Where the transaction is.
-    """
+    """Return the receipt of a block's transaction."""
     view = receipt_view(block.receipts[place.receipt], block.height)
     return extended(TransactionReceipt, view, tx_hash=place.hash, position=place.position)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.api.stream.broadcasts import SPEAKER, Broadcasts
 from trailboss.api.sse import EncodedBlock
 from trailboss.node.block_builder import Published
-from trailboss.node.feed import FELL_BEHIND, REMEMBERED, STEP_OCTETS, Branches, Feed, Subscription, size_of, tag_of
+from trailboss.node.feed import FELL_BEHIND, REMEMBERED, STEP_OCTETS, Feed, Subscription, size_of, tag_of
 
 ROOM = 10**9
 
@@ -180,7 +180,6 @@ def test_size_grows_with_what_is_told_when_blocks_hold_more() -> None:
 def test_fork_is_the_lowest_height_since_when_a_block_was_lost(history: list[tuple[bool, int]]) -> None:
     """Against a slow model that keeps every block with all that became of it."""
     with Broadcasts() as world:
-        branches = Branches()
         feed = world.feed
         lost: dict[bytes, int] = {}
         known: dict[int, bytes] = {}
@@ -190,7 +189,6 @@ def test_fork_is_the_lowest_height_since_when_a_block_was_lost(history: list[tup
             elif 1 <= amount <= world.chain.height:
                 world.reorg(amount)
             published = world.publish()
-            branches.follow(published)
             if published.reorg_from is not None:
                 fork = published.reorg_from
                 lost = {tag: min(height, fork) for tag, height in lost.items()}
@@ -200,7 +198,7 @@ def test_fork_is_the_lowest_height_since_when_a_block_was_lost(history: list[tup
                 known[block.height] = tag_of(block.hash)
                 lost.pop(known[block.height], None)
             for tag in [*lost, *known.values()]:
-                assert branches.fork_of(tag) == lost.get(tag) == feed.fork_of(tag)
+                assert feed.fork_of(tag) == lost.get(tag)
 
 
 def test_oldest_blocks_are_forgotten_when_there_are_too_many() -> None:

@@ -69,6 +69,7 @@ PATHS: Final = {
     "GET /account": f"/account/{development_account(account_name(0)).address}",
     "GET /block/latest": "/block/latest",
     "GET /timers, 50 of them": "/timers?limit=50",
+    "GET /timers, a query of four parameters": "/timers?state=live&from_height=1&offset=0&limit=10",
 }
 
 
@@ -93,12 +94,15 @@ def run(rounds: int, large: bool) -> Report:
 
 
 def _reads(port: int) -> list[Case]:
-    def reading(path: str) -> float:
-        return 1 / asyncio.run(read_for(port, [path], READ_SECONDS, CONNECTIONS))
+    def reading(path: str, connections: int = CONNECTIONS) -> float:
+        return 1 / asyncio.run(read_for(port, [path], READ_SECONDS, connections))
 
     return [
-        Case(name=name, sample=partial(reading, path), rate_min=2_000 if path == "/height" else None)
-        for name, path in PATHS.items()
+        *(
+            Case(name=name, sample=partial(reading, path), rate_min=2_000 if path == "/height" else None)
+            for name, path in PATHS.items()
+        ),
+        Case(name="GET /height, one connection", sample=partial(reading, "/height", 1)),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Serving a node over HTTP: its socket, its signals, and the whole way from options to an exit status."""
+"""The HTTP server of a node: its socket, its signals, and the way from options to an exit status."""
 
 import asyncio
 import errno
@@ -26,7 +26,7 @@ from trailboss.primitives.errors import ConfigurationError
 BACKLOG: Final = 2_048
 """Connections that wait to be accepted at most."""
 OPEN_FILES: Final = 65_536
-"""Sockets that a node would like to hold at a time."""
+"""Sockets that a node asks the system for."""
 GRACE_SECONDS: Final = 2
 """How long answers that have begun may take when the node stops."""
 BY_SIGNAL: Final = 128
@@ -34,13 +34,10 @@ BY_SIGNAL: Final = 128
 CONNECTIONS_MAX: Final = 4_096
 """Connections above which requests are refused with 503, those of streams included."""
 SWITCH_SECONDS: Final = 0.0001
-"""How long one thread keeps the interpreter while another wants it; Python's own 5 ms are made for fewer threads.
+"""Time that a thread keeps the interpreter while another wants it.
 
-Measured on two cores. With two clients that read as fast as they can, and one that sends: 230 transfers a second are
-taken at 5 ms, 370 at 0.5 ms, 500 at 0.2 ms and 990 (all that were sent) at 0.1 ms, for admission leaves the interpreter
-in every call of a library and must get it back each time; they read 2,800, 3,000, 3,200 and 1,950 answers meanwhile.
-While actors run, a read takes 5.2 ms (of a hundred, one: 10.3) at 5 ms, 0.6 (1.2) at 0.5 ms, and 0.2 (0.35) at 0.1 ms;
-the block takes 1.1 and 1.5 times as long, half of which is the readers' share.
+Python's own 5 ms are too long: on two cores, two readers and one sender get 230 transfers a second at 5 ms
+and 990 at 0.1 ms; while actors run, a read takes 5.2 ms at 5 ms and 0.2 ms at 0.1 ms.
 """
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 Ready = Callable[[Node, int], None]
@@ -76,7 +73,7 @@ async def _serve(node: Node, listener: socket.socket, ready: Ready) -> None:
 
 
 async def _answer(node: Node, listener: socket.socket, stop: asyncio.Event, ready: Ready) -> None:
-    """Answer requests until the node is told to stop, or fails."""
+    """Answer requests until the node is stopped, or fails."""
     port = listener.getsockname()[1]
     config = uvicorn.Config(
         build_application(node),
@@ -113,33 +110,33 @@ def _begin(node: Node, port: int, ready: Ready) -> None:
 
 
 async def _end(node: Node, server: uvicorn.Server, stop: asyncio.Event) -> None:
-    """Wait for the end, and let those who wait and listen know of it."""
-    told, failed = asyncio.create_task(stop.wait()), asyncio.create_task(node.ended.wait())
-    await asyncio.wait((told, failed), return_when=asyncio.FIRST_COMPLETED)
+    """Wait for a signal or a failure, and stop the node and the server."""
+    stopped, failed = asyncio.create_task(stop.wait()), asyncio.create_task(node.ended.wait())
+    await asyncio.wait((stopped, failed), return_when=asyncio.FIRST_COMPLETED)
     node.begin_stop()
     server.should_exit = True
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready, and leaves signals alone."""
+    """A server that reports when it is ready, and leaves signals to `_catch_signals`."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept connections, and say so."""
+        """Begin to accept connections, and report it."""
         await super().startup(sockets)
         self._ready()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to whoever runs the server."""
+        """Leave signals alone."""
         yield
 
 
 def _catch_signals() -> asyncio.Event:
-    """Return what the first signal to end sets; the second ends the process at once, which no chain minds."""
+    """Return an event that the first signal sets; a second signal ends the process at once, which harms no chain."""
     stop = asyncio.Event()
 
     def catch(number: int) -> None:
@@ -153,7 +150,7 @@ def _catch_signals() -> asyncio.Event:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens: who connects from now on waits until the node is ready.
+    """Return a socket that listens; clients that connect wait until the node is ready.
 
     Args:
         host: Address or name of this machine.
@@ -186,7 +183,7 @@ def _refusal(host: str, port: int, error: OSError) -> str:
                 "--port; --port 0 takes any that is free"
             )
         case errno.EACCES:
-            return f"port {port} of {host} is not for everybody: choose one from 1024 on with --port"
+            return f"port {port} of {host} needs privileges: choose one from 1024 on with --port"
         case errno.EADDRNOTAVAIL:
             return f"{host!r} is no address of this machine: name one with --host"
         case _:
@@ -194,7 +191,7 @@ def _refusal(host: str, port: int, error: OSError) -> str:
 
 
 def _allow_many_connections() -> None:
-    """Have the system let the process hold as many sockets as it may."""
+    """Raise the limit on open files as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
     if soft < wanted:

@@ -4,6 +4,12 @@ import re
 from inspect import cleandoc
 from typing import Final
 
+SHARED: Final = {
+    "height": "Height of the last block.",
+    "total_count": "Number of all entries.",
+    "more": "Whether there are further entries.",
+}
+"""Meanings of members that many answers have."""
 _MEMBER: Final = re.compile(r"^    (\w+): (.*(?:\n      .*)*)", re.MULTILINE)
 _CITES: Final = re.compile(r"\s*(?:Spec|Decision|Source): .*$", re.MULTILINE)
 _MARKUP: Final = re.compile(r"``?")
@@ -11,9 +17,9 @@ _NONE: Final = re.compile(r"\bNone\b")
 
 
 def documentation(kind: type) -> tuple[str, dict[str, str]]:
-    """Return what the docstrings of a record and of its bases say of it, and of each field."""
+    """Return what the docstrings of a record and of its bases say of it, and of each field; `SHARED` has the rest."""
     text = cleandoc(kind.__doc__ or "")
-    members: dict[str, str] = {}
+    members: dict[str, str] = dict(SHARED)
     for base in reversed(kind.__mro__):
         below = cleandoc(base.__doc__ or "").partition("\nAttributes:\n")[2]
         members |= {name: as_prose(about) for name, about in _MEMBER.findall(below)}

@@ -27,13 +27,7 @@ SLOTS_SHOWN: Final = 50
 
 
 class AccountPage(Struct, frozen=True):
-    """Accounts and actors, by address.
-
-    Attributes:
-        height: Of the last block.
-        total_count: How many there are.
-        accounts: From ``offset`` on.
-    """
+    """Accounts and actors, by address."""
 
     height: int
     total_count: int

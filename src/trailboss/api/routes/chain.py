@@ -18,11 +18,7 @@ PATH_CHARACTERS_MAX: Final = 64
 
 
 class HeightAnswer(Struct, frozen=True):
-    """How high the chain is.
-
-    Attributes:
-        height: Of the last block.
-    """
+    """How high the chain is."""
 
     height: int
 
@@ -31,7 +27,6 @@ class BasefeeAnswer(Struct, frozen=True, kw_only=True):
     """What the next block asks at least, base units.
 
     Attributes:
-        height: Of the last block.
         cycle_basefee: For a cycle of a transaction.
         cell_basefee: For a cell of a transaction.
         timer_cycle_basefee: For a cycle of a fire.
@@ -48,13 +43,7 @@ class BasefeeAnswer(Struct, frozen=True, kw_only=True):
 
 
 class BlockPage(Struct, frozen=True):
-    """Blocks, the latest first.
-
-    Attributes:
-        height: Of the last block.
-        total_count: How many there are.
-        blocks: From ``offset`` on.
-    """
+    """Blocks, the latest first."""
 
     height: int
     total_count: int

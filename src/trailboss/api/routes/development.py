@@ -102,7 +102,7 @@ async def dev_advance(call: Call, *, height: U64) -> HeightAnswer:
     """Build blocks up to a height; every due timer runs in its own block.
 
     Takes:
-        height: U64 of the last block to build.
+        height: Height of the last block to build.
     """
     return HeightAnswer(await _development(call).advance(height))
 
@@ -208,7 +208,7 @@ async def dev_hold(call: Call, *, timer_id: Hash32, wait: bool = False, until: U
     """Hold a timer until a height, or until the last one at which it may fire.
 
     Takes:
-        until: U64 until which to hold it; the last one at which it may fire if left out.
+        until: Height until which to hold it; the last one at which it may fire if left out.
     """
     return await _sent(call, await _development(call).hold(timer_id, until), wait=wait)
 

@@ -39,7 +39,7 @@ def quote(
     """Return what a timer scheduled now would cost, and how often a timer like it would have run lately.
 
     Takes:
-        height: U64 at which the timer would be due.
+        height: Height at which the timer would be due.
         gas_limit: Cycles that the fire may use.
         tip: max_priority_fee_per_cycle, base units; the default agent's if left out.
         actor: Owner of the timer; an actor that has not fired if left out.

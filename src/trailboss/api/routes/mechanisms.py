@@ -38,13 +38,7 @@ class LaneAnswer(Struct, frozen=True):
 
 
 class MailboxPage(Struct, frozen=True):
-    """Entries of the mailbox of Globalbox, in the order of delivery.
-
-    Attributes:
-        height: Of the last block.
-        total_count: How many there are.
-        mailbox: From ``offset`` on.
-    """
+    """Entries of the mailbox of Globalbox, in the order of delivery."""
 
     height: int
     total_count: int
@@ -52,13 +46,7 @@ class MailboxPage(Struct, frozen=True):
 
 
 class GlobalboxPage(Struct, frozen=True):
-    """Queued fires of Globalbox, the head of the queue first.
-
-    Attributes:
-        height: Of the last block.
-        total_count: How many there are.
-        globalbox: From ``offset`` on.
-    """
+    """Queued fires of Globalbox, the head of the queue first."""
 
     height: int
     total_count: int
@@ -66,11 +54,7 @@ class GlobalboxPage(Struct, frozen=True):
 
 
 class AuctionAnswer(AuctionView, frozen=True, kw_only=True):
-    """The auction after a block, and of its actors a page.
-
-    Attributes:
-        total_count: How many actors there are.
-    """
+    """The auction after a block, and of its actors a page."""
 
     total_count: int
 
@@ -86,7 +70,7 @@ def lane(call: Call, *, height: U64) -> LaneAnswer:
     """Return how a block chose among its due timers: ranks, prices, the cut-off, and why the others waited.
 
     Takes:
-        height: U64 of the block.
+        height: Height of the block.
     """
     found = block_at(call.view, height)
     record = found.decisions

@@ -20,13 +20,7 @@ EventName = Annotated[str, text(256)]
 
 
 class LogPage(Struct, frozen=True):
-    """Events.
-
-    Attributes:
-        height: Of the last block.
-        total_count: How many there are.
-        events: From ``offset`` on.
-    """
+    """Events."""
 
     height: int
     total_count: int
@@ -63,7 +57,6 @@ class SearchAnswer(Struct, frozen=True, kw_only=True):
     """What begins with some digits.
 
     Attributes:
-        height: Of the last block.
         blocks: By their hash; empty ones by 16 digits or more.
         transactions: By their hash.
         timers: Ids of timers, live and ended.

@@ -19,7 +19,6 @@ class HealthAnswer(Struct, frozen=True, kw_only=True):
     Attributes:
         status: ``running``, ``stopping`` or ``failed``.
         reason: Why it failed; empty otherwise.
-        height: Of the last block.
         waiting: Transactions that wait.
         pace: What makes it build blocks: ``interval``, ``auto`` or ``manual``.
         block_time_ms: Milliseconds from one block to the next; 0 under ``manual``.

@@ -41,7 +41,7 @@ class LentView(Struct, frozen=True, kw_only=True):
 
     Attributes:
         view: Its number.
-        height: U64 of its head.
+        height: Height of its head.
         genesis: Canonical encoding of what the chain started from.
         head: Record of its head.
         state_root: Root of the state after it.
@@ -70,7 +70,6 @@ class StateRange(Struct, frozen=True):
     Attributes:
         keys: Full keys, ascending.
         values: The value of each.
-        more: Whether the range goes on.
     """
 
     keys: list[bytes]
@@ -103,7 +102,6 @@ class BlockRecords(Struct, frozen=True):
 
     Attributes:
         records: In order.
-        more: Whether there are others.
     """
 
     records: list[bytes]
@@ -125,24 +123,14 @@ class TimerBlocks(Struct, frozen=True):
 
 
 class EndedTimers(Struct, frozen=True):
-    """Ended timers, the latest first.
-
-    Attributes:
-        timers: From ``offset`` on.
-        more: Whether there are others.
-    """
+    """Ended timers, the latest first."""
 
     timers: list[TimerEntry]
     more: bool
 
 
 class LatestEvents(Struct, frozen=True):
-    """Events, the latest first.
-
-    Attributes:
-        events: From ``offset`` on.
-        more: Whether there are others.
-    """
+    """Events, the latest first."""
 
     events: list[Event]
     more: bool

@@ -45,10 +45,8 @@ class LifeAnswer(Struct, frozen=True, kw_only=True):
     """A timer's life so far, and of its steps and fires a page.
 
     Attributes:
-        height: Of the last block.
         timer_id: Its id.
         state: ``live``, or how it ended: ``fired``, ``unfunded``, ``expired``, ``cancelled``.
-        total_count: How many steps there are.
         steps: What happened, oldest first, from ``offset`` on.
         waited: How often and why it waited, in words; None if it did not.
         waits: The blocks behind that, ascending, at most the last 1,000.
@@ -78,7 +76,6 @@ class LineageAnswer(Struct, frozen=True, kw_only=True):
     """Where a timer stands among those that scheduled one another, and a part of them.
 
     Attributes:
-        height: Of the last block.
         timer_id: Its id.
         root: The first of its line, which a transaction or a message scheduled; itself perhaps.
         generation: How many fires lie between that one and the timer.

@@ -55,9 +55,7 @@ class MempoolPage(Struct, frozen=True):
     """Transactions that wait, in the order in which they came.
 
     Attributes:
-        total_count: How many there are.
         statistics: How much waits.
-        transactions: From ``offset`` on.
     """
 
     total_count: int

@@ -159,22 +159,21 @@
   function nameValues(chart, at, x, y) {
     const rows = [...chart.parentElement.querySelectorAll("tbody tr")];
     const row = rows[Math.min(Math.max(at, 0), rows.length - 1)];
-    let tip = document.getElementById("values");
-    if (!tip) document.body.append((tip = Object.assign(document.createElement("div"), { id: "values" })));
-    tip.setAttribute("role", "status");
+    const make = (members) => Object.assign(document.createElement("div"), members);
+    const tip = document.getElementById("values") || document.body.appendChild(make({ id: "values", role: "status" }));
     const names = [...chart.parentElement.querySelectorAll("thead th")].map((name) => name.textContent);
-    tip.replaceChildren(...[row.cells[0].textContent, ...names.map((name, n) => `${name} ${row.cells[n + 1].textContent}`)].map((line) => Object.assign(document.createElement("div"), { textContent: line })));
+    const lines = names.map((name, n) => `${name} ${row.cells[n + 1].textContent}`);
+    tip.replaceChildren(...[row.cells[0].textContent, ...lines].map((textContent) => make({ textContent })));
     tip.style.left = `${Math.min(x + 14, innerWidth - tip.offsetWidth - 8)}px`;
     tip.style.top = `${y + 14}px`;
     chart.dataset.at = rows.indexOf(row);
   }
-  const plotOf = (chart) => chart.querySelector(".plot .background").getBoundingClientRect();
-  const pointsOf = (chart) => chart.parentElement.querySelectorAll("tbody tr").length;
+  const plotOf = (chart) => [chart.querySelector(".plot .background").getBoundingClientRect(), chart.parentElement.querySelectorAll("tbody tr").length];
   function pointAt(event) {
     const chart = closest(event, ".chart");
     document.getElementById("values")?.remove();
     if (!chart) return;
-    const box = plotOf(chart), count = pointsOf(chart);
+    const [box, count] = plotOf(chart);
     // The drawing keeps a margin of a fiftieth on both sides.
     const share = ((event.clientX - box.left) / box.width) * 1.04 - 0.02;
     nameValues(chart, chart.dataset.bars === "1" ? Math.floor(share * count) : Math.round(share * (count - 1)), event.clientX, event.clientY);
@@ -183,7 +182,7 @@
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step) return;
     event.preventDefault();
-    const box = plotOf(chart), count = pointsOf(chart);
+    const [box, count] = plotOf(chart);
     const at = Math.min(Math.max(+(chart.dataset.at ?? count) + step, 0), count - 1);
     nameValues(chart, at, box.left + (box.width * at) / count, box.top);
   }

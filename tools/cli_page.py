@@ -1,6 +1,5 @@
 """The reference page of the command line, written from the commands themselves."""
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -19,15 +18,15 @@ it open. [A chain in a directory](../tutorial/chain-directory.md) shows a sessio
 What is data goes to stdout, what is progress, a note or an error to stderr. `--json` prints one JSON document instead
 of text: amounts in base units, with their text beside those that JavaScript would round, as `balance_text`; bytes as
 `0x` and digits; errors as `{"error": {"what": …, "fix": …}}`; only an option
-or an argument that has the wrong form is always told as text. In a terminal, ids in tables are cut to the digits that
-tell them apart; in a pipe and in JSON they are whole.
+or an argument that has the wrong form is always printed as text. In a terminal, ids in tables are cut to the digits
+that distinguish them; in a pipe and in JSON they are whole.
 
 | exit status | meaning |
 | --- | --- |
 | 0 | done |
 | 1 | understood, and not done: refused, reverted, not there, damaged, different, not proven |
 | 2 | not understood |
-| 3 | of `watch`, on a directory or with `--once`: a purse runs dry soon, or has run dry |
+| 3 | of `watch`, on a directory or with `--once`: a payer runs dry soon, or has run dry |
 | 130 | stopped by Ctrl-C |
 
 | written as | what can be typed |
@@ -44,7 +43,6 @@ of the key; else account 0, or for `govern` the deployer. A key is given with `-
 
 `trailboss --install-completion` teaches the shell to complete commands, options and accounts.
 """
-MARKUP: Final = re.compile(r"\[/?dim\]|\\(?=\[)")
 COMMON: Final = ("directory", "as_json", "help", "private_key")
 """Options that the introduction explains."""
 
@@ -94,7 +92,7 @@ def _argument(parameter: Any) -> str:
 
 
 def _metavar(parameter: Any) -> str:
-    return str(parameter.metavar or ("STATE" if parameter.name == "state" else "N"))
+    return str(parameter.metavar or "N")
 
 
 def _default(parameter: Any) -> str:
@@ -104,5 +102,5 @@ def _default(parameter: Any) -> str:
 
 
 def _plain(text: str | None) -> str:
-    paragraphs = MARKUP.sub("", text or "").strip().split("\n\n")
+    paragraphs = (text or "").strip().split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

@@ -45,6 +45,7 @@ FORMS: Final[tuple[tuple[frozenset[type], bool], ...]] = (
 """Forms of a table from the widest to the tightest: the kinds of ids in full, and whether extra columns stay."""
 
 Cell = str | int | Hash32 | Address | None
+"""What a cell holds; a number is shown with separators, so a height is given as text."""
 
 
 class Column(Struct, frozen=True):
@@ -246,7 +247,7 @@ def _distinct_digits(ids: set[str]) -> int:
 def _cell_text(cell: Cell, digits: int) -> str:
     if cell is None:
         return "·"
-    text = visible(str(cell))
+    text = f"{cell:,}" if isinstance(cell, int) else visible(str(cell))
     return f"{text[: 2 + digits]}…" if digits else text
 
 

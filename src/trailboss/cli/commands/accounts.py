@@ -56,7 +56,7 @@ def balance(
 
 def _row(holder: Holder) -> tuple[Cell, ...]:
     kind = "no such account" if holder.kind == "none" else holder.kind
-    return holder.address, holder.name or kind, format_cby(holder.balance), holder.nonce, holder.timers
+    return holder.address, holder.name or kind, format_cby(holder.balance), str(holder.nonce), holder.timers
 
 
 def send_money(

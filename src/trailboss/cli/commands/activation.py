@@ -172,11 +172,11 @@ def _show_summary(found: ActivationRehearsal) -> None:
 
 
 def _total_rows(found: ActivationRehearsal) -> Iterator[tuple[Cell, ...]]:
-    yield "due", f"{found.lane.timers:,}", f"{found.fifo.timers:,}"
+    yield "due", found.lane.timers, found.fifo.timers
     for name, words in COUNTED.items():
         pair = getattr(found.lane, name), getattr(found.fifo, name)
         if any(pair):
-            yield f"  {words}", *(f"{count:,}" for count in pair)
+            yield f"  {words}", *pair
     for name, words in MONEY.items():
         pair = getattr(found.lane, name), getattr(found.fifo, name)
         if any(pair) or name == "paid":
@@ -215,12 +215,12 @@ def _row(timer: RehearsedTimer) -> tuple[Cell, ...]:
     if payment is not None:
         burned = payment.cycle_burned + payment.cell_burned
         parts = (payment.paid, burned, payment.lane_burned, payment.tip)
-        prices = (f"{payment.price_per_cycle:,}", *(format_cby(amount) for amount in parts))
+        prices = (payment.price_per_cycle, *(format_cby(amount) for amount in parts))
     paid = None if other is None or other.payment is None else format_cby(other.payment.paid)
     return (
         timer.timer_id,
-        timer.height if timer.scheduled_at is None else f"{timer.height}*",
-        f"{timer.gas_limit:,}",
+        str(timer.height) if timer.scheduled_at is None else f"{timer.height}*",
+        timer.gas_limit,
         _words(timer.lane, timer.expires_at),
         *prices,
         None if other is None else _words(other, timer.expires_at).partition(":")[0],

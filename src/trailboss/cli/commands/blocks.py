@@ -142,21 +142,15 @@ def _facts(found: Block) -> dict[str, Cell]:
 
 def _had_due_timers(found: Block) -> bool:
     record = found.decisions
-    return record is not None and any(
-        (
-            record.examined_count,
-            record.outranked,
-            record.priced_out,
-            record.over_cap,
-            record.not_joined,
-            record.in_mailbox,
-        )
-    )
+    if record is None:
+        return False
+    waiting = (record.outranked, record.priced_out, record.over_cap, record.not_joined, record.in_mailbox)
+    return any((record.examined_count, *waiting))
 
 
 def _transaction_row(transaction: Transaction) -> tuple[Cell, ...]:
     words = _instruction_words(transaction.instruction)
-    return transaction_hash(transaction), transaction.sender, transaction.nonce, words
+    return transaction_hash(transaction), transaction.sender, str(transaction.nonce), words
 
 
 def _instruction_words(instruction: Instruction) -> str:
@@ -166,15 +160,8 @@ def _instruction_words(instruction: Instruction) -> str:
 
 def _receipt_row(receipt: Receipt) -> tuple[Cell, ...]:
     status = receipt.status if receipt.error is None else f"{receipt.status}: E{receipt.error.code}"
-    return (
-        receipt.origin,
-        receipt.timer_id,
-        receipt.actor,
-        status,
-        f"{receipt.cycles_used:,}",
-        f"{receipt.cells_used:,}",
-        format_cby(receipt.fee_paid),
-    )
+    used = (receipt.cycles_used, receipt.cells_used)
+    return receipt.origin, receipt.timer_id, receipt.actor, status, *used, format_cby(receipt.fee_paid)
 
 
 def _event_row(event: Event, width: int) -> tuple[Cell, ...]:
@@ -264,4 +251,4 @@ def _follow(found: Iterable[Event | int], *, as_json: bool) -> None:
 
 
 def _listed_event(event: Event, width: int) -> tuple[Cell, ...]:
-    return event.block_height, event.name, event.emitter, event.timer_id, data_words(event, width)
+    return str(event.block_height), event.name, event.emitter, event.timer_id, data_words(event, width)

@@ -154,7 +154,7 @@ def _show(chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> N
 def _money_row(tally: Tally) -> tuple[Cell, ...]:
     amounts = (tally.paid, tally.burned, tally.refunded)
     each = rounded_cby(tally.paid // tally.fired) if tally.fired else None
-    return tally.actor, f"{tally.cycles:,}", f"{tally.cells:,}", *map(rounded_cby, amounts), each
+    return tally.actor, tally.cycles, tally.cells, *map(rounded_cby, amounts), each
 
 
 def _last_timer(chain: LocalChain, handle: ActorHandle) -> bytes:

@@ -95,15 +95,15 @@ def _prices(found: Quote) -> list[tuple[Cell, ...]]:
         rows += [("lane basefee", found.lane_basefee), ("tip", found.tip)]
     priced = [_part(what, price, found.charged_cycles, "cycles") for what, price in rows]
     priced.append(_part("cell basefee", found.cell_basefee, found.max_cells, "cells"))
-    return [*priced, ("must be in the balance", "", "", format_cby(found.max_cost), f"{found.max_cost:,}")]
+    return [*priced, ("must be in the balance", "", "", format_cby(found.max_cost), found.max_cost)]
 
 
 def _part(what: str, price: int, units: int, name: str) -> tuple[Cell, ...]:
-    return what, f"{price:,}", f"{units:,} {name}", format_cby(price * units), f"{price * units:,}"
+    return what, price, f"{units:,} {name}", format_cby(price * units), price * units
 
 
 def _chance(chance: Chance) -> tuple[Cell, ...]:
-    return counted(chance.within, "block"), f"{chance.runs:,}", f"{chance.of:,}"
+    return counted(chance.within, "block"), chance.runs, chance.of
 
 
 def _judged(found: Quote) -> str:
@@ -115,11 +115,11 @@ def _judged(found: Quote) -> str:
 
 
 def _backlog(backlog: Backlog, when: str) -> str:
-    timers = f"{backlog.timers:,} timer{'' if backlog.timers == 1 else 's'} {when}"
+    timers = f"{counted(backlog.timers, 'timer')} {when}"
     if not backlog.timers:
         return timers
     more = "at least " if backlog.counted < backlog.timers else ""
-    lanes = f"{backlog.full_blocks:,} full lane{'' if backlog.full_blocks == 1 else 's'}"
+    lanes = counted(backlog.full_blocks, "full lane")
     over = f"; {backlog.over_cap:,} of them above the cap and not counted in" if backlog.over_cap else ""
     return f"{timers}: gas limits {more}{backlog.gas:,}, {more}{lanes}{over}"
 
@@ -165,28 +165,16 @@ def runway(
 
 
 def _actor(actor: PaidActor) -> tuple[Cell, ...]:
-    return (
-        actor.actor,
-        f"{actor.timers:,}",
-        f"{actor.fires:,}",
-        None if actor.interval is None else f"{rounded(actor.interval)} blocks",
-        f"{actor.cycles_used // actor.fires:,}" if actor.fires else None,
-        f"{actor.cells_used // actor.fires:,}" if actor.fires else None,
-    )
+    interval = None if actor.interval is None else f"{rounded(actor.interval)} blocks"
+    used = (actor.cycles_used // actor.fires, actor.cells_used // actor.fires) if actor.fires else (None, None)
+    return actor.actor, actor.timers, actor.fires, interval, *used
 
 
 def _reach(reach: Reach) -> tuple[Cell, ...]:
     cost = reach.spent // reach.fires if reach.fires else None
-    return (
-        NAMES[reach.name],
-        f"{reach.cycle_basefee:,}",
-        f"{reach.lane_basefee:,}",
-        f"{reach.cell_basefee:,}",
-        None if cost is None else format_cby(cost),
-        None if cost is None else f"{cost:,}",
-        f"{reach.fires:,}",
-        "never" if reach.dry_at is None else f"{reach.dry_at:,}",
-    )
+    prices = (reach.cycle_basefee, reach.lane_basefee, reach.cell_basefee)
+    shown = None if cost is None else format_cby(cost)
+    return NAMES[reach.name], *prices, shown, cost, reach.fires, "never" if reach.dry_at is None else reach.dry_at
 
 
 def _dry(reach: Reach) -> str:

@@ -26,18 +26,18 @@ PERCENT: Final = 100
 FIX: Final = "correct the workload; those in examples/workloads have every key"
 
 OUTCOMES: Final[tuple[tuple[str, Callable[[Outcome], Cell]], ...]] = (
-    ("scheduled", lambda of: f"{of.scheduled:,}"),
-    ("delivered", lambda of: f"{of.delivered:,}"),
-    ("  reverted", lambda of: f"{of.reverted:,}"),
-    ("  delayed", lambda of: f"{of.delayed:,}"),
+    ("scheduled", lambda of: of.scheduled),
+    ("delivered", lambda of: of.delivered),
+    ("  reverted", lambda of: of.reverted),
+    ("  delayed", lambda of: of.delayed),
     ("  blocks late, p50", lambda of: of.late_p50),
     ("  blocks late, p95", lambda of: of.late_p95),
     ("  blocks late, max", lambda of: of.late_max),
-    ("expired", lambda of: f"{of.expired:,}"),
-    ("unfunded", lambda of: f"{of.unfunded:,}"),
-    ("cancelled", lambda of: f"{of.cancelled:,}"),
-    ("waiting at the end", lambda of: f"{of.waiting:,}"),
-    ("  overdue", lambda of: f"{of.overdue:,}"),
+    ("expired", lambda of: of.expired),
+    ("unfunded", lambda of: of.unfunded),
+    ("cancelled", lambda of: of.cancelled),
+    ("waiting at the end", lambda of: of.waiting),
+    ("  overdue", lambda of: of.overdue),
     ("CBY paid", lambda of: rounded_cby(of.paid)),
     ("  burned", lambda of: rounded_cby(of.burned)),
     ("  tips", lambda of: rounded_cby(of.tips)),
@@ -45,12 +45,12 @@ OUTCOMES: Final[tuple[tuple[str, Callable[[Outcome], Cell]], ...]] = (
 )
 """Rows of the table: heading, and what of an outcome stands there."""
 RESULTS: Final[tuple[tuple[str, Callable[[MechanismResult], Cell]], ...]] = (
-    ("cycles of fires", lambda of: f"{of.outcome.cycles_used:,}"),
+    ("cycles of fires", lambda of: of.outcome.cycles_used),
     ("  of the budget", lambda of: share_text(of.outcome.cycles_used, of.budget_cycles * len(of.timeline))),
     ("  of it, fullest block", lambda of: share_text(of.fullest_block, of.budget_cycles)),
-    ("  full blocks", lambda of: f"{of.full_blocks:,}"),
-    ("transactions", lambda of: f"{of.transactions:,}"),
-    ("  refused", lambda of: f"{of.transactions_refused:,}"),
+    ("  full blocks", lambda of: of.full_blocks),
+    ("transactions", lambda of: of.transactions),
+    ("  refused", lambda of: of.transactions_refused),
     ("state root", lambda of: f"0x{of.state_root.hex()[:8]}"),
 )
 """More rows, about a whole chain."""
@@ -149,8 +149,8 @@ def _group_rows(workload: Workload, results: Sequence[MechanismResult]) -> list[
 
 def _group_cells(of: Outcome) -> tuple[Cell, ...]:
     late = (of.late_p50, of.late_p95, of.late_max)
-    ended = (f"{count:,}" for count in (of.waiting, of.overdue, of.expired, of.unfunded))
-    return f"{of.asked:,}", f"{of.delivered:,}", *late, *ended, rounded_cby(of.paid), rounded_cby(of.tips)
+    ended = (of.waiting, of.overdue, of.expired, of.unfunded)
+    return of.asked, of.delivered, *late, *ended, rounded_cby(of.paid), rounded_cby(of.tips)
 
 
 def jain_text(index: int) -> str:

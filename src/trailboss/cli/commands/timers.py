@@ -107,17 +107,10 @@ def _row(entry: TimerEntry) -> tuple[Cell, ...]:
     payer = "the actor" if entry.fee_payer == entry.actor else entry.fee_payer
     ending = REVERTED if entry.reverted else entry.state
     state = entry.state if entry.ended_at is None else f"{ending} in {entry.ended_at}"
-    return (
-        entry.timer_id,
-        None if entry.is_watch else entry.height,
-        state,
-        entry.actor,
-        entry.handler,
-        payer,
-        f"{entry.gas_limit:,}",
-        "never" if entry.expires_at == U64_MAX else entry.expires_at,
-        entry.tier or entry.deferred_for,
-    )
+    height = None if entry.is_watch else str(entry.height)
+    expiry = "never" if entry.expires_at == U64_MAX else str(entry.expires_at)
+    tier = entry.tier or entry.deferred_for
+    return entry.timer_id, height, state, entry.actor, entry.handler, payer, entry.gas_limit, expiry, tier
 
 
 timer = group("Explain one timer.")

@@ -220,17 +220,9 @@ def _facts(found: Watch) -> dict[str, str]:
 
 def _row(each: WatchedPayer) -> tuple[Cell, ...]:
     is_alive, is_dry = each.timers > 0, each.dry_at is not None
-    return (
-        each.payer,
-        format_cby(each.balance),
-        f"{'over ' if each.has_more else ''}{each.timers:,}",
-        f"{each.fires_left:,}" if is_dry else None,
-        f"{each.blocks_left:,}" if is_dry else None,
-        f"{each.dry_at:,}" if is_dry else "never" if is_alive else None,
-        f"{each.unfunded:,}",
-        f"{each.expired:,}",
-        f"{each.reverted:,}",
-    )
+    timers = f"over {each.timers:,}" if each.has_more else each.timers
+    ahead = (each.fires_left, each.blocks_left, each.dry_at) if is_dry else (None, None, "never" if is_alive else None)
+    return each.payer, format_cby(each.balance), timers, *ahead, each.unfunded, each.expired, each.reverted
 
 
 # A node

@@ -39,24 +39,24 @@ def admit_timers(session: BlockSession, most: int, cost_of: CostOf) -> DueTimers
     known = rules.gaps
     # In the first block everything that is due already, as at the activation of the lane, is left out and joins later.
     before = (JoiningGap(0, 0, height - 1),) if known is None else known
-    door = _Door(session, most, cost_of)
+    admitter = _Admitter(session, most, cost_of)
     after: list[JoiningGap] = []
     for gap in (JoiningGap(height, 0, height), *before):
-        left = door.let_in(gap)
+        left = admitter.admit(gap)
         if left is not None:
             after.append(left)
-    door.let_in_barred()
-    gaps, barred = tuple(sorted(after)), tuple(sorted(door.barred))
-    session.admission = Admission(door.joining, gaps, barred)
+    admitter.admit_barred()
+    gaps, barred = tuple(sorted(after)), tuple(sorted(admitter.barred))
+    session.admission = Admission(admitter.joining, gaps, barred)
     if gaps != known:
         session.overlay.write(JOINING_KEY, encode_record(JoiningGaps(gaps)))
     if barred != rules.barred:
         session.overlay.write(BARRED_KEY, encode_record(BarredPayers(barred)))
     return DueTimers(
         waiting=_joined(session, before, rules.barred),
-        joining=door.joining,
+        joining=admitter.joining,
         expired=expired_timers(session),
-        unfunded=door.unfunded(),
+        unfunded=admitter.unfunded(),
     )
 
 
@@ -67,7 +67,7 @@ def has_joined(session: BlockSession, timer: Timer) -> bool:
     return timer.height <= session.context.height and not is_outside(gaps, barred, timer.fee_payer, place)
 
 
-class _Door:
+class _Admitter:
     """One block's admission, as it goes on: the timers that join, and the payers that are barred."""
 
     __slots__ = ("_cost_of", "_room", "_session", "barred", "joining")
@@ -79,7 +79,7 @@ class _Door:
         self.joining: list[Timer] = []
         self.barred: list[BarredPayer] = list(session.context.rules.barred)
 
-    def let_in(self, gap: JoiningGap) -> JoiningGap | None:
+    def admit(self, gap: JoiningGap) -> JoiningGap | None:
         """Admit timers of a gap in due order; return the gap that is left of it, or None.
 
         Only where there is no room for all of them does it matter whether they can be paid.
@@ -108,7 +108,7 @@ class _Door:
         self.barred += (BarredPayer(payer, first, end) for payer, first in firsts.items())
         return None if end[0] > gap.last_height else JoiningGap(*end, gap.last_height)
 
-    def let_in_barred(self) -> None:
+    def admit_barred(self) -> None:
         """Let barred timers join that can be paid by now, in due order; a payer's wait behind one that cannot."""
         if not (self._room and self.barred):
             return

@@ -16,7 +16,7 @@ development = false
 """
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field
@@ -36,7 +36,7 @@ from trailboss.primitives.units import U64_MAX, U128_MAX
 from trailboss.state.keys import account_key
 from trailboss.state.store import Store
 
-Kind = TypeVar("Kind", list[Any], dict[str, Any])
+Kind = TypeVar("Kind", list[Any], dict[Any, Any], str, bool)
 ACTIVATION: Final = "lane.activation_height"
 DEVELOPMENT: Final = "development"
 ENCODED_KEYS: Final = ("chain_id", "preset", "mechanism", "proposer", "system_deployers", "accounts", "params")
@@ -108,7 +108,7 @@ def decode_genesis(encoded: bytes) -> Genesis:
         raise ConfigurationError(
             f"an encoded genesis has {DEVELOPMENT} = true or not at all, not {table[DEVELOPMENT]!r}"
         )
-    return _checked(table, _address_octets)
+    return _checked(table, is_text=False)
 
 
 def parse_genesis(text: str) -> Genesis:
@@ -123,8 +123,7 @@ def parse_genesis(text: str) -> Genesis:
     for name in ("chain_id", "proposer"):
         if name not in table:
             raise ConfigurationError(f"genesis lacks {name}")
-    _boolean(DEVELOPMENT, table.get(DEVELOPMENT, False))
-    return _checked(table, _address)
+    return _checked(table, is_text=True)
 
 
 def check_genesis(genesis: Genesis) -> ChainParams:
@@ -178,32 +177,38 @@ def apply_genesis(genesis: Genesis, store: Store) -> Block:
     return Block(header=header, hash=header_hash(header))
 
 
-def _checked(table: Mapping[str, Any], read_address: Callable[[str, Any], Address]) -> Genesis:
-    """Return the checked genesis of a table whose addresses are read in one way."""
+def _checked(table: Mapping[str, Any], *, is_text: bool) -> Genesis:
+    """Return the checked genesis of a table whose addresses are text or bytes."""
+
+    def address(name: str, value: Any) -> Address:
+        try:
+            return Address.parse(_of(name, value, str, "text")) if is_text else Address(value)
+        except Rejection as rejection:
+            raise ConfigurationError(f"genesis {name}: {rejection.what}") from None
+
     accounts: dict[Address, int] = {}
-    for each, balance in _typed("accounts", table, dict, "a table").items():
-        address = read_address("accounts", each)
-        if address in accounts:
-            raise ConfigurationError(f"genesis accounts names {address} twice")
-        accounts[address] = _integer(f"accounts.{address}", balance, U128_MAX)
-    deployers = _typed("system_deployers", table, list, "a list")
+    for each, balance in _of("accounts", table.get("accounts", {}), dict, "a table").items():
+        account = address("accounts", each)
+        if account in accounts:
+            raise ConfigurationError(f"genesis accounts names {account} twice")
+        accounts[account] = _integer(f"accounts.{account}", balance, U128_MAX)
+    deployers = _of("system_deployers", table.get("system_deployers", []), list, "a list")
+    overrides = _of("params", table.get("params", {}), dict, "a table")
     genesis = Genesis(
         chain_id=_integer("chain_id", table["chain_id"], U64_MAX),
-        preset=_text("preset", table.get("preset", "mainnet")),
-        mechanism=_text("mechanism", table.get("mechanism", "fifo")),
-        proposer=read_address("proposer", table["proposer"]),
-        system_deployers=tuple(read_address("system_deployers", each) for each in deployers),
+        preset=_of("preset", table.get("preset", "mainnet"), str, "text"),
+        mechanism=_of("mechanism", table.get("mechanism", "fifo"), str, "text"),
+        proposer=address("proposer", table["proposer"]),
+        system_deployers=tuple(address("system_deployers", each) for each in deployers),
         accounts=accounts,
-        overrides={_text("params", path): value for path, value in _typed("params", table, dict, "a table").items()},
-        development=bool(table.get(DEVELOPMENT)),
+        overrides={_of("params", path, str, "text"): value for path, value in overrides.items()},
+        development=_of(DEVELOPMENT, table.get(DEVELOPMENT, False), bool, "true or false"),
     )
     check_genesis(genesis)
     return genesis
 
 
-def _typed(name: str, table: Mapping[str, Any], kind: type[Kind], wanted: str) -> Kind:
-    """Return the value of a key, or an empty one if the genesis lacks it."""
-    value = table.get(name, kind())
+def _of(name: str, value: Any, kind: type[Kind], wanted: str) -> Kind:
     if not isinstance(value, kind):
         raise ConfigurationError(f"genesis {name} = {value!r} must be {wanted}")
     return value
@@ -213,29 +218,3 @@ def _integer(name: str, value: Any, maximum: int) -> int:
     if type(value) is not int or not 0 <= value <= maximum:
         raise ConfigurationError(f"genesis {name} = {value!r} must be an integer within 0..={maximum}")
     return value
-
-
-def _boolean(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ConfigurationError(f"genesis {name} = {value!r} must be true or false")
-    return value
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise ConfigurationError(f"genesis {name} = {value!r} must be text")
-    return value
-
-
-def _address(name: str, value: Any) -> Address:
-    try:
-        return Address.parse(_text(name, value))
-    except Rejection as rejection:
-        raise ConfigurationError(f"genesis {name}: {rejection.what}") from None
-
-
-def _address_octets(name: str, octets: Any) -> Address:
-    try:
-        return Address(octets)
-    except Rejection as rejection:
-        raise ConfigurationError(f"genesis {name}: {rejection.what}") from None

@@ -11,18 +11,17 @@ from msgspec.structs import replace
 
 from trailboss.crypto.digest import merkle_root
 from trailboss.execution.delivery import deliver_timers
-from trailboss.execution.frames import run_handler
 from trailboss.execution.ledger import Ledger, read_economy
-from trailboss.execution.mailbox import Delivery, charge_delivery, nothing_waits, take_deferred, take_messages
+from trailboss.execution.mailbox import charge_delivery, nothing_waits, take_deferred, take_messages
 from trailboss.execution.markets import MARKETS
-from trailboss.execution.paid_execution import Body, Run, run_envelope
-from trailboss.execution.session import BlockContext, BlockSession, Scope
+from trailboss.execution.paid_execution import handler_body, run_envelope
+from trailboss.execution.session import BlockContext, BlockSession
 from trailboss.execution.timers import committed_timers
 from trailboss.execution.transaction import apply_transaction
 from trailboss.governance.rules import BASEFEES_KEY, ECONOMY_KEY
 from trailboss.mechanisms.base import Mechanism, Phase
-from trailboss.model import configs
 from trailboss.model.blocks import HEADER_VERSION, Block, Header, Origin, header_hash, receipts_root
+from trailboss.model.configs import Basefees, DeferredCall, Economy, Message, amount_octets, amount_of, encode_record
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import InvariantError, Rejection
 from trailboss.primitives.octets import ZERO_HASH
@@ -30,7 +29,6 @@ from trailboss.state.overlay import Overlay
 from trailboss.state.store import Store
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.vm.engine import Engine
-from trailboss.vm.meter import Meter
 
 
 class Applied(Struct, frozen=True):
@@ -98,22 +96,13 @@ def _apply_transactions(
 
 def _deliver_messages(session: BlockSession) -> None:
     """Run deferred transactions, and then messages, after the timers. Spec: CIP-5 §5.1. Decision: D-42, D-88."""
-    waiting: list[configs.DeferredCall | configs.Message] = [*take_deferred(session), *take_messages(session)]
+    waiting: list[DeferredCall | Message] = [*take_deferred(session), *take_messages(session)]
     for each in waiting:
         delivery = charge_delivery(session, each)
         if delivery is not None:
-            receipt = run_envelope(session, delivery.envelope, delivery.reserved, _delivery_body(delivery))
-            session.receipts.append(receipt)
-
-
-def _delivery_body(delivery: Delivery) -> Body:
-    def body(scope: Scope, meter: Meter) -> Run:
-        envelope = delivery.envelope
-        actor, sender = envelope.actor, envelope.sender
-        outcome = run_handler(scope, actor, delivery.handler, delivery.payload, sender=sender, meter=meter)
-        return Run(outcome.return_value, outcome.error)
-
-    return body
+            envelope, reserved, handler, payload = delivery
+            body = handler_body(envelope.actor, handler, payload, envelope.sender)
+            session.receipts.append(run_envelope(session, envelope, reserved, body))
 
 
 def _close(session: BlockSession, close_market: Callable[[], None]) -> None:
@@ -128,12 +117,12 @@ def _close(session: BlockSession, close_market: Callable[[], None]) -> None:
     if (cycle, cell) != (rules.cycle_basefee, rules.cell_basefee):
         overlay.write(
             BASEFEES_KEY,
-            configs.encode_record(configs.Basefees(configs.amount_octets(cycle), configs.amount_octets(cell))),
+            encode_record(Basefees(amount_octets(cycle), amount_octets(cell))),
         )
     if session.ledger.burned:
         economy = read_economy(overlay.read)
-        burned = configs.amount_octets(configs.amount_of(economy.burned) + session.ledger.burned)
-        overlay.write(ECONOMY_KEY, configs.encode_record(configs.Economy(economy.supply, burned)))
+        burned = amount_octets(amount_of(economy.burned) + session.ledger.burned)
+        overlay.write(ECONOMY_KEY, encode_record(Economy(economy.supply, burned)))
 
 
 def seal_idle(context: BlockContext, state_root: bytes) -> Block:
@@ -170,8 +159,8 @@ def _sealed(
         transactions_root=bytes(transactions),
         receipts_root=bytes(receipts),
         state_root=bytes(state_root),
-        cycle_basefee=configs.amount_octets(context.rules.cycle_basefee),
-        cell_basefee=configs.amount_octets(context.rules.cell_basefee),
+        cycle_basefee=amount_octets(context.rules.cycle_basefee),
+        cell_basefee=amount_octets(context.rules.cell_basefee),
         cycles_used=used[0],
         cells_used=used[1],
         timer_cycles_used=used[2],

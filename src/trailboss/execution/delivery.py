@@ -16,9 +16,8 @@ from trailboss.codec.canonical import fields_encoder
 from trailboss.execution.agents import BUDGET_SPENT, emit_fallback
 from trailboss.execution.decision_recorder import Recorder
 from trailboss.execution.due_admission import admit_timers
-from trailboss.execution.frames import run_handler
-from trailboss.execution.paid_execution import Run, run_envelope
-from trailboss.execution.session import BlockSession, Envelope, Fired, Reservation, Scope
+from trailboss.execution.paid_execution import handler_body, run_envelope
+from trailboss.execution.session import BlockSession, Envelope, Fired, Reservation
 from trailboss.execution.timers import end_timer, expired_timers, load_timers, write_timer
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, LeftOut, Mechanism, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
@@ -26,7 +25,6 @@ from trailboss.model.blocks import Origin, ReceiptRecord, Status
 from trailboss.model.decisions import FeeSource
 from trailboss.model.events import TIMER_DEFERRED, TIMER_EXPIRED, TIMER_FIRED, TIMER_UNFUNDED, EventRecord
 from trailboss.model.timers import Timer, TimerEnd, asks_agent
-from trailboss.vm.meter import Meter
 
 _encode_fired: Final = fields_encoder(
     *("timer_id", "reverted", "cycles_used", "cells_used", "fee_payer", "fee_paid", "refund", "blocks_deferred"),
@@ -162,10 +160,7 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
     if decision.fee_source is FeeSource.FALLBACK and asks_agent(timer.fees):
         emit_fallback(session, timer, BUDGET_SPENT)
 
-    def body(scope: Scope, meter: Meter) -> Run:
-        outcome = run_handler(scope, timer.target, timer.handler, timer.payload, sender=timer.actor, meter=meter)
-        return Run(outcome.return_value, outcome.error)
-
+    body = handler_body(timer.target, timer.handler, timer.payload, timer.actor)
     # RUN, SETTLE
     receipt = run_envelope(session, envelope, reservation.amount, body)
     prices = reservation.prices

@@ -8,7 +8,7 @@ from trailboss.crypto.digest import keccak256
 from trailboss.execution import development, timers
 from trailboss.execution.checks import no_actor
 from trailboss.execution.frames import CREATION_HANDLERS, run_handler
-from trailboss.execution.paid_execution import Run
+from trailboss.execution.paid_execution import Run, handler_body
 from trailboss.execution.session import BlockContext, Scope
 from trailboss.governance import apply as governance
 from trailboss.model import transactions
@@ -70,8 +70,7 @@ def execute_instruction(instruction: transactions.Instruction, scope: Scope, met
         case transactions.UpgradeActor():
             return _upgrade(scope, instruction)
         case transactions.ExecuteActor(actor, handler, payload):
-            outcome = run_handler(scope, actor, handler, payload, sender=scope.envelope.sender, meter=meter)
-            return Run(outcome.return_value, outcome.error)
+            return handler_body(actor, handler, payload, scope.envelope.sender)(scope, meter)
         case _:
             return _govern(scope, instruction)
 

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from trailboss.codec.canonical import encode_canonical, fields_encoder
+from trailboss.execution.frames import run_handler
 from trailboss.execution.mailbox import keep_gas
 from trailboss.execution.session import BlockSession, Envelope, Scope, timer_event
 from trailboss.fees.settlement import settle
@@ -44,6 +45,17 @@ class Run(msgspec.Struct, frozen=True, gc=False):
 
 
 Body = Callable[[Scope, Meter], Run]
+
+
+def handler_body(actor: bytes, handler: str, payload: bytes, sender: bytes) -> Body:
+    """Return a body that runs one handler of an actor for a sender."""
+
+    def body(scope: Scope, meter: Meter) -> Run:
+        outcome = run_handler(scope, actor, handler, payload, sender=sender, meter=meter)
+        return Run(outcome.return_value, outcome.error)
+
+    return body
+
 
 _SCHEDULED: Final = ("timer_id", "height", "handler", "fee_payer", "gas_limit", "expires_at")
 _encode_scheduled: Final = fields_encoder(*_SCHEDULED)

@@ -3,11 +3,12 @@
 A market has one row in `_READERS`, and one in `GENESIS_RECORDS` if its record is there from genesis on.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.fees.market import BasefeeRule, next_basefee
 from trailboss.governance.parameters import Read
@@ -72,8 +73,8 @@ class MarketTerms(Struct, frozen=True, kw_only=True):
 
 def read_market(params: ChainParams, read: Read, height: int, cycle_basefee: Price) -> MarketTerms:
     """Return the terms of the one market that a chain has in the block of a height."""
-    found = (reader(params, read, height, cycle_basefee) for reader in _READERS)
     none = MarketTerms(timer_cycles_max=params.timers.lane_cycles_per_block, basefee=cycle_basefee)
+    found = (reader(params, read, height, none) for reader in _READERS)
     return next((terms for terms in found if terms is not None), none)
 
 
@@ -88,13 +89,13 @@ def is_active(params: ChainParams, height: int) -> bool:
     return 1 <= params.lane.activation_height <= height
 
 
-def _lane(params: ChainParams, read: Read, height: int, cycle_basefee: Price) -> MarketTerms | None:
+def _lane(params: ChainParams, read: Read, height: int, none: MarketTerms) -> MarketTerms | None:
     """Return the lane's terms; at its activation it starts at the cycle basefee. Decision: D-13, D-15."""
     if not is_active(params, height):
         return None
-    lane, cycles_max = params.lane, params.timers.lane_cycles_per_block
+    lane, cycles_max = params.lane, none.timer_cycles_max
     left = stored(read, LANE_KEY, LaneState)
-    state = left or LaneState(amount_octets(clamp(cycle_basefee, lane.basefee_min, lane.basefee_max)))
+    state = left or LaneState(amount_octets(clamp(none.basefee, lane.basefee_min, lane.basefee_max)))
     basefee = Price(amount_of(state.basefee))
     rule = BasefeeRule(
         target=cycles_max // lane.elasticity,
@@ -104,10 +105,10 @@ def _lane(params: ChainParams, read: Read, height: int, cycle_basefee: Price) ->
         maximum=lane.basefee_max,
         least_rise=1,
     )
-    return MarketTerms(
+    return replace(
+        none,
         kind=MarketKind.LANE,
         record=state,
-        timer_cycles_max=cycles_max,
         basefee=basefee,
         surcharge=basefee,
         rule=rule,
@@ -118,40 +119,21 @@ def _lane(params: ChainParams, read: Read, height: int, cycle_basefee: Price) ->
     )
 
 
-def _auction(params: ChainParams, read: Read, height: int, cycle_basefee: Price) -> MarketTerms | None:
+def _auction(params: ChainParams, read: Read, _: int, none: MarketTerms) -> MarketTerms | None:
     """Return the auction's terms. Spec: CIP-1v1 §3."""
-    del height
     state = stored(read, AUCTION_KEY, AuctionState)
-    if state is None:
-        return None
-    return MarketTerms(
-        kind=MarketKind.AUCTION,
-        record=state,
-        timer_cycles_max=params.auction.budget_cycles,
-        basefee=cycle_basefee,
-        gas_limit_min=Cycles(max(1, params.costs.frame_base)),
-    )
+    budget, least = params.auction.budget_cycles, Cycles(max(1, params.costs.frame_base))
+    terms = replace(none, kind=MarketKind.AUCTION, record=state, timer_cycles_max=budget, gas_limit_min=least)
+    return None if state is None else terms
 
 
-def _globalbox(params: ChainParams, read: Read, height: int, cycle_basefee: Price) -> MarketTerms | None:
+def _globalbox(_: ChainParams, read: Read, __: int, none: MarketTerms) -> MarketTerms | None:
     """Return the terms of Globalbox. Spec: CIP-5old §5.3."""
-    del height
     state = stored(read, GLOBALBOX_KEY, GlobalboxState)
-    if state is None:
-        return None
-    return MarketTerms(
-        kind=MarketKind.GLOBALBOX,
-        record=state,
-        timer_cycles_max=params.timers.lane_cycles_per_block,
-        basefee=cycle_basefee,
-    )
+    return None if state is None else replace(none, kind=MarketKind.GLOBALBOX, record=state)
 
 
-_READERS: Final[tuple[Callable[[ChainParams, Read, int, Price], MarketTerms | None], ...]] = (
-    _lane,
-    _auction,
-    _globalbox,
-)
+_READERS: Final = (_lane, _auction, _globalbox)
 GENESIS_RECORDS: Final[Mapping[MarketKind, tuple[bytes, AuctionState | GlobalboxState]]] = MappingProxyType(
     {MarketKind.AUCTION: (AUCTION_KEY, AuctionState()), MarketKind.GLOBALBOX: (GLOBALBOX_KEY, GlobalboxState())}
 )

@@ -62,23 +62,12 @@ GOVERNED: Final = MappingProxyType(
 )
 """Keys of SetGovParam, and the parameter each one sets; the value is 8 bytes, big-endian. Decision: D-34."""
 
+_EPOCHAL_FIELDS: Final = (
+    *("max_fires_per_block", "max_fires_per_target", "age_weight", "bid_weight", "min_gas_limit", "payload_bytes_max"),
+    *("max_timers_per_owner", "max_timers_per_target", "bid_min", "bid_max", "watch_keys_max"),
+)
 EPOCHAL: Final = MappingProxyType(
-    {
-        f"system:globalbox:{field}".encode(): ("globalbox", field)
-        for field in (
-            "max_fires_per_block",
-            "max_fires_per_target",
-            "age_weight",
-            "bid_weight",
-            "min_gas_limit",
-            "payload_bytes_max",
-            "max_timers_per_owner",
-            "max_timers_per_target",
-            "bid_min",
-            "bid_max",
-            "watch_keys_max",
-        )
-    }
+    {f"system:globalbox:{field}".encode(): ("globalbox", field) for field in _EPOCHAL_FIELDS}
 )
 """Those that come into force with the next governance epoch. Spec: CIP-5old §12. Decision: D-31, D-66."""
 RESCALE_WEIGHTS: Final = b"system:auction:rescale_weights"

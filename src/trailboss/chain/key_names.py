@@ -7,55 +7,17 @@ from typing import Final
 import msgspec
 
 from trailboss.crypto.digest import keccak256
+from trailboss.governance import rules
 from trailboss.governance.markets import AUCTION_KEY, CARRIED_HITS_KEY, GLOBALBOX_KEY
 from trailboss.governance.parameters import EPOCHAL, GOVERNED, decode_change
-from trailboss.governance.rules import (
-    BARRED_KEY,
-    BASEFEE_CONFIG,
-    BASEFEES_KEY,
-    DEFERRED_KEY,
-    DEPLOYERS_KEY,
-    ECONOMY_KEY,
-    JOINING_KEY,
-    LANE_MULTIPLIERS,
-    MAILBOX_KEY,
-    SCHEDULER_KEY,
-    TIMER_CONFIG,
-)
+from trailboss.model import configs
 from trailboss.model.actors import Account
 from trailboss.model.auction import AuctionState
-from trailboss.model.configs import (
-    BarredPayers,
-    BasefeeConfig,
-    Basefees,
-    DeferredCall,
-    Economy,
-    JoiningGaps,
-    LaneMultipliers,
-    MailboxEnds,
-    Message,
-    SchedulerTotals,
-    TimerConfig,
-    amount_of,
-)
 from trailboss.model.globalbox import CarriedHits, EndedTimer, GlobalboxState, MailboxEntry
 from trailboss.model.timers import Timer
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U16_MAX
-from trailboss.state.keys import (
-    ACCOUNTS,
-    DEFERRED_NUMBERS,
-    ENDED_NUMBERS,
-    FIRE_NUMBERS,
-    MAILBOX,
-    STORAGE,
-    TIMERS,
-    code_key,
-    mailbox_major,
-    storage_address,
-    timer_height,
-    timer_id,
-)
+from trailboss.state import keys
 from trailboss.state.slots import decode_slot
 
 SHOWN_BYTES_MAX: Final = 40
@@ -64,20 +26,24 @@ ABSENT: Final = "absent"
 
 _CONFIGURATIONS: Final[Mapping[bytes, tuple[str, type[msgspec.Struct]]]] = MappingProxyType(
     {
-        BASEFEES_KEY: ("basefees of the next block", Basefees),
-        ECONOMY_KEY: ("supply and burn", Economy),
-        SCHEDULER_KEY: ("timer totals", SchedulerTotals),
-        MAILBOX_KEY: ("ends of the mailbox", MailboxEnds),
-        DEFERRED_KEY: ("ends of the line of deferred transactions", MailboxEnds),
-        JOINING_KEY: ("due timers that have yet to join", JoiningGaps),
-        BARRED_KEY: ("due timers that have not joined because their payers cannot pay", BarredPayers),
+        rules.BASEFEES_KEY: ("basefees of the next block", configs.Basefees),
+        rules.ECONOMY_KEY: ("supply and burn", configs.Economy),
+        rules.SCHEDULER_KEY: ("timer totals", configs.SchedulerTotals),
+        rules.MAILBOX_KEY: ("ends of the mailbox", configs.MailboxEnds),
+        rules.DEFERRED_KEY: ("ends of the line of deferred transactions", configs.MailboxEnds),
+        rules.JOINING_KEY: ("due timers that have yet to join", configs.JoiningGaps),
+        rules.BARRED_KEY: ("due timers that have not joined because their payers cannot pay", configs.BarredPayers),
         AUCTION_KEY: ("rescales of the auction", AuctionState),
         GLOBALBOX_KEY: ("running numbers of Globalbox", GlobalboxState),
         CARRIED_HITS_KEY: ("keys that count as modified in the next block", CarriedHits),
     }
 )
 _GOVERNED_RECORDS: Final[Mapping[bytes, type[msgspec.Struct]]] = MappingProxyType(
-    {TIMER_CONFIG: TimerConfig, BASEFEE_CONFIG: BasefeeConfig, LANE_MULTIPLIERS: LaneMultipliers}
+    {
+        rules.TIMER_CONFIG: configs.TimerConfig,
+        rules.BASEFEE_CONFIG: configs.BasefeeConfig,
+        rules.LANE_MULTIPLIERS: configs.LaneMultipliers,
+    }
 )
 """Slots of the system actor that governance keeps records in."""
 _AMOUNTS: Final = frozenset(
@@ -92,37 +58,42 @@ _ADDRESSES: Final = frozenset({"actor", "fee_payer", "owner", "payer", "proposer
 def key_words(key: bytes, value: bytes) -> str:
     """Return what a full state key names; a hash in it is resolved by the value under the key."""
     namespace = key[:1]
-    if namespace == ACCOUNTS:
+    if namespace == keys.ACCOUNTS:
         return f"account {Address(key[1:])}"
-    if namespace == STORAGE:
+    if namespace == keys.STORAGE:
         name, _ = decode_slot(value)
-        return f"slot {octet_words(name)} of actor {storage_address(key)}"
-    if namespace == TIMERS:
-        return f"timer {timer_id(key)} due at height {timer_height(key)}"
-    if namespace == MAILBOX:
-        return _mailbox_words(mailbox_major(key))
+        return f"slot {octet_words(name)} of actor {keys.storage_address(key)}"
+    if namespace == keys.TIMERS:
+        return f"timer {keys.timer_id(key)} due at height {keys.timer_height(key)}"
+    if namespace == keys.MAILBOX:
+        return _mailbox_words(keys.mailbox_major(key))
     if key in _CONFIGURATIONS:
         return _CONFIGURATIONS[key][0]
-    if key == DEPLOYERS_KEY:
+    if key == rules.DEPLOYERS_KEY:
         return "system deployers"
     code_hash = keccak256(value)
-    return f"code 0x{code_hash.hex()}" if key == code_key(code_hash) else f"configuration 0x{key[1:].hex()}"
+    return f"code 0x{code_hash.hex()}" if key == keys.code_key(code_hash) else f"configuration 0x{key[1:].hex()}"
 
 
 def _mailbox_words(number: int) -> str:
     """Return what the number of an entry names: each kind of entries has a range of its own."""
-    if number >= FIRE_NUMBERS:
-        return f"delivery {number - FIRE_NUMBERS} in the mailbox of Globalbox"
-    if number >= ENDED_NUMBERS:
-        return f"ended timer {number - ENDED_NUMBERS}"
-    if number >= DEFERRED_NUMBERS:
-        return f"deferred transaction {number - DEFERRED_NUMBERS}"
+    if number >= keys.FIRE_NUMBERS:
+        return f"delivery {number - keys.FIRE_NUMBERS} in the mailbox of Globalbox"
+    if number >= keys.ENDED_NUMBERS:
+        return f"ended timer {number - keys.ENDED_NUMBERS}"
+    if number >= keys.DEFERRED_NUMBERS:
+        return f"deferred transaction {number - keys.DEFERRED_NUMBERS}"
     return f"message {number} of the mailbox"
 
 
 def _mailbox_kind(key: bytes) -> type[msgspec.Struct]:
-    number = mailbox_major(key)
-    kinds = (FIRE_NUMBERS, MailboxEntry), (ENDED_NUMBERS, EndedTimer), (DEFERRED_NUMBERS, DeferredCall), (0, Message)
+    number = keys.mailbox_major(key)
+    kinds = (
+        (keys.FIRE_NUMBERS, MailboxEntry),
+        (keys.ENDED_NUMBERS, EndedTimer),
+        (keys.DEFERRED_NUMBERS, configs.DeferredCall),
+        (0, configs.Message),
+    )
     return next(kind for first, kind in kinds if number >= first)
 
 
@@ -142,7 +113,7 @@ def field_words(name: str, value: object) -> str:
     if not isinstance(value, bytes):
         return repr(str(value)) if isinstance(value, str) else str(value)
     if name in _AMOUNTS:
-        return str(amount_of(value))
+        return str(configs.amount_of(value))
     if name in _ADDRESSES and value:
         return str(Address(value))
     if isinstance(value, Address):
@@ -166,13 +137,13 @@ def _fields(key: bytes, value: bytes | None) -> dict[str, str]:
     if value is None:
         return {}
     namespace = key[:1]
-    if namespace == STORAGE:
-        return _slot_fields(storage_address(key), *decode_slot(value))
-    if key == DEPLOYERS_KEY:
+    if namespace == keys.STORAGE:
+        return _slot_fields(keys.storage_address(key), *decode_slot(value))
+    if key == rules.DEPLOYERS_KEY:
         addresses = [value[at : at + Address.WIDTH] for at in range(0, len(value), Address.WIDTH)]
         return {"": " ".join(str(Address(address)) for address in addresses)}
-    kinds: dict[bytes, type[msgspec.Struct]] = {ACCOUNTS: Account, TIMERS: Timer}
-    kind = _mailbox_kind(key) if namespace == MAILBOX else kinds.get(namespace)
+    kinds: dict[bytes, type[msgspec.Struct]] = {keys.ACCOUNTS: Account, keys.TIMERS: Timer}
+    kind = _mailbox_kind(key) if namespace == keys.MAILBOX else kinds.get(namespace)
     if key in _CONFIGURATIONS:
         kind = _CONFIGURATIONS[key][1]
     if kind is None:

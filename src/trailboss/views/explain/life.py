@@ -45,51 +45,34 @@ BEFORE_FIRES: Final = frozenset(
 
 
 class LifeStep(Struct, frozen=True):
-    """One thing that happened to a timer.
+    """One thing that happened to a timer."""
 
-    Attributes:
-        block_height: When.
-        event: The event.
-        story: What happened and why, in words.
-        kind: What that means for the timer.
-    """
-
-    block_height: int
-    event: Event
-    story: str
-    kind: StepKind = StepKind.PLAIN
+    block_height: int  # when
+    event: Event  # the event
+    story: str  # what happened and why, in words
+    kind: StepKind = StepKind.PLAIN  # what that means for the timer
 
 
 class TimerLife(Struct, frozen=True):
-    """A timer's life so far.
+    """A timer's life so far."""
 
-    Attributes:
-        timer_id: Its id.
-        state: ``live``, or how it ended: ``fired``, ``unfunded``, ``expired``, ``cancelled``.
-        steps: What happened, oldest first.
-        waited: How often and why it waited in the timer lane or the auction, or how long its fires did in Globalbox and
-            its mailbox, in words; empty if it did not.
-        waits: In the timer lane and the auction the blocks behind that, ascending, at most the last 1,000.
-        bids: In the auction what its agent bid, each time that it was asked, in the last 1,000 blocks in which it was
-            due.
-        fires: In Globalbox the way of each of its fires.
-        outlook: For a live timer what comes next as things stand, else empty.
-        outlook_kind: The same in one word; None for a timer that has ended.
-        has_reverted: Whether its last fire has reverted.
-        failure: For a live timer what its fire would revert with as things stand; None if it would end well or was not
-            tried.
-    """
-
-    timer_id: Hash32
-    state: str
-    steps: tuple[LifeStep, ...]
+    timer_id: Hash32  # its id
+    state: str  # ``live``, or how it ended: ``fired``, ``unfunded``, ``expired``, ``cancelled``
+    steps: tuple[LifeStep, ...]  # what happened, oldest first
+    # How often and why it waited in the timer lane or the auction, or how long its fires did in Globalbox and
+    # its mailbox, in words; empty if it did not.
     waited: str
+    # In the timer lane and the auction the blocks behind that, ascending, at most the last 1,000.
     waits: tuple[Wait, ...]
+    # In the auction what its agent bid, each time that it was asked, in the last 1,000 blocks in which it was
+    # due.
     bids: tuple[AskedBid, ...]
-    fires: tuple[FirePath, ...]
-    outlook: str
-    outlook_kind: OutlookKind | None = None
-    has_reverted: bool = False
+    fires: tuple[FirePath, ...]  # in Globalbox the way of each of its fires
+    outlook: str  # for a live timer what comes next as things stand, else empty
+    outlook_kind: OutlookKind | None = None  # the same in one word; None for a timer that has ended
+    has_reverted: bool = False  # whether its last fire has reverted
+    # For a live timer what its fire would revert with as things stand; None if it would end well or was not
+    # tried.
     failure: ErrorObject | None = None
 
     def __str__(self) -> str:

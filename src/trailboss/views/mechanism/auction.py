@@ -14,17 +14,7 @@ from trailboss.model.decisions import DecisionRecord
 from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.units import Price, format_cby
-from trailboss.views.explain.waits import (
-    AGENT_OFFER,
-    CELL_OFFER,
-    CUT_SHORT,
-    SET_ASIDE,
-    Wait,
-    WaitingTimer,
-    bid_in,
-    make_wait,
-    named_in,
-)
+from trailboss.views.explain import waits
 from trailboss.views.mechanism import base
 from trailboss.views.mechanism.auction_records import AuctionStatus, AuctionTimer, auction_of, auction_timer
 from trailboss.views.records import STANDING_FEES, DecisionRow, TimerEntry, TimerView, event_view
@@ -166,20 +156,20 @@ class _BidHistory:
 
     __slots__ = ("_aside", "_bid", "_cell_cap", "_timer")
 
-    def __init__(self, timer: WaitingTimer) -> None:
+    def __init__(self, timer: waits.WaitingTimer) -> None:
         self._timer = timer
         self._bid: tuple[int, int] | None = None
         self._cell_cap: int | None = None
         self._aside: str | None = None
 
-    def wait(self, block: Block, record: DecisionRecord) -> Wait:
+    def wait(self, block: Block, record: DecisionRecord) -> waits.Wait:
         """Return how it waited in the next block."""
         timer, height, floor = self._timer, block.height, record.cycle_basefee
-        asked = bid_in(block, timer.timer_id)
+        asked = waits.bid_in(block, timer.timer_id)
         if asked is not None:
             self._bid = asked.max_fee, asked.max_priority_fee
             self._cell_cap = asked.max_fee_per_cell
-        named = named_in(record, timer.timer_id)
+        named = waits.named_in(record, timer.timer_id)
         max_fee, priority = (
             (named.max_fee, named.tip) if named is not None and named.rank else self._bid or (None, None)
         )
@@ -190,16 +180,16 @@ class _BidHistory:
             )
         else:
             reason = _behind(record) if named in record.runners_up else _cell_words(named.reason)
-        if named is not None or reason in SET_ASIDE:
-            self._aside = reason if reason in SET_ASIDE else None
-        return make_wait(height, record, str(reason), named, (max_fee, tip, self._cell_cap))
+        if named is not None or reason in waits.SET_ASIDE:
+            self._aside = reason if reason in waits.SET_ASIDE else None
+        return waits.make_wait(height, record, str(reason), named, (max_fee, tip, self._cell_cap))
 
     def _set_aside_in(self, block: Block) -> str | None:
         """Return why an event of a block sets it aside; a record names the first of those only."""
         events = (event for event in block.events if event.timer_id == self._timer.timer_id)
         deferred = (event_view(event, block.height).data for event in events if event.name == names.TIMER_DEFERRED)
         reasons = (_cell_words(facts["reason"]) for facts in deferred)
-        return next((reason for reason in reasons if reason in SET_ASIDE), None)
+        return next((reason for reason in reasons if reason in waits.SET_ASIDE), None)
 
     def _derived(
         self, record: DecisionRecord, max_fee: int | None, tip: int | None, *, is_asked: bool, set_aside: str | None
@@ -210,24 +200,24 @@ class _BidHistory:
         if aside is not None:
             return aside
         if max_fee is None:
-            return AGENT_OFFER if record.priced_out else _behind(record)
+            return waits.AGENT_OFFER if record.priced_out else _behind(record)
         if tip is None:
             return DeferralReason.PRICED_OUT
         # Asked, and not among those that come next although it bids more than the last of them: it was not ranked.
         last = min((item.tip for item in record.runners_up), default=0)
         if self._cell_cap is not None and self._cell_cap < record.cell_basefee:
-            return CELL_OFFER
+            return waits.CELL_OFFER
         return DeferralReason.UNFUNDED if self._aside is not None and tip > last else _behind(record)
 
 
 def _cell_words(reason: str) -> str:
     """Return a reason of the auction's record, in which only what is offered for a cell is a reason of its own."""
-    return CELL_OFFER if reason == DeferralReason.PRICED_OUT else reason
+    return waits.CELL_OFFER if reason == DeferralReason.PRICED_OUT else reason
 
 
 def _behind(record: DecisionRecord) -> str:
     """Return why a ranked timer of the auction was not examined."""
-    return record.stopped if record.stopped in CUT_SHORT else DeferralReason.OUTRANKED
+    return record.stopped if record.stopped in waits.CUT_SHORT else DeferralReason.OUTRANKED
 
 
 DELAYS: Final = {

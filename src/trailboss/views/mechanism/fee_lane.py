@@ -19,16 +19,7 @@ from trailboss.model.timers import DeferralReason, Timer, asks_agent
 from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U64_MAX, Cycles, Price, clamp, format_cby
-from trailboss.views.explain.waits import (
-    AGENT_OFFER,
-    CELL_OFFER,
-    Wait,
-    WaitingTimer,
-    WaitReader,
-    make_wait,
-    named_in,
-    recorded_bid,
-)
+from trailboss.views.explain import waits
 from trailboss.views.forecast.chances import Offer, Quoting, refused
 from trailboss.views.forecast.recent import RecentBlock
 from trailboss.views.mechanism import base
@@ -148,15 +139,15 @@ def _waits_from(rules: Rules, due: int) -> int:
     return max(due, rules.params.lane.activation_height)
 
 
-def _wait_reader(rules: Rules, timer: WaitingTimer) -> WaitReader:
+def _wait_reader(rules: Rules, timer: waits.WaitingTimer) -> waits.WaitReader:
     gas_limit = lane_gas_limit(rules, timer.gas_limit, timer.schedule_block)
     return lambda block, record: _wait(timer, gas_limit, block.height, record)
 
 
-def _wait(timer: WaitingTimer, gas_limit: int, height: int, record: DecisionRecord) -> Wait:
-    named = named_in(record, timer.timer_id)
+def _wait(timer: waits.WaitingTimer, gas_limit: int, height: int, record: DecisionRecord) -> waits.Wait:
+    named = waits.named_in(record, timer.timer_id)
     offer = timer.offer(height, record)
-    bid = recorded_bid(record, timer.timer_id)
+    bid = waits.recorded_bid(record, timer.timer_id)
     cell_cap = bid.cell_fees[0] if bid is not None and bid.cell_fees is not None else None
     if named is not None and named.rank:
         offer = named.max_fee, named.tip
@@ -165,16 +156,18 @@ def _wait(timer: WaitingTimer, gas_limit: int, height: int, record: DecisionReco
     if max_fee is not None and priority is not None and max_fee >= record.lane_basefee:
         tip = min(priority, max_fee - record.lane_basefee)
     if named is None and cell_cap is not None and cell_cap < record.cell_basefee:
-        reason = CELL_OFFER
+        reason = waits.CELL_OFFER
     elif named is None:
         reason = _derived(timer, gas_limit, height, record, max_fee)
     else:
         # A runner-up was ranked and not examined, whatever would have become of it.
         reason = DeferralReason.OUTRANKED if named in record.runners_up else named.reason
-    return make_wait(height, record, str(reason), named, (max_fee, tip, cell_cap))
+    return waits.make_wait(height, record, str(reason), named, (max_fee, tip, cell_cap))
 
 
-def _derived(timer: WaitingTimer, gas_limit: int, height: int, record: DecisionRecord, max_fee: int | None) -> str:
+def _derived(
+    timer: waits.WaitingTimer, gas_limit: int, height: int, record: DecisionRecord, max_fee: int | None
+) -> str:
     """Return why a timer waited in a block whose record does not name it, in the order in which the lane sorts."""
     if not record.has_joined(timer.height, timer.sequence):
         return DeferralReason.NOT_JOINED
@@ -183,7 +176,7 @@ def _derived(timer: WaitingTimer, gas_limit: int, height: int, record: DecisionR
     if gas_limit > record.max_cycles_per_fire:
         return DeferralReason.OVER_CAP
     if max_fee is None:
-        return AGENT_OFFER
+        return waits.AGENT_OFFER
     return DeferralReason.PRICED_OUT if max_fee < record.lane_basefee else DeferralReason.OUTRANKED
 
 

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
-from typing import Annotated, Any, Final, NoReturn, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NoReturn, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -123,6 +123,8 @@ class Parameter(Struct, frozen=True, kw_only=True):
         about: What it means.
         default: What holds if it is left out; None if it is required, or if nothing holds.
         is_required: Whether it must be there.
+        is_integer: Whether it is an integer.
+        most: Upper bound that msgspec cannot check; None if there is none.
     """
 
     name: str
@@ -132,17 +134,8 @@ class Parameter(Struct, frozen=True, kw_only=True):
     about: str
     default: Any
     is_required: bool
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether it is an integer."""
-        return any(each is int for each in type_parts(self.kind))
-
-    @property
-    def most(self) -> int | None:
-        """Upper bound that msgspec cannot check; None if there is none."""
-        found = (each.extra_json_schema for each in type_parts(self.kind) if isinstance(each, Meta))
-        return next((each["maximum"] for each in found if each and "maximum" in each), None)
+    is_integer: bool
+    most: int | None
 
 
 def asked_of(run: Callable[..., Any], hints: Mapping[str, Any]) -> type[Struct]:
@@ -164,16 +157,17 @@ def parameters_of(asked: type[Struct], path: str, place: str, about: Mapping[str
         place: Where the others stand.
         about: What each means; `SHARED` has what is not in it.
     """
-    hints = get_type_hints(asked, include_extras=True)
     return {
         each.name: Parameter(
             name=each.name,
             place=PATH if f"{{{each.name}}}" in path else place,
-            rule=_rule(hints[each.name]),
-            kind=hints[each.name],
+            rule=_rule(each.type),
+            kind=each.type,
             about=about.get(each.name, SHARED.get(each.name, "")),
             default=None if each.required else each.default,
             is_required=each.required,
+            is_integer=int in type_parts(each.type),
+            most=_most(each.type),
         )
         for each in fields(asked)
     }
@@ -186,6 +180,11 @@ def _rule(kind: Any) -> str:
         if each in _RULES:
             return _RULES[each]
     raise TypeError(f"{kind!r} has no rule")
+
+
+def _most(kind: Any) -> int | None:
+    schemas = (each.extra_json_schema for each in type_parts(kind) if isinstance(each, Meta))
+    return next((each["maximum"] for each in schemas if each and "maximum" in each), None)
 
 
 _RULES: Final[Mapping[Any, str]] = {Address: ADDRESS_RULE, Hash32: HASH_RULE, bool: _BOOLEAN_RULE}

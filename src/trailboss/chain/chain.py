@@ -351,7 +351,7 @@ class Chain(ChainReader):
         if self._published_mechanisms is None:
             self._published_mechanisms = Succession(self.genesis.mechanism, self.params)
         state = self.store.view()
-        return ChainView(self.genesis, self.params, self._published_mechanisms, state, self.blocks.published(state))
+        return ChainView(self, self._published_mechanisms, state, self.blocks.published(state))
 
     def check_invariants(self) -> None:
         """Check money, timers, queue and store against one another, the slow way.

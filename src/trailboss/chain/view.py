@@ -2,9 +2,7 @@
 
 from trailboss.chain.history import PublishedBlocks
 from trailboss.chain.reader import ChainReader
-from trailboss.execution.genesis import Genesis
 from trailboss.mechanisms.registry import Succession
-from trailboss.params import ChainParams
 from trailboss.state.view import StoreView
 
 
@@ -21,25 +19,18 @@ class ChainView(ChainReader):
     store: StoreView
     blocks: PublishedBlocks
 
-    def __init__(
-        self,
-        genesis: Genesis,
-        params: ChainParams,
-        mechanisms: Succession,
-        store: StoreView,
-        blocks: PublishedBlocks,
-    ) -> None:
+    def __init__(self, chain: ChainReader, mechanisms: Succession, store: StoreView, blocks: PublishedBlocks) -> None:
         """Look at a chain; `Chain.publish` is the way.
 
         Args:
-            genesis: What it started from.
-            params: Its parameters before governance.
+            chain: The chain; its rules are read once for both.
             mechanisms: Of the chain, by name and policy; none of them has ever selected anything.
             store: Its state.
             blocks: Its blocks up to the same height.
         """
-        self.genesis = genesis
-        self.params = params
+        self.genesis = chain.genesis
+        self.params = chain.params
         self.store = store
         self.blocks = blocks
         self._mechanisms = mechanisms
+        self._rules = (chain.state_root, chain.rules())

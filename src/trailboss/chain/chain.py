@@ -183,8 +183,8 @@ class Chain(ChainReader):
             transactions: Those that a rule refuses are left out and reported.
             timestamp_ms: Milliseconds since 1970, not before the parent's; None for one interval after it.
             unless_refused: Whether a block of which every transaction is refused is dropped, as if never built.
-            signatures_checked: Whether the caller has checked the signatures of all transactions that have any: half
-                of the work of a transfer. Nobody else does then, until the chain is verified.
+            signatures_checked: Whether the caller has checked all signatures: half of the work of a transfer. Only
+                verifying the chain checks them again then.
 
         Raises:
             Rejection: ``INVALID_DATA`` for a timestamp before the parent's, or above 64 bits.

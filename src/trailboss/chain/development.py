@@ -86,12 +86,7 @@ def development_genesis(
 
 
 def draft_hold(chain: ChainReader, timer_id: bytes, until: int | None = None) -> MoveTimer:
-    """Return the instruction that holds a timer back.
-
-    Args:
-        chain: Whose timer it is.
-        timer_id: Of a live timer.
-        until: Height at which it is due instead; None for the last one at which it may fire.
+    """Return the instruction that holds a timer back to a height; None for the last one at which it may fire.
 
     Raises:
         Rejection: ``NOT_FOUND`` if no such timer is live.

@@ -58,14 +58,9 @@ def draft_transaction(
 def draft_unsigned(
     chain: ChainReader, instruction: Instruction, sender: Address, *, terms: Terms = DEFAULT_TERMS, waiting: int = 0
 ) -> Transaction:
-    """Return an instruction as a transaction that only a development chain takes as it is. Decision: D-69.
+    """Return an instruction as an unsigned transaction, which only a development chain takes; as `draft_transaction`.
 
-    Args:
-        chain: Whose id, basefees and nonce it takes.
-        instruction: What to do.
-        sender: Who pays.
-        terms: Limits and fee caps.
-        waiting: Transactions of the same sender that come before it and are in no block yet.
+    Decision: D-69
     """
     cycle_basefee, cell_basefee = chain.rules().user_basefees()
     account = chain.account(sender)

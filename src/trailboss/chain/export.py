@@ -51,12 +51,8 @@ class ExportSummary(Struct, frozen=True):
 def export_chain(chain: ChainReader, path: Path, on_block: OnBlock | None = None) -> ExportSummary:
     """Write a chain to one file, which replaces what had that name once it is complete and on disk.
 
-    The bytes follow from the blocks alone: two chains with the same blocks give the same file.
-
-    Args:
-        chain: The chain; it must not change meanwhile.
-        path: Of the file.
-        on_block: Told of every block above genesis as it is written.
+    The bytes follow from the blocks alone: two chains with the same blocks give the same file. The chain must not
+    change meanwhile.
 
     Raises:
         StorageError: If the file cannot be written, or is a directory or a device; there is none then, or the one that
@@ -142,12 +138,7 @@ def import_chain(
 ) -> Chain:
     """Build a chain from an export, block by block, comparing every hash and state root.
 
-    Args:
-        path: Of the export.
-        directory: Where the chain is to live; it appears once it is complete, those above it at once. None for a chain
-            in memory.
-        on_block: Told of every block above genesis as it is built.
-        engine: What runs its actors; None for the usual one.
+    The directory appears once the chain is complete, those above it at once; without one the chain is in memory.
 
     Raises:
         StorageError: If `check_export` refuses the file; if a block does not give again what the file says, with the

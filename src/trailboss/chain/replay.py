@@ -61,13 +61,7 @@ class VerifyReport(Struct, frozen=True):
 def replay_to(
     chain: ChainReader, height: int, on_block: OnBlock | None = None, *, engine: Engine | None = None
 ) -> Chain:
-    """Build a chain again, in memory, from its genesis up to a height.
-
-    Args:
-        chain: The chain; it stays as it is.
-        height: Of the new chain's head.
-        on_block: Told of every block above genesis as it is built.
-        engine: What runs its actors; None for the usual one.
+    """Build a chain again, in memory, from its genesis up to a height; the chain stays as it is.
 
     Raises:
         Rejection: ``INVALID_DATA`` if the chain has no block of that height.
@@ -87,12 +81,7 @@ def verify_chain(chain: ChainReader, on_block: OnBlock | None = None, *, engine:
     """Build a chain again from its genesis and compare every block, its receipts and the state after the head.
 
     After every block the replay's money and timers must add up, at a cost of what the block changed; at the end the
-    chain itself is checked the slow way.
-
-    Args:
-        chain: The chain; it stays as it is.
-        on_block: Told of every block above genesis that is right.
-        engine: What runs its actors; None for the usual one.
+    chain itself, which stays as it is, is checked the slow way. ``on_block`` gets every block that is right.
 
     Returns:
         A report. Its failure, if it has one, calls the chain ``recorded`` and what was built again ``replayed``, and
@@ -136,16 +125,8 @@ def compare_chains(
 ) -> Parting | None:
     """Find where two chains part: the first height, and there the first transaction, receipt and state key.
 
-    Args:
-        left: A chain.
-        right: Another one.
-        to: Height up to which they are compared; None for all.
-        on_block: Told of blocks that are built again to compare states.
-        names: What to call the two.
-        engine: What runs actors when blocks are built again; None for the usual one.
-
-    Returns:
-        None if they are equal up to there.
+    Chains are compared up to the height ``to``, by default all of them; None means that they are equal up to there.
+    ``on_block`` gets the blocks that are built again to compare states.
 
     Raises:
         Rejection: ``INVALID_DATA`` if neither chain has a block of height ``to``.

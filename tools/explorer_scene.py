@@ -86,7 +86,7 @@ class Crowd:
             pass
         pvm_host.set_state(b"done/" + payload, b"yes")
 '''
-PLANNER: Final = '''"""A planner: appointments near and far, one of which nobody will be there for."""
+PLANNER: Final = '''"""A planner: appointments near and far."""
 
 import pvm_host
 
@@ -179,7 +179,7 @@ class Scene(Struct):
                     action()
 
     def play(self, steps: int) -> None:
-        """Do so many steps."""
+        """Do some steps."""
         for _ in range(steps):
             self.act()
 
@@ -283,12 +283,12 @@ ACTIONS: Final[Mapping[str, Actions]] = {
 
 
 def open_scene(mechanism: str = "fifo", steps: int = 0, **options: Any) -> Scene:
-    """Return a scene on a new chain, so many steps played.
+    """Return a scene on a new chain after some steps.
 
     Args:
         mechanism: Of the chain.
         steps: To play.
-        options: Of `LocalChain`; the parameters are those that make a small cast lively unless told otherwise.
+        options: Of `LocalChain`; the parameters are those that make a small cast lively unless they are given.
     """
     scene = Scene(
         LocalChain(mechanism=mechanism, **{"params": AUCTION if mechanism == "auction" else LIVELY, **options}),

@@ -131,7 +131,7 @@ def browser(served: Served) -> Iterator[Any]:
 
 @dataclass
 class Watched:
-    """A page of the browser, and what it did besides.
+    """A page of the browser, and what it did.
 
     Attributes:
         page: Playwright's.
@@ -184,7 +184,7 @@ def dark(page: Any) -> bool:
 
 
 def keep_picture(page: Any, path: str, scheme: str) -> None:
-    """Store a picture of a page if somebody wants to look at it: in the folder that TRAILBOSS_SCREENSHOTS names."""
+    """Store a picture of a page in the folder that TRAILBOSS_SCREENSHOTS names, if it does."""
     folder = os.environ.get("TRAILBOSS_SCREENSHOTS")
     if folder:
         name = re.sub(r"[^a-z0-9]+", "-", path.removeprefix(links.ROOT).lower()).strip("-")[:40] or "overview"
@@ -275,7 +275,7 @@ def test_focus_and_selection_stay_when_blocks_come(served: Served, watched: Watc
     assert page.evaluate("document.activeElement.textContent") == height
 
 
-def test_page_rests_when_nobody_sees_it(served: Served, watched: Watched) -> None:
+def test_page_rests_in_the_background(served: Served, watched: Watched) -> None:
     """In the background nothing is sent; in the foreground again it is what it would have been."""
     page = watched.page
     watched.go(served, links.OVERVIEW)
@@ -302,7 +302,7 @@ def test_page_rests_when_nobody_sees_it(served: Served, watched: Watched) -> Non
 
 
 def test_timer_counts_down_when_blocks_come(served: Served, watched: Watched) -> None:
-    """A timer's page tells in how many blocks it is due, and then that it has fired."""
+    """A timer's page shows in how many blocks it is due, and then that it has fired."""
     page = watched.page
     watched.go(served, f"{links.TIMERS}?state=live")
     ring = page.locator("tbody tr").first

@@ -18,7 +18,7 @@ LABELS_KEPT: Final = 10_000
 SOURCE_SEARCHED: Final = 65_536
 """Bytes of a source in which a class is looked for."""
 SHOWN_DIGITS: Final = 4
-SYSTEM_NAMES: Final = ("nobody", "basefee actor", "governance actor", "mailbox escrow")
+SYSTEM_NAMES: Final = ("zero address", "basefee actor", "governance actor", "mailbox escrow")
 _CLASS: Final = re.compile(rb"^class[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 
 Labels = dict[bytes, str]

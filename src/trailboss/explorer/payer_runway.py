@@ -58,7 +58,7 @@ def payer_alerts(runways: Sequence[Runway], reading: Reading) -> tuple[Notice, .
 
 def runway_alert(runway: Runway, reading: Reading) -> tuple[Notice, ...]:
     """Return the alert of one payer, if it runs dry soon."""
-    return (_alert(runway, reading.names, "purse-alert", "It runs dry"),) if alert_tone(runway) else ()
+    return (_alert(runway, reading.names, "balance-alert", "It runs dry"),) if alert_tone(runway) else ()
 
 
 def runway_sections(runway: Runway, reading: Reading) -> Iterator[Section]:

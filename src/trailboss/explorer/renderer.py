@@ -26,7 +26,7 @@ COPIED_WORDS_MAX: Final = 80
 """Characters of a copied text that the button's name repeats."""
 QUIET_BLOCKS: Final = 3
 QUIET_SECONDS: Final = 3
-"""A node that has built no block for so many block times, and so many seconds more, is shown as quiet."""
+"""A node that has built no block for three block times and three seconds is shown as quiet."""
 MILLISECONDS: Final = 1_000
 RHYTHMS: Final = {
     Rhythm.AUTO: "a block for each transaction, and every {time:,} ms while a timer is pending",

@@ -37,7 +37,7 @@ class StandIn:
         self.health = SimpleNamespace(status="running", reason="")
 
     def step(self) -> None:
-        """Have the scene go on, and tell of it."""
+        """Play a step of the scene, and publish it."""
         before = self.chain.height
         self.scene.act()
         blocks = tuple(self.chain.blocks[before + 1 :])
@@ -56,7 +56,7 @@ class StandIn:
 
 
 def stand_in(mechanism: str, steps: int, **options: Any) -> StandIn:
-    """Return a stand-in with so many steps of a scene played."""
+    """Return a stand-in after some steps of a scene."""
     return StandIn(open_scene(mechanism, steps, **options))
 
 

@@ -14,7 +14,7 @@ from trailboss.explorer.renderer import section_html
 @pytest.mark.parametrize("bars", [True, False])
 @pytest.mark.parametrize("values", [[2**127, None, 3], [0, 0, 0], [1_000, 1_000, 1_000], [0.5, 2, None]])
 def test_chart_is_drawn_whatever_its_values_are(values: list[int | float | None], *, bars: bool) -> None:
-    """It has no script and no style of its own, and asks nobody for anything."""
+    """It has no script and no style of its own, and loads nothing."""
     chart = Chart("k", "t", "l", [1, 2, 3], [("Price", values), ("Other", [3, 0.5, 4])], bars=bars, span=HALF)
     drawn = chart_svg(chart)
     assert drawn.startswith("<svg")

@@ -60,14 +60,14 @@ def test_pages_show_text_alone_when_an_actor_is_hostile(hostile: StandIn) -> Non
         documents += [transaction(reading, ask(), str(transaction_hash(each))) for each in found.transactions]
     for entry in timer_page(hostile.view, hostile.index, TimerFilter(state="all"), 0, 100).timers:
         documents.append(timer(reading, ask(), str(entry.timer_id)))
-    told = 0
+    shown_as_text = 0
     for document in documents:
         shown = built(document)
         assert shown.title.isprintable()
         html = "".join(map(section_html, shown.sections))
-        told += "&lt;img src=x" in html
+        shown_as_text += "&lt;img src=x" in html
         assert not re.search("<(img|script|iframe)|[\u202e\x1b]", html)
-    assert told > len(documents) // 3
+    assert shown_as_text > len(documents) // 3
 
 
 def test_timer_page_tells_why_when_its_fire_reverted(hostile: StandIn) -> None:
@@ -86,7 +86,7 @@ def test_timer_page_tells_why_when_its_fire_reverted(hostile: StandIn) -> None:
 
 
 def test_actor_page_stays_small_when_a_slot_is_huge(hostile: StandIn) -> None:
-    """A value of 200,000 bytes is told by its beginning and its length."""
+    """Of a value of 200,000 bytes its beginning and its length are shown."""
     document = built(actor(look(hostile), ask(), str(hostile.scene.actors["hostile"].address)))
     assert sum(len(section_html(part)) for part in document.sections) < PAGE_BYTES_MAX
     values = {words(row.cells[0]): words(row.cells[1]) for row in section(document, "storage").rows}

@@ -46,8 +46,8 @@ def check_links(document: Document) -> None:
             if cell.href:
                 assert any(route.fullmatch(cell.href) for route in known), cell.href
                 # An address that is put there as bytes is no address any more.
-                told = parse_qsl(urlsplit(cell.href).query, strict_parsing=True) if "?" in cell.href else []
-                assert all(value.isprintable() for _, value in told), cell.href
+                values = parse_qsl(urlsplit(cell.href).query, strict_parsing=True) if "?" in cell.href else []
+                assert all(value.isprintable() for _, value in values), cell.href
 
 
 def built(document: Document | Redirect) -> Document:
@@ -135,14 +135,14 @@ def test_timers_page_shows_the_last_page_when_a_later_one_is_asked_for(lane: Sta
 
 
 def test_timers_page_complains_when_a_filter_is_no_value(lane: StandIn) -> None:
-    """What cannot be read is told, and the list stands without it."""
+    """The page names what it cannot read, and shows the list without it."""
     query = ask(links.TIMERS, actor="0x12", state="undead", **{"from": "-3"})
     page = next(page for page in PAGES if page.path == links.TIMERS)
     document = built(build_document(page, query, "", lambda: look(lane)))
-    told = words(section(document, "complaints").content)
-    assert "no state 'undead'" in told
-    assert "actor: Address must be 40 hexadecimal digits" in told
-    assert "from is a whole number" in told
+    complaints = words(section(document, "complaints").content)
+    assert "no state 'undead'" in complaints
+    assert "actor: Address must be 40 hexadecimal digits" in complaints
+    assert "from is a whole number" in complaints
     assert section(document, "timers").rows
 
 
@@ -161,7 +161,7 @@ def test_calendar_counts_every_timer_once(lane: StandIn) -> None:
 
 
 def test_transaction_page_marks_the_line_when_it_reverted(lane: StandIn) -> None:
-    """An exception is told with its rule, its lines and the source around them."""
+    """An exception has its rule, its lines and the source around them."""
     found = next(
         each
         for each in reversed(lane.view.blocks[1:])
@@ -189,7 +189,7 @@ def test_block_page_tells_who_waited_when_a_lane_was_full(lane: StandIn) -> None
     assert "outranked: the lane had" in words(section(document, "waiting-0").content)
 
 
-def test_payers_page_warns_when_a_purse_runs_dry(lane: StandIn) -> None:
+def test_payers_page_warns_when_a_balance_runs_dry(lane: StandIn) -> None:
     """Who soon cannot pay stands at the top, with when and for what."""
     document = built(payers(look(lane), ask(links.PAYERS), ""))
     table = section(document, "payers")
@@ -197,7 +197,7 @@ def test_payers_page_warns_when_a_purse_runs_dry(lane: StandIn) -> None:
     alerts = [part for part in document.sections if part.key.startswith("alert-")]
     assert alerts
     assert all("a timer needs" in words(part.content) for part in alerts)
-    # The purse that is empty after them is no alert any more: it is among the ends.
+    # A balance that is already empty is no alert any more: its timers are among the ends.
     assert isinstance(section(document, "ends"), Table)
 
 
@@ -266,6 +266,6 @@ def test_page_says_so_when_its_subject_is_not_there(build: object, subject: str,
 
 
 def test_account_page_says_how_to_fund_it_when_the_chain_has_none(lane: StandIn) -> None:
-    """An address that nobody has used yet is a page, not an error."""
+    """An address without an account has a page, not an error."""
     document = built(account(look(lane), ask("/"), "0x" + "ef" * 20))
     assert "trailboss faucet 0x" in words(section(document, "empty").content)

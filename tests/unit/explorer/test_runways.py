@@ -23,7 +23,7 @@ def test_runway_is_the_same_when_an_index_names_the_timers(lane: StandIn) -> Non
 def test_runway_says_so_when_there_are_more_timers_than_it_looks_at(
     lane: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lowest heights are counted, and the rest is told."""
+    """The lowest heights are counted, and a note says that there are more."""
     planner = lane.scene.actors["planner"].address
     ids = [timer.timer_id for timer in lane.view.timers() if timer.fee_payer == planner]
     found = runway_of(lane.view, planner, most=5, timers=ids)

@@ -86,7 +86,7 @@ def test_label_is_never_shown_without_digits_of_the_address(lane: StandIn) -> No
     [("12", 12, False), ("1,200", 1_200, False), ("", 7, False), ("-1", 7, True), ("²", 7, True), ("9" * 30, 7, True)],
 )
 def test_query_reads_a_number_or_complains(text: str, number: int, complains: bool) -> None:
-    """What is no whole number is the default, and is told."""
+    """Text that is no whole number gives the default and a complaint."""
     query = Query.of("/", {"n": text})
     assert query.number("n", 7) == number
     assert bool(query.complaints) == complains

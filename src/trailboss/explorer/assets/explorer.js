@@ -1,4 +1,4 @@
-// What a page does besides showing itself: colours, copying, keys, tips, and following the chain. Pages work without it.
+// What a page can do: colours, copying, keys, tips, and following the chain. Pages work without it.
 (() => {
   const root = document.documentElement;
   const closest = (event, selector) => event.target.closest?.(selector);

@@ -80,7 +80,7 @@ def account(reading: Reading, query: Query, subject: str) -> parts.Document | Re
         sections.insert(0, parts.Notice("empty", "The chain has no such account", cells.text(fund), tone="warn"))
     runway = reading.runway(address)
     if runway.timers or runway.actors:
-        facts = cells.facts("purse", "Its balance for timers", payer_runway.runway_facts(runway), span=HALF)
+        facts = cells.facts("balance", "Its balance for timers", payer_runway.runway_facts(runway), span=HALF)
         sections += [facts, *payer_runway.runway_sections(runway, reading)]
     paid = _timers(reading, TimerFilter(payer=address), "Next timers that it pays for")
     sections += [*((paid,) if paid.rows else ()), *payer_runway.spend_chart(reading, address, FULL)]
@@ -100,7 +100,7 @@ def actor(reading: Reading, query: Query, subject: str) -> parts.Document | Redi
     runway, spend = reading.runway(address), tuple(payer_runway.spend_chart(reading, address))
     sections: tuple[parts.Section, ...] = (
         _actor_facts(reading, found),
-        cells.facts("purse", "Its balance for timers", payer_runway.runway_facts(runway), span=HALF),
+        cells.facts("balance", "Its balance for timers", payer_runway.runway_facts(runway), span=HALF),
         *payer_runway.runway_sections(runway, reading),
         _timers(reading, TimerFilter(actor=address), "Next timers"),
         *spend,

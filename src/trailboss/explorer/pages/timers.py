@@ -206,7 +206,7 @@ def _payer(reading: Reading, found: TimerDetails) -> Iterator[parts.Section]:
     if found.live is not None:
         runway = reading.runway(found.fee_payer)
         rows = {"Payer": cells.address(found.fee_payer, reading.names), **runway_facts(runway)}
-        yield cells.facts("purse", "Whether its payer can pay", rows, span=HALF)
+        yield cells.facts("balance", "Whether its payer can pay", rows, span=HALF)
         yield from runway_alert(runway, reading)
 
 

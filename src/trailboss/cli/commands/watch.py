@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 from msgspec import Struct
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 from rich import text as rich_text
 from rich.console import Group
 from rich.live import Live
@@ -18,7 +18,7 @@ from trailboss.cli.alerts import DRY, Alert, Call, Spells, parse_call
 from trailboss.cli.errors import Missing, Refused
 from trailboss.cli.options import DIRECTORY, WHO, AsJson, Place, Text, Texts, complete_account, number, option
 from trailboss.cli.output import Cell, columns, console, fitting_table, note, print_facts, print_json, print_table
-from trailboss.cli.remote.client import Client
+from trailboss.cli.remote.client import Client, read
 from trailboss.cli.targets import is_url, node_url, open_directory, resolve_address
 from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.octets import Address, Hash32
@@ -230,16 +230,7 @@ def _row(each: WatchedPayer) -> tuple[Cell, ...]:
 
 def _ask(client: Client) -> Watch:
     """Return a look at a node."""
-    document = client.get("/watchtower", limit=LOOKED_AT)
-    payers = [
-        WatchedPayer(**_members(WatchedPayer, each) | {"payer": Address.parse(each["payer"])})
-        for each in document["payers"]
-    ]
-    return Watch(**_members(Watch, document) | {"payers": tuple(payers)})
-
-
-def _members(kind: type[Any], document: dict[str, Any]) -> dict[str, Any]:
-    return {each.name: document[each.name] for each in fields(kind)}
+    return read(Watch, client.get("/watchtower", limit=LOOKED_AT))
 
 
 def _follow(client: Client, tower: Tower) -> None:

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic, sleep
 from typing import Any, Final
 
-from msgspec import convert
-
 from trailboss.chain import ChainReader
 from trailboss.chain.block_records import decode_block
 from trailboss.chain.drafts import Terms
@@ -20,7 +18,7 @@ from trailboss.chain.proofs import (
     TimerSubject,
 )
 from trailboss.cli.errors import Missing
-from trailboss.cli.remote.client import BAD_REQUEST, OK, REQUEST_TIMEOUT, Client, read_error
+from trailboss.cli.remote.client import BAD_REQUEST, OK, REQUEST_TIMEOUT, Client, read, read_error
 from trailboss.cli.remote.view import RemoteBlocks, RemoteStore
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.codec.wire import encode_submission
@@ -204,7 +202,7 @@ class RemoteChain(ChainReader):
         members = {"actor": str(actor), "handler": handler, "payload": f"0x{payload.hex()}", "sender": str(sender)}
         found = self._client.post("/view", members)
         error = None if found["error"] is None else read_error(found["error"])
-        printed = tuple(Printed(**{**line, "actor": Address.parse(line["actor"])}) for line in found["printed"])
+        printed = tuple(read(Printed, line) for line in found["printed"])
         return Answer(_octets(found["return_value"]), error, found["cycles_used"], found["cells_used"], printed)
 
     def prove(self, subject: Subject) -> Proof:
@@ -245,7 +243,7 @@ class RemoteChain(ChainReader):
             parties = {"actor": wanted.actor, "target": wanted.target, "payer": wanted.payer}
             heights = {"from_height": wanted.first, "to_height": wanted.last}
             for row in self._rows("timers/ended", "timers", state=wanted.state, **parties, **heights):
-                yield convert(row, TimerEntry, dec_hook=_parse)
+                yield read(TimerEntry, row)
 
     def explain(self, timer_id: Hash32) -> TimerLife:
         """Return a timer's whole life."""
@@ -299,10 +297,6 @@ def _read_event(row: Mapping[str, Any]) -> Event:
     timer_id = b"" if row["timer_id"] is None else _octets(row["timer_id"])
     record = EventRecord(row["name"], _octets(row["emitter"]), _octets(row["raw"]), timer_id)
     return event_view(record, row["block_height"])
-
-
-def _parse(kind: type[Any], text: str) -> Any:
-    return kind.parse(text)
 
 
 def _octets(digits: str) -> bytes:

@@ -5,12 +5,15 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
+
+from msgspec import convert
 
 from trailboss.cli.errors import Missing, Refused
 from trailboss.primitives.errors import ErrorObject
 
+Kind = TypeVar("Kind")
 CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS: Final = 60
 """Longer than a node takes for anything but an advance of many blocks, which is requested in pieces. A stream without
@@ -172,13 +175,11 @@ def reason_of(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
+def read(kind: type[Kind], document: object) -> Kind:
+    """Return a record in an answer; members that it does not have are ignored."""
+    return convert(document, kind, dec_hook=lambda inner, text: inner.parse(text))
+
+
 def read_error(document: Mapping[str, Any]) -> ErrorObject:
     """Return the error in an answer."""
-    return ErrorObject(
-        code=int(document["code"]),
-        slug=str(document["slug"]),
-        what=str(document["what"]),
-        why=str(document["why"]),
-        fix=str(document["fix"]),
-        context=dict(document.get("context") or {}),
-    )
+    return read(ErrorObject, {**document, "context": document.get("context") or {}})

@@ -5,6 +5,8 @@ Decision: D-53
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from trailboss.execution.hooks import CollectedBids
 from trailboss.execution.session import BlockSession
 from trailboss.mechanisms.base import Decision, Mechanism, Rest, Verdict
@@ -112,7 +114,7 @@ class Recorder:
         timer, prices = decision.timer, decision.prices
         used = self._used.get(_fire_of(decision))
         cancelled = decision.verdict is Verdict.FIRE and used is None
-        return ExaminedTimer(
+        examined = ExaminedTimer(
             timer_id=timer.timer_id,
             actor=timer.actor,
             rank=decision.rank,
@@ -125,8 +127,9 @@ class Recorder:
             max_fee=decision.max_fee,
             fee_source=decision.fee_source,
             target=b"" if timer.target == timer.actor else timer.target,
-            **self._session.hooks.examined(decision),
         )
+        more = self._session.hooks.examined(decision)
+        return replace(examined, **more) if more else examined
 
 
 def _fire_of(decision: Decision) -> tuple[bytes, int | None]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from trailboss.node.metrics import COUNTERS, GAUGES, HISTOGRAMS, PREFIX, Described
+from trailboss.node.metrics import Described, Metrics
 
 INTRO: Final = """
 # Metrics
@@ -16,23 +16,18 @@ number of series. The page of the [watchtower](../tutorial/watchtower.md) has ru
 Counters begin at zero when the node starts. They do not go back with the chain: a block that is lost in a reorg, and
 what it held, stays counted.
 """
-SECTIONS: Final[tuple[tuple[str, str, Sequence[Described]], ...]] = (
-    ("Counters", "_total", COUNTERS),
-    ("Gauges", "", GAUGES),
-    ("Histograms", "", HISTOGRAMS),
-)
 
 
 def metrics_page() -> str:
     """Return the page, without the line that says who wrote it."""
     parts = [INTRO.lstrip()]
-    for heading, suffix, metrics in SECTIONS:
-        rows = "\n".join(_rows(metrics, suffix))
+    for heading, metrics in Metrics().described.items():
+        rows = "\n".join(_rows(metrics))
         parts.append(f"## {heading}\n\n| metric | what it is | labels |\n| --- | --- | --- |\n{rows}\n")
     return "\n".join(parts)
 
 
-def _rows(metrics: Sequence[Described], suffix: str) -> Iterator[str]:
+def _rows(metrics: Sequence[Described]) -> Iterator[str]:
     for each in metrics:
         labels = "; ".join(f"`{name}`: {meaning}" for name, meaning in each.labels.items())
-        yield f"| `{PREFIX}{each.name}{suffix}` | {each.about} | {labels} |"
+        yield f"| `{each.name}` | {each.about} | {labels} |"

@@ -8,12 +8,11 @@ Decision: D-73, D-98
 
 from collections import Counter as Tally
 from collections import OrderedDict
-from collections.abc import Mapping
 from math import inf
 from threading import Lock
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import asdict, fields
 from prometheus_client import (
     CollectorRegistry,
@@ -42,8 +41,6 @@ OF_ACTORS: Final = "actor"
 """Label of events that actors have named."""
 TRANSACTIONS: Final = "transactions"
 TIMERS: Final = "timers"
-OF_ORIGIN: Final = {Origin.TRANSACTION: TRANSACTIONS, Origin.TIMER: "fires", Origin.MESSAGE: "messages"}
-"""The counter of receipts of each origin."""
 MILLISECONDS: Final = 1_000
 OTHERS: Final = "others"
 """Label of the actors, or payers, that have none of their own."""
@@ -55,106 +52,20 @@ class Described(Struct, frozen=True):
     """One metric.
 
     Attributes:
-        name: Without the prefix that all have, and without the suffix that counters have.
+        name: With the prefix that all have, and the suffix that counters have.
         about: What it is, in a sentence.
         labels: Meaning of each label, by name.
-        buckets: Upper bounds of a histogram's buckets, seconds.
     """
 
     name: str
     about: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    buckets: tuple[float, ...] = ()
+    labels: dict[str, str]
 
 
 LISTED: Final = "listed"
-PAYER_LABEL: Final = {
-    "payer": f"address of one of the {PAYERS_SHOWN} with the shortest runway; {OTHERS}: of fires and blocks the least "
+PAYER_LABEL: Final = (
+    f"address of one of the {PAYERS_SHOWN} with the shortest runway; {OTHERS}: of fires and blocks the least "
     "of the rest, of balances their sum"
-}
-COUNTERS: Final = (
-    Described("blocks", "Blocks built, those that were lost again included."),
-    Described("reorgs", "Times that the chain went back."),
-    Described("transactions", "Transactions in blocks.", {"status": "ok or reverted"}),
-    Described(
-        "refusals", "Transactions that blocks or the mempool refused.", {"reason": "slug of the refusal, as in errors"}
-    ),
-    Described("fires", "Fires of timers.", {"status": "ok or reverted"}),
-    Described("messages", "Messages delivered.", {"status": "ok or reverted"}),
-    Described("timers_ended", "Timers that ended.", {"reason": ", ".join(sorted(set(TIMER_ENDINGS.values())))}),
-    Described(
-        "events", "Events in blocks.", {"name": f"of the protocol's events; {OF_ACTORS} for all that actors have named"}
-    ),
-    Described("cycles", "Cycles used in blocks.", {"by": f"{TRANSACTIONS} (with messages) or {TIMERS}"}),
-    Described("cells", "Cells used in blocks."),
-    Described(
-        "burned", "Base units burned by what ran in blocks.", {"by": f"{TRANSACTIONS} (with messages) or {TIMERS}"}
-    ),
-    Described(
-        "timer_failures",
-        "Timers that ended without running, and fires that were reverted, by actor.",
-        {
-            "actor": f"address of one of the {ACTORS_MAX} that failed last; {OTHERS} for the rest together",
-            "reason": ", ".join(FAILURES),
-        },
-    ),
-    Described(
-        "requests",
-        "Requests answered.",
-        {
-            "route": "template of the path; none where there is no such path, or the answer came before",
-            "status": "HTTP",
-        },
-    ),
-    Described(
-        "stream_ends",
-        "Readers of /events that left or were ended.",
-        {"reason": "disconnected, stalled (did not read), stopping"},
-    ),
-)
-GAUGES: Final = (
-    Described("height", "Height of the head."),
-    Described("timestamp_seconds", "Timestamp of the head, seconds since 1970."),
-    Described(
-        "basefee",
-        "Basefees of the next block, base units.",
-        {"of": "cycle and cell of transactions, timer_cycle and timer_cell of fires, lane if the timer lane is active"},
-    ),
-    Described("timer_cycles_used", "Cycles that fires used in the head."),
-    Described("timer_cycles_max", "Cycles that fires may use in the next block."),
-    Described("timer_burned", "Base units that fires burned in the head."),
-    Described("payers", "Payers of live timers that the node has looked at.", {"part": f"{LISTED} below, or {OTHERS}"}),
-    Described(
-        "payer_fires_left",
-        "Fires that a payer pays for before one finds too little, at the present basefees; +Inf if none does as things "
-        "stand.",
-        PAYER_LABEL,
-    ),
-    Described("payer_blocks_left", "Blocks until then; +Inf likewise.", PAYER_LABEL),
-    Described("payer_balance", "What a payer holds, base units.", PAYER_LABEL),
-    Described("timers", "Live timers.", {"tier": ", ".join(each.name for each in fields(TierCounts))}),
-    Described("mempool_transactions", "Transactions that wait in the mempool."),
-    Described("mempool_bytes", "Wire bytes of the transactions that wait in the mempool."),
-    Described("stream_readers", "Readers of /events."),
-    Described("views_lent", "Views lent to programs elsewhere; a block ends the leases of those unused for a minute."),
-)
-HISTOGRAMS: Final = (
-    Described(
-        "block_build_seconds",
-        "Time from the beginning of a block to its publication, for blocks that were built alone.",
-        buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0),
-    ),
-    Described(
-        "block_late_seconds",
-        "Time by which a block came after its place in the grid of the interval.",
-        buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0),
-    ),
-    Described(
-        "request_seconds",
-        "Time from the head of a request to the beginning of its answer.",
-        {"route": "as for requests"},
-        buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0),
-    ),
 )
 
 
@@ -172,20 +83,116 @@ class Metrics:
         self._failures: OrderedDict[str, Tally[str]] = OrderedDict()
         self._rendering = Lock()
         ProcessCollector(registry=self.registry)
-        self._counters = {
-            each.name: Counter(PREFIX + each.name, each.about, tuple(each.labels), registry=self.registry)
-            for each in COUNTERS
+        self.described: dict[str, list[Described]] = {"Counters": [], "Gauges": [], "Histograms": []}
+        self._make_counters()
+        self._make_gauges()
+        self._make_histograms()
+        self._of_origin = {
+            Origin.TRANSACTION: self.transactions,
+            Origin.TIMER: self.fires,
+            Origin.MESSAGE: self.messages,
         }
-        self._gauges = {
-            each.name: Gauge(PREFIX + each.name, each.about, tuple(each.labels), registry=self.registry)
-            for each in GAUGES
-        }
-        self._histograms = {
-            each.name: Histogram(
-                PREFIX + each.name, each.about, tuple(each.labels), registry=self.registry, buckets=each.buckets
-            )
-            for each in HISTOGRAMS
-        }
+
+    def _describe(self, kind: str, name: str, about: str, labels: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
+        suffix = "_total" if kind == "Counters" else ""
+        self.described[kind].append(Described(PREFIX + name + suffix, about, labels))
+        return PREFIX + name, about, tuple(labels)
+
+    def _make_counters(self) -> None:
+        def counter(name: str, about: str, /, **labels: str) -> Counter:
+            return Counter(*self._describe("Counters", name, about, labels), registry=self.registry)
+
+        self.blocks = counter("blocks", "Blocks built, those that were lost again included.")
+        self.reorgs = counter("reorgs", "Times that the chain went back.")
+        self.transactions = counter("transactions", "Transactions in blocks.", status="ok or reverted")
+        self.refusals = counter(
+            "refusals", "Transactions that blocks or the mempool refused.", reason="slug of the refusal, as in errors"
+        )
+        self.fires = counter("fires", "Fires of timers.", status="ok or reverted")
+        self.messages = counter("messages", "Messages delivered.", status="ok or reverted")
+        self.timers_ended = counter(
+            "timers_ended", "Timers that ended.", reason=", ".join(sorted(set(TIMER_ENDINGS.values())))
+        )
+        self.events = counter(
+            "events", "Events in blocks.", name=f"of the protocol's events; {OF_ACTORS} for all that actors have named"
+        )
+        self.cycles = counter("cycles", "Cycles used in blocks.", by=f"{TRANSACTIONS} (with messages) or {TIMERS}")
+        self.cells = counter("cells", "Cells used in blocks.")
+        self.burned = counter(
+            "burned", "Base units burned by what ran in blocks.", by=f"{TRANSACTIONS} (with messages) or {TIMERS}"
+        )
+        self.timer_failures = counter(
+            "timer_failures",
+            "Timers that ended without running, and fires that were reverted, by actor.",
+            actor=f"address of one of the {ACTORS_MAX} that failed last; {OTHERS} for the rest together",
+            reason=", ".join(FAILURES),
+        )
+        self.requests = counter(
+            "requests",
+            "Requests answered.",
+            route="template of the path; none where there is no such path, or the answer came before",
+            status="HTTP",
+        )
+        self.stream_ends = counter(
+            "stream_ends",
+            "Readers of /events that left or were ended.",
+            reason="disconnected, stalled (did not read), stopping",
+        )
+
+    def _make_gauges(self) -> None:
+        def gauge(name: str, about: str, /, **labels: str) -> Gauge:
+            return Gauge(*self._describe("Gauges", name, about, labels), registry=self.registry)
+
+        self.height = gauge("height", "Height of the head.")
+        self.timestamp_seconds = gauge("timestamp_seconds", "Timestamp of the head, seconds since 1970.")
+        self.basefee = gauge(
+            "basefee",
+            "Basefees of the next block, base units.",
+            of="cycle and cell of transactions, timer_cycle and timer_cell of fires, lane if the timer lane is active",
+        )
+        self.timer_cycles_used = gauge("timer_cycles_used", "Cycles that fires used in the head.")
+        self.timer_cycles_max = gauge("timer_cycles_max", "Cycles that fires may use in the next block.")
+        self.timer_burned = gauge("timer_burned", "Base units that fires burned in the head.")
+        self.payers = gauge(
+            "payers", "Payers of live timers that the node has looked at.", part=f"{LISTED} below, or {OTHERS}"
+        )
+        self.payer_fires_left = gauge(
+            "payer_fires_left",
+            "Fires that a payer pays for before one finds too little, at the present basefees; +Inf if none does as "
+            "things stand.",
+            payer=PAYER_LABEL,
+        )
+        self.payer_blocks_left = gauge("payer_blocks_left", "Blocks until then; +Inf likewise.", payer=PAYER_LABEL)
+        self.payer_balance = gauge("payer_balance", "What a payer holds, base units.", payer=PAYER_LABEL)
+        self.timers = gauge("timers", "Live timers.", tier=", ".join(each.name for each in fields(TierCounts)))
+        self.mempool_transactions = gauge("mempool_transactions", "Transactions that wait in the mempool.")
+        self.mempool_bytes = gauge("mempool_bytes", "Wire bytes of the transactions that wait in the mempool.")
+        self.stream_readers = gauge("stream_readers", "Readers of /events.")
+        self.views_lent = gauge(
+            "views_lent", "Views lent to programs elsewhere; a block ends the leases of those unused for a minute."
+        )
+
+    def _make_histograms(self) -> None:
+        def histogram(name: str, about: str, /, *, buckets: tuple[float, ...], **labels: str) -> Histogram:
+            described = self._describe("Histograms", name, about, labels)
+            return Histogram(*described, registry=self.registry, buckets=buckets)
+
+        self.block_build_seconds = histogram(
+            "block_build_seconds",
+            "Time from the beginning of a block to its publication, for blocks that were built alone.",
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0),
+        )
+        self.block_late_seconds = histogram(
+            "block_late_seconds",
+            "Time by which a block came after its place in the grid of the interval.",
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0),
+        )
+        self.request_seconds = histogram(
+            "request_seconds",
+            "Time from the head of a request to the beginning of its answer.",
+            route="as for requests",
+            buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0),
+        )
 
     # What has happened
 
@@ -194,13 +201,13 @@ class Metrics:
 
         Complexity: O(receipts + events).
         """
-        self._counters["blocks"].inc(len(published.blocks))
+        self.blocks.inc(len(published.blocks))
         if published.reorg_from is not None:
-            self._counters["reorgs"].inc()
+            self.reorgs.inc()
         if len(published.blocks) == 1:
-            self._histograms["block_build_seconds"].observe(published.seconds)
+            self.block_build_seconds.observe(published.seconds)
         if published.late is not None:
-            self._histograms["block_late_seconds"].observe(published.late)
+            self.block_late_seconds.observe(published.late)
         for rejection in published.refused.values():
             self.refused(rejection)
         for block in published.blocks:
@@ -208,24 +215,24 @@ class Metrics:
 
     def _record_block(self, block: Block) -> None:
         header = block.header
-        self._counters["cycles"].labels(TIMERS).inc(header.timer_cycles_used)
-        self._counters["cycles"].labels(TRANSACTIONS).inc(header.cycles_used - header.timer_cycles_used)
-        self._counters["cells"].inc(header.cells_used)
+        self.cycles.labels(TIMERS).inc(header.timer_cycles_used)
+        self.cycles.labels(TRANSACTIONS).inc(header.cycles_used - header.timer_cycles_used)
+        self.cells.inc(header.cells_used)
         burned = burned_by_fires(block)
-        self._counters["burned"].labels(TIMERS).inc(burned)
-        self._counters["burned"].labels(TRANSACTIONS).inc(sum(each.fee_burned for each in block.receipts) - burned)
+        self.burned.labels(TIMERS).inc(burned)
+        self.burned.labels(TRANSACTIONS).inc(sum(each.fee_burned for each in block.receipts) - burned)
         for actor, failures in count_failures([block]).items():
             self._record_failures(str(Address(actor)), failures)
         for (origin, status), count in Tally((each.origin, each.status) for each in block.receipts).items():
-            self._counters[OF_ORIGIN[origin]].labels(status.value).inc(count)
+            self._of_origin[origin].labels(status.value).inc(count)
         for name, count in Tally(event.name for event in block_events(block)).items():
-            self._counters["events"].labels(name if name in PROTOCOL_TOPICS else OF_ACTORS).inc(count)
+            self.events.labels(name if name in PROTOCOL_TOPICS else OF_ACTORS).inc(count)
             if name in TIMER_ENDINGS:
-                self._counters["timers_ended"].labels(TIMER_ENDINGS[name]).inc(count)
+                self.timers_ended.labels(TIMER_ENDINGS[name]).inc(count)
 
     def _record_failures(self, actor: str, failures: Tally[str]) -> None:
         """Count the failures of an actor, under its own label; the one that has not failed for longest makes room."""
-        counter = self._counters["timer_failures"]
+        counter = self.timer_failures
         self._failures.setdefault(actor, Tally()).update(failures)
         self._failures.move_to_end(actor)
         for reason, count in failures.items():
@@ -238,7 +245,7 @@ class Metrics:
 
     def refused(self, rejection: Rejection) -> None:
         """Count the refusal of a transaction."""
-        self._counters["refusals"].labels(rejection.reason.slug).inc()
+        self.refusals.labels(rejection.reason.slug).inc()
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """Count an answer.
@@ -248,17 +255,17 @@ class Metrics:
             status: Of the answer.
             seconds: From the head of the request to the beginning of the answer.
         """
-        self._counters["requests"].labels(route, status).inc()
-        self._histograms["request_seconds"].labels(route).observe(seconds)
+        self.requests.labels(route, status).inc()
+        self.request_seconds.labels(route).observe(seconds)
 
     def stream_began(self) -> None:
         """Count a reader of /events in."""
-        self._gauges["stream_readers"].inc()
+        self.stream_readers.inc()
 
     def stream_ended(self, reason: str) -> None:
         """Count a reader of /events out."""
-        self._gauges["stream_readers"].dec()
-        self._counters["stream_ends"].labels(reason).inc()
+        self.stream_readers.dec()
+        self.stream_ends.labels(reason).inc()
 
     # How things stand
 
@@ -283,26 +290,23 @@ class Metrics:
         if rules.market.kind is MarketKind.LANE:
             basefees["lane"] = rules.market.basefee
         for of, price in basefees.items():
-            self._gauges["basefee"].labels(of).set(price)
+            self.basefee.labels(of).set(price)
         for tier, count in asdict(tier_counts(chain)).items():
-            self._gauges["timers"].labels(tier).set(count)
-        for name, value in {
-            "height": header.height,
-            "timestamp_seconds": header.timestamp_ms // MILLISECONDS,
-            "timer_cycles_used": header.timer_cycles_used,
-            "timer_burned": burned_by_fires(chain.head),
-            "timer_cycles_max": rules.timer_cycles_max(),
-            "mempool_transactions": waiting.transactions,
-            "mempool_bytes": waiting.bytes,
-            "views_lent": views_lent,
-        }.items():
-            self._gauges[name].set(value)
+            self.timers.labels(tier).set(count)
+        self.height.set(header.height)
+        self.timestamp_seconds.set(header.timestamp_ms // MILLISECONDS)
+        self.timer_cycles_used.set(header.timer_cycles_used)
+        self.timer_burned.set(burned_by_fires(chain.head))
+        self.timer_cycles_max.set(rules.timer_cycles_max())
+        self.mempool_transactions.set(waiting.transactions)
+        self.mempool_bytes.set(waiting.bytes)
+        self.views_lent.set(views_lent)
 
     def _show_payers(self, watch: Watch) -> None:
         """Show those with the shortest runway, each under its own label, and the rest together."""
         payers = [each for each in watch.payers if each.timers]
         shown, others = payers[:PAYERS_SHOWN], payers[PAYERS_SHOWN:]
-        fires, blocks, balance = (self._gauges[f"payer_{name}"] for name in ("fires_left", "blocks_left", "balance"))
+        fires, blocks, balance = self.payer_fires_left, self.payer_blocks_left, self.payer_balance
         for gauge in (fires, blocks, balance):
             gauge.clear()
         for label, group in (*((str(each.payer), [each]) for each in shown), (OTHERS, others)):
@@ -310,5 +314,5 @@ class Metrics:
                 fires.labels(label).set(min(inf if each.fires_left is None else each.fires_left for each in group))
                 blocks.labels(label).set(min(inf if each.blocks_left is None else each.blocks_left for each in group))
                 balance.labels(label).set(sum(each.balance for each in group))
-        self._gauges["payers"].labels(LISTED).set(len(shown))
-        self._gauges["payers"].labels(OTHERS).set(len(others))
+        self.payers.labels(LISTED).set(len(shown))
+        self.payers.labels(OTHERS).set(len(others))

@@ -12,7 +12,7 @@ from trailboss.api import stream
 from trailboss.mempool.records import Statistics
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
 from trailboss.node.block_builder import Published
-from trailboss.node.metrics import COUNTERS, GAUGES, HISTOGRAMS, Metrics
+from trailboss.node.metrics import Metrics
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 from trailboss.testing import LocalChain
@@ -133,7 +133,7 @@ def test_page_describes_every_metric_when_it_is_rendered(world: Broadcasts) -> N
     families = {
         each.name: each for each in text_string_to_metric_families(text) if not each.name.startswith("process_")
     }
-    declared = {f"trailboss_{each.name}": each for each in (*COUNTERS, *GAUGES, *HISTOGRAMS)}
+    declared = {each.name.removesuffix("_total"): each for group in metrics.described.values() for each in group}
     assert families.keys() == declared.keys()
     for name, family in families.items():
         shown = name + ("_total" if family.type == "counter" else "")
@@ -146,9 +146,9 @@ def test_page_describes_every_metric_when_it_is_rendered(world: Broadcasts) -> N
 
 def test_page_names_every_reason_when_there_is_one() -> None:
     """Why readers were ended."""
-    about = {each.name: each.labels for each in COUNTERS}
+    about = {each.name: each.labels for each in Metrics().described["Counters"]}
     for reason in (stream.DISCONNECTED, stream.STALLED):
-        assert reason in about["stream_ends"]["reason"]
+        assert reason in about["trailboss_stream_ends_total"]["reason"]
 
 
 def test_registries_are_apart_when_there_are_several_nodes() -> None:

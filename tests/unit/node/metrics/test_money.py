@@ -15,7 +15,7 @@ from tests.unit.node.metrics.test_metrics import WAITING
 from tests.unit.views.test_runway import CBY, PULSE
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.node.block_builder import Published
-from trailboss.node.metrics import ACTORS_MAX, COUNTERS, GAUGES, HISTOGRAMS, OTHERS, Metrics
+from trailboss.node.metrics import ACTORS_MAX, OTHERS, Metrics
 from trailboss.primitives.octets import Address
 from trailboss.testing import LocalChain
 from trailboss.views.forecast.watchtower import PAYERS_SHOWN, look
@@ -121,8 +121,7 @@ def rules() -> list[dict[str, Any]]:
 
 def test_rules_name_metrics_and_labels_that_there_are() -> None:
     """Each selector of each expression, each label of each sentence, and each value that a label may have."""
-    declared = {f"trailboss_{each.name}": each.labels for each in (*GAUGES, *HISTOGRAMS)}
-    declared |= {f"trailboss_{each.name}_total": each.labels for each in COUNTERS}
+    declared = {each.name: each.labels for group in Metrics().described.values() for each in group}
     assert len(rules()) > 5
     for rule in rules():
         assert {"alert", "expr", "labels", "annotations"} <= rule.keys()

@@ -17,11 +17,10 @@ NAME: Final = "fifo"
 
 
 class Fifo(Mechanism):
-    """The mechanism of CIP-5. Spec: CIP-5 §5. Decision: D-09.
+    """The mechanism of CIP-5: after the transactions, all are pre-charged before any runs.
 
-    Attributes:
-        policy: After the transactions; all pre-charged before any runs.
-        name: Always ``fifo``.
+    Spec: CIP-5 §5
+    Decision: D-09
     """
 
     name = NAME
@@ -36,10 +35,6 @@ class Fifo(Mechanism):
         Decision: D-09, D-39, D-78
         Complexity: O(1) a timer, at most ``policy.examined_max`` that are alive, as many dead ones as the clean-up
             budget removes, and ``policy.dead_examined_max`` more; and O(1) for each payer that is left out.
-
-        Args:
-            due: The due timers; read lazily.
-            context: The block's prices, budgets and balances.
         """
         return FifoSelection(due, context, self.policy)
 
@@ -86,7 +81,7 @@ class FifoSelection:
         examined = 0
         for timer in self._due.waiting:
             while expired and _place(expired[-1]) < _place(timer):
-                yield self._bury(expired.pop())
+                yield self._end_expired(expired.pop())
             if examined == self._policy.examined_max:
                 self._stopped = Stop.EXAMINED_MAX
                 break
@@ -95,17 +90,14 @@ class FifoSelection:
                 examined += decision.available >= decision.max_cost
                 yield decision
         while expired:
-            yield self._bury(expired.pop())
+            yield self._end_expired(expired.pop())
 
     def rest(self) -> Rest:
         """Return why the walk ended."""
         return Rest(stopped=self._stopped)
 
     def _take_expired(self) -> list[Timer]:
-        """Return the expired timers that the clean-up budget removes, and a few more that are kept, the last due first.
-
-        What they cost is taken from the budget at once: it is for them first.
-        """
+        """Return expired timers, the last due first: those that the budget removes at once, and a few that are kept."""
         removable = self._gc_left // self._context.gc_cycles_per_timer
         found = list(islice(self._due.expired, removable + self._dead_left))
         self._gc_left -= len(found[:removable]) * self._context.gc_cycles_per_timer
@@ -113,20 +105,20 @@ class FifoSelection:
         self._kept = {timer.timer_id for timer in found[removable:]}
         return sorted(found, key=_place, reverse=True)
 
-    def _bury(self, timer: Timer) -> Decision:
+    def _end_expired(self, timer: Timer) -> Decision:
         """Remove the next expired timer, or keep it."""
         if timer.timer_id in self._kept:
             return self._decide(timer, Verdict.DEFER, 0, 0, DeferralReason.GC_EXHAUSTED)
         return self._decide(timer, Verdict.EXPIRE, 0, 0)
 
     def _classify(self, timer: Timer) -> Decision | None:
-        """Decide about the next timer, and reserve what its fate uses up; None if it is left without a word."""
+        """Decide about the next timer, and reserve what its fate uses up; None if its payer is left out."""
         payer = timer.fee_payer
         available = self._spendable.get(payer, -1)
         if available < 0:
             available = self._spendable[payer] = self._context.balance_of(payer)
         max_cost = timer.gas_limit * self._context.cycle_basefee + self._cells_cost
-        # Funds come before the lane: who cannot pay does not wait for a lane in which it would not run either.
+        # Funds come before room: a timer that cannot be paid does not wait for room in which it would not run either.
         if available < max_cost:
             return self._unfund(timer, max_cost, available)
         if timer.gas_limit > self._lane_left:

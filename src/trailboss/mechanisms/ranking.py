@@ -7,7 +7,8 @@ Spec: CIP-1v1 §3, CIP-1v3 §3, overview
 Decision: D-11, D-19, D-30, D-39
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import chain, count
 from types import MappingProxyType
@@ -28,43 +29,79 @@ Key = tuple[Any, ...]
 
 
 class BidGroup(msgspec.Struct, Generic[Member], eq=False, gc=False, kw_only=True):
-    """The waiting timers of one payer that bid the same: an item of a bid tree while some are ranked.
+    """Timers of one actor and one payer that bid the same: an item of a bid tree while some are ranked.
 
     Attributes:
-        payer: Who pays for all of them, 20 bytes.
         fees: `Timer.fees` of all of them.
         max_fee: Cap of basefee and tip together; 0 while there is no bid of their own.
         max_priority: Cap of the tip; 0 likewise.
-        place: Its place in a tree.
         members: What identifies those that are ranked, in rank.
-        bounds: What it is searched by; up to date while it is in a tree.
+        bounds: Up to date while it is in a tree.
     """
 
+    actor: bytes
     payer: bytes
     fees: bytes
-    max_fee: Price
-    max_priority: Price
-    place: Place
+    max_fee: Price = Price(0)
+    max_priority: Price = Price(0)
+    place: Place = ()
     members: list[Member] = []
     bounds: Bounds = ()
+
+    def __post_init__(self) -> None:
+        """Read the caps from the fees."""
+        if self.is_stated:
+            max_fee, max_priority = stated_fees(self.fees)
+            self.max_fee, self.max_priority = Price(max_fee), Price(max_priority)
+        self.place = self.max_fee - self.max_priority, self.actor, self.payer, self.fees
 
     @property
     def is_stated(self) -> bool:
         """Whether the timers have a bid of their own, rather than the default."""
         return is_stated(self.fees)
 
+    def measure(self) -> Bounds:
+        """Work out the bounds, where some of its timers are ranked, and return those before."""
+        before, first = self.bounds, self.members[0]
+        self.bounds = ((-self.max_fee, first), (-self.max_priority, first))
+        return before
 
-def caps_of(fees: bytes) -> tuple[Price, Price]:
-    """Return max_fee and max_priority of `Timer.fees`; zeros if it states none."""
-    max_fee, max_priority = stated_fees(fees) if is_stated(fees) else (0, 0)
-    return Price(max_fee), Price(max_priority)
+
+GroupT = TypeVar("GroupT", bound=BidGroup[Any])
+
+
+def grow(groups: Mapping[GroupT, bool], tree_of: Callable[[GroupT], BidTree[GroupT]]) -> None:
+    """Bring trees up to date with groups that have new members, in rank.
+
+    Args:
+        groups: Each group to whether it is new in its tree.
+        tree_of: Group to its tree.
+    """
+    added: dict[BidTree[GroupT], list[GroupT]] = {}
+    for group, is_new in groups.items():
+        before = group.measure()
+        if is_new:
+            added.setdefault(tree_of(group), []).append(group)
+        else:
+            tree_of(group).change(group, before)
+    for tree, new in added.items():
+        tree.add(new)
+
+
+def shrink(group: GroupT, member: object, tree: BidTree[GroupT]) -> None:
+    """Remove a member of a group, and the group from its tree after the last one."""
+    number = bisect_left(group.members, member)
+    del group.members[number]
+    if not group.members:
+        tree.remove(group)
+    elif number == 0:
+        tree.change(group, group.measure())
 
 
 class PricedTree(NamedTuple):
     """A tree as one block's selection sees it.
 
     Attributes:
-        tree: Its groups.
         tip: Of all of them, where they bid the default; None where it follows from each group's caps.
         weight: By which their tips are multiplied.
     """
@@ -94,13 +131,7 @@ class Lineup(NamedTuple):
 
 
 def ranked(lineup: Lineup, waiting: int, asked_for: int) -> Iterator[Any]:
-    """Return the members of a lineup in rank, by the way that costs less.
-
-    Args:
-        lineup: What may be ranked.
-        waiting: Timers in its trees, at most.
-        asked_for: Members that are likely to be asked for.
-    """
+    """Return the members of a lineup in rank, by the way that costs less if so many wait and are asked for."""
     return ranked_all(lineup) if waiting <= SORTED_MAX * asked_for else ranked_first(lineup)
 
 

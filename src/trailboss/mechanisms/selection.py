@@ -27,12 +27,9 @@ class PricedBid(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What a timer bids in this block, and what follows from it.
 
     Attributes:
-        prices: What a fire is charged at.
-        cycle_price: What it is charged for a cycle in all. Decision: D-14.
+        cycle_price: What a fire is charged for a cycle in all. Decision: D-14.
         cells_cost: What the cells of a fire can cost at most. Decision: D-86.
-        weight: W(actor).
         max_fee: Cap of basefee and tip together.
-        source: Where the bid comes from.
         agent_cycles: What asking the agent has used.
     """
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from trailboss.mechanisms.base import Decision, DueTimers, LeftOut
+from trailboss.mechanisms.base import DueTimers, LeftOut
 from trailboss.model.timers import Timer
 
 
@@ -22,14 +22,3 @@ def due_apart(timers: Sequence[Timer], height: int) -> DueTimers:
     alive = [timer for timer in timers if timer.expires_at >= height]
     expired = sorted((timer for timer in timers if timer.expires_at < height), key=expiry_order)
     return DueTimers((timer for timer in alive if timer.fee_payer not in out), expired=iter(expired), out=out)
-
-
-FACTS = (
-    "timer", "verdict", "max_cost", "available", "reason", "prices", "gas_limit",
-    "rank", "weight", "max_fee", "fee_source", "agent_cycles",
-)  # fmt: skip
-
-
-def decided(*facts: object, **others: object) -> Decision:
-    """Return a decision from its facts, in the order of `FACTS`."""
-    return Decision(**dict(zip(FACTS, facts, strict=False)), **others)

@@ -1,27 +1,21 @@
-"""A world of Globalbox that carries out decisions, and the rules of a block told over plain lists.
+"""A world of Globalbox that carries out decisions.
 
-`Told` is written from the draft's words alone. It looks at every timer in every block, and its queue is the one of
-CIP-5old §15: every fire carries a score that grows by W_age a block. What fires do to other timers is drawn from the
-entry, so that two worlds that carry out the same decisions stay the same. Owners pay when a fire is materialized, and
-nothing comes back: what a fire uses is delivery's.
+What fires do to other timers is drawn from the entry, so that two worlds that carry out the same decisions stay the
+same. Owners pay when a fire is materialized, and nothing comes back: what a fire uses is delivery's.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
 import msgspec
 
-from tests.unit.mechanisms.due_timers import decided
-from trailboss.fees.settlement import Prices
 from trailboss.mechanisms.base import Decision, DueTimers, Follower, Rest, Verdict
 from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox import Globalbox, build_globalbox
 from trailboss.model.configs import amount_octets
-from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource, Stop
-from trailboss.model.globalbox import CarriedHit, MailboxEntry, bid_octets, bid_of, standing_octets
-from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
-from trailboss.model.timers import RECORD_VERSION, DeferralReason, Timer
+from trailboss.model.globalbox import CarriedHit, MailboxEntry, bid_octets
+from trailboss.model.terms import GlobalboxTerms, Trigger
+from trailboss.model.timers import RECORD_VERSION, Timer
 from trailboss.params import load_params
 
 OWNER = b"\x01" * 20
@@ -288,178 +282,6 @@ KEYS = tuple(actor + slot for actor in ACTORS for slot in (b"", b"a", b"ab", b"a
 WATCH_KEYS = tuple(actor + slot for actor in ACTORS for slot in (b"", b"a", b"abc", b"c"))
 
 
-class Told:
-    """The rules of Globalbox as the draft tells them, block after block, without anything to look up by."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.scores: dict[bytes, int] = {}
-        self.passed_over = 0
-        self.found = Rest(stopped=Stop.NONE_LEFT)
-
-    def begin(self) -> None:
-        """Age everything that is queued by a block."""
-        for timer_id in self.scores:
-            self.scores[timer_id] += self.world.terms.age_weight
-
-    def decisions(self) -> Iterator[Decision]:
-        """Yield the block's decisions; each must have been carried out before the next is asked for."""
-        self.gc = self.world.terms.gc
-        self.carried: tuple[CarriedHit, ...] = ()
-        yield from self.expire()
-        yield from self.enqueue()
-        yield from self.materialize()
-        yield from self.execute()
-
-    def decide(self, timer: Timer, verdict: Verdict, rank: int = 0, fire: QueuedFire | None = None) -> Decision:
-        bid, gas = (terms_of(timer).bid, timer.gas_limit) if fire is None else (fire.bid, fire.gas_limit)
-        prices = Prices(self.world.terms.cycle_basefee, CELL_BASEFEE, int.from_bytes(bid, "big") // ONE)
-        reason = DeferralReason.OUTRANKED if verdict is Verdict.DEFER else None
-        return decided(
-            timer, verdict, 0, 0, reason, prices, gas, rank, fee_source=FeeSource.FROZEN, fire=fire
-        )  # fmt: skip
-
-    def can_remove(self) -> bool:
-        if self.gc < GC_CYCLES:
-            return False
-        self.gc -= GC_CYCLES
-        return True
-
-    def is_delivered(self, timer: Timer) -> bool:
-        return terms_of(timer).kind is Trigger.HEIGHT and terms_of(timer).fire_seq == 1
-
-    def expire(self) -> Iterator[Decision]:
-        world = self.world
-        over = [timer for timer in world.timers.values() if timer.expires_at < world.height]
-        over = [
-            timer for timer in over
-            if (timer.expires_at < timer.height or timer.timer_id in world.joined or terms_of(timer).fire)
-            and not self.is_delivered(timer)
-        ]  # fmt: skip
-        for timer in sorted(over, key=lambda timer: (timer.expires_at, timer.height, timer.sequence)):
-            if self.can_remove():
-                yield self.decide(timer, Verdict.EXPIRE)
-
-    def enqueue(self) -> Iterator[Decision]:
-        world, terms = self.world, self.world.terms
-        candidates = [(timer, timer.height, ()) for timer in world.timers.values() if self.is_due(timer)]
-        candidates += self.hits()
-        rows = []
-        for timer, hit_height, keys in candidates:
-            bid = bid_of(terms_of(timer).bid)
-            score = terms.age_weight * (world.height - hit_height) + terms.bid_weight * bid
-            bucket = len(f"{bid // ONE:b}".strip("0") and f"{bid // ONE:b}")
-            rows.append([score, bucket, hit_height, timer, keys])
-        rows.sort(key=lambda row: (-row[0], -row[1], row[2], row[3].timer_id))
-        placed = []
-        for number, (score, bucket, hit_height, timer, keys) in enumerate(rows):
-            cursor = sum(row[3].target == timer.target for row in rows[:number])
-            placed.append((-score, -bucket, cursor, hit_height, timer.target, timer.timer_id, timer, keys))
-        for rank, row in enumerate(sorted(placed, key=lambda row: row[:6]), 1):
-            score, bucket, cursor, hit_height, _, timer_id, timer, keys = row
-            standing = standing_octets(-score - world.clock)
-            when = (hit_height, world.height, keys)
-            what = (timer.handler, timer.payload, timer.gas_limit, terms_of(timer).bid)
-            fire = QueuedFire(standing, -bucket, cursor, *when, *what)
-            self.scores[timer_id] = -score
-            yield self.decide(timer, Verdict.ENQUEUE, rank, fire)
-
-    def is_due(self, timer: Timer) -> bool:
-        terms = terms_of(timer)
-        is_there = timer.timer_id in self.world.joined and timer.expires_at >= self.world.height
-        return is_there and terms.kind is Trigger.HEIGHT and terms.fire is None and not self.is_delivered(timer)
-
-    def hears(self, timer: Timer, hit: CarriedHit) -> bool:
-        is_told = timer.sequence >= hit.next_sequence and timer.schedule_block < hit.modified_at
-        return is_told and any(hit.key[: len(key)] == key for key in terms_of(timer).watch_keys)
-
-    def hits(self) -> list[tuple[Timer, int, tuple[bytes, ...]]]:
-        world, found = self.world, []
-        armed = [timer for timer in world.timers.values() if terms_of(timer).kind is Trigger.STATE_WATCH]
-        armed = [timer for timer in armed if terms_of(timer).fire is None and timer.expires_at >= world.height]
-        for timer in sorted(armed, key=lambda timer: timer.sequence):
-            heard = [hit for hit in world.modified if self.hears(timer, hit)]
-            if heard and len(found) < world.terms.hits_max:
-                keys = tuple(sorted(hit.key for hit in heard)[:16])
-                found.append((timer, min(hit.modified_at for hit in heard), keys))
-        if len(found) == world.terms.hits_max:
-            following = found[-1][0].sequence + 1
-            late = [timer for timer in armed if timer.sequence >= following]
-            self.carried = tuple(
-                CarriedHit(hit.key, max(following, hit.next_sequence), hit.modified_at)
-                for hit in world.modified
-                if any(self.hears(timer, hit) for timer in late)
-            )
-        return found
-
-    def queue(self) -> list[Timer]:
-        """Return those whose fires are queued and have not expired, in order."""
-        queued = [timer for timer in self.world.timers.values() if terms_of(timer).fire is not None]
-        queued = [timer for timer in queued if timer.expires_at >= self.world.height]
-
-        def order(timer: Timer) -> tuple[object, ...]:
-            fire = terms_of(timer).fire
-            assert fire is not None
-            rest = (-fire.bucket, fire.cursor, fire.hit_height, timer.target, timer.timer_id)
-            return -self.scores[timer.timer_id], *rest
-
-        return sorted(queued, key=order)
-
-    def materialize(self) -> Iterator[Decision]:
-        terms, taken, passed_over, rank = self.world.terms, [], 0, 0
-        self.gc = max(self.gc, terms.max_fires * GC_CYCLES)
-        for timer in self.queue():
-            if len(taken) == terms.max_fires or passed_over == terms.passed_over_max:
-                return
-            if taken.count(timer.target) == terms.share:
-                continue
-            rank += 1
-            decision = self.decide(timer, Verdict.MATERIALIZE, rank, terms_of(timer).fire)
-            price = decision.prices.cycle_basefee + decision.prices.cycle_tip
-            cost, available = decision.gas_limit * price + CELLS_LIMIT * CELL_BASEFEE, self.world.balance(timer.actor)
-            verdict = Verdict.UNFUND if available < cost else Verdict.MATERIALIZE
-            if verdict is Verdict.MATERIALIZE:
-                taken.append(timer.target)
-            elif not self.can_remove():
-                passed_over += 1
-                self.passed_over += 1
-                continue
-            yield msgspec.structs.replace(decision, verdict=verdict, max_cost=cost, available=available)
-            del self.scores[timer.timer_id]
-
-    def execute(self) -> Iterator[Decision]:
-        world, rank = self.world, 0
-        stopped, smallest = Stop.NONE_LEFT, 0
-        while world.mailbox:
-            entry = world.mailbox[0]
-            if entry.timer.gas_limit > world.lane_left < world.terms.lane:
-                stopped, smallest = Stop.LANE_FULL, entry.timer.gas_limit
-                break
-            if rank == world.terms.examined_max:
-                stopped = Stop.EXAMINED_MAX
-                break
-            paid = (entry.reserved, entry.cycle_basefee, entry.cell_basefee)
-            reserved, cycle, cell = (int.from_bytes(amount, "big") for amount in paid)
-            prices = Prices(cycle, cell, bid_of(terms_of(entry.timer).bid) // ONE)
-            rank += 1
-            yield decided(
-                entry.timer, Verdict.FIRE, reserved, 0, None, prices, entry.timer.gas_limit, rank,
-                fee_source=FeeSource.FROZEN, entry=entry,
-            )  # fmt: skip
-        self.scores = {timer_id: score for timer_id, score in self.scores.items() if timer_id in world.timers}
-        following = [
-            self.decide(timer, Verdict.DEFER, 0, terms_of(timer).fire) for timer in self.queue()[:RUNNERS_UP_MAX]
-        ]
-        self.found = Rest(
-            stopped=stopped,
-            joined=len(world.joined),
-            outranked=sum(terms_of(timer).fire is not None for timer in world.timers.values()),
-            smallest_gas=smallest,
-            runners_up=tuple(following),
-            carried=self.carried,
-        )
-
-
 def make_mechanism(world: World, *, shards: int = 1) -> Globalbox:
     """Return a mechanism that hears of a world."""
     bounds = {
@@ -480,14 +302,3 @@ def deliver(world: World, mechanism: Globalbox) -> tuple[list[Decision], Rest]:
         decisions.append(decision)
         world.carry_out(decision)
     return decisions, selection.rest()
-
-
-def tell(world: World, told: Told) -> tuple[list[Decision], Rest]:
-    """Carry out a block's decisions as they are told."""
-    decisions = []
-    told.begin()
-    world.due(), world.context()
-    for decision in told.decisions():
-        decisions.append(decision)
-        world.carry_out(decision)
-    return decisions, told.found

@@ -1,6 +1,5 @@
-"""A world of due timers that carries out decisions, and the lane's rules as a full sort over it.
+"""A world of due timers that carries out decisions.
 
-`Sorted` is written from the rules alone: it looks at every joined timer in every block and keeps nothing between two.
 What fires do to other timers is drawn from the timer's id and the height, so that two worlds that carry out the same
 decisions stay the same.
 """
@@ -11,12 +10,11 @@ from random import Random
 
 import msgspec
 
-from tests.unit.mechanisms.due_timers import decided, due_order, expiry_order
-from trailboss.fees.settlement import Prices
-from trailboss.mechanisms.base import Decision, DueTimers, Follower, Rest, Verdict
+from tests.unit.mechanisms.due_timers import due_order, expiry_order
+from trailboss.mechanisms.base import Decision, DueTimers, Follower, Verdict
 from trailboss.mechanisms.context import Bid, LaneMarket, SelectionContext
-from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource, Stop
-from trailboss.model.timers import ASK_AGENT, NO_FEES, RECORD_VERSION, DeferralReason, Timer
+from trailboss.model.decisions import FeeSource
+from trailboss.model.timers import ASK_AGENT, NO_FEES, RECORD_VERSION, Timer
 
 ACTOR = b"\x01" * 20
 WHOLE = 10**9
@@ -200,150 +198,6 @@ class World:
         for payer in self.balances:
             if not dice.randrange(5):
                 self.balances[payer] = dice.choice([0, self.balances[payer] // 2, 2**200])
-
-
-class Sorted:
-    """The rules of one block as they are told: classify all, sort all, walk."""
-
-    def __init__(self, world: World) -> None:
-        self.world, self.terms = world, world.terms
-        self.context = world.context()
-        self.gc, self.dead_left = self.terms.gc, self.terms.dead_examined_max
-        self.found = Rest(stopped=Stop.NONE_LEFT)
-
-    def gas(self, timer: Timer) -> int:
-        clamps = timer.schedule_block < self.terms.clamps_before
-        return min(timer.gas_limit, self.terms.cap) if clamps else timer.gas_limit
-
-    def is_over(self, timer: Timer) -> bool:
-        return self.gas(timer) > self.terms.cap
-
-    def joined(self) -> list[Timer]:
-        return list(self.world.waiting())
-
-    def removable(self, timers: list[Timer]) -> list[Timer]:
-        found = timers[: self.gc // 200]
-        self.gc -= 200 * len(found)
-        return found
-
-    def __iter__(self) -> Iterator[Decision]:
-        terms, joined = self.terms, self.joined()
-        prices = Prices(terms.cycle_basefee, 3, 0, 0, terms.basefee)
-        for timer in self.removable(self.world.expired()):
-            yield decided(timer, Verdict.EXPIRE, 0, 0, None, prices, timer.gas_limit)
-        for timer in self.removable(list(self.world.unfunded())):
-            amounts = self.world.least_cost(timer), self.context.balance_of(timer.fee_payer)
-            yield decided(timer, Verdict.UNFUND, *amounts, None, prices, timer.gas_limit)
-        untold = [timer for timer in joined if self.is_over(timer) and timer.deferred_for != "over_cap"]
-        for timer in untold[: terms.joined_max]:
-            yield decided(timer, Verdict.DEFER, 0, 0, DeferralReason.OVER_CAP, prices, self.gas(timer))
-        offers = self.offers([timer for timer in joined if not self.is_over(timer)])
-        yield from self.walk(self.ranked(offers))
-        self.count(offers)
-
-    def offers(self, timers: list[Timer]) -> dict[bytes, Bid]:
-        offers, default = {}, (2 * self.terms.basefee, self.terms.previous_tip)
-        is_asking = True
-        for timer in sorted(
-            timers, key=lambda timer: (timer.height != self.terms.height, timer.height, timer.sequence)
-        ):
-            frozen = timer.frozen_fees()
-            if frozen is not None:
-                offers[timer.timer_id] = Bid(*frozen, FeeSource.FROZEN)
-            elif timer.fees == NO_FEES:
-                offers[timer.timer_id] = Bid(*default, FeeSource.DEFAULT)
-            else:
-                bid = self.world.ask(timer) if is_asking else None
-                is_asking = bid is not None
-                offers[timer.timer_id] = bid or Bid(*default, FeeSource.FALLBACK)
-        return offers
-
-    def ranked(self, offers: dict[bytes, Bid]) -> list[tuple[int, bytes, Bid, int, int]]:
-        terms, ranked = self.terms, []
-        for timer_id, bid in offers.items():
-            if bid.max_fee >= terms.basefee:
-                tip = min(bid.max_priority_fee, bid.max_fee - terms.basefee)
-                fires = self.world.fires.get(self.world.timers[timer_id].actor, 0)
-                ratio = -(-fires * WHOLE // max(1, terms.median))
-                weight = min(max(2 * WHOLE - ratio, terms.weight_min), terms.weight_max)
-                ranked.append((-tip * weight, timer_id, bid, tip, weight))
-        return sorted(ranked, key=lambda each: each[:2])
-
-    def walk(self, ranked: list[tuple[int, bytes, Bid, int, int]]) -> Iterator[Decision]:
-        self.decided: list[bytes] = []
-        self.examined = self.passed_over = rank = 0
-        runners_up: list[Decision] = []
-        stopped = Stop.NONE_LEFT
-        payers = {timer_id: self.world.timers[timer_id].fee_payer for _, timer_id, *_ in ranked}
-        out: set[bytes] = set()
-        for _, timer_id, bid, tip, weight in ranked:
-            if payers[timer_id] in out:
-                continue
-            rank += 1
-            timer = self.world.timers.get(timer_id)
-            if timer is None:
-                continue
-            if stopped is Stop.NONE_LEFT:
-                if self.world.lane_left < self.smallest():
-                    stopped = Stop.LANE_FULL
-                elif self.passed_over == self.terms.passed_over_max:
-                    stopped = Stop.PASSED_OVER_MAX
-                elif self.examined == self.terms.examined_max:
-                    stopped = Stop.EXAMINED_MAX
-            verdict, reason = Verdict.DEFER, DeferralReason.OUTRANKED
-            gas = self.gas(timer)
-            cost = gas * (self.terms.cycle_basefee + self.terms.basefee + tip) + 50 * 3
-            available = self.context.balance_of(timer.fee_payer)
-            if stopped is Stop.NONE_LEFT:
-                if available < cost and self.gc < 200 and not self.dead_left:
-                    out.add(timer.fee_payer)
-                    continue
-                verdict, reason = self.verdict(gas, cost, available)
-                self.decided.append(timer_id)
-            prices = Prices(self.terms.cycle_basefee, 3, tip, 0, self.terms.basefee)
-            facts = (rank, weight, bid.max_fee, bid.source, bid.cycles_used)
-            decision = decided(timer, verdict, cost, available, reason, prices, gas, *facts)
-            if stopped is Stop.NONE_LEFT:
-                yield decision
-            elif len(runners_up) < RUNNERS_UP_MAX:
-                runners_up.append(decision)
-        smallest = 0 if stopped is Stop.NONE_LEFT else self.smallest()
-        self.found = Rest(stopped=stopped, smallest_gas=smallest, runners_up=tuple(runners_up))
-
-    def verdict(self, gas: int, cost: int, available: int) -> tuple[Verdict, DeferralReason | None]:
-        if available < cost:
-            if self.gc < 200:
-                self.dead_left -= 1
-                return Verdict.DEFER, DeferralReason.GC_EXHAUSTED
-            self.gc -= 200
-            return Verdict.UNFUND, None
-        self.examined += 1
-        if gas > self.world.lane_left:
-            self.passed_over += 1
-            return Verdict.DEFER, DeferralReason.LANE_FULL
-        return Verdict.FIRE, None
-
-    def smallest(self) -> int:
-        return min((self.gas(timer) for timer in self.joined() if not self.is_over(timer)), default=0)
-
-    def count(self, offers: dict[bytes, Bid]) -> None:
-        """Count those that are left by why they were not examined."""
-        joined = self.joined()
-        priced_out, over_cap, outranked = 0, 0, 0
-        for timer in joined:
-            if self.is_over(timer):
-                over_cap += 1
-            elif offers[timer.timer_id].max_fee < self.terms.basefee:
-                priced_out += 1
-            elif timer.timer_id not in self.decided:
-                outranked += 1
-        facts = {"joined": len(joined), "outranked": outranked, "priced_out": priced_out, "over_cap": over_cap}
-        self.found = Rest(
-            stopped=self.found.stopped,
-            smallest_gas=self.found.smallest_gas,
-            runners_up=self.found.runners_up,
-            **facts,
-        )
 
 
 def due(world: World, joining: list[Timer], barred: Collection[Timer] = ()) -> DueTimers:

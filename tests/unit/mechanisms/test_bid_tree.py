@@ -29,11 +29,9 @@ def make_group(
 ) -> BidGroup[int]:
     """Return a group of timers whose members follow from its number."""
     group = BidGroup(
+        actor=number.to_bytes(20, "big"),
         payer=payer or number.to_bytes(20, "big"),
         fees=freeze_fees(max_fee, priority),
-        max_fee=max_fee,
-        max_priority=priority,
-        place=(max_fee - priority, number),
         members=[number * 1_000 + member for member in range(members)],
     )
     measure(group, expiry)
@@ -115,7 +113,9 @@ def test_groups_that_cannot_pay_are_left_out_when_a_basefee_is_given() -> None:
     """By place, those with a max_fee of 30 at least."""
     fees = [number * 37 % 101 for number in range(100)]
     tree = make_tree(*(make_group(number, fee, fee) for number, fee in enumerate(fees)))
-    assert [group.place[1] for group in tree.items(30)] == [number for number, fee in enumerate(fees) if fee >= 30]
+    assert [int.from_bytes(group.actor) for group in tree.items(30)] == [
+        number for number, fee in enumerate(fees) if fee >= 30
+    ]
 
 
 @pytest.mark.parametrize("count", [0, 1, 40])

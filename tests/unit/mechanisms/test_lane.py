@@ -456,6 +456,15 @@ def test_rest_is_refused_before_the_walk_is_over() -> None:
         Block(make_timers({})).selection.rest()
 
 
+def test_deferred_timer_counts_no_more_when_a_later_fire_cancels_it() -> None:
+    """It was examined and has left; nothing is outranked."""
+    block = Block(make_timers(*[{"gas_limit": gas} | fees(50, tip) for gas, tip in ((600, 9), (500, 8), (300, 7))]))
+    for decision in block.decisions():
+        if decision.rank == 3:
+            block.world.remove(b"%032d" % 1)
+    assert (block.selection.rest().joined, block.selection.rest().outranked) == (0, 0)
+
+
 def test_cancelled_timer_leaves_its_rank_unused() -> None:
     """Those behind it keep theirs, in the walk and among the runners-up."""
     block = Block(make_timers(*[fees(50, tip) for tip in (9, 8, 7, 6, 5)]), lane=200)

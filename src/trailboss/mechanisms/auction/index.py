@@ -16,7 +16,7 @@ from sortedcontainers import SortedDict, SortedList
 from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.bid_tree import BidTree, Bounds
 from trailboss.mechanisms.gas_limits import GasLimits
-from trailboss.mechanisms.ranking import BidGroup, caps_of
+from trailboss.mechanisms.ranking import BidGroup, grow, shrink
 from trailboss.model.configs import AMOUNT_WIDTH
 from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import DeferralReason, Timer, terms_of
@@ -36,7 +36,6 @@ class WeighedActor(msgspec.Struct, eq=False, gc=False):
     """An actor with timers in the index.
 
     Attributes:
-        address: 20 bytes.
         weight: In parts of 10⁻⁹, as the orders have it.
         groups: By bid, and whether their timers are marked as late.
         gas_limits: Of its timers that are there now, ascending.
@@ -57,25 +56,15 @@ class WeighedActor(msgspec.Struct, eq=False, gc=False):
         """Return the group of its timers that bid the same; a new one holds none yet."""
         group = self.groups.get((fees, is_late))
         if group is None:
-            max_fee, tip = caps_of(fees)
-            group = self.groups[fees, is_late] = AuctionGroup(
-                payer=self.address,
-                fees=fees,
-                max_fee=max_fee,
-                max_priority=tip,
-                place=(max_fee - tip, self.address, fees),
-                owner=self,
-                is_late=is_late,
-            )
+            group = AuctionGroup(actor=self.address, payer=self.address, fees=fees, owner=self, is_late=is_late)
+            self.groups[fees, is_late] = group
         return group
 
 
 class AuctionGroup(BidGroup[Due]):
-    """The timers of one actor, who pays, that bid the same; a member is a timer's place in due order.
+    """The timers of one actor, which pays, that bid the same; a member is a timer's place in due order.
 
     Attributes:
-        owner: The actor.
-        is_late: Whether they are marked as late.
         held: How many they are, ranked or not.
     """
 
@@ -106,12 +95,9 @@ class AuctionEntry(msgspec.Struct, eq=False, gc=False):
     """What the index keeps of a joined timer.
 
     Attributes:
-        due: Its place in due order.
-        gas_limit: Cycles that its fire may use.
         asked_at: Block in which its agent was last asked; 0 if never.
         is_aside: Whether it is not ranked: it is marked, and its agent was not asked in this block or bid what its
             owner cannot pay, or for a cell less than the basefee.
-        group: The timers of its actor that bid the same.
     """
 
     due: Due
@@ -166,13 +152,7 @@ class AuctionIndex(Follower):
     # What it follows
 
     def join(self, timers: Iterable[Timer], weight_of: WeightOf) -> None:
-        """Take in timers; read one by one.
-
-        Complexity: O(log n) a timer.
-
-        Args:
-            timers: None of them is here, and the agent of none was asked in this block.
-            weight_of: Actor to its weight.
+        """Take in timers, one by one; the agent of none was asked in this block. Complexity: O(log n) a timer.
 
         Raises:
             InvariantError: If one has joined already, or is no timer of the auction.
@@ -222,10 +202,7 @@ class AuctionIndex(Follower):
             self._replaced[timer.timer_id] = timer
 
     def weigh(self, address: bytes, weight: int) -> None:
-        """Take an actor's weight into the orders.
-
-        Complexity: O(log n) for each different bid of its timers, whatever their number; O(1) if it is no other.
-        """
+        """Take an actor's new weight into the orders. Complexity: O(log n) for each different bid of its timers."""
         owner: WeighedActor | None = self.actors.get(address)
         if owner is None or owner.weight == weight:
             return
@@ -235,15 +212,10 @@ class AuctionIndex(Follower):
         owner.weight = weight
         for group in owner.groups.values():
             if group.members:
-                self._measure(group)
+                self._tree(group).change(group, group.measure())
 
     def settle(self, height: int, weight_of: WeightOf) -> None:
-        """Take all that has changed into the orders.
-
-        Args:
-            height: Of the block.
-            weight_of: Actor to its weight; new, perhaps, for an actor that a timer has left.
-        """
+        """Take all that has changed into the orders, and new weights of actors that timers have left."""
         self.forget_left()
         if height != self._height:
             self._height = height
@@ -315,22 +287,15 @@ class AuctionIndex(Follower):
 
     def _rank(self, timers: Collection[AuctionEntry]) -> None:
         """Put timers into the ranking."""
-        grown: dict[AuctionGroup, int] = {}
+        grown: dict[AuctionGroup, bool] = {}
         for entry in timers:
             group = entry.group
-            grown.setdefault(group, len(group.members))
+            grown.setdefault(group, not group.members)
             group.members.append(entry.due)
             insort(group.owner.max_fees, group.ceiling)
-        added: dict[BidTree[AuctionGroup], list[AuctionGroup]] = {}
-        for group, before in grown.items():
+        for group in grown:
             group.members.sort()
-            bounds = group.measure()
-            if before:
-                self._tree(group).change(group, bounds)
-            else:
-                added.setdefault(self._tree(group), []).append(group)
-        for tree, groups in added.items():
-            tree.add(groups)
+        grow(grown, self._tree)
         self.max_fees.update([entry.group.ceiling for entry in timers])
         self.late_by_due.add([_late(entry) for entry in timers if entry.group.is_late])
 
@@ -342,15 +307,7 @@ class AuctionIndex(Follower):
         del max_fees[bisect_left(max_fees, group.ceiling)]
         if group.is_late:
             self.late_by_due.remove(_late(entry))
-        number = bisect_left(group.members, entry.due)
-        del group.members[number]
-        if not group.members:
-            self._tree(group).remove(group)
-        elif number == 0:
-            self._measure(group)
-
-    def _measure(self, group: AuctionGroup) -> None:
-        self._tree(group).change(group, group.measure())
+        shrink(group, entry.due, self._tree(group))
 
     def _tree(self, group: AuctionGroup) -> BidTree[AuctionGroup]:
         return self.trees[group.is_late, group.is_stated]

@@ -36,10 +36,6 @@ class Auction(IndexedMechanism[AuctionIndex]):
         Complexity: O(log n) for each timer that joins or has changed since the last block, and for each different bid
             of an actor whose weight moves; to build the index, where there is none, O(n log n).
 
-        Args:
-            due: The due timers; ``waiting`` is read only where there is no index yet.
-            context: The block's prices, budget and balances, and the auction.
-
         Raises:
             InvariantError: If a timer joins twice, or is another mechanism's.
         """

@@ -43,11 +43,7 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
         return chain.from_iterable(self._parts())
 
     def _emit_late(self) -> Iterator[Decision]:
-        """Mark timers as late, once, or cancel them; a bounded number, the oldest first.
-
-        Spec: overview
-        Decision: D-19
-        """
+        """Mark timers as late, once, or cancel them; a bounded number, the oldest first. Decision: D-19."""
         index, context, market = self._index, self._context, self._market
         is_cancelled = market.delay_action is DelayAction.CANCEL
         on_time = (context.height - market.delays_max,)
@@ -80,9 +76,7 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
             index.replace(market.timer_of(height, timer_id))
 
     def _set_aside(self) -> Iterator[Decision]:
-        """Set timers aside whose bids of just now cannot run in this block; their records state why.
-
-        Either they offer less for a cell than it costs, or their owners cannot pay them.
+        """Set aside timers whose new bids offer less for a cell than it costs, or more than their owners can pay.
 
         Spec: CIP-1v1 §4.1, CIP-1v1 §4.2
         Decision: D-44, D-60, D-86
@@ -118,11 +112,7 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
                 )
 
     def _parts(self) -> Iterator[Iterator[Decision]]:
-        """Yield decisions about late timers; ask agents; yield decisions about bids that cannot run, and of the walks.
-
-        Spec: CIP-1v1 §3, CIP-1v1 §5
-        Decision: D-60, D-68
-        """
+        """Yield the decisions part by part. Spec: CIP-1v1 §3, CIP-1v1 §5. Decision: D-60, D-68."""
         yield self._emit_late()
         context, index, market = self._context, self._index, self._market
         index.settle(context.height, market.weight_of)
@@ -230,12 +220,8 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
     def _decide(self, rank: int, due: Due, entry: AuctionEntry, left: int | None) -> Iterator[Decision]:
         """Decide about a ranked timer; not at all if its owner cannot pay, and enough of these have been set aside.
 
-        Args:
-            rank: Its place in the order.
-            due: Its place in due order.
-            entry: What the index keeps of it.
-            left: Cycles of the budget that are left; None once the block is over. As long as that is all of it, any
-                timer fits. Decision: D-68.
+        ``left`` is the cycles of the budget that are left, None once the block is over. As long as that is all of it,
+        any timer fits. Decision: D-68.
         """
         height, _, timer_id = due
         bid = self._bids.get(entry.group) or self._bid(timer_id, entry.group)

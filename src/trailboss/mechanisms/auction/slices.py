@@ -11,10 +11,9 @@ from trailboss.primitives.units import Cycles
 
 
 class Slice(msgspec.Struct, gc=False):
-    """What is left of an actor's.
+    """What is left of an actor's slice.
 
     Attributes:
-        cycles: Cycles that its fires have not used.
         smallest_gas: Smallest gas limit of its joined timers, before the walk.
         to_come: Ranked timers of the actor that the walk has not come to.
     """
@@ -29,8 +28,7 @@ def cut_slices(index: AuctionIndex, budget: int, basefee: int) -> dict[WeighedAc
 
     Only slices from which a timer could run are returned: without any, the first walk keeps all timers for the second.
 
-    Complexity: O(log n) for each actor whose slice holds the smallest gas limit that waits; they are not more than
-        there are such limits in the budget.
+    Complexity: O(log n) for each actor whose slice holds the smallest gas limit that waits.
     """
     slices: dict[WeighedActor, Slice] = {}
     for weight, address in reversed(index.by_weight):

@@ -18,7 +18,7 @@ from sortedcontainers import SortedList
 from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.bid_tree import BidTree, Bounds
 from trailboss.mechanisms.gas_limits import GasLimits
-from trailboss.mechanisms.ranking import BidGroup, caps_of
+from trailboss.mechanisms.ranking import BidGroup, grow, shrink
 from trailboss.model.timers import DeferralReason, Timer, asks_agent
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Cycles
@@ -31,13 +31,9 @@ _group_key = attrgetter("is_over_cap", "fees", "payer")
 class LaneGroup(BidGroup[bytes]):
     """The timers of one actor that offer the same and have the same payer; a member is a timer's id, ascending.
 
-    Attributes:
-        actor: 20 bytes.
-        is_over_cap: Whether their gas limits are above the lane's cap; then they are in no tree.
-        last_expiry: None of them expires after it; perhaps all do before.
+    Groups above the lane's cap are in no tree. No timer expires after ``last_expiry``; perhaps all do before.
     """
 
-    actor: bytes
     is_over_cap: bool
     last_expiry: int = 0
 
@@ -47,23 +43,19 @@ class LaneGroup(BidGroup[bytes]):
         return asks_agent(self.fees)
 
     def measure(self) -> Bounds:
-        """Work out the bounds, and return those before."""
-        before, first = self.bounds, self.members[0]
-        self.bounds = ((-self.max_fee, first), (-self.max_priority, first), -self.last_expiry)
+        """Work out the bounds, the last expiry among them, and return those before."""
+        before = super().measure()
+        self.bounds += (-self.last_expiry,)
         return before
 
 
 class LaneEntry(msgspec.Struct, gc=False):
-    """What the index keeps of a joined timer.
+    """What the index keeps of a joined timer. Decision: D-13.
 
     Attributes:
         due: Height, sequence and id: its place in due order.
-        expires_at: Last height at which it may fire.
-        gas_limit: Cycles that a fire may use. Decision: D-13.
-        stated_gas: The same before any clamp.
-        schedule_block: Height of the block that scheduled it.
+        stated_gas: Its gas limit before any clamp.
         is_marked: Whether its record says that it is above the cap.
-        group: The timers of its actor that offer the same and have the same payer.
     """
 
     due: tuple[int, int, bytes]
@@ -83,10 +75,7 @@ class LaneActor(msgspec.Struct, eq=False, gc=False):
 
 
 class LaneIndex(Follower):
-    """The joined timers.
-
-    n counts joined timers. An actor's move to another number of fires costs O(log n) for each of its groups, whatever
-    their timers: there are as many groups as the actor's waiting timers make different offers.
+    """The joined timers, n of them. An actor has a group for each different offer that its waiting timers make.
 
     Attributes:
         timers: By id; those that are there now and have not expired.
@@ -99,12 +88,7 @@ class LaneIndex(Follower):
     """
 
     def __init__(self, cap: Cycles, clamps_before: int) -> None:
-        """Make an index without timers.
-
-        Args:
-            cap: Cycles one fire may use in the lane.
-            clamps_before: Timers scheduled before this height are held to the cap instead of being above it.
-        """
+        """Make an index without timers; those scheduled before a height are clamped to the cap of one fire."""
         self.timers: dict[bytes, LaneEntry] = {}
         self._replaced: dict[bytes, Timer] = {}
         self._recounted: dict[bytes, int] = {}
@@ -144,9 +128,7 @@ class LaneIndex(Follower):
     # What it follows
 
     def join(self, timers: Iterable[Timer], fires_of: Callable[[bytes], int]) -> None:
-        """Take in timers; read one by one.
-
-        Complexity: O(log n) a timer.
+        """Take in timers, one by one. Complexity: O(log n) a timer.
 
         Args:
             timers: None of them is here.
@@ -191,10 +173,7 @@ class LaneIndex(Follower):
             self.gas_limits.remove(entry.gas_limit)
 
     def expire(self, timer_ids: Collection[bytes]) -> None:
-        """Stop counting timers that can fire no more, if they are here.
-
-        Complexity: O(log n) each, and again when it is taken out of its group.
-        """
+        """Stop counting timers that can fire no more. Complexity: O(log n) each, and again when its group drops it."""
         for timer_id in timer_ids:
             entry = self.timers.pop(timer_id, None)
             if entry is not None:
@@ -210,17 +189,12 @@ class LaneIndex(Follower):
             self._replaced[timer.timer_id] = timer
 
     def recount(self, actor: bytes, fires: int) -> None:
-        """Note an actor's fires, if it has timers here. Complexity: O(1), and that of its move when settled."""
+        """Note an actor's fires, if it has timers here. Complexity: O(1), and O(log n) a group when settled."""
         if actor in self._actors:
             self._recounted[actor] = fires
 
     def settle(self, cap: Cycles, clamps_before: int) -> None:
-        """Take all that has changed into the orders; another cap is an act of governance, and a new index.
-
-        Args:
-            cap: Cycles one fire may use in the lane.
-            clamps_before: Timers scheduled before this height are held to the cap.
-        """
+        """Take all that has changed into the orders; another cap is an act of governance, and a new index."""
         if (cap, clamps_before) != (self._cap, self._clamps_before):
             self._rebuild(cap, clamps_before)
         self.forget_left()
@@ -234,10 +208,7 @@ class LaneIndex(Follower):
         self._recounted.clear()
 
     def forget_left(self) -> None:
-        """Take those that have left out of the orders.
-
-        Complexity: O(log n) for each; if more have left than are here, the index is built again.
-        """
+        """Drop those that have left, O(log n) each; if more have left than are here, build the index again."""
         if len(self.left) > len(self.timers):
             self._rebuild(self._cap, self._clamps_before)
             return
@@ -287,9 +258,10 @@ class LaneIndex(Follower):
             return
         groups = [group for group in owner.groups if group.members and not group.is_over_cap]
         for group in groups:
-            self._remove_group(group)
+            self._tree(group).remove(group)
+            self._drop_tree(group)
         owner.fires = fires
-        self._add_groups(groups)
+        grow(dict.fromkeys(groups, True), self._tree)
 
     def _group(self, address: bytes, payer: bytes, fees: bytes, *, is_over_cap: bool) -> LaneGroup:
         """Return the group of an actor's timers that offer the same; a new one is empty, and in no tree yet."""
@@ -297,16 +269,7 @@ class LaneIndex(Follower):
         number = bisect_left(groups, key, key=_group_key)
         if number < len(groups) and _group_key(groups[number]) == key:
             return groups[number]
-        max_fee, max_priority = caps_of(fees)
-        group = LaneGroup(
-            payer=payer,
-            fees=fees,
-            max_fee=max_fee,
-            max_priority=max_priority,
-            place=(max_fee - max_priority, address, fees, payer),
-            actor=address,
-            is_over_cap=is_over_cap,
-        )
+        group = LaneGroup(actor=address, payer=payer, fees=fees, is_over_cap=is_over_cap)
         groups.insert(number, group)
         return group
 
@@ -317,11 +280,9 @@ class LaneIndex(Follower):
             grown.setdefault(group, not group.members)
             group.members.append(entry.due[2])
             group.last_expiry = max(group.last_expiry, entry.expires_at)
-        for group, is_new in grown.items():
+        for group in grown:
             group.members.sort()
-            if not (group.is_over_cap or is_new):
-                self._tree(group).change(group, group.measure())
-        self._add_groups([group for group, is_new in grown.items() if is_new and not group.is_over_cap])
+        grow({group: is_new for group, is_new in grown.items() if not group.is_over_cap}, self._tree)
         inside = [entry for entry in entries if not entry.group.is_over_cap]
         outside = [entry for entry in entries if entry.group.is_over_cap]
         self.over_cap += len(outside)
@@ -348,31 +309,18 @@ class LaneIndex(Follower):
     def _unrank(self, entry: LaneEntry) -> None:
         """Take a timer from its group."""
         group, timer_id = entry.group, entry.due[2]
-        del group.members[bisect_left(group.members, timer_id)]
         if group.is_over_cap:
-            return
-        if not group.members:
-            self._remove_group(group)
-        elif group.members[0] > timer_id:
-            self._tree(group).change(group, group.measure())
+            del group.members[bisect_left(group.members, timer_id)]
+        else:
+            shrink(group, timer_id, self._tree(group))
+            self._drop_tree(group)
 
     def _tree(self, group: LaneGroup) -> BidTree[LaneGroup]:
-        return self.trees[self._actors[group.actor].fires, group.is_stated]
+        return self.trees.setdefault((self._actors[group.actor].fires, group.is_stated), BidTree())
 
-    def _add_groups(self, groups: Iterable[LaneGroup]) -> None:
-        """Put groups with timers into their trees."""
-        by_tree: dict[tuple[int, bool], list[LaneGroup]] = {}
-        for group in groups:
-            group.measure()
-            by_tree.setdefault((self._actors[group.actor].fires, group.is_stated), []).append(group)
-        for key, added in by_tree.items():
-            self.trees.setdefault(key, BidTree()).add(added)
-
-    def _remove_group(self, group: LaneGroup) -> None:
-        """Take a group from its tree, and drop the tree if it is empty."""
-        tree = self._tree(group)
-        tree.remove(group)
-        if tree.root is None:
+    def _drop_tree(self, group: LaneGroup) -> None:
+        """Drop the tree of a group if it is empty."""
+        if self._tree(group).root is None:
             del self.trees[self._actors[group.actor].fires, group.is_stated]
 
     def _drop_empty(self, former: Iterable[LaneEntry]) -> None:

@@ -36,10 +36,6 @@ class Lane(IndexedMechanism[LaneIndex]):
         Complexity: O(log n) for each timer that joins or has changed since the last block; to build the index, where
             there is none or the cap for one fire has changed, O(n log n).
 
-        Args:
-            due: The due timers; ``waiting`` is read only where there is no index yet.
-            context: The block's prices, budgets and balances, and the lane.
-
         Raises:
             InvariantError: If a timer joins twice.
         """

@@ -68,11 +68,7 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
             yield self._decide_unranked(timer, entry.gas_limit, Verdict.DEFER, DeferralReason.OVER_CAP)
 
     def _ask(self) -> None:
-        """Ask agents until the block's budget is spent: first of the block's own height, then the oldest.
-
-        Spec: CIP-1v3 §7.2
-        Decision: D-17
-        """
+        """Ask agents, of the block's own height first, then of the oldest. Spec: CIP-1v3 §7.2. Decision: D-17."""
         asking, own = self._index.asking, (self._context.height,)
         for height, _, timer_id in chain(asking.irange(own), asking.irange(None, own)):
             if timer_id not in self._index.timers:
@@ -195,7 +191,7 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
     def _is_hopeless(self, entry: LaneEntry) -> bool:
         """Leave out the payer of a ranked timer that could not be paid without any tip, once the budget is spent.
 
-        What `_refuse` would come to, without a look at the record and the offer.
+        `_refuse` would do the same after a look at the record and the bid.
         """
         context = self._context
         if self._dead_left or self._gc_left >= context.gc_cycles_per_timer:

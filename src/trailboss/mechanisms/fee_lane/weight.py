@@ -23,9 +23,6 @@ def weight_of(fires: int, median: int, weight_min: int, weight_max: int) -> int:
     >>> weight_of(1, 3, WHOLE, 2 * WHOLE), weight_of(1, 0, WHOLE, 2 * WHOLE)
     (1666666666, 1000000000)
 
-    Spec: CIP-1v3 §8
-    Decision: D-11
-
     Args:
         fires: Of the actor, within the window.
         median: Of all actors that have fired within the window; 0 if none has.
@@ -41,9 +38,6 @@ def lower_median(counts: Iterable[tuple[int, int]]) -> int:
 
     >>> lower_median([]), lower_median([(3, 1)]), lower_median([(1, 2), (7, 2)]), lower_median([(1, 2), (7, 3)])
     (0, 3, 1, 7)
-
-    Spec: CIP-1v3 §8
-    Decision: D-11
 
     Args:
         counts: (value, how many have it), ascending by value, each count at least 1.

@@ -19,7 +19,6 @@ class Candidate(NamedTuple):
     """A timer that is due, or that a change has hit.
 
     Attributes:
-        timer: Its record.
         hit_height: Height from which its age counts.
         matched_keys: Keys whose modification hit it, ascending; empty for a height timer.
     """
@@ -30,14 +29,7 @@ class Candidate(NamedTuple):
 
 
 class Scoring(NamedTuple):
-    """What scores a block's candidates.
-
-    Attributes:
-        height: The block's.
-        age_weight: W_age, in units of 2⁻⁹⁶ a block.
-        bid_weight: W_bid.
-        clock: The age clock, in units of 2⁻⁹⁶. Decision: D-61.
-    """
+    """What scores a block's candidates: height, weights and age clock of `GlobalboxMarket`. Decision: D-61."""
 
     height: int
     age_weight: int
@@ -45,14 +37,7 @@ class Scoring(NamedTuple):
     clock: int
 
     def score(self, hit_height: int, bid: int) -> int:
-        """Return W_age × age + W_bid × bid, in units of 2⁻⁹⁶.
-
-        Spec: CIP-5old §8.1
-
-        Args:
-            hit_height: Height from which the age counts.
-            bid: Q32.96, in units of 2⁻⁹⁶.
-        """
+        """Return W_age × age + W_bid × bid, all in units of 2⁻⁹⁶. Spec: CIP-5old §8.1."""
         return self.age_weight * max(0, self.height - hit_height) + self.bid_weight * bid
 
     def standing(self, hit_height: int, bid: int) -> int:
@@ -76,11 +61,6 @@ def order_candidates(candidates: Iterable[Candidate], scoring: Scoring, shards: 
     Spec: CIP-5old §8.1, CIP-5old §8.2, CIP-5old §15
     Decision: D-61, D-62
     Complexity: O(m log m) for m candidates.
-
-    Args:
-        candidates: Each timer once.
-        scoring: The weights in force, and the clock.
-        shards: Into how many parts they are split, at least 1.
 
     Raises:
         InvariantError: If a timer is none of Globalbox.

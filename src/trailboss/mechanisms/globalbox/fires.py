@@ -25,10 +25,6 @@ class QueuePosition(NamedTuple):
     Attributes:
         standing: Negated, so that the greater comes first.
         bucket: Negated likewise.
-        cursor: The lesser first.
-        hit_height: The earlier first.
-        target: 20 bytes.
-        timer_id: 32 bytes.
         height: The timer's, in the calendar.
         expires_at: Last height at which the fire may be materialized.
     """
@@ -98,7 +94,7 @@ class FireQueue:
         Args:
             most: Fires that it takes at most.
             share: Of those, at most for one target.
-            height: The block's; fires whose last height lies below it have expired.
+            height: The block's, in which fires have expired or not.
         """
         return Consumption(self, self._heads, self._lines, most=most, share=share, height=height)
 

@@ -21,10 +21,7 @@ class GlobalboxIndex(Follower):
 
     Attributes:
         joined: How many have joined and are there now.
-        queued: How many fires are queued now, expired ones and those that a walk has taken included, until their
-            records say so.
-        fires: The queue.
-        watches: The state watches.
+        queued: How many fires are queued by the records of their timers, expired ones included.
     """
 
     def __init__(self, timers: Iterable[Timer]) -> None:

@@ -44,10 +44,6 @@ class Globalbox(IndexedMechanism[GlobalboxIndex]):
         Decision: D-51
         Complexity: O(log n) for each timer that joins; where the index is new, O(n log n).
 
-        Args:
-            due: The due timers; ``waiting`` is read only where the index is new.
-            context: The block's prices, budgets and balances, and Globalbox.
-
         Raises:
             InvariantError: If the block has not begun.
         """

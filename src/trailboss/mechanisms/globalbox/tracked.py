@@ -12,10 +12,6 @@ class TrackedTimer(msgspec.Struct, eq=False, gc=False):
 
     Attributes:
         expires_at: Last height at which it may be hit, queued and materialized.
-        height: Its height in the calendar.
-        sequence: FIFO sequence; no two timers share one.
-        timer_id: 32 bytes.
-        schedule_block: Block that set it.
         watch_keys: Prefixes that it watches; empty for a height timer.
         position: Of its fire in the queue; None if it has none there.
         is_delivered: Whether the one fire of a height timer has left the queue.

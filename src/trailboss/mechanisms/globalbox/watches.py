@@ -45,7 +45,6 @@ class WatchHit(NamedTuple):
 
     Attributes:
         height: The watch's, in the calendar.
-        timer_id: 32 bytes.
         hit_height: The first block as of which any of its keys counts as modified.
         matched_keys: Keys whose modification hit it, ascending, at most ``MATCHED_MAX``.
     """
@@ -57,12 +56,7 @@ class WatchHit(NamedTuple):
 
 
 class WatchedPrefix(msgspec.Struct, eq=False, gc=False):
-    """A watch key.
-
-    Attributes:
-        armed: Sequences of the watches that wait for it.
-        disarmed: How many others watch it, whose fires are queued.
-    """
+    """A watch key: sequences of its armed watches, and how many others have queued fires."""
 
     armed: SequenceSet
     disarmed: int = 0
@@ -149,7 +143,7 @@ class WatchIndex:
         Args:
             modified: Keys, ascending, each once.
             most: Watches that are hit at most: those of the lowest sequences.
-            height: The block's; watches whose last height lies below it match nothing.
+            height: The block's, in which watches have expired or not.
         """
         self._skip_expired(height)
         by_prefix = self._group(modified)

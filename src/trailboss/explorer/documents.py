@@ -12,21 +12,13 @@ TWO_THIRDS: Final = "wide"
 
 
 class Cell(Struct, frozen=True):
-    """A piece of text.
+    """A piece of text."""
 
-    Attributes:
-        text: What is shown.
-        href: Path on this node that it leads to.
-        copy: What its copy button copies; empty for no button.
-        note: Shown on hover: the whole of what is shortened, or base units.
-        kind: Its style: ``mono``, ``dim``, ``good``, ``warn``, ``bad``, ``badge`` and such, separated by spaces.
-    """
-
-    text: str
-    href: str = ""
-    copy: str = ""
-    note: str = ""
-    kind: str = ""
+    text: str  # what is shown
+    href: str = ""  # path on this node that it leads to
+    copy: str = ""  # what its copy button copies; empty for no button
+    note: str = ""  # shown on hover: the whole of what is shortened, or base units
+    kind: str = ""  # its style: ``mono``, ``dim``, ``good``, ``warn``, ``bad``, ``badge`` and such, separated by spaces
 
 
 Content = tuple[Cell, ...]
@@ -63,19 +55,12 @@ class Facts(Section, frozen=True):
 
 
 class Column(Struct, frozen=True):
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes:
-        label: Its heading.
-        right: Whether it is aligned to the right, as numbers are.
-        wide: Whether it takes the room that is left and wraps its text.
-        bare: Whether it needs no heading where a row is drawn as a card.
-    """
-
-    label: str
-    right: bool = False
-    wide: bool = False
-    bare: bool = False
+    label: str  # its heading
+    right: bool = False  # whether it is aligned to the right, as numbers are
+    wide: bool = False  # whether it takes the room that is left and wraps its text
+    bare: bool = False  # whether it needs no heading where a row is drawn as a card
 
 
 def columns(*labels: str, wide: bool = False) -> tuple[Column, ...]:
@@ -123,24 +108,15 @@ class Filter(Struct, frozen=True):
 
 
 class Table(Section, frozen=True):
-    """Rows below columns.
+    """Rows below columns."""
 
-    Attributes:
-        columns: In order.
-        rows: Those of this page alone.
-        empty: What is shown if there are none, with a ``command`` to try.
-        pager: Shown if there may be more rows than these.
-        filters: Fields of a form that chooses among all.
-        scrolls: Whether it scrolls sideways on a narrow screen; otherwise each row becomes a card there.
-    """
-
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    empty: str = ""
+    columns: tuple[Column, ...]  # in order
+    rows: tuple[Row, ...]  # those of this page alone
+    empty: str = ""  # what is shown if there are none, with a ``command`` to try
     command: str = ""
-    pager: Pager | None = None
-    filters: tuple[Filter, ...] = ()
-    scrolls: bool = False
+    pager: Pager | None = None  # shown if there may be more rows than these
+    filters: tuple[Filter, ...] = ()  # fields of a form that chooses among all
+    scrolls: bool = False  # whether it scrolls sideways on a narrow screen; otherwise each row becomes a card there
 
 
 Series = tuple[str, Sequence[int | float | None]]
@@ -148,19 +124,12 @@ Series = tuple[str, Sequence[int | float | None]]
 
 
 class Chart(Section, frozen=True):
-    """Values by height or by day, as lines or as bars that stand on one another.
+    """Values by height or by day, as lines or as bars that stand on one another."""
 
-    Attributes:
-        label: What it shows, in a sentence.
-        points: Labels of the horizontal axis.
-        series: One value for each point.
-        bars: Whether values are bars.
-    """
-
-    label: str
-    points: Sequence[int | str]
-    series: Sequence[Series]
-    bars: bool = False
+    label: str  # what it shows, in a sentence
+    points: Sequence[int | str]  # labels of the horizontal axis
+    series: Sequence[Series]  # one value for each point
+    bars: bool = False  # whether values are bars
 
 
 class HeatCell(Struct, frozen=True):
@@ -173,19 +142,12 @@ class HeatCell(Struct, frozen=True):
 
 
 class HeatMap(Section, frozen=True):
-    """Counts by height, as a grid of cells that lead to the timers of these heights.
+    """Counts by height, as a grid of cells that lead to the timers of these heights."""
 
-    Attributes:
-        columns: Cells in a row.
-        cells: Row by row.
-        scale: Levels and what they stand for.
-        now: Height that is marked.
-    """
-
-    columns: int
-    cells: tuple[HeatCell, ...]
-    scale: tuple[tuple[int, str], ...]
-    now: int
+    columns: int  # cells in a row
+    cells: tuple[HeatCell, ...]  # row by row
+    scale: tuple[tuple[int, str], ...]  # levels and what they stand for
+    now: int  # height that is marked
 
 
 class Code(Section, frozen=True):

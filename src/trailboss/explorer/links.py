@@ -73,16 +73,11 @@ def query(path: str, parameters: Mapping[str, object]) -> str:
 
 
 class Query(Struct, frozen=True):
-    """The parameters of a page's address, checked when they are read.
+    """The parameters of a page's address, checked when they are read."""
 
-    Attributes:
-        path: Path of the page.
-        parameters: By name, in order.
-        complaints: What was wrong with those that were read so far, each in a sentence.
-    """
-
-    path: str
-    parameters: Mapping[str, str]
+    path: str  # path of the page
+    parameters: Mapping[str, str]  # by name, in order
+    # What was wrong with those that were read so far, each in a sentence.
     complaints: list[str] = field(default_factory=list)
 
     @classmethod

@@ -68,18 +68,10 @@ Builder = Callable[[Reading, Query, str], Document | Redirect]
 
 
 class Page(Struct, frozen=True):
-    """A kind of page.
+    """A kind of page."""
 
-    Attributes:
-        path: Its path; ``{subject}`` stands for what it is about.
-        build: Makes it, in a thread.
-        section: Path of the main page that it belongs to.
-        is_live: Whether it changes as blocks come.
-        title: Its name in the navigation; empty if it is not there.
-    """
-
-    path: str
-    build: Builder
-    section: str
-    is_live: bool = True
-    title: str = ""
+    path: str  # its path; ``{subject}`` stands for what it is about
+    build: Builder  # makes it, in a thread
+    section: str  # path of the main page that it belongs to
+    is_live: bool = True  # whether it changes as blocks come
+    title: str = ""  # its name in the navigation; empty if it is not there

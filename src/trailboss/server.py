@@ -78,7 +78,9 @@ async def _answer(node: Node, listener: socket.socket, stop: asyncio.Event, read
     config = uvicorn.Config(
         build_application(node),
         limit_concurrency=CONNECTIONS_MAX,
-        lifespan="on",
+        http="httptools",
+        ws="none",
+        lifespan="off",
         log_config=None,
         access_log=False,
         proxy_headers=False,

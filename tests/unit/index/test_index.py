@@ -20,6 +20,7 @@ from tests.unit.index.made import (
 )
 from tests.unit.index.oracle import Oracle, compare
 from trailboss.index import EventFilter, EventPlace, Index, mentions, read_events, timers
+from trailboss.index.index import PENDING_BLOCKS_MAX
 from trailboss.index.pages import PAGE_MAX
 from trailboss.index.schema import SPAN_BLOCKS
 from trailboss.model import events as names
@@ -343,3 +344,23 @@ def test_events_go_on_from_a_place_when_they_are_read_in_pages_while_the_chain_g
     wanted = EventFilter(since=seen[-1].height, since_index=seen[-1].index + 1)
     seen += index.events(wanted, chain.height).items
     assert seen == list(index.events(EventFilter(), chain.height).items)
+
+
+def test_blocks_wait_to_be_written_until_a_read_or_until_they_are_many(opened: Open) -> None:
+    """The index has them all the same: it continues from them, and goes back behind them."""
+    chain = busy_chain()
+    index = opened(chain)
+    written = chain.height
+    for _ in range(PENDING_BLOCKS_MAX - 1):
+        index.apply([chain.transfer([(1, 2)])])
+    assert (index.height, index._writer.height) == (chain.height, written)
+    index.apply([chain.transfer([(2, 3)])])
+    assert index._writer.height == chain.height
+    index.apply([chain.transfer([(3, 4)])])
+    assert index.totals(chain.height).transactions == Oracle(chain.blocks, ()).total(0, chain.height).transactions
+    assert index._writer.height == chain.height
+    index.apply([chain.transfer([(4, 5)])])
+    index.revert(chain.height - 3)
+    check(index, chain, chain.height - 3)
+    index.apply(chain.blocks[-3:])
+    check(index, chain)

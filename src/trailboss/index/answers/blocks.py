@@ -1,12 +1,12 @@
 """Blocks as people look at them: headers, summaries, and what a block holds, a page at a time."""
 
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
-from trailboss.model.blocks import Block, Origin, ReceiptRecord
+from trailboss.model.blocks import Block, Header, Origin, ReceiptRecord
 from trailboss.model.configs import amount_of
 from trailboss.model.transactions import Instruction, Transaction
 from trailboss.primitives.octets import Address, Hash32
@@ -145,45 +145,38 @@ class BlockView(Struct, frozen=True, kw_only=True):
 
 
 def header_view(block: Block) -> HeaderView:
-    """Return a block's header as people see it."""
+    """Return a block's header."""
     header = block.header
     return HeaderView(
         version=header.version,
         chain_id=header.chain_id,
-        height=header.height,
-        parent=Hash32(header.parent),
-        timestamp_ms=header.timestamp_ms,
-        proposer=Address(header.proposer),
         transactions_root=Hash32(header.transactions_root),
         receipts_root=Hash32(header.receipts_root),
-        state_root=Hash32(header.state_root),
-        cycle_basefee=amount_of(header.cycle_basefee),
-        cell_basefee=amount_of(header.cell_basefee),
-        cycles_used=header.cycles_used,
-        cells_used=header.cells_used,
-        timer_cycles_used=header.timer_cycles_used,
+        **_figures(header),
     )
 
 
 def block_summary(block: Block) -> BlockSummary:
     """Return a block as a list shows it."""
-    header = block.header
     return BlockSummary(
-        height=header.height,
         hash=block.hash,
-        parent=Hash32(header.parent),
-        timestamp_ms=header.timestamp_ms,
-        proposer=Address(header.proposer),
-        state_root=Hash32(header.state_root),
-        cycle_basefee=amount_of(header.cycle_basefee),
-        cell_basefee=amount_of(header.cell_basefee),
-        cycles_used=header.cycles_used,
-        cells_used=header.cells_used,
-        timer_cycles_used=header.timer_cycles_used,
         transactions=len(block.transactions),
         receipts=len(block.receipts),
         events=sum(1 for _ in block_events(block)),
+        **_figures(block.header),
     )
+
+
+def _figures(header: Header) -> dict[str, Any]:
+    """Return what a header and a summary share."""
+    shared = ("height", "timestamp_ms", "cycles_used", "cells_used", "timer_cycles_used")
+    return {name: getattr(header, name) for name in shared} | {
+        "parent": Hash32(header.parent),
+        "proposer": Address(header.proposer),
+        "state_root": Hash32(header.state_root),
+        "cycle_basefee": amount_of(header.cycle_basefee),
+        "cell_basefee": amount_of(header.cell_basefee),
+    }
 
 
 def block_view(block: Block, offset: int, limit: int) -> BlockView:

@@ -34,9 +34,6 @@ def account_name(index: int) -> str:
     return f"account {index}"
 
 
-ACCOUNT_NAMES: Final = tuple(map(account_name, range(ACCOUNT_COUNT)))
-
-
 class DevelopmentAccount(Struct, frozen=True):
     """An account whose key is known to everybody: it must never hold anything of worth."""
 

@@ -1,12 +1,12 @@
 """Drafted transactions are ones that the next block takes, and a block of refused ones is none."""
 
 from trailboss.chain import Chain
-from trailboss.chain.development import ACCOUNT_NAMES, development_account, development_genesis
+from trailboss.chain.development import account_name, development_account, development_genesis
 from trailboss.chain.drafts import Terms, draft_deployment, draft_transaction
 from trailboss.model.transactions import ExecuteActor, FundActor, Transfer
 from trailboss.views.receipts import build_block
 
-ALICE, BOB = (development_account(name) for name in ACCOUNT_NAMES[:2])
+ALICE, BOB = (development_account(account_name(index)) for index in range(2))
 SOURCE = b"def echo(payload):\n    return payload\n"
 
 

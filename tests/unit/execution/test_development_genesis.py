@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from trailboss.chain.chain import Chain
 from trailboss.chain.development import (
     ACCOUNT_BALANCE,
-    ACCOUNT_NAMES,
+    ACCOUNT_COUNT,
     ACCOUNTS_MAX,
     DEPLOYER,
     account_name,
@@ -82,9 +82,10 @@ def test_development_genesis_funds_ten_accounts_and_the_deployer_unless_told_oth
     """Account 0 to account 9, as they ever were."""
     genesis = development_genesis()
     assert genesis.development
-    names = (*ACCOUNT_NAMES, DEPLOYER)
+    numbered = [account_name(index) for index in range(ACCOUNT_COUNT)]
+    names = (*numbered, DEPLOYER)
     assert genesis.accounts == {development_account(name).address: ACCOUNT_BALANCE for name in names}
-    assert list(ACCOUNT_NAMES) == [f"account {index}" for index in range(10)]
+    assert numbered == [f"account {index}" for index in range(10)]
 
 
 @pytest.mark.parametrize("count", [1, 25, ACCOUNTS_MAX])

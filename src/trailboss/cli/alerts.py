@@ -28,33 +28,19 @@ REDIRECTED: Final = 300
 
 
 class Alert(Struct, frozen=True, kw_only=True):
-    """An alert about a payer. Money is base units.
+    """An alert about a payer. Money is base units."""
 
-    Attributes:
-        alert: ``near``: it runs out of money soon; ``dry``: a timer has ended because it could not pay.
-        payer: The payer; at the first look, the actor that could not pay before it.
-        height: The last block.
-        within: How many fires ahead is soon.
-        balance: Its balance; of one that has run dry, what was there to take.
-        fires_left: Fires that it pays for.
-        blocks_left: Blocks until one cannot be paid; None of one that has run dry.
-        dry_at: The block in which it runs dry, or has done so; None at the first look.
-        required: What that fire needs to start.
-        actor: Of one that has run dry: the owner of the timer.
-        timer_id: Of one that has run dry: the timer; None at the first look.
-    """
-
-    alert: str
-    payer: Address
-    height: int
-    within: int
-    balance: int
-    fires_left: int = 0
-    blocks_left: int | None = None
-    dry_at: int | None = None
-    required: int = 0
-    actor: Address | None = None
-    timer_id: Hash32 | None = None
+    alert: str  # ``near``: it runs out of money soon; ``dry``: a timer has ended because it could not pay
+    payer: Address  # the payer; at the first look, the actor that could not pay before it
+    height: int  # the last block
+    within: int  # how many fires ahead is soon
+    balance: int  # its balance; of one that has run dry, what was there to take
+    fires_left: int = 0  # fires that it pays for
+    blocks_left: int | None = None  # blocks until one cannot be paid; None of one that has run dry
+    dry_at: int | None = None  # the block in which it runs dry, or has done so; None at the first look
+    required: int = 0  # what that fire needs to start
+    actor: Address | None = None  # of one that has run dry: the owner of the timer
+    timer_id: Hash32 | None = None  # of one that has run dry: the timer; None at the first look
 
     @classmethod
     def of_near(cls, found: WatchedPayer, height: int, within: int) -> Self:
@@ -86,15 +72,10 @@ class Alert(Struct, frozen=True, kw_only=True):
 
 
 class _Spell(Struct):
-    """A payer with an alert.
+    """A payer with an alert."""
 
-    Attributes:
-        balance: Its lowest balance since; None before the first look.
-        is_dry: Whether a timer has ended because it could not pay.
-    """
-
-    balance: int | None
-    is_dry: bool
+    balance: int | None  # its lowest balance since; None before the first look
+    is_dry: bool  # whether a timer has ended because it could not pay
 
 
 class Spells:

@@ -28,20 +28,13 @@ SUMMARY_MAX = 400
 
 
 class Entry(Struct, frozen=True):
-    """A command as the help of the program lists it.
+    """A command as the help of the program lists it."""
 
-    Attributes:
-        name: What people type.
-        place: ``module:attribute`` within `trailboss.cli.commands`: a function, or a `typer.Typer` with commands of
-            its own.
-        panel: Heading under which it is listed.
-        summary: First sentence of its own help; a test compares the two.
-    """
-
-    name: str
+    name: str  # what people type
+    # ``module:attribute`` within `trailboss.cli.commands`: a function, or a `typer.Typer` with commands of its own.
     place: str
-    panel: str
-    summary: str
+    panel: str  # heading under which it is listed
+    summary: str  # first sentence of its own help; a test compares the two
 
 
 def group(summary: str) -> typer.Typer:

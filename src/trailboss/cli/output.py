@@ -49,19 +49,12 @@ Cell = str | int | Hash32 | Address | None
 
 
 class Column(Struct, frozen=True):
-    """One column of a table.
+    """One column of a table."""
 
-    Attributes:
-        heading: Its title.
-        right: Whether it is aligned to the right, as numbers are.
-        extra: Whether it is left out where there is no room for everything.
-        least: Least width to which a long text is wrapped; 0 for what is never wrapped.
-    """
-
-    heading: str
-    right: bool = False
-    extra: bool = False
-    least: int = 0
+    heading: str  # its title
+    right: bool = False  # whether it is aligned to the right, as numbers are
+    extra: bool = False  # whether it is left out where there is no room for everything
+    least: int = 0  # least width to which a long text is wrapped; 0 for what is never wrapped
 
 
 def columns(heads: str) -> tuple[Column, ...]:

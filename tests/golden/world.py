@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from trailboss.model import calls
 from trailboss.params import ChainParams, load_params
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.keccak import keccak256
@@ -133,19 +134,13 @@ class WorldHost:
     def cancel_timer(self, timer_id):
         self._check_writable()
 
-    def set_auction_timer(self, request):
-        return self._set_timer(request)
-
-    def set_globalbox_timer(self, request):
-        return self._set_timer(request)
-
-    def update_timer(self, update):
+    def market_call(self, form, request):
+        if form in calls.SETTING:
+            return self._set_timer(request)
         self._check_writable()
-        self.world.updates.append(update)
-        return True
-
-    def cancel_globalbox_timer(self, target, timer_id):
-        self._check_writable()
+        if form == calls.UPDATE:
+            self.world.updates.append(request)
+            return True
         return bool(self.world.timers)
 
     def set_agent(self, agent):

@@ -24,6 +24,7 @@ from tests.model.language import (
     with_id,
 )
 from tests.model.world import Finder
+from trailboss.model import calls
 from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.timers import TimerRequest
 from trailboss.params import CostParams
@@ -243,7 +244,7 @@ class _Run:
         height = self._height()
         self._meter.charge_cycles(self._costs.timer_schedule)
         request = AuctionRequest(height + delay, enveloped(envelope), self._who(who), gas_limit)
-        self._keep_id(self._host.set_auction_timer(request))
+        self._keep_id(self._host.market_call(calls.SET_TIMEOUT_AUCTION, request))
 
     def _op_aim(self, who: str, delay: int, *request: Any) -> None:
         height = self._height()
@@ -264,19 +265,23 @@ class _Run:
             expiry_height=None if life is None else height + life,
             client_nonce=bytes.fromhex(nonce),
         )
-        self._keep_id(self._host.set_globalbox_timer(wanted))
+        self._keep_id(
+            self._host.market_call(
+                calls.SET_STATE_WATCH if "watch_keys" in trigger else calls.SET_TIMEOUT_GLOBALBOX, wanted
+            )
+        )
 
     def _op_update(self, who: str, which: int | str, changes: dict[str, Any]) -> None:
         timer_id = self._which(which)
         self._meter.charge_cycles(self._costs.timer_extend)
         payload = enveloped(changes["envelope"]) if "envelope" in changes else None
         update = GlobalboxUpdate(self._who(who), timer_id, payload, changes.get("gas"), changes.get("bid"))
-        self._note(self._host.update_timer(update))
+        self._note(self._host.market_call(calls.UPDATE, update))
 
     def _op_drop(self, who: str, which: int | str) -> None:
         timer_id = self._which(which)
         self._meter.charge_cycles(self._costs.timer_cancel)
-        self._note(self._host.cancel_globalbox_timer(self._who(who), timer_id))
+        self._note(self._host.market_call(calls.CANCEL_GLOBALBOX, (self._who(who), timer_id)))
 
     def _op_delivery(self) -> None:
         self._meter.charge_cycles(self._costs.context_read)

@@ -26,7 +26,7 @@ from trailboss.vm.meter import Meter
 
 Offered = tuple[bytes, tuple[int, int] | None]
 """What `Timer.fees` holds and, if a stated priority is clamped, what was stated and what is kept."""
-MarketCall = Callable[[Scope, bytes, Any, Meter], Any]
+MarketCall = Callable[[Scope, bytes, Any, Meter], bytes | bool]
 """A host call: the running transaction, the actor, the request and the meter to what the call returns."""
 
 

@@ -1,7 +1,6 @@
 """`ChainHost`: the answers that the chain gives to a running frame."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 
@@ -11,7 +10,6 @@ from trailboss.execution.checks import check_agent, check_entitled, check_size, 
 from trailboss.execution.mailbox import defer_call, send_message
 from trailboss.execution.session import Scope
 from trailboss.model import calls
-from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.effects import AgentSet, EventEmitted
 from trailboss.model.events import PROTOCOL_TOPICS, EventRecord
 from trailboss.model.timers import TimerRequest
@@ -111,26 +109,13 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
         self._check_call(calls.CANCEL)
         timers.cancel_timer(self.scope, timer_id, self.frame.actor)
 
-    def set_auction_timer(self, request: AuctionRequest) -> bytes:
-        """Accept a timer of the auction. Spec: CIP-1v1 §3."""
-        accepted: bytes = self._market_call(calls.SET_TIMEOUT_AUCTION, request, schedules=True)
-        return accepted
-
-    def set_globalbox_timer(self, request: GlobalboxRequest) -> bytes:
-        """Accept a timer or a state watch of Globalbox. Spec: CIP-5old §6.1."""
-        form = calls.SET_TIMEOUT_GLOBALBOX if request.watch_keys is None else calls.SET_STATE_WATCH
-        accepted: bytes = self._market_call(form, request, schedules=True)
-        return accepted
-
-    def update_timer(self, update: GlobalboxUpdate) -> bool:
-        """Change a timer of Globalbox. Spec: CIP-5old §6.2."""
-        is_felt: bool = self._market_call(calls.UPDATE, update)
-        return is_felt
-
-    def cancel_globalbox_timer(self, target: bytes, timer_id: bytes) -> bool:
-        """Cancel a timer of Globalbox. Spec: CIP-5old §6.1."""
-        was_live: bool = self._market_call(calls.CANCEL_GLOBALBOX, (target, timer_id))
-        return was_live
+    def market_call(self, form: str, request: object) -> bytes | bool:
+        """Make a call that only some markets have. Decision: D-56."""
+        self._check_writable(calls.name_of(form))
+        self._check_call(form)
+        if form in calls.SETTING:
+            check_entitled(self.scope, self.frame)
+        return self.scope.session.hooks.calls[form](self.scope, self.frame.actor, request, self.meter)
 
     def set_agent(self, agent: bytes | None) -> None:
         """Set the actor that prices this actor's timers from now on, or none. Spec: CIP-1v3 §7. Decision: D-17."""
@@ -223,14 +208,6 @@ class ChainHost(msgspec.Struct, frozen=True, gc=False):
             raise Rejection(
                 RejectionReason.FORBIDDEN, f"{call} in a read-only frame of {Address(self.frame.actor)}", call=call
             )
-
-    def _market_call(self, form: str, request: object, *, schedules: bool = False) -> Any:
-        """Make a call that only some markets have."""
-        self._check_writable(calls.name_of(form))
-        self._check_call(form)
-        if schedules:
-            check_entitled(self.scope, self.frame)
-        return self.scope.session.hooks.calls[form](self.scope, self.frame.actor, request, self.meter)
 
     def _check_call(self, form: str) -> None:
         """Refuse a call that the chain's mechanism does not have. Decision: D-56."""

@@ -32,7 +32,8 @@ UPDATE: Final = "update_timer(target, timer_id, …)"
 """Spec: CIP-5old §6.2."""
 CANCEL_GLOBALBOX: Final = "cancel_timer(target, timer_id)"
 """Spec: CIP-5old §6.1."""
-
+SETTING: Final = frozenset({SET_TIMEOUT_AUCTION, SET_TIMEOUT_GLOBALBOX, SET_STATE_WATCH})
+"""Calls of some mechanisms that set a timer, which needs the entitlement."""
 
 _SAME: Final[Mapping[str, str]] = MappingProxyType({SCHEDULE_EX: SCHEDULE})  # second names of a call, and the first
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from trailboss.model import calls
-from trailboss.model.calls import AuctionRequest, GlobalboxRequest, GlobalboxUpdate
 from trailboss.model.timers import TimerRequest
 
 
@@ -58,17 +57,16 @@ class Host(Protocol):
     def cancel_timer(self, timer_id: bytes) -> None:
         """Cancel a timer of the running actor, if it exists."""
 
-    def set_auction_timer(self, request: AuctionRequest) -> bytes:
-        """Accept an auction timer of the running actor and return its id, 32 bytes; charges its cells."""
+    def market_call(self, form: str, request: object) -> bytes | bool:
+        """Make a call about timers that only some mechanisms have; charges the cells of its payload and keys.
 
-    def set_globalbox_timer(self, request: GlobalboxRequest) -> bytes:
-        """Accept a Globalbox timer or watch of the running actor and return its id, 32 bytes; charges its cells."""
+        Args:
+            form: The call, by `trailboss.model.calls`.
+            request: The record or the values that the mechanism expects.
 
-    def update_timer(self, update: GlobalboxUpdate) -> bool:
-        """Change a Globalbox timer of the running actor; return whether a later fire will show the change."""
-
-    def cancel_globalbox_timer(self, target: bytes, timer_id: bytes) -> bool:
-        """Cancel a Globalbox timer of the running actor; return whether it still existed."""
+        Returns:
+            The id of a new timer, 32 bytes; for a change or a cancellation, whether it took effect.
+        """
 
     def set_agent(self, agent: bytes | None) -> None:
         """Let another actor, or none, price the running actor's timers; ``NOT_FOUND`` if it has no code."""

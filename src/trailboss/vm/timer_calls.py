@@ -133,19 +133,21 @@ def _watch_keys(call: str, name: str, value: object) -> tuple[bytes, ...]:
     return tuple(octets(call, name, each) for each in sequence(call, name, value))
 
 
-def _set_globalbox_timer(site: CallSite, due_height: int, target: bytes, payload: bytes, *rest: Any) -> bytes:
-    return site.host.set_globalbox_timer(GlobalboxRequest(target, payload, due_height, None, *rest))
+def _set_globalbox_timer(site: CallSite, due_height: int, target: bytes, payload: bytes, *rest: Any) -> object:
+    return site.host.market_call(
+        calls.SET_TIMEOUT_GLOBALBOX, GlobalboxRequest(target, payload, due_height, None, *rest)
+    )
 
 
-def _set_globalbox_watch(site: CallSite, keys: tuple[bytes, ...], target: bytes, payload: bytes, *rest: Any) -> bytes:
-    return site.host.set_globalbox_timer(GlobalboxRequest(target, payload, None, keys, *rest))
+def _set_globalbox_watch(site: CallSite, keys: tuple[bytes, ...], target: bytes, payload: bytes, *rest: Any) -> object:
+    return site.host.market_call(calls.SET_STATE_WATCH, GlobalboxRequest(target, payload, None, keys, *rest))
 
 
 _AUCTION_TIMEOUT: Final = host_call(
     "set_timeout",
     {"height": integer, "payload": octets, "gba": address, "gas_limit": optional(integer)},
     "timer_schedule",
-    lambda site, *values: site.host.set_auction_timer(AuctionRequest(*values)),
+    lambda site, *values: site.host.market_call(calls.SET_TIMEOUT_AUCTION, AuctionRequest(*values)),
     required=_BOX_REQUIRED,
 )
 _GLOBALBOX_TIMEOUT: Final = host_call(
@@ -163,7 +165,7 @@ _CANCEL_GLOBALBOX: Final = host_call(
     "cancel_timer",
     {"target": _TARGET, "timer_id": octets},
     "timer_cancel",
-    lambda site, target, timer_id: site.host.cancel_globalbox_timer(target, timer_id),
+    lambda site, target, timer_id: site.host.market_call(calls.CANCEL_GLOBALBOX, (target, timer_id)),
 )
 
 
@@ -222,7 +224,7 @@ TIMER_CALLS: Final[Mapping[str, HostCall]] = {
         "update_timer",
         _UPDATE,
         "timer_extend",
-        lambda site, *values: site.host.update_timer(GlobalboxUpdate(*values)),
+        lambda site, *values: site.host.market_call(calls.UPDATE, GlobalboxUpdate(*values)),
         required=_IDENTITY_WIDTH,
     ),
 }

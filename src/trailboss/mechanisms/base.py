@@ -81,7 +81,7 @@ class Verdict(StrEnum):
     CANCEL = "cancel"
     """It is late: it ends without running, at a penalty. Spec: overview. Decision: D-19."""
     ENQUEUE = "enqueue"
-    """Its fire enters Globalbox, where it stands in ``decision.fire``. Spec: CIP-5old §8.3."""
+    """Its fire enters Globalbox, at the position in ``decision.fire``. Spec: CIP-5old §8.3."""
     MATERIALIZE = "materialize"
     """Its queued fire moves to the mailbox. Spec: CIP-5old §9."""
 
@@ -237,19 +237,11 @@ class Mechanism(Follower, ABC):
     policy: DeliveryPolicy
 
     def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
-        """Begin a block.
-
-        Args:
-            pending: Returns all timers as the block before left them, for a mechanism that must remember timers that
-                are not due and does not; reading them takes O(n).
-        """
+        """Begin a block; ``pending`` returns all timers as the block before left them, and takes O(n) to read."""
 
     @abstractmethod
     def select(self, due: DueTimers, context: SelectionContext[Any]) -> Selection:
-        """Decide about due timers; depends on nothing but its arguments and the policy.
-
-        The context has the mechanism's own kind of market.
-        """
+        """Decide about due timers from the arguments and the policy alone; the market is of the mechanism's kind."""
 
     def only_wait(self, due: int) -> bool:
         """Return whether this number of due timers are all there are, and none of them runs before one expires."""
@@ -257,10 +249,7 @@ class Mechanism(Follower, ABC):
         return False
 
     def next_end(self) -> int | None:
-        """Return the first block, at the earliest, that ends a timer which is not due, if only time passes.
-
-        None if there is no such timer, 0 if it is not known.
-        """
+        """Return the first block that may end a timer which is not due; None if there is none, 0 if not known."""
         return None
 
     def rewind(self) -> None:

@@ -53,12 +53,7 @@ def build_fifo(params: ChainParams) -> Fifo:
 
 
 class FifoSelection:
-    """One block's walk: what earlier decisions have left of lane, clean-up budget and balances."""
-
-    __slots__ = (
-        "_cells_cost", "_cells_left", "_context", "_dead_left", "_due", "_gc_left", "_kept", "_lane_left", "_policy",
-        "_prices", "_rank", "_spendable", "_stopped",
-    )  # fmt: skip
+    """One block's walk: what earlier decisions have left of timer budget, clean-up budget and balances."""
 
     def __init__(self, due: DueTimers, context: SelectionContext[Market], policy: DeliveryPolicy) -> None:
         self._due = due
@@ -114,9 +109,7 @@ class FifoSelection:
     def _classify(self, timer: Timer) -> Decision | None:
         """Decide about the next timer, and reserve what its fate uses up; None if its payer is left out."""
         payer = timer.fee_payer
-        available = self._spendable.get(payer, -1)
-        if available < 0:
-            available = self._spendable[payer] = self._context.balance_of(payer)
+        available = self._available(payer)
         max_cost = timer.gas_limit * self._context.cycle_basefee + self._cells_cost
         # Funds come before room: a timer that cannot be paid does not wait for room in which it would not run either.
         if available < max_cost:
@@ -144,10 +137,13 @@ class FifoSelection:
 
     def _cannot_pay(self, payer: bytes) -> bool:
         """Return whether a payer could not even pay for a fire of one cycle: then no record of it need be read."""
+        return self._available(payer) < self._context.cycle_basefee + self._cells_cost
+
+    def _available(self, payer: bytes) -> int:
         available = self._spendable.get(payer, -1)
         if available < 0:
             available = self._spendable[payer] = self._context.balance_of(payer)
-        return available < self._context.cycle_basefee + self._cells_cost
+        return available
 
     def _decide(
         self, timer: Timer, verdict: Verdict, max_cost: int, available: int, reason: DeferralReason | None = None

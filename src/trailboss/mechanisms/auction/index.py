@@ -1,6 +1,6 @@
 """The timers that have joined the auction, in all the orders in which a block asks for them.
 
-The orders stand still while a block selects; `settle` takes in what has changed since. Only which timers are there, and
+The orders keep still while a block selects; `settle` takes in what has changed. Only which timers are there, and
 their gas limits, follow at once.
 
 Decision: D-39, D-51, D-59, D-60

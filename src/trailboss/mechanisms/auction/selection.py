@@ -157,7 +157,7 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
                 return
 
     def _walk_pool(self, ranking: Iterable[Ranked]) -> Iterator[Decision]:
-        """Decide about timers by what is left of the budget, until the block is over; then see who comes next.
+        """Decide about timers by what is left of the budget, until the block is over; then list the runners-up.
 
         A timer that has been cancelled meanwhile leaves its rank unused.
         """

@@ -1,6 +1,6 @@
 """The timers that have joined the lane, in all the orders in which a block asks for them.
 
-The orders stand still while a block selects; `settle` takes in what has changed since. Only which timers are there, and
+The orders keep still while a block selects; `settle` takes in what has changed. Only which timers are there, and
 the smallest gas limit, follow at once.
 
 Decision: D-39, D-51

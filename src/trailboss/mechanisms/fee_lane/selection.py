@@ -81,7 +81,7 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
             self._index.replace(self._market.timer_of(height, timer_id))
 
     def _walk(self) -> Iterator[Decision]:
-        """Ask agents; take timers by rank while the smallest that waits has room; then see who comes next.
+        """Ask agents; take timers by rank while the smallest that waits has room; then list the runners-up.
 
         A timer that has been cancelled meanwhile leaves its rank unused.
 

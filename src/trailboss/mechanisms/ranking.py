@@ -153,7 +153,8 @@ def _keyed(priced: PricedTree, items: Iterable[Bounded], basefee: int, height: i
             if room > value:
                 value, best = room, by_fee
         if value <= 0:
-            yield (value * weight, *best[1:]), item
+            value *= weight
+            yield best if value == best[0] else (value, *best[1:]), item
 
 
 def ranked_all(lineup: Lineup) -> Iterator[Any]:
@@ -185,31 +186,31 @@ def ranked_first(lineup: Lineup) -> Iterator[Any]:
     """
     trees, basefee, out, height, apart = lineup
     numbers = count()
-    # What the best is ranked by, and a number that no two share. Then a node, or a group's payer, and its tree; and the
-    # members of a group and how many of these have come. What is ranked apart has no tree.
-    seen: list[tuple[Any, ...]] = [(key, next(numbers), b"", None, [each], 0) for each, key in apart.items() if key]
+    # What the best is ranked by; a number that no two share; a node or a group, its tree, and how many members of the
+    # group have come. What is ranked apart has neither, but a member.
+    seen: list[tuple[Any, ...]] = [(key, next(numbers), None, each, 0) for each, key in apart.items() if key]
     heapify(seen)
     opened: list[tuple[PricedTree, list[Any]]] = [(each, [each.tree.root]) for each in trees if each.tree.root]
     while seen or opened:
         for priced, children in opened:
             for key, child in _keyed(priced, children, basefee, height):
-                if isinstance(child, BidNode):
-                    heappush(seen, (key, next(numbers), child, priced, [], 0))
-                else:
-                    heappush(seen, (key, next(numbers), child.payer, priced, child.members, 0))
+                heappush(seen, (key, next(numbers), child, priced, 0))
         opened.clear()
         if not seen:
             return
-        key, number, best, priced, members, place = seen[0]
-        if isinstance(best, BidNode):
+        key, number, best, priced, place = seen[0]
+        if best is None:
+            heappop(seen)
+            yield priced
+        elif isinstance(best, BidNode):
             heappop(seen)
             opened.append((priced, best.children))
-            continue
-        is_out, member = best in out, members[place]
-        place += 1
-        if is_out or place == len(members):
-            heappop(seen)
         else:
-            heapreplace(seen, ((*key[:-1], members[place]), number, best, priced, members, place))
-        if not is_out and (priced is None or member not in apart):
-            yield member
+            members, is_out, member = best.members, best.payer in out, best.members[place]
+            place += 1
+            if is_out or place == len(members):
+                heappop(seen)
+            else:
+                heapreplace(seen, ((*key[:-1], members[place]), number, best, priced, place))
+            if not is_out and member not in apart:
+                yield member

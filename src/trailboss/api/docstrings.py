@@ -1,8 +1,10 @@
-"""Docstrings as the description of the API shows them."""
+"""Docstrings, and the comments beside fields, as the description of the API shows them."""
 
 import re
-from inspect import cleandoc
+from inspect import cleandoc, getsource
 from typing import Final
+
+from msgspec import Struct
 
 SHARED: Final = {
     "height": "Height of the last block.",
@@ -10,6 +12,8 @@ SHARED: Final = {
     "more": "Whether there are further entries.",
 }
 """Meanings of members that many answers have."""
+_FIELD: Final = re.compile(r"    (\w+): .*?(?:  # (.*))?$")
+_COMMENT: Final = re.compile(r"    # (.*)$")
 _MEMBER: Final = re.compile(r"^    (\w+): (.*(?:\n      .*)*)", re.MULTILINE)
 _CITES: Final = re.compile(r"\s*(?:Spec|Decision|Source): .*$", re.MULTILINE)
 _MARKUP: Final = re.compile(r"``?")
@@ -17,13 +21,32 @@ _NONE: Final = re.compile(r"\bNone\b")
 
 
 def documentation(kind: type) -> tuple[str, dict[str, str]]:
-    """Return what the docstrings of a record and of its bases say of it, and of each field; `SHARED` has the rest."""
-    text = cleandoc(kind.__doc__ or "")
+    """Return what a record's docstring says of it, and what comments say of its fields; `SHARED` has the rest."""
     members: dict[str, str] = dict(SHARED)
     for base in reversed(kind.__mro__):
-        below = cleandoc(base.__doc__ or "").partition("\nAttributes:\n")[2]
-        members |= {name: as_prose(about) for name, about in _MEMBER.findall(below)}
-    return as_prose(text.split("\n\n")[0]), members
+        if issubclass(base, Struct) and base is not Struct:
+            members |= field_comments(getsource(base))
+    return as_prose(cleandoc(kind.__doc__ or "").split("\n\n")[0]), members
+
+
+def field_comments(source: str) -> dict[str, str]:
+    r"""Return the comments of a record's fields: behind each of them, or in whole lines above it.
+
+    >>> field_comments("class A(Struct):\n    size: int  # in bytes\n    # The owner.\n    owner: bytes")
+    {'size': 'In bytes.', 'owner': 'The owner.'}
+    """
+    found: dict[str, str] = {}
+    above: list[str] = []
+    for line in source.splitlines():
+        comment, field = _COMMENT.match(line), _FIELD.match(line)
+        if comment:
+            above.append(comment[1])
+            continue
+        text = as_prose((field[2] or " ".join(above)) if field else "")
+        if field and text:
+            found[field[1]] = f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+        above = []
+    return found
 
 
 def operation_docs(text: str) -> tuple[str, str, dict[str, str]]:

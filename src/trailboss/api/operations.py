@@ -46,25 +46,16 @@ NOT_FOUND: Final = (HttpReason.NOT_FOUND,)
 
 
 class Refusal(Struct, frozen=True):
-    """A refused request.
+    """A refused request."""
 
-    Attributes:
-        error: Why.
-    """
-
-    error: ErrorObject
+    error: ErrorObject  # why
 
 
 class RawBody(Struct, frozen=True):
-    """A body that the operation reads itself.
+    """A body that the operation reads itself."""
 
-    Attributes:
-        bytes_max: Its largest size.
-        media: Schema by media type.
-    """
-
-    bytes_max: int
-    media: Mapping[str, Mapping[str, Any]]
+    bytes_max: int  # its largest size
+    media: Mapping[str, Mapping[str, Any]]  # schema by media type
 
 
 class Call:
@@ -112,27 +103,17 @@ class Call:
 
 
 class Operation(Struct, frozen=True, kw_only=True, dict=True):
-    """A function that answers one path and method.
+    """A function that answers one path and method."""
 
-    Attributes:
-        run: The function; its name is the operation's id, its docstring the description.
-        method: ``GET`` or ``POST``.
-        path: With the names of its parameters in braces.
-        tag: Subject.
-        refuses: Reasons for which it may refuse, besides those of all operations.
-        body: A body that it reads itself; None for one of parameters, or none.
-        refusals: Records that it answers instead of a plain refusal, by status.
-        produces: Media type of its answer.
-    """
-
-    run: Callable[..., Any]
-    method: str
-    path: str
-    tag: str
-    refuses: tuple[HttpReason, ...] = ()
-    body: RawBody | None = None
+    run: Callable[..., Any]  # the function; its name is the operation's id, its docstring the description
+    method: str  # ``GET`` or ``POST``
+    path: str  # with the names of its parameters in braces
+    tag: str  # subject
+    refuses: tuple[HttpReason, ...] = ()  # reasons for which it may refuse, besides those of all operations
+    body: RawBody | None = None  # a body that it reads itself; None for one of parameters, or none
+    # Records that it answers instead of a plain refusal, by status.
     refusals: Mapping[int, Any] = field(default_factory=dict)
-    produces: str = JSON
+    produces: str = JSON  # media type of its answer
 
     @property
     def name(self) -> str:

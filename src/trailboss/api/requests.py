@@ -113,29 +113,17 @@ def type_parts(kind: Any) -> Iterator[Any]:
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
-    """One parameter of an operation.
+    """One parameter of an operation."""
 
-    Attributes:
-        name: Its name.
-        place: ``path``, ``query`` or ``body``.
-        rule: What it must be, in words.
-        kind: Its type.
-        about: What it means.
-        default: What holds if it is left out; None if it is required, or if nothing holds.
-        is_required: Whether it must be there.
-        is_integer: Whether it is an integer.
-        most: Upper bound that msgspec cannot check; None if there is none.
-    """
-
-    name: str
-    place: str
-    rule: str
-    kind: Any
-    about: str
-    default: Any
-    is_required: bool
-    is_integer: bool
-    most: int | None
+    name: str  # its name
+    place: str  # ``path``, ``query`` or ``body``
+    rule: str  # what it must be, in words
+    kind: Any  # its type
+    about: str  # what it means
+    default: Any  # what holds if it is left out; None if it is required, or if nothing holds
+    is_required: bool  # whether it must be there
+    is_integer: bool  # whether it is an integer
+    most: int | None  # upper bound that msgspec cannot check; None if there is none
 
 
 def asked_of(run: Callable[..., Any], hints: Mapping[str, Any]) -> type[Struct]:

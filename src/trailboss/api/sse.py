@@ -151,23 +151,14 @@ class EncodedBlocks:
 
 
 class Selection(Struct, frozen=True):
-    """What a reader wants.
+    """What a reader wants."""
 
-    Attributes:
-        name: Only events of this name.
-        emitter: Only events of this emitter.
-        timer_id: Only events about this timer.
-        address: Only events that it has emitted, and the chain's own events that name it.
-        blocks: Whether blocks are sent.
-        events: Whether events are sent.
-    """
-
-    name: str | None = None
-    emitter: Address | None = None
-    timer_id: Hash32 | None = None
-    address: Address | None = None
-    blocks: bool = True
-    events: bool = True
+    name: str | None = None  # only events of this name
+    emitter: Address | None = None  # only events of this emitter
+    timer_id: Hash32 | None = None  # only events about this timer
+    address: Address | None = None  # only events that it has emitted, and the chain's own events that name it
+    blocks: bool = True  # whether blocks are sent
+    events: bool = True  # whether events are sent
 
     @property
     def is_everything(self) -> bool:
@@ -208,17 +199,11 @@ class Selection(Struct, frozen=True):
 
 
 class Position(Struct, frozen=True):
-    """What a reader receives next.
+    """What a reader receives next."""
 
-    Attributes:
-        height: Height of the next block.
-        index: The first place of it; 0 for all of it.
-        tag: Tag of the last block of which the reader has received something; None if there is none.
-    """
-
-    height: int
-    index: int = 0
-    tag: bytes | None = None
+    height: int  # height of the next block
+    index: int = 0  # the first place of it; 0 for all of it
+    tag: bytes | None = None  # tag of the last block of which the reader has received something; None if there is none
 
     @classmethod
     def after_mark(cls, mark: str) -> Self | None:
@@ -248,17 +233,11 @@ class Position(Struct, frozen=True):
 
 
 class Past(Struct, frozen=True):
-    """Where the past is read.
+    """Where the past is read."""
 
-    Attributes:
-        chain: Read up to its head.
-        index: Its index; it may be ahead, or already on another branch.
-        encoded: Blocks that are encoded already.
-    """
-
-    chain: ChainReader
-    index: Index
-    encoded: EncodedBlocks
+    chain: ChainReader  # read up to its head
+    index: Index  # its index; it may be ahead, or already on another branch
+    encoded: EncodedBlocks  # blocks that are encoded already
 
 
 def read_page(past: Past, place: Position, selection: Selection) -> tuple[bytes, Position] | None:

@@ -55,17 +55,11 @@ HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 class EncodedStep(Struct, frozen=True):
-    """A step of the chain, encoded once for all readers.
+    """A step of the chain, encoded once for all readers."""
 
-    Attributes:
-        fork: Position after the last block that both branches share, if blocks were lost.
-        blocks: The new blocks.
-        text: All events of them.
-    """
-
-    fork: Position | None
-    blocks: tuple[EncodedBlock, ...]
-    text: bytes
+    fork: Position | None  # position after the last block that both branches share, if blocks were lost
+    blocks: tuple[EncodedBlock, ...]  # the new blocks
+    text: bytes  # all events of them
 
 
 def encode_step(published: Published, kept: EncodedBlocks) -> EncodedStep:

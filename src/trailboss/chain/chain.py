@@ -47,13 +47,11 @@ class Chain(ChainReader):
         genesis: What it started from.
         params: Its parameters before governance.
         engine: What runs its actors.
-        store: The committed state.
-        blocks: Its blocks by height, a sequence for reading.
         queue: The calendar queue over its state.
     """
 
-    store: Store
-    blocks: History
+    store: Store  # the committed state
+    blocks: History  # its blocks by height, a sequence for reading
     _closed_with_it: tuple[Engine | DiskStore, ...]
 
     def __init__(self, genesis: Genesis, engine: Engine | None = None, disk: DiskStore | None = None) -> None:

@@ -38,22 +38,14 @@ SHOWN: Final = 64
 
 
 class BidTerms(Struct, frozen=True, kw_only=True):
-    """How agents bid in one market.
+    """How agents bid in one market."""
 
-    Attributes:
-        cycles_max: Cycles of one call.
-        cycles_per_block: Cycles of all calls of one block.
-        facts: What agents receive only in this market.
-        tip: The bid's name for the tip: its keys are this with ``_per_cycle`` and ``_per_cell``.
-        default_fees: Cap and tip per cycle, base units, of a timer whose agent returns no bid.
-        answered: A timer and its bid to the record that the call leaves; the same record if it leaves no trace.
-    """
-
-    cycles_max: Cycles
-    cycles_per_block: Cycles
-    facts: Mapping[str, int]
-    tip: str
-    default_fees: tuple[Price, Price]
+    cycles_max: Cycles  # cycles of one call
+    cycles_per_block: Cycles  # cycles of all calls of one block
+    facts: Mapping[str, int]  # what agents receive only in this market
+    tip: str  # the bid's name for the tip: its keys are this with ``_per_cycle`` and ``_per_cell``
+    default_fees: tuple[Price, Price]  # cap and tip per cycle, base units, of a timer whose agent returns no bid
+    # A timer and its bid to the record that the call leaves; the same record if it leaves no trace.
     answered: Callable[[Timer, Bid], Timer]
 
 

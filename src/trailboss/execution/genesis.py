@@ -44,23 +44,17 @@ KEYS: Final = (*ENCODED_KEYS, DEVELOPMENT)
 
 
 class Genesis(Struct, frozen=True, kw_only=True):
-    """What a chain starts from.
+    """What a chain starts from."""
 
-    Attributes:
-        chain_id: Transactions are signed for it; unsigned, 64 bits.
-        proposer: Who gets the tips.
-        accounts: Balance in base units by address; the supply is their sum.
-        overrides: Parameters that differ from the preset, by dotted path.
-        development: Whether the chain takes unsigned transactions, set balances and moved timers. Decision: D-69.
-    """
-
-    chain_id: int
+    chain_id: int  # transactions are signed for it; unsigned, 64 bits
     preset: str = "mainnet"
     mechanism: str = "fifo"
-    proposer: Address
+    proposer: Address  # who gets the tips
     system_deployers: tuple[Address, ...] = ()
+    # Balance in base units by address; the supply is their sum.
     accounts: Mapping[Address, int] = field(default_factory=dict)
-    overrides: Mapping[str, int] = field(default_factory=dict)
+    overrides: Mapping[str, int] = field(default_factory=dict)  # parameters that differ from the preset, by dotted path
+    # Whether the chain takes unsigned transactions, set balances and moved timers. Decision: D-69.
     development: bool = False
 
     def params(self) -> ChainParams:

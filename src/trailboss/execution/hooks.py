@@ -39,17 +39,12 @@ class CollectedBids(Struct):
 
 
 class OpenMarket(Struct, frozen=True):
-    """A market during the deliveries of a block.
+    """A market during the deliveries of a block."""
 
-    Attributes:
-        market: What the mechanism is given.
-        close: Writes what the next block finds, from what the selection has left; called when the block ends.
-        collected: What gas bidding agents bid.
-    """
-
-    market: Market
+    market: Market  # what the mechanism is given
+    # Writes what the next block finds, from what the selection has left; called when the block ends.
     close: Callable[[Rest], None]
-    collected: CollectedBids = field(default_factory=CollectedBids)
+    collected: CollectedBids = field(default_factory=CollectedBids)  # what gas bidding agents bid
 
 
 class ReadableChain(Protocol):
@@ -86,50 +81,37 @@ def open_nothing(session: BlockSession) -> OpenMarket:
 
 
 class MarketHooks(Struct, frozen=True, kw_only=True):
-    """What execution does under one market; the defaults are what it does without one.
+    """What execution does under one market; the defaults are what it does without one."""
 
-    Attributes:
-        open: Opens the market before the deliveries.
-        opens_empty: Whether it opens in a block without due timers as well.
-        check_request: Refuses arguments that a timer may not have.
-        offer: Returns what a timer offers, from its request and whether its actor has an agent.
-        calls: Host calls that only some markets have, by form.
-        no_extension: Why no timer is extended by governance, where none is.
-        verdicts: What carries out the decisions that only this market's mechanism makes.
-        take: Takes a timer that is to fire, with its payment, and returns the cells that the fire may use.
-        fire_facts: Facts that a fire finds in ``context()`` besides; new values for each call.
-        fire_events: Events of a fire besides its own.
-        is_last: Whether a timer ends with a fire.
-        keeps_fired: Whether a timer that fires stays in the store until its fire is over.
-        is_cancellable: Whether a live timer can still be cancelled.
-        is_movable: Whether a timer has a height that a development chain can change.
-        on_remove: Takes a timer that ends out of the market's records.
-        examined: Fields of an examined timer's record besides.
-        recorded: Fields of the decision record besides.
-        rests: Whether a block without transactions leaves the market as it is while nothing falls due.
-        next_event: The first block in which the market changes by itself; None if it does not.
-        fire_count: Fires so far.
-        check: Checks the market's records against all others, the slow way.
-    """
-
-    open: Callable[[BlockSession], OpenMarket]
-    opens_empty: bool = True
+    open: Callable[[BlockSession], OpenMarket]  # opens the market before the deliveries
+    opens_empty: bool = True  # whether it opens in a block without due timers as well
+    # Refuses arguments that a timer may not have.
     check_request: Callable[[Rules, TimerRequest], None] = lambda *_: None
+    # Returns what a timer offers, from its request and whether its actor has an agent.
     offer: Callable[[Rules, TimerRequest, bool], Offered]
-    calls: Mapping[str, MarketCall] = MappingProxyType({})
-    no_extension: str = ""
+    calls: Mapping[str, MarketCall] = MappingProxyType({})  # host calls that only some markets have, by form
+    no_extension: str = ""  # why no timer is extended by governance, where none is
+    # What carries out the decisions that only this market's mechanism makes.
     verdicts: Mapping[Verdict, Callable[[BlockSession, Decision], None]] = MappingProxyType({})
+    # Takes a timer that is to fire, with its payment, and returns the cells that the fire may use.
     take: Callable[[BlockSession, Decision], Cells] = take_timer
+    # Facts that a fire finds in ``context()`` besides; new values for each call.
     fire_facts: Callable[[Decision], Mapping[str, object]] = lambda *_: {}
+    # Events of a fire besides its own.
     fire_events: Callable[[Decision, ReceiptRecord], tuple[EventRecord, ...]] = lambda *_: ()
-    is_last: Callable[[Decision], bool] = lambda *_: True
-    keeps_fired: bool = False
-    is_cancellable: Callable[[Timer], bool] = lambda *_: True
+    is_last: Callable[[Decision], bool] = lambda *_: True  # whether a timer ends with a fire
+    keeps_fired: bool = False  # whether a timer that fires stays in the store until its fire is over
+    is_cancellable: Callable[[Timer], bool] = lambda *_: True  # whether a live timer can still be cancelled
+    # Whether a timer has a height that a development chain can change.
     is_movable: Callable[[Timer], bool] = lambda *_: True
+    # Takes a timer that ends out of the market's records.
     on_remove: Callable[[BlockSession, Timer, TimerEnd], None] = lambda *_: None
-    examined: Callable[[Decision], Mapping[str, Any]] = lambda *_: {}
-    recorded: Callable[[BlockSession], Mapping[str, Any]] = lambda *_: {}
+    examined: Callable[[Decision], Mapping[str, Any]] = lambda *_: {}  # fields of an examined timer's record besides
+    recorded: Callable[[BlockSession], Mapping[str, Any]] = lambda *_: {}  # fields of the decision record besides
+    # Whether a block without transactions leaves the market as it is while nothing falls due.
     rests: Callable[[Rules, Read], bool] = lambda *_: True
+    # The first block in which the market changes by itself; None if it does not.
     next_event: Callable[[Rules, Read], int | None] = lambda *_: None
-    fire_count: Callable[[MarketTerms, SchedulerTotals], int] = lambda _, totals: totals.fired
+    fire_count: Callable[[MarketTerms, SchedulerTotals], int] = lambda _, totals: totals.fired  # fires so far
+    # Checks the market's records against all others, the slow way.
     check: Callable[[ReadableChain], None] = lambda *_: None

@@ -24,18 +24,13 @@ CallActor = Callable[["ChainHost", bytes, str, bytes, int], bytes]
 
 
 class ChainHost(msgspec.Struct, frozen=True, gc=False):
-    """The `trailboss.vm.host.Host` of one frame.
-
-    Attributes:
-        sender: Immediate caller, 20 bytes.
-        call: How a nested frame is run; given, so that hosts and frames need not import one another.
-    """
+    """The `trailboss.vm.host.Host` of one frame."""
 
     scope: Scope
     frame: Frame
-    sender: bytes
+    sender: bytes  # immediate caller, 20 bytes
     meter: Meter
-    call: CallActor
+    call: CallActor  # how a nested frame is run; given, so that hosts and frames need not import one another
 
     def context(self) -> Mapping[str, object]:
         """Return the facts of this execution. Source: cowboy-facts §2.1. Spec: CIP-5old §9.1. Decision: D-83."""

@@ -29,19 +29,12 @@ from trailboss.vm.meter import Meter, OutOfGas
 
 
 class Run(msgspec.Struct, frozen=True, gc=False):
-    """What running an instruction came to.
+    """What running an instruction came to."""
 
-    Attributes:
-        return_value: What the handler returned; empty without one.
-        error: Why it failed; everything it changed is rolled back.
-        actor: The actor that was made or changed, or empty.
-        events: The chain's own events about it, after those of its effects.
-    """
-
-    return_value: bytes = b""
-    error: ErrorObject | None = None
-    actor: bytes = b""
-    events: tuple[EventRecord, ...] = ()
+    return_value: bytes = b""  # what the handler returned; empty without one
+    error: ErrorObject | None = None  # why it failed; everything it changed is rolled back
+    actor: bytes = b""  # the actor that was made or changed, or empty
+    events: tuple[EventRecord, ...] = ()  # the chain's own events about it, after those of its effects
 
 
 Body = Callable[[Scope, Meter], Run]

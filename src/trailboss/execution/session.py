@@ -30,51 +30,31 @@ if TYPE_CHECKING:
 
 
 class BlockContext(Struct, frozen=True):
-    """Facts that hold for the whole block.
-
-    Attributes:
-        chain_instance_id: Hash of the genesis, 32 bytes.
-        timestamp_ms: Milliseconds since 1970.
-        parent: Hash of the header before.
-        proposer: Who gets the tips, 20 bytes.
-        parent_cycles_used: Cycles that the block before used.
-        rules: Everything governed.
-        parent_state_root: State root of the block before, 32 bytes.
-        mechanism: Name of the mechanism in force, for messages.
-        calls: Host calls about timers that actors have under it, by `trailboss.model.calls`.
-        is_development: Whether it is a development chain. Decision: D-69.
-    """
+    """Facts that hold for the whole block."""
 
     chain_id: int
-    chain_instance_id: bytes
+    chain_instance_id: bytes  # hash of the genesis, 32 bytes
     height: Height
-    timestamp_ms: int
-    parent: bytes
-    proposer: bytes
-    parent_cycles_used: int
-    rules: Rules
-    parent_state_root: bytes
-    mechanism: str
-    calls: frozenset[str]
-    is_development: bool = False
+    timestamp_ms: int  # milliseconds since 1970
+    parent: bytes  # hash of the header before
+    proposer: bytes  # who gets the tips, 20 bytes
+    parent_cycles_used: int  # cycles that the block before used
+    rules: Rules  # everything governed
+    parent_state_root: bytes  # state root of the block before, 32 bytes
+    mechanism: str  # name of the mechanism in force, for messages
+    calls: frozenset[str]  # host calls about timers that actors have under it, by `trailboss.model.calls`
+    is_development: bool = False  # whether it is a development chain. Decision: D-69.
 
 
 class Reservation(msgspec.Struct, frozen=True, gc=False):
-    """A due timer that has been removed and pre-charged, and waits for its turn in this block.
-
-    Attributes:
-        amount: Base units taken from its fee payer, at these prices.
-        gas_limit: Cycles the fire may use.
-        used_cycles: Cycles that count as used before it runs: those of its agent.
-        cells_limit: Cells the fire may use.
-    """
+    """A due timer that has been removed and pre-charged, and waits for its turn in this block."""
 
     timer: Timer
-    amount: Amount
+    amount: Amount  # base units taken from its fee payer, at these prices
     prices: Prices
-    gas_limit: Cycles
-    used_cycles: Cycles
-    cells_limit: Cells
+    gas_limit: Cycles  # cycles the fire may use
+    used_cycles: Cycles  # cycles that count as used before it runs: those of its agent
+    cells_limit: Cells  # cells the fire may use
 
 
 class Fired(NamedTuple):
@@ -98,46 +78,33 @@ class Admission(Struct, frozen=True):
 
 
 class BlockSession(Struct):
-    """A block while it is being applied.
-
-    Attributes:
-        overlay: All writes of the block.
-        queue: The calendar queue; it follows what transactions commit.
-        follower: What follows due timers: the block's mechanism.
-        hooks: What the block's market does differently.
-        reservations: Due timers pre-charged and not yet run, by id, in order.
-        ends: Timers that the block itself has ended, by path; written to the totals once, when it closes.
-        timer_cycles_used: By fires so far; ``cycles_used`` is by everything.
-        fired: All fires so far, in order.
-        has_delivered: Whether the deliveries have begun: what is due then is due, and what has expired is gone.
-        departed: Timers that have left the queue so far, for whatever reason.
-        decisions: How the block chose among its due timers, once it has.
-        printed: What gas bidding agents have printed.
-        printed_characters: Characters of all that is printed and kept so far.
-    """
+    """A block while it is being applied."""
 
     context: BlockContext
-    overlay: Overlay
+    overlay: Overlay  # all writes of the block
     ledger: Ledger
-    queue: TimerQueue
+    queue: TimerQueue  # the calendar queue; it follows what transactions commit
     engine: Engine
-    follower: Follower
-    hooks: "MarketHooks"
+    follower: Follower  # what follows due timers: the block's mechanism
+    hooks: "MarketHooks"  # what the block's market does differently
     receipts: list[ReceiptRecord] = field(default_factory=list)
     events: list[EventRecord] = field(default_factory=list)
+    # Due timers pre-charged and not yet run, by id, in order.
     reservations: dict[bytes, Reservation] = field(default_factory=dict)
+    # Timers that the block itself has ended, by path; written to the totals once, when it closes.
     ends: dict[TimerEnd, int] = field(default_factory=dict)
     cycles_used: int = 0
     cells_used: int = 0
-    timer_cycles_used: int = 0
+    timer_cycles_used: int = 0  # by fires so far; ``cycles_used`` is by everything
     timer_cells_used: int = 0
-    fired: list[Fired] = field(default_factory=list)
+    fired: list[Fired] = field(default_factory=list)  # all fires so far, in order
+    # Whether the deliveries have begun: what is due then is due, and what has expired is gone.
     has_delivered: bool = False
-    departed: list[Timer] = field(default_factory=list)
+    departed: list[Timer] = field(default_factory=list)  # timers that have left the queue so far, for whatever reason
     admission: Admission = Admission()
-    decisions: DecisionRecord | None = None
-    printed: list[PrintedLine] = field(default_factory=list)
-    printed_characters: int = 0
+    decisions: DecisionRecord | None = None  # how the block chose among its due timers, once it has
+    printed: list[PrintedLine] = field(default_factory=list)  # what gas bidding agents have printed
+    printed_characters: int = 0  # characters of all that is printed and kept so far
 
     def kept(self, printing: Printing) -> tuple[PrintedLine, ...]:
         """Return what is kept of an execution's lines: all, unless the block has printed too much. Decision: D-89."""
@@ -211,34 +178,23 @@ FREE: Final = Prices(Price(0), Price(0))
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One paid execution: a transaction, a timer's fire, a message.
-
-    Attributes:
-        origin_hash: Hash of the transaction that it is or comes of; 32 zero bytes if there is none. Spec: CIP-5 §5.2.
-        sender: Immediate caller that the handler sees.
-        signer: Whose consent the fee payer rule accepts besides the actor's own. Decision: D-25.
-        intrinsic_cycles: Used before anything runs.
-        intrinsic_cells: Used before anything runs.
-        timer_id: The timer that fires, or empty.
-        actor: The actor that is called, or empty.
-        facts: Returns what ``context()`` shows besides, as new values.
-        pool: Number of the gas pool that it draws on; None for one of its own. Decision: D-88.
-    """
+    """One paid execution: a transaction, a timer's fire, a message."""
 
     origin: Origin
+    # Hash of the transaction that it is or comes of; 32 zero bytes if there is none. Spec: CIP-5 §5.2.
     origin_hash: bytes = bytes(ZERO_HASH)
-    sender: bytes
-    signer: bytes
+    sender: bytes  # immediate caller that the handler sees
+    signer: bytes  # whose consent the fee payer rule accepts besides the actor's own. Decision: D-25.
     payer: bytes
     cycles_limit: Cycles
     cells_limit: Cells
-    intrinsic_cycles: Cycles = Cycles(0)
-    intrinsic_cells: Cells = Cells(0)
+    intrinsic_cycles: Cycles = Cycles(0)  # used before anything runs
+    intrinsic_cells: Cells = Cells(0)  # used before anything runs
     prices: Prices = FREE
-    timer_id: bytes = b""
-    actor: bytes = b""
-    facts: Callable[[], Mapping[str, object]] = dict
-    pool: int | None = None
+    timer_id: bytes = b""  # the timer that fires, or empty
+    actor: bytes = b""  # the actor that is called, or empty
+    facts: Callable[[], Mapping[str, object]] = dict  # returns what ``context()`` shows besides, as new values
+    pool: int | None = None  # number of the gas pool that it draws on; None for one of its own. Decision: D-88.
 
 
 def timer_event(name: str, timer: Timer, facts: Mapping[str, object], emitter: bytes | None = None) -> EventRecord:
@@ -248,18 +204,14 @@ def timer_event(name: str, timer: Timer, facts: Mapping[str, object], emitter: b
 
 
 class Scope(msgspec.Struct):
-    """A transaction while it runs.
-
-    Attributes:
-        effects: What frames have asked for, in order; cut back when a frame fails.
-        emitted: Events that actors have emitted so far.
-        printing: What actors print; a frame that fails does not take it back.
-    """
+    """A transaction while it runs."""
 
     session: BlockSession
     envelope: Envelope
+    # What frames have asked for, in order; cut back when a frame fails.
     effects: list[Effect] = msgspec.field(default_factory=list)
-    emitted: int = 0
+    emitted: int = 0  # events that actors have emitted so far
+    # What actors print; a frame that fails does not take it back.
     printing: Printing = msgspec.field(default_factory=Printing)
 
     def mark(self) -> tuple[int, int]:

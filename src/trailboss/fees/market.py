@@ -6,23 +6,14 @@ from trailboss.primitives.units import Price
 
 
 class BasefeeRule(Struct, frozen=True):
-    """The rule of one metered resource.
+    """The rule of one metered resource."""
 
-    Attributes:
-        target: Units a block should use.
-        alpha: Divisor of the relative distance from the target.
-        max_change_denominator: The fee moves by at most one part in this many.
-        minimum: Floor, base units per unit.
-        maximum: Ceiling, base units per unit.
-        least_rise: Least step up, base units per unit, so that a small fee is not stuck. Decision: D-15.
-    """
-
-    target: int
-    alpha: int
-    max_change_denominator: int
-    minimum: int
-    maximum: int
-    least_rise: int = 0
+    target: int  # units a block should use
+    alpha: int  # divisor of the relative distance from the target
+    max_change_denominator: int  # the fee moves by at most one part in this many
+    minimum: int  # floor, base units per unit
+    maximum: int  # ceiling, base units per unit
+    least_rise: int = 0  # least step up, base units per unit, so that a small fee is not stuck. Decision: D-15.
 
 
 def next_basefee(basefee: Price, used: int, rule: BasefeeRule) -> Price:

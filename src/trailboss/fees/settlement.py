@@ -6,37 +6,22 @@ from trailboss.primitives.units import Amount, Cells, Cycles, Price
 
 
 class Prices(msgspec.Struct, frozen=True, gc=False):
-    """What one unit costs its payer, in base units.
+    """What one unit costs its payer, in base units."""
 
-    Attributes:
-        cycle_basefee: Burned per cycle.
-        cell_basefee: Burned per cell.
-        cycle_tip: To the proposer per cycle.
-        cell_tip: To the proposer per cell.
-        lane_basefee: Burned per cycle besides, and counted apart. Decision: D-14.
-    """
-
-    cycle_basefee: Price
-    cell_basefee: Price
-    cycle_tip: Price = Price(0)
-    cell_tip: Price = Price(0)
-    lane_basefee: Price = Price(0)
+    cycle_basefee: Price  # burned per cycle
+    cell_basefee: Price  # burned per cell
+    cycle_tip: Price = Price(0)  # to the proposer per cycle
+    cell_tip: Price = Price(0)  # to the proposer per cell
+    lane_basefee: Price = Price(0)  # burned per cycle besides, and counted apart. Decision: D-14.
 
 
 class Settlement(msgspec.Struct, frozen=True, gc=False):
-    """Where a reservation went: ``burned + tip + refund`` is what was reserved.
+    """Where a reservation went: ``burned + tip + refund`` is what was reserved."""
 
-    Attributes:
-        burned: Basefee part of the actual cost, the lane's included; leaves the supply.
-        tip: Priority part of the actual cost; the proposer's.
-        refund: The rest, back to the payer.
-        lane_burned: What of ``burned`` the lane basefee has burned.
-    """
-
-    burned: Amount
-    tip: Amount
-    refund: Amount
-    lane_burned: Amount = Amount(0)
+    burned: Amount  # basefee part of the actual cost, the lane's included; leaves the supply
+    tip: Amount  # priority part of the actual cost; the proposer's
+    refund: Amount  # the rest, back to the payer
+    lane_burned: Amount = Amount(0)  # what of ``burned`` the lane basefee has burned
 
     @property
     def paid(self) -> Amount:

@@ -31,30 +31,19 @@ Kept = TypeVar("Kept", LaneState, AuctionState, GlobalboxState)
 
 
 class MarketTerms(Struct, frozen=True, kw_only=True):
-    """What a chain's market sets for the fires of a block; the defaults are those of a chain without a market.
-
-    Attributes:
-        record: What the block before left in the state.
-        timer_cycles_max: Cycles that fires may use in the block. Spec: CIP-5 §6.5, CIP-1v1 §5, CIP-1v3 §9.
-        basefee: The market's own basefee, base units per cycle; without one the cycle basefee. Spec: CIP-1v3 §13.2.
-        surcharge: What a fire pays per cycle on top of the cycle basefee, base units.
-        rule: How the basefee moves; None if it does not.
-        previous_tip: Median tip per cycle of the fires of the block before, base units.
-        gas_limit_min: Least gas limit of a timer scheduled in this block. Decision: D-29.
-        max_cycles_per_fire: Cap of one fire beside that of TimerConfig.
-        is_new: Whether the market begins with this block.
-    """
+    """What a chain's market sets for the fires of a block; the defaults are those of a chain without a market."""
 
     kind: MarketKind = MarketKind.NONE
-    record: LaneState | AuctionState | GlobalboxState | None = None
-    timer_cycles_max: Cycles
+    record: LaneState | AuctionState | GlobalboxState | None = None  # what the block before left in the state
+    timer_cycles_max: Cycles  # cycles that fires may use in the block. Spec: CIP-5 §6.5, CIP-1v1 §5, CIP-1v3 §9.
+    # The market's own basefee, base units per cycle; without one the cycle basefee. Spec: CIP-1v3 §13.2.
     basefee: Price
-    surcharge: Price = Price(0)
-    rule: BasefeeRule | None = None
-    previous_tip: Price = Price(0)
-    gas_limit_min: Cycles = Cycles(1)
-    max_cycles_per_fire: Cycles = Cycles(U64_MAX)
-    is_new: bool = False
+    surcharge: Price = Price(0)  # what a fire pays per cycle on top of the cycle basefee, base units
+    rule: BasefeeRule | None = None  # how the basefee moves; None if it does not
+    previous_tip: Price = Price(0)  # median tip per cycle of the fires of the block before, base units
+    gas_limit_min: Cycles = Cycles(1)  # least gas limit of a timer scheduled in this block. Decision: D-29.
+    max_cycles_per_fire: Cycles = Cycles(U64_MAX)  # cap of one fire beside that of TimerConfig
+    is_new: bool = False  # whether the market begins with this block
 
     def kept(self, kind: type[Kept]) -> Kept:
         """Return the record, which is of that type; `InvariantError` if the chain has another market."""

@@ -44,29 +44,21 @@ BARRED_KEY: Final = config_key(b"system:joining:barred")
 
 
 class Rules(Struct, frozen=True):
-    """Everything governed, for one whole block.
-
-    Attributes:
-        params: Parameters with governed values in place.
-        cycle_basefee: Base units per cycle before any multiplier.
-        cell_basefee: Base units per cell before any multiplier.
-        deployers: Accounts that may send system instructions.
-        changes_at: First block above this one in which other rules are in force in the same state; 2**64 for none.
-        gaps: Which due timers have yet to join; None before the first block in which any could. Decision: D-51.
-        barred: Which due timers have not joined because their payers cannot pay. Decision: D-79.
-    """
+    """Everything governed, for one whole block."""
 
     height: Height
-    params: ChainParams
+    params: ChainParams  # parameters with governed values in place
     timer: TimerConfig
     basefee: BasefeeConfig
     multipliers: LaneMultipliers
-    cycle_basefee: Price
-    cell_basefee: Price
-    deployers: frozenset[bytes]
+    cycle_basefee: Price  # base units per cycle before any multiplier
+    cell_basefee: Price  # base units per cell before any multiplier
+    deployers: frozenset[bytes]  # accounts that may send system instructions
     market: MarketTerms
-    changes_at: int
+    changes_at: int  # first block above this one in which other rules are in force in the same state; 2**64 for none
+    # Which due timers have yet to join; None before the first block in which any could. Decision: D-51.
     gaps: tuple[JoiningGap, ...] | None = None
+    # Which due timers have not joined because their payers cannot pay. Decision: D-79.
     barred: tuple[BarredPayer, ...] = ()
 
     def timer_cycles_max(self) -> Cycles:

@@ -18,19 +18,12 @@ class Page(Struct, Generic[Item], frozen=True):
 
 
 class IndexedTransaction(Struct, frozen=True, kw_only=True):
-    """Where a transaction is.
+    """Where a transaction is."""
 
-    Attributes:
-        hash: Its hash.
-        height: Of its block.
-        position: Its place among the block's transactions, from 0.
-        receipt: The place of its receipt among the block's receipts, from 0.
-    """
-
-    hash: Hash32
-    height: int
-    position: int
-    receipt: int
+    hash: Hash32  # its hash
+    height: int  # of its block
+    position: int  # its place among the block's transactions, from 0
+    receipt: int  # the place of its receipt among the block's receipts, from 0
 
 
 class IndexedReceipt(Struct, frozen=True, kw_only=True):
@@ -50,110 +43,62 @@ class IndexedReceipt(Struct, frozen=True, kw_only=True):
 
 
 class Cause(Struct, frozen=True, kw_only=True):
-    """What scheduled a timer.
+    """What scheduled a timer."""
 
-    Attributes:
-        origin: A transaction, a timer's fire, or a message.
-        timer_id: The timer that fired.
-        transaction: The hash of the transaction.
-        height: Of the block.
-        receipt: The place of the receipt that holds the event among the block's receipts, from 0.
-    """
-
-    origin: Origin
-    timer_id: Hash32 | None
-    transaction: Hash32 | None
-    height: int
-    receipt: int
+    origin: Origin  # a transaction, a timer's fire, or a message
+    timer_id: Hash32 | None  # the timer that fired
+    transaction: Hash32 | None  # the hash of the transaction
+    height: int  # of the block
+    receipt: int  # the place of the receipt that holds the event among the block's receipts, from 0
 
 
 class IndexedTimer(Struct, frozen=True, kw_only=True):
-    """A timer as its events tell of it. What a live one has been changed to since, the chain's state knows.
+    """A timer as its events tell of it. What a live one has been changed to since, the chain's state knows."""
 
-    Attributes:
-        timer_id: Its id.
-        actor: Owner.
-        target: Actor whose handler it calls.
-        payer: Who pays.
-        handler: That it calls.
-        height: At which it is, or was, due.
-        gas_limit: Cycles a fire may use, as scheduled.
-        expires_at: Last height at which it may fire, as scheduled.
-        max_fee_per_cycle: As scheduled, base units; None unless it was frozen then.
-        max_priority_fee_per_cycle: Likewise.
-        state: ``live``, ``fired``, ``expired``, ``unfunded`` or ``cancelled``.
-        ended_at: Height of the block in which it ended.
-        reverted: Whether it ended with a fire that reverted.
-        cause: What scheduled it, and where.
-        sequence: How many timers the chain had scheduled before it.
-        generation: How many fires lie between it and the transaction or message at the beginning of its lineage.
-    """
-
-    timer_id: Hash32
-    actor: Address
-    target: Address
-    payer: Address
-    handler: str
-    height: int
-    gas_limit: int
-    expires_at: int
-    max_fee_per_cycle: int | None
-    max_priority_fee_per_cycle: int | None
-    state: str
-    ended_at: int | None
-    reverted: bool
-    cause: Cause
-    sequence: int
-    generation: int
+    timer_id: Hash32  # its id
+    actor: Address  # owner
+    target: Address  # actor whose handler it calls
+    payer: Address  # who pays
+    handler: str  # that it calls
+    height: int  # at which it is, or was, due
+    gas_limit: int  # cycles a fire may use, as scheduled
+    expires_at: int  # last height at which it may fire, as scheduled
+    max_fee_per_cycle: int | None  # as scheduled, base units; None unless it was frozen then
+    max_priority_fee_per_cycle: int | None  # likewise
+    state: str  # ``live``, ``fired``, ``expired``, ``unfunded`` or ``cancelled``
+    ended_at: int | None  # height of the block in which it ended
+    reverted: bool  # whether it ended with a fire that reverted
+    cause: Cause  # what scheduled it, and where
+    sequence: int  # how many timers the chain had scheduled before it
+    generation: int  # how many fires lie between it and the transaction or message at the beginning of its lineage
 
 
 class Lineage(Struct, frozen=True, kw_only=True):
-    """Where a timer stands among those that its first ancestor's fires, and their timers' fires, scheduled.
+    """Where a timer stands among those that its first ancestor's fires, and their timers' fires, scheduled."""
 
-    Attributes:
-        timer: The timer.
-        root: The first of its line, which a transaction or a message scheduled; itself perhaps.
-        family_size: How many timers descend from the root, and the root.
-        place: Its own place among them in the order in which they were scheduled, from 0.
-        children: How many timers its fires have scheduled.
-    """
-
-    timer: IndexedTimer
-    root: Hash32
-    family_size: int
-    place: int
-    children: int
+    timer: IndexedTimer  # the timer
+    root: Hash32  # the first of its line, which a transaction or a message scheduled; itself perhaps
+    family_size: int  # how many timers descend from the root, and the root
+    place: int  # its own place among them in the order in which they were scheduled, from 0
+    children: int  # how many timers its fires have scheduled
 
 
 class EventFilter(Struct, frozen=True, kw_only=True):
-    """Which events are wanted; every condition that is given must hold.
+    """Which events are wanted; every condition that is given must hold."""
 
-    Attributes:
-        name: Topic.
-        address: Emitter, or named in a field of an event of the chain itself.
-        timer_id: The timer it is about.
-        since: From this block on.
-        since_index: In that block, from this place among its events on.
-    """
-
-    name: str | None = None
+    name: str | None = None  # topic
     emitter: Address | None = None
-    address: Address | None = None
-    timer_id: Hash32 | None = None
-    since: int = 0
-    since_index: int = 0
+    address: Address | None = None  # emitter, or named in a field of an event of the chain itself
+    timer_id: Hash32 | None = None  # the timer it is about
+    since: int = 0  # from this block on
+    since_index: int = 0  # in that block, from this place among its events on
 
 
 class EventPlace(Struct, frozen=True, order=True):
-    """Where an event is.
+    """Where an event is."""
 
-    Attributes:
-        height: Of its block.
-        index: Its place among the block's events, from 0: those of the receipts in order, then the block's own.
-    """
-
-    height: int
-    index: int
+    height: int  # of its block
+    index: int  # its place among the block's events, from 0: those of the receipts in order, then the block's own
 
 
 class Spend(Struct, frozen=True, kw_only=True):

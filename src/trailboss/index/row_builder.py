@@ -48,19 +48,13 @@ Row = tuple[object, ...]
 
 
 class TimerRow(Struct):
-    """A timer of the batch, or one that has a row and that a block of the batch is about.
+    """A timer of the batch, or one that has a row and that a block of the batch is about."""
 
-    Attributes:
-        at: Place of the event that scheduled it.
-        height: At which it is due, as it is stored.
-        root: The first timer of its line; None for itself.
-        columns: Of a new one: those from id to handler, those from gas_limit to parent, and place and sequence.
-    """
-
-    at: int
-    height: int | bytes
-    root: int | None
+    at: int  # place of the event that scheduled it
+    height: int | bytes  # at which it is due, as it is stored
+    root: int | None  # the first timer of its line; None for itself
     generation: int
+    # Of a new one: those from id to handler, those from gas_limit to parent, and place and sequence.
     columns: tuple[Row, Row, Row] | None = None
     ended: int | None = None
     ending: int | None = None

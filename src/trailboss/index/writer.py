@@ -64,15 +64,10 @@ class Sums(Struct, frozen=True):
 
 
 class Writer:
-    """Writes one index. One thread at a time may use it.
+    """Writes one index. One thread at a time may use it."""
 
-    Attributes:
-        height: Of the last block in it; -1 for none.
-        hash: Of that block; after going back to an idle one only its first bytes.
-    """
-
-    height: int
-    hash: bytes
+    height: int  # of the last block in it; -1 for none
+    hash: bytes  # of that block; after going back to an idle one only its first bytes
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

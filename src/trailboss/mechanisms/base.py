@@ -41,28 +41,20 @@ class Charging(Enum):
 
 
 class DeliveryPolicy(Struct, frozen=True, kw_only=True):
-    """What differs between mechanisms beyond order.
-
-    Attributes:
-        examined_max: Due timers that one block examines, dead ones not counted. Decision: D-39, D-78.
-        dead_examined_max: Dead timers that one block examines and leaves once its clean-up budget is spent; beyond
-            them it leaves out payers that cannot pay. Decision: D-78.
-        joined_max: Due timers that join the mechanism's index in one block; 0 without an index. Decision: D-51.
-        passed_over_max: Timers that one block passes over for lack of room; 0 for no bound. Decision: D-54.
-        order: What it ranks due timers by.
-        calls: Host calls about timers that its actors have, by `trailboss.model.calls`; others are refused by name.
-        keeps: What the state of a chain under it keeps for it.
-    """
+    """What differs between mechanisms beyond order."""
 
     phase: Phase
     charging: Charging
-    examined_max: int
+    examined_max: int  # due timers that one block examines, dead ones not counted. Decision: D-39, D-78.
+    # Dead timers that one block examines and leaves once its clean-up budget is spent; beyond them it leaves out payers
+    # that cannot pay. Decision: D-78.
     dead_examined_max: int = 0
-    joined_max: int = 0
-    passed_over_max: int = 0
-    order: Order = Order.DUE
+    joined_max: int = 0  # due timers that join the mechanism's index in one block; 0 without an index. Decision: D-51.
+    passed_over_max: int = 0  # timers that one block passes over for lack of room; 0 for no bound. Decision: D-54.
+    order: Order = Order.DUE  # what it ranks due timers by
+    # Host calls about timers that its actors have, by `trailboss.model.calls`; others are refused by name.
     calls: frozenset[str] = frozenset()
-    keeps: MarketKind = MarketKind.NONE
+    keeps: MarketKind = MarketKind.NONE  # what the state of a chain under it keeps for it
 
 
 class Verdict(StrEnum):
@@ -90,59 +82,36 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One due timer's fate in one block, with the numbers that led to it.
 
     Amounts are base units, and 0 if the timer was decided before any price.
-
-    Attributes:
-        prices: What it is pre-charged and settled at.
-        gas_limit: Cycles the fire may use.
-        max_cost: Worst-case cost of the fire at this block's prices, which is pre-charged.
-        available: What the payer could spend when the timer's turn came, earlier pre-charges taken off.
-        reason: Why it waits; None unless deferred.
-        rank: Its place in the order, from 1; 0 if it was decided before any ranking.
-        weight: W(actor) in parts of 10⁻⁹; 0 without a market.
-        max_fee: Cap of lane basefee and tip together; 0 without a market.
-        agent_cycles: Cycles its agent has used in this block; they count into the fire's gas.
-        fire: Where its fire is in Globalbox, for ``ENQUEUE`` and ``MATERIALIZE``.
-        entry: The mailbox entry that fires; None under a mechanism without a mailbox.
     """
 
     timer: Timer
     verdict: Verdict
-    prices: Prices
-    gas_limit: Cycles
-    max_cost: Amount = Amount(0)
+    prices: Prices  # what it is pre-charged and settled at
+    gas_limit: Cycles  # cycles the fire may use
+    max_cost: Amount = Amount(0)  # worst-case cost of the fire at this block's prices, which is pre-charged
+    # What the payer could spend when the timer's turn came, earlier pre-charges taken off.
     available: Amount = Amount(0)
-    reason: DeferralReason | None = None
-    rank: int = 0
-    weight: int = 0
-    max_fee: Price = Price(0)
+    reason: DeferralReason | None = None  # why it waits; None unless deferred
+    rank: int = 0  # its place in the order, from 1; 0 if it was decided before any ranking
+    weight: int = 0  # W(actor) in parts of 10⁻⁹; 0 without a market
+    max_fee: Price = Price(0)  # cap of lane basefee and tip together; 0 without a market
     fee_source: FeeSource = FeeSource.NONE
-    agent_cycles: Cycles = Cycles(0)
-    fire: QueuedFire | None = None
-    entry: MailboxEntry | None = None
+    agent_cycles: Cycles = Cycles(0)  # cycles its agent has used in this block; they count into the fire's gas
+    fire: QueuedFire | None = None  # where its fire is in Globalbox, for ``ENQUEUE`` and ``MATERIALIZE``
+    entry: MailboxEntry | None = None  # the mailbox entry that fires; None under a mechanism without a mailbox
 
 
 class Rest(Struct, frozen=True, kw_only=True):
-    """What was not examined, and why.
+    """What was not examined, and why."""
 
-    Attributes:
-        stopped: Why the walk ended.
-        joined: Timers that the index still holds, examined or not; 0 without an index.
-        outranked: Ranked timers that were not examined; 0 without an index, where all that wait are.
-        priced_out: Timers not ranked because their cap is below the lane basefee.
-        over_cap: Timers not ranked because their gas limit is above the lane's cap.
-        smallest_gas: Smallest gas limit among the ranked timers not examined; 0 if there are none.
-        runners_up: The next in rank, as they would have been decided; they decide nothing.
-        carried: Keys that some watches have yet to match. Decision: D-65.
-    """
-
-    stopped: Stop
-    joined: int = 0
-    outranked: int = 0
-    priced_out: int = 0
-    over_cap: int = 0
-    smallest_gas: int = 0
-    runners_up: tuple[Decision, ...] = ()
-    carried: tuple[CarriedHit, ...] = ()
+    stopped: Stop  # why the walk ended
+    joined: int = 0  # timers that the index still holds, examined or not; 0 without an index
+    outranked: int = 0  # ranked timers that were not examined; 0 without an index, where all that wait are
+    priced_out: int = 0  # timers not ranked because their cap is below the lane basefee
+    over_cap: int = 0  # timers not ranked because their gas limit is above the lane's cap
+    smallest_gas: int = 0  # smallest gas limit among the ranked timers not examined; 0 if there are none
+    runners_up: tuple[Decision, ...] = ()  # the next in rank, as they would have been decided; they decide nothing
+    carried: tuple[CarriedHit, ...] = ()  # keys that some watches have yet to match. Decision: D-65.
 
 
 class LeftOut:
@@ -175,19 +144,14 @@ class DueTimers(Struct, frozen=True):
 
     All are read lazily, before the first decision that removes a timer; an index that is up to date does not read
     ``waiting``.
-
-    Attributes:
-        waiting: Those that are alive and have joined in earlier blocks; all, for a mechanism without an index.
-        joining: Those that join in this block.
-        expired: Those that have expired, joined or not, the first to expire first.
-        unfunded: Those that have not joined because their payers cannot pay. Decision: D-79.
-        out: Payers whose timers ``waiting`` leaves out; the selection adds to it. Decision: D-78.
     """
 
+    # Those that are alive and have joined in earlier blocks; all, for a mechanism without an index.
     waiting: Iterable[Timer]
-    joining: Sequence[Timer] = ()
-    expired: Iterable[Timer] = ()
-    unfunded: Iterable[Timer] = ()
+    joining: Sequence[Timer] = ()  # those that join in this block
+    expired: Iterable[Timer] = ()  # those that have expired, joined or not, the first to expire first
+    unfunded: Iterable[Timer] = ()  # those that have not joined because their payers cannot pay. Decision: D-79.
+    # Payers whose timers ``waiting`` leaves out; the selection adds to it. Decision: D-78.
     out: LeftOut = field(default_factory=LeftOut)
 
 
@@ -226,15 +190,10 @@ class Follower:
 
 
 class Mechanism(Follower, ABC):
-    """Decides which due timers run in a block, and in which order.
+    """Decides which due timers run in a block, and in which order."""
 
-    Attributes:
-        name: The name by which genesis and the command line know it.
-        policy: What delivery does differently for it.
-    """
-
-    name: str
-    policy: DeliveryPolicy
+    name: str  # the name by which genesis and the command line know it
+    policy: DeliveryPolicy  # what delivery does differently for it
 
     def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
         """Begin a block; ``pending`` returns all timers as the block before left them, and takes O(n) to read."""
@@ -260,13 +219,9 @@ IndexT = TypeVar("IndexT", bound=Follower)
 
 
 class IndexedMechanism(Mechanism, Generic[IndexT]):
-    """A mechanism with an index over timers, which follows them while it exists.
+    """A mechanism with an index over timers, which follows them while it exists."""
 
-    Attributes:
-        index: The index; None before the first block and after the chain has gone back.
-    """
-
-    index: IndexT | None = None
+    index: IndexT | None = None  # the index; None before the first block and after the chain has gone back
 
     def __init__(self, policy: DeliveryPolicy) -> None:
         self.policy = policy

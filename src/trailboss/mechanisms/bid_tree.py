@@ -55,14 +55,12 @@ class BidNode(Generic[ItemT]):
     Attributes:
         children: Nodes, or at the bottom items, in order of their places.
         is_bottom: Whether they are items.
-        place: At or before those of all items below, and after those of the node before.
-        bounds: The least of each bound of its children.
     """
 
     __slots__ = ("bounds", "children", "is_bottom", "place")
 
-    place: Place
-    bounds: Bounds
+    place: Place  # at or before those of all items below, and after those of the node before
+    bounds: Bounds  # the least of each bound of its children
 
     def __init__(self, children: "list[ItemT | BidNode[ItemT]]", *, is_bottom: bool) -> None:
         self.children = children

@@ -20,35 +20,25 @@ UNBOUNDED: Final = Cells(U128_MAX)
 
 
 class Bid(msgspec.Struct, frozen=True, gc=False):
-    """What a timer whose agent was asked offers in this block.
+    """What a timer whose agent was asked offers in this block."""
 
-    Attributes:
-        max_fee: Cap of lane basefee and tip together, base units per cycle; in the auction of cycle basefee and tip.
-        max_priority_fee: Cap of the tip, base units per cycle.
-        cycles_used: Cycles that asking took; they count into the timer's gas if it fires in this block.
-        cell_fees: Caps of cell basefee and tip together and of the tip alone, base units per cell; None for the cell
-            basefee and no tip. Spec: CIP-1v3 §7.1. Decision: D-86.
-    """
-
+    # Cap of lane basefee and tip together, base units per cycle; in the auction of cycle basefee and tip.
     max_fee: Price
-    max_priority_fee: Price
+    max_priority_fee: Price  # cap of the tip, base units per cycle
     source: FeeSource
+    # Cycles that asking took; they count into the timer's gas if it fires in this block.
     cycles_used: Cycles = Cycles(0)
+    # Caps of cell basefee and tip together and of the tip alone, base units per cell; None for the cell basefee and no
+    # tip. Spec: CIP-1v3 §7.1. Decision: D-86.
     cell_fees: tuple[Price, Price] | None = None
 
 
 class Market(Struct, frozen=True, kw_only=True):
-    """What a block offers its mechanism beyond prices, budgets and balances; the base itself has nothing to offer.
+    """What a block offers its mechanism beyond prices, budgets and balances; the base itself has nothing to offer."""
 
-    Attributes:
-        max_cycles_per_fire: Cap of one fire.
-        previous_tip: Median tip of the block before, base units per cycle; 0 outside the lane.
-        median_fires: Network median of fires within the lane's window; 0 outside the lane.
-    """
-
-    max_cycles_per_fire: Cycles
-    previous_tip: Price = Price(0)
-    median_fires: int = 0
+    max_cycles_per_fire: Cycles  # cap of one fire
+    previous_tip: Price = Price(0)  # median tip of the block before, base units per cycle; 0 outside the lane
+    median_fires: int = 0  # network median of fires within the lane's window; 0 outside the lane
 
 
 MarketT_co = TypeVar("MarketT_co", bound=Market, covariant=True)
@@ -58,74 +48,49 @@ class LaneMarket(Market, frozen=True, kw_only=True):
     """The lane's market in one block. Spec: CIP-1v3 §5, CIP-1v3 §7, CIP-1v3 §8.
 
     Timers above the cap of one fire are set aside.
-
-    Attributes:
-        basefee: Lane basefee, base units per cycle.
-        clamps_before: Timers scheduled before this height are held to the cap instead; 0 for none. Decision: D-13.
-        weight_min: Least W(actor), in parts of 10⁻⁹, as ``weight_max``.
-        fires_of: Actor to its fires within the window.
-        ask: Asks the agent of a timer whose fees are ``ASK_AGENT``; None once the block's budget is spent.
-        timer_of: Height and id of a joined timer to its present record.
     """
 
-    basefee: Price
+    basefee: Price  # lane basefee, base units per cycle
+    # Timers scheduled before this height are held to the cap instead; 0 for none. Decision: D-13.
     clamps_before: Height
-    weight_min: int
+    weight_min: int  # least W(actor), in parts of 10⁻⁹, as ``weight_max``
     weight_max: int
-    fires_of: Callable[[bytes], int]
+    fires_of: Callable[[bytes], int]  # actor to its fires within the window
+    # Asks the agent of a timer whose fees are ``ASK_AGENT``; None once the block's budget is spent.
     ask: Callable[[Timer], Bid | None]
-    timer_of: Callable[[int, bytes], Timer]
+    timer_of: Callable[[int, bytes], Timer]  # height and id of a joined timer to its present record
 
 
 class AuctionMarket(Market, frozen=True, kw_only=True):
-    """The auction in one block. Spec: CIP-1v1 §3, CIP-1v1 §4.
-
-    Attributes:
-        rescales: How often governance has rescaled all weights. Weights fall behind when this or the epoch moves on.
-        actors_weighed_max: Weights of waiting actors that one block refreshes. Decision: D-59.
-        delays_max: Blocks after which a timer is late. Decision: D-19.
-        default_bid: What a timer bids that has no standing bid of its own.
-        weight_of: Actor to its weight in parts of 10⁻⁹, which only `refresh_weight` moves.
-        is_behind: Whether an actor's weight is one of an earlier epoch, or from before a rescale.
-        refresh_weight: Brings an actor's weight up to date and returns it.
-        ask: Asks the agent of a timer, records its bid and returns it; None once the block's budget is spent.
-        timer_of: Height and id of a joined timer to its present record.
-    """
+    """The auction in one block. Spec: CIP-1v1 §3, CIP-1v1 §4."""
 
     epoch: int
-    rescales: int
-    actors_weighed_max: int
-    delays_max: int
+    rescales: int  # how often governance has rescaled all weights. Weights fall behind when this or the epoch moves on.
+    actors_weighed_max: int  # weights of waiting actors that one block refreshes. Decision: D-59.
+    delays_max: int  # blocks after which a timer is late. Decision: D-19.
     delay_action: DelayAction
-    default_bid: Bid
-    weight_of: Callable[[bytes], int]
-    is_behind: Callable[[bytes], bool]
-    refresh_weight: Callable[[bytes], int]
+    default_bid: Bid  # what a timer bids that has no standing bid of its own
+    weight_of: Callable[[bytes], int]  # actor to its weight in parts of 10⁻⁹, which only `refresh_weight` moves
+    is_behind: Callable[[bytes], bool]  # whether an actor's weight is one of an earlier epoch, or from before a rescale
+    refresh_weight: Callable[[bytes], int]  # brings an actor's weight up to date and returns it
+    # Asks the agent of a timer, records its bid and returns it; None once the block's budget is spent.
     ask: Callable[[Timer], Bid | None]
-    timer_of: Callable[[int, bytes], Timer]
+    timer_of: Callable[[int, bytes], Timer]  # height and id of a joined timer to its present record
 
 
 class GlobalboxMarket(Market, frozen=True, kw_only=True):
-    """Globalbox in one block. Spec: CIP-5old §8, CIP-5old §13.
+    """Globalbox in one block. Spec: CIP-5old §8, CIP-5old §13."""
 
-    Attributes:
-        age_weight: W_age, in units of 2⁻⁹⁶ a block.
-        clock: The age clock: age that everything in the queue has gained so far, in units of 2⁻⁹⁶. Decision: D-61.
-        max_fires: Fires materialized in this block.
-        hits_max: State watches that become candidates in this block. Decision: D-65.
-        modified: Keys that count as modified, ascending: those of this block's transactions, and carried ones.
-        timer_of: Height and id to a timer's present record.
-        entries: Returns the entries of the mailbox, as of now, in the order of deliver_seq.
-    """
-
-    age_weight: int
+    age_weight: int  # w_age, in units of 2⁻⁹⁶ a block
     bid_weight: int
-    clock: int
-    max_fires: int
+    clock: int  # the age clock: age that everything in the queue has gained so far, in units of 2⁻⁹⁶. Decision: D-61.
+    max_fires: int  # fires materialized in this block
     max_fires_per_target: int
-    hits_max: int
+    hits_max: int  # state watches that become candidates in this block. Decision: D-65.
+    # Keys that count as modified, ascending: those of this block's transactions, and carried ones.
     modified: Sequence[CarriedHit]
-    timer_of: Callable[[int, bytes], Timer]
+    timer_of: Callable[[int, bytes], Timer]  # height and id to a timer's present record
+    # Returns the entries of the mailbox, as of now, in the order of deliver_seq.
     entries: Callable[[], Iterator[MailboxEntry]]
 
 
@@ -133,30 +98,17 @@ class SelectionContext(Struct, Generic[MarketT_co], frozen=True, kw_only=True):
     """What one block's delivery offers. Numbers are read once a block; the callables answer as of now.
 
     Spec: CIP-5 §6.3, CIP-5 §6.5
-
-    Attributes:
-        cycle_basefee: Base units per cycle of a fire, its multiplier applied.
-        cell_basefee: Base units per cell of a fire, its multiplier applied.
-        max_cells_per_fire: Cells one fire may use; every timer is pre-charged for them.
-        lane_cycles_max: Cycles of fired handlers in this block.
-        gc_cycles_max: Cycles for the removal of expired and unfunded timers, apart from the lane.
-        gc_cycles_per_timer: Cycles one removal costs.
-        balance_of: Payer to what it can spend now, base units.
-        lane_cycles_left: Cycles of the lane that no fire has used yet.
-        lane_cells_max: Cells of fired handlers in this block. Decision: D-80.
-        lane_cells_left: Cells of those that no fire has used yet.
-        market: What the mechanism in force is offered beyond that.
     """
 
     height: Height
-    cycle_basefee: Price
-    cell_basefee: Price
-    max_cells_per_fire: Cells
-    lane_cycles_max: Cycles
-    gc_cycles_max: Cycles
-    gc_cycles_per_timer: Cycles
-    balance_of: Callable[[bytes], Amount]
-    lane_cycles_left: Callable[[], int]
-    market: MarketT_co
-    lane_cells_max: Cells = UNBOUNDED
-    lane_cells_left: Callable[[], int] = lambda: UNBOUNDED
+    cycle_basefee: Price  # base units per cycle of a fire, its multiplier applied
+    cell_basefee: Price  # base units per cell of a fire, its multiplier applied
+    max_cells_per_fire: Cells  # cells one fire may use; every timer is pre-charged for them
+    lane_cycles_max: Cycles  # cycles of fired handlers in this block
+    gc_cycles_max: Cycles  # cycles for the removal of expired and unfunded timers, apart from the lane
+    gc_cycles_per_timer: Cycles  # cycles one removal costs
+    balance_of: Callable[[bytes], Amount]  # payer to what it can spend now, base units
+    lane_cycles_left: Callable[[], int]  # cycles of the lane that no fire has used yet
+    market: MarketT_co  # what the mechanism in force is offered beyond that
+    lane_cells_max: Cells = UNBOUNDED  # cells of fired handlers in this block. Decision: D-80.
+    lane_cells_left: Callable[[], int] = lambda: UNBOUNDED  # cells of those that no fire has used yet

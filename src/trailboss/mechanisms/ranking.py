@@ -29,24 +29,16 @@ Key = tuple[Any, ...]
 
 
 class BidGroup(msgspec.Struct, Generic[Member], eq=False, gc=False, kw_only=True):
-    """Timers of one actor and one payer that bid the same: an item of a bid tree while some are ranked.
-
-    Attributes:
-        fees: `Timer.fees` of all of them.
-        max_fee: Cap of basefee and tip together; 0 while there is no bid of their own.
-        max_priority: Cap of the tip; 0 likewise.
-        members: What identifies those that are ranked, in rank.
-        bounds: Up to date while it is in a tree.
-    """
+    """Timers of one actor and one payer that bid the same: an item of a bid tree while some are ranked."""
 
     actor: bytes
     payer: bytes
-    fees: bytes
-    max_fee: Price = Price(0)
-    max_priority: Price = Price(0)
+    fees: bytes  # `Timer.fees` of all of them
+    max_fee: Price = Price(0)  # cap of basefee and tip together; 0 while there is no bid of their own
+    max_priority: Price = Price(0)  # cap of the tip; 0 likewise
     place: Place = ()
-    members: list[Member] = []
-    bounds: Bounds = ()
+    members: list[Member] = []  # what identifies those that are ranked, in rank
+    bounds: Bounds = ()  # up to date while it is in a tree
 
     def __post_init__(self) -> None:
         """Read the caps from the fees."""
@@ -99,34 +91,24 @@ def shrink(group: GroupT, member: object, tree: BidTree[GroupT]) -> None:
 
 
 class PricedTree(NamedTuple):
-    """A tree as one block's selection sees it.
-
-    Attributes:
-        tip: Of all of them, where they bid the default; None where it follows from each group's caps.
-        weight: By which their tips are multiplied.
-    """
+    """A tree as one block's selection sees it."""
 
     tree: BidTree[Any]
-    tip: int | None
-    weight: int = 1
+    tip: int | None  # of all of them, where they bid the default; None where it follows from each group's caps
+    weight: int = 1  # by which their tips are multiplied
 
 
 class Lineup(NamedTuple):
-    """All timers that may be ranked, in a block.
+    """All timers that may be ranked, in a block."""
 
-    Attributes:
-        trees: They do not change while the order is asked for.
-        basefee: What bids must cover, base units per cycle.
-        out: Payers whose timers are left out, as of the moment at which one of them would come. Decision: D-78.
-        height: Groups and nodes whose timers have all expired before it are left out, where bounds say so; other
-            expired timers are not.
-        apart: Members that are not ranked with their groups, to keys of their own; None for those that cannot fire.
-    """
-
-    trees: Sequence[PricedTree]
-    basefee: int
+    trees: Sequence[PricedTree]  # they do not change while the order is asked for
+    basefee: int  # what bids must cover, base units per cycle
+    # Payers whose timers are left out, as of the moment at which one of them would come. Decision: D-78.
     out: Container[bytes]
+    # Groups and nodes whose timers have all expired before it are left out, where bounds say so; other expired timers
+    # are not.
     height: int = 0
+    # Members that are not ranked with their groups, to keys of their own; None for those that cannot fire.
     apart: Mapping[Any, Key | None] = MappingProxyType({})
 
 

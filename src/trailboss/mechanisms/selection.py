@@ -24,22 +24,15 @@ Removable = TypeVar("Removable")
 
 
 class PricedBid(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What a timer bids in this block, and what follows from it.
-
-    Attributes:
-        cycle_price: What a fire is charged for a cycle in all. Decision: D-14.
-        cells_cost: What the cells of a fire can cost at most. Decision: D-86.
-        max_fee: Cap of basefee and tip together.
-        agent_cycles: What asking the agent has used.
-    """
+    """What a timer bids in this block, and what follows from it."""
 
     prices: Prices
-    cycle_price: int
-    cells_cost: int
+    cycle_price: int  # what a fire is charged for a cycle in all. Decision: D-14.
+    cells_cost: int  # what the cells of a fire can cost at most. Decision: D-86.
     weight: int
-    max_fee: Price
+    max_fee: Price  # cap of basefee and tip together
     source: FeeSource
-    agent_cycles: Cycles
+    agent_cycles: Cycles  # what asking the agent has used
 
 
 class IndexSelection(Generic[IndexT, MarketT_co]):

@@ -53,17 +53,11 @@ class JournalEntry(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The content of a file.
+    """The content of a file."""
 
-    Attributes:
-        waiting: Transactions by hash, in order of arrival.
-        end: Offset behind the last whole record.
-        damage: What is wrong from there on; None at the end of the file.
-    """
-
-    waiting: dict[bytes, JournalEntry]
-    end: int
-    damage: str | None
+    waiting: dict[bytes, JournalEntry]  # transactions by hash, in order of arrival
+    end: int  # offset behind the last whole record
+    damage: str | None  # what is wrong from there on; None at the end of the file
 
 
 class Journal:

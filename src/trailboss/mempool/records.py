@@ -14,51 +14,30 @@ MEBIBYTE: Final = 2**20
 
 
 class MempoolLimits(Struct, frozen=True, kw_only=True):
-    """How much waits, and for how long. Decision: D-71.
+    """How much waits, and for how long. Decision: D-71."""
 
-    Attributes:
-        transactions_max: Transactions in all.
-        bytes_max: Wire bytes in all.
-        transaction_bytes_max: Wire bytes of one transaction.
-        sender_transactions_max: Transactions of one sender.
-        nonces_ahead_max: How far a nonce may be ahead of its sender's.
-        replacement_percent: By how much a transaction must raise what another with its sender and nonce offers.
-        expiry_blocks: Blocks that a transaction waits for.
-        remembered_max: Transactions that have ended of which the reason is kept.
-        passed_over_max: Transactions that do not fit what a block has left and are passed over in one `take`.
-    """
-
-    transactions_max: int = 10_000
-    bytes_max: int = 64 * MEBIBYTE
-    transaction_bytes_max: int = 131_072
-    sender_transactions_max: int = 64
-    nonces_ahead_max: int = 64
-    replacement_percent: int = 10
-    expiry_blocks: int = 3_600
-    remembered_max: int = 10_000
-    passed_over_max: int = 64
+    transactions_max: int = 10_000  # transactions in all
+    bytes_max: int = 64 * MEBIBYTE  # wire bytes in all
+    transaction_bytes_max: int = 131_072  # wire bytes of one transaction
+    sender_transactions_max: int = 64  # transactions of one sender
+    nonces_ahead_max: int = 64  # how far a nonce may be ahead of its sender's
+    replacement_percent: int = 10  # by how much a transaction must raise what another with its sender and nonce offers
+    expiry_blocks: int = 3_600  # blocks that a transaction waits for
+    remembered_max: int = 10_000  # transactions that have ended of which the reason is kept
+    passed_over_max: int = 64  # transactions that do not fit what a block has left and are passed over in one `take`
 
 
 class Pooled(msgspec.Struct, frozen=True, eq=False, gc=False, kw_only=True):
-    """A transaction that waits.
-
-    Attributes:
-        hash: SHA-256 of its wire bytes.
-        arrival: How many had come before it; the lower of two was here first.
-        cost: Base units that it can cost its sender at most.
-        cycles: Cycles that it uses at least.
-        cells: Cells that it uses at least.
-        admitted_height: Height of the chain when it came.
-    """
+    """A transaction that waits."""
 
     transaction: Transaction
-    hash: Hash32
+    hash: Hash32  # SHA-256 of its wire bytes
     raw: bytes
-    arrival: int
-    cost: int
-    cycles: int
-    cells: int
-    admitted_height: int
+    arrival: int  # how many had come before it; the lower of two was here first
+    cost: int  # base units that it can cost its sender at most
+    cycles: int  # cycles that it uses at least
+    cells: int  # cells that it uses at least
+    admitted_height: int  # height of the chain when it came
 
 
 class End(Enum):
@@ -100,17 +79,12 @@ class Status(Enum):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The mempool's answer to a transaction.
-
-    Attributes:
-        rejection: Why it was refused, or ``ALREADY_KNOWN``; None if it was taken.
-        endings: Of others that it took the place of.
-    """
+    """The mempool's answer to a transaction."""
 
     hash: Hash32
     status: Status
-    rejection: Rejection | None = None
-    endings: tuple[Ending, ...] = ()
+    rejection: Rejection | None = None  # why it was refused, or ``ALREADY_KNOWN``; None if it was taken
+    endings: tuple[Ending, ...] = ()  # of others that it took the place of
 
     @property
     def is_waiting(self) -> bool:
@@ -119,35 +93,22 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recovery(Struct, frozen=True, kw_only=True):
-    """What a journal held when the node started.
+    """What a journal held when the node started."""
 
-    Attributes:
-        admitted: Transactions that wait again.
-        endings: Of those that do not, such as those that the chain's last block held already.
-        damage: What was wrong with the end of the journal and has been cut off; None if nothing was.
-    """
-
-    admitted: int = 0
+    admitted: int = 0  # transactions that wait again
+    # Of those that do not, such as those that the chain's last block held already.
     endings: list[Ending] = field(default_factory=list)
-    damage: str | None = None
+    damage: str | None = None  # what was wrong with the end of the journal and has been cut off; None if nothing was
 
 
 class Statistics(Struct, frozen=True, kw_only=True):
-    """How much waits.
+    """How much waits."""
 
-    Attributes:
-        transactions: In all.
-        executable: Of these, those with no nonce missing before them.
-        senders: Accounts that have any.
-        bytes: Wire bytes in all.
-        journal_bytes: Size of the journal's file; 0 without one.
-    """
-
-    transactions: int
-    executable: int
-    senders: int
-    bytes: int
-    journal_bytes: int
+    transactions: int  # in all
+    executable: int  # of these, those with no nonce missing before them
+    senders: int  # accounts that have any
+    bytes: int  # wire bytes in all
+    journal_bytes: int  # size of the journal's file; 0 without one
 
 
 def already_known(name: Hash32) -> Rejection:

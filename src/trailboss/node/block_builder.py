@@ -36,22 +36,16 @@ class StoppingError(TrailbossError):
 
 
 class Published(Struct, frozen=True, kw_only=True, eq=False, weakref=True):
-    """One step of the chain, after the index has it.
+    """One step of the chain, after the index has it."""
 
-    Attributes:
-        view: The chain after the step.
-        blocks: The new blocks, ascending; none if the chain only went back.
-        reorg_from: Height of the last block that remains, if blocks above it were dropped; None otherwise.
-        refused: Transactions that left the mempool without a block, each with the reason.
-        seconds: Time that building and publishing took.
-        late: Seconds that a block of the interval came after its place in the grid; None for any other step.
-    """
-
-    view: ChainView
-    blocks: tuple[Block, ...] = ()
+    view: ChainView  # the chain after the step
+    blocks: tuple[Block, ...] = ()  # the new blocks, ascending; none if the chain only went back
+    # Height of the last block that remains, if blocks above it were dropped; None otherwise.
     reorg_from: int | None = None
+    # Transactions that left the mempool without a block, each with the reason.
     refused: Mapping[Hash32, Rejection] = field(default_factory=dict)
-    seconds: float = 0.0
+    seconds: float = 0.0  # time that building and publishing took
+    # Seconds that a block of the interval came after its place in the grid; None for any other step.
     late: float | None = None
 
 

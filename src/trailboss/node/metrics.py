@@ -49,17 +49,11 @@ ACTORS_MAX: Final = 100
 
 
 class Described(Struct, frozen=True):
-    """One metric.
+    """One metric."""
 
-    Attributes:
-        name: With the prefix that all have, and the suffix that counters have.
-        about: What it is, in a sentence.
-        labels: Meaning of each label, by name.
-    """
-
-    name: str
-    about: str
-    labels: dict[str, str]
+    name: str  # with the prefix that all have, and the suffix that counters have
+    about: str  # what it is, in a sentence
+    labels: dict[str, str]  # meaning of each label, by name
 
 
 LISTED: Final = "listed"

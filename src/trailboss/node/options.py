@@ -32,16 +32,13 @@ class Rhythm(Enum):
 
 
 class Pace(Struct, frozen=True):
-    """When blocks are built.
+    """When blocks are built."""
 
-    Attributes:
-        rhythm: ``INTERVAL``: one every so often, empty ones too. ``AUTO``: one as soon as a transaction waits, and one
-            every so often while a timer lives. ``MANUAL``: only on request; the other two build on request too.
-        block_time_ms: Milliseconds from one block to the next, 10 to 3,600,000; 0 under ``MANUAL``. Under ``AUTO`` they
-            are counted from the last block, whatever that came for.
-    """
-
+    # ``INTERVAL``: one every so often, empty ones too. ``AUTO``: one as soon as a transaction waits, and one every so
+    # often while a timer lives. ``MANUAL``: only on request; the other two build on request too.
     rhythm: Rhythm
+    # Milliseconds from one block to the next, 10 to 3,600,000; 0 under ``MANUAL``. Under ``AUTO`` they are counted from
+    # the last block, whatever that came for.
     block_time_ms: int = 0
 
     def __post_init__(self) -> None:
@@ -79,30 +76,20 @@ class LogForm(Enum):
 
 
 class NodeOptions(Struct, frozen=True, kw_only=True):
-    """How a node runs.
-
-    Attributes:
-        clock: Where the timestamps of blocks come from.
-        development: Whether the calls under ``/dev`` are answered.
-        directory: The chain's directory; None for a temporary one, which goes with the node.
-        genesis: How the chain must have started.
-        port: 0 for any that is free.
-        rate_limit: Requests a second that are answered; 0 for any number. `default_rate_limit` knows the usual one.
-        cors_origins: Web origins whose pages may read answers.
-        block_transactions_max: Transactions that one block is offered at most.
-    """
+    """How a node runs."""
 
     pace: Pace = field(default_factory=lambda: Pace.every(BLOCK_TIME_MS))
-    clock: Clock = Clock.CHAIN
-    development: bool = True
-    directory: Path | None = None
-    genesis: GenesisOptions = field(default_factory=GenesisOptions)
+    clock: Clock = Clock.CHAIN  # where the timestamps of blocks come from
+    development: bool = True  # whether the calls under ``/dev`` are answered
+    directory: Path | None = None  # the chain's directory; None for a temporary one, which goes with the node
+    genesis: GenesisOptions = field(default_factory=GenesisOptions)  # how the chain must have started
     host: str = HOST
-    port: int = PORT
+    port: int = PORT  # 0 for any that is free
+    # Requests a second that are answered; 0 for any number. `default_rate_limit` knows the usual one.
     rate_limit: int = 0
-    cors_origins: tuple[str, ...] = ()
+    cors_origins: tuple[str, ...] = ()  # web origins whose pages may read answers
     explorer: bool = True
-    block_transactions_max: int = BLOCK_TRANSACTIONS_MAX
+    block_transactions_max: int = BLOCK_TRANSACTIONS_MAX  # transactions that one block is offered at most
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= PORT_MAX:

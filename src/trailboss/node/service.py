@@ -64,19 +64,12 @@ class Health(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What became of a transaction.
+    """What became of a transaction."""
 
-    Attributes:
-        hash: The transaction's.
-        place: Where it is; None if no block will hold it.
-        block: The block that holds it; None likewise.
-        rejection: Why no block will hold it; None if one does.
-    """
-
-    hash: Hash32
-    place: IndexedTransaction | None = None
-    block: Block | None = None
-    rejection: Rejection | None = None
+    hash: Hash32  # the transaction's
+    place: IndexedTransaction | None = None  # where it is; None if no block will hold it
+    block: Block | None = None  # the block that holds it; None likewise
+    rejection: Rejection | None = None  # why no block will hold it; None if one does
 
 
 class Node:

@@ -24,51 +24,28 @@ HUNDRED: Final = 100
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """How the timers of some actors ended. Money in base units.
+    """How the timers of some actors ended. Money in base units."""
 
-    Attributes:
-        actors: Actors.
-        asked: Fires they would have had by the end, had each run in the block in which it was due.
-        scheduled: Timers scheduled, those of the beginning included.
-        delivered: Fires, reverted ones included.
-        reverted: Of those, how many reverted.
-        delayed: Of those delivered, how many came after the block in which they were due.
-        late_p50: Median of the blocks by which fires were late; None without fires.
-        late_p95: 95th percentile of them.
-        late_max: The greatest.
-        expired: Timers that expired unfired.
-        unfunded: Timers that ended because their payer could not pay.
-        cancelled: Timers that were cancelled.
-        waiting: Timers still live at the end.
-        overdue: Of those, how many were due.
-        oldest: Blocks by which the oldest of those was late; 0 if there are none.
-        paid: By the fires: burned and tips together.
-        burned: By the fires.
-        tips: Of the fires, to the proposer.
-        cycles_used: By the fires.
-        jain: Jain's index over delivered ÷ asked of each actor; None without fires. See `jain_index`.
-    """
-
-    actors: int
-    asked: int
-    scheduled: int
-    delivered: int
-    reverted: int
-    delayed: int
-    late_p50: int | None
-    late_p95: int | None
-    late_max: int | None
-    expired: int
-    unfunded: int
-    cancelled: int
-    waiting: int
-    overdue: int
-    oldest: int
-    paid: int
-    burned: int
-    tips: int
-    cycles_used: int
-    jain: int | None
+    actors: int  # actors
+    asked: int  # fires they would have had by the end, had each run in the block in which it was due
+    scheduled: int  # timers scheduled, those of the beginning included
+    delivered: int  # fires, reverted ones included
+    reverted: int  # of those, how many reverted
+    delayed: int  # of those delivered, how many came after the block in which they were due
+    late_p50: int | None  # median of the blocks by which fires were late; None without fires
+    late_p95: int | None  # 95th percentile of them
+    late_max: int | None  # the greatest
+    expired: int  # timers that expired unfired
+    unfunded: int  # timers that ended because their payer could not pay
+    cancelled: int  # timers that were cancelled
+    waiting: int  # timers still live at the end
+    overdue: int  # of those, how many were due
+    oldest: int  # blocks by which the oldest of those was late; 0 if there are none
+    paid: int  # by the fires: burned and tips together
+    burned: int  # by the fires
+    tips: int  # of the fires, to the proposer
+    cycles_used: int  # by the fires
+    jain: int | None  # jain's index over delivered ÷ asked of each actor; None without fires. See `jain_index`.
 
 
 class Tally(Struct):

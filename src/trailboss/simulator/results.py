@@ -17,20 +17,13 @@ class Fire(NamedTuple):
 
 
 class BlockLine(Struct, frozen=True):
-    """One block of a run.
+    """One block of a run."""
 
-    Attributes:
-        block: Its number within the workload, from 1.
-        timer_cycles: Cycles of its fires.
-        cycles: Cycles of everything in it.
-        cycle_basefee: In force in it, base units per cycle.
-        oldest: Of each group, blocks by which the oldest timer is late that waits after it; 0 if none does.
-    """
-
-    block: int
-    timer_cycles: int
-    cycles: int
-    cycle_basefee: int
+    block: int  # its number within the workload, from 1
+    timer_cycles: int  # cycles of its fires
+    cycles: int  # cycles of everything in it
+    cycle_basefee: int  # in force in it, base units per cycle
+    # Of each group, blocks by which the oldest timer is late that waits after it; 0 if none does.
     oldest: tuple[int, ...]
 
 
@@ -52,38 +45,20 @@ class ActorResult(Struct, frozen=True):
 
 
 class MechanismResult(Struct, frozen=True, kw_only=True):
-    """One mechanism's run. Money in base units.
+    """One mechanism's run. Money in base units."""
 
-    Attributes:
-        mechanism: Which.
-        budget_cycles: Cycles that the fires of one block may use.
-        outcome: Of all actors.
-        groups: Of each group, in the order of the workload.
-        actors: Of each actor.
-        fullest_block: Most cycles that the fires of one block used.
-        full_blocks: Blocks in which fires used at least nine tenths of the budget.
-        transactions: Transactions in the workload's blocks.
-        transactions_refused: Those that found no room, or no price that they would pay.
-        supply: At genesis.
-        balances: Of all accounts at the end.
-        burned: By everything since genesis; balances and this are the supply.
-        state_root: After the last block.
-        timeline: Its blocks.
-        fires: Its fires, in the order in which they ran.
-    """
-
-    mechanism: str
-    budget_cycles: int
-    outcome: Outcome
-    groups: tuple[GroupResult, ...]
-    actors: tuple[ActorResult, ...]
-    fullest_block: int
-    full_blocks: int
-    transactions: int
-    transactions_refused: int
-    supply: int
-    balances: int
-    burned: int
-    state_root: Hash32
-    timeline: tuple[BlockLine, ...]
-    fires: tuple[Fire, ...]
+    mechanism: str  # which
+    budget_cycles: int  # cycles that the fires of one block may use
+    outcome: Outcome  # of all actors
+    groups: tuple[GroupResult, ...]  # of each group, in the order of the workload
+    actors: tuple[ActorResult, ...]  # of each actor
+    fullest_block: int  # most cycles that the fires of one block used
+    full_blocks: int  # blocks in which fires used at least nine tenths of the budget
+    transactions: int  # transactions in the workload's blocks
+    transactions_refused: int  # those that found no room, or no price that they would pay
+    supply: int  # at genesis
+    balances: int  # of all accounts at the end
+    burned: int  # by everything since genesis; balances and this are the supply
+    state_root: Hash32  # after the last block
+    timeline: tuple[BlockLine, ...]  # its blocks
+    fires: tuple[Fire, ...]  # its fires, in the order in which they ran

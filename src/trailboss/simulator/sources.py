@@ -51,15 +51,10 @@ def burn(payload):
 
 
 class Dialect(Struct, frozen=True):
-    """How a mechanism's actors schedule a timer.
+    """How a mechanism's actors schedule a timer."""
 
-    Attributes:
-        call: Group to the scheduling call, in which ``height`` is the height.
-        offers: How a workload's tip and fee cap are offered, in words.
-    """
-
-    call: Callable[[ActorGroup], str]
-    offers: str
+    call: Callable[[ActorGroup], str]  # group to the scheduling call, in which ``height`` is the height
+    offers: str  # how a workload's tip and fee cap are offered, in words
 
 
 def actor_source(group: ActorGroup, mechanism: str) -> str:

@@ -35,80 +35,48 @@ Work = Annotated[int, Meta(ge=0, le=WORK_MAX)]
 
 
 class ActorGroup(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Actors of one kind: each has funds and timers of its own. Prices are base units per cycle.
+    """Actors of one kind: each has funds and timers of its own. Prices are base units per cycle."""
 
-    Attributes:
-        name: Of the group.
-        count: Actors.
-        funds: Base units that each starts with; they pay for its fires.
-        gas_limit: Cycles one fire may use.
-        work: Cycles it burns.
-        timers: Timers of each actor, each at a height of its own.
-        burst: Copies of each of those timers, at one height.
-        first: Block of the workload in which the first fires are due, from 1.
-        spread: Blocks over which first fires are spread, each by the workload's seed.
-        period: Blocks from a fire to the next one of that timer; 0 for a timer that fires once.
-        payload_bytes: Bytes of the payload.
-        tip: What it offers above all basefees.
-        max_fee: Most that it pays above the cycle basefee: a basefee of the timers' own, and the tip; 0 for no limit.
-        expiry: Blocks that a timer may be late before it expires, where timers can expire; 0 for the farthest height.
-    """
-
-    name: Annotated[str, Meta(pattern=NAME)]
-    count: Annotated[int, Meta(ge=1, le=ACTORS_MAX)] = 1
-    funds: Natural
-    gas_limit: Positive
-    work: Work = 0
-    timers: Timers = 1
-    burst: Timers = 1
-    first: Block = 1
-    spread: Blocks = 0
-    period: Blocks = 0
-    payload_bytes: Annotated[int, Meta(ge=0, le=U32_MAX)] = 0
-    tip: Price = 0
+    name: Annotated[str, Meta(pattern=NAME)]  # of the group
+    count: Annotated[int, Meta(ge=1, le=ACTORS_MAX)] = 1  # actors
+    funds: Natural  # base units that each starts with; they pay for its fires
+    gas_limit: Positive  # cycles one fire may use
+    work: Work = 0  # cycles it burns
+    timers: Timers = 1  # timers of each actor, each at a height of its own
+    burst: Timers = 1  # copies of each of those timers, at one height
+    first: Block = 1  # block of the workload in which the first fires are due, from 1
+    spread: Blocks = 0  # blocks over which first fires are spread, each by the workload's seed
+    period: Blocks = 0  # blocks from a fire to the next one of that timer; 0 for a timer that fires once
+    payload_bytes: Annotated[int, Meta(ge=0, le=U32_MAX)] = 0  # bytes of the payload
+    tip: Price = 0  # what it offers above all basefees
+    # Most that it pays above the cycle basefee: a basefee of the timers' own, and the tip; 0 for no limit.
     max_fee: Natural = 0
+    # Blocks that a timer may be late before it expires, where timers can expire; 0 for the farthest height.
     expiry: Blocks = 0
 
 
 class Traffic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Transactions that have nothing to do with timers.
+    """Transactions that have nothing to do with timers."""
 
-    Attributes:
-        per_block: Transactions in each block.
-        first: First block of the workload that has them.
-        last: Last one; 0 for the workload's last.
-        work: Cycles that each burns in an actor; 0 for a transfer.
-    """
-
-    per_block: Annotated[int, Meta(ge=1, le=TRANSACTIONS_MAX)]
-    first: Block = 1
-    last: Blocks = 0
-    work: Work = 0
+    per_block: Annotated[int, Meta(ge=1, le=TRANSACTIONS_MAX)]  # transactions in each block
+    first: Block = 1  # first block of the workload that has them
+    last: Blocks = 0  # last one; 0 for the workload's last
+    work: Work = 0  # cycles that each burns in an actor; 0 for a transfer
 
 
 class Workload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One workload, checked.
+    """One workload, checked."""
 
-    Attributes:
-        name: Its title.
-        seed: Of everything that is spread.
-        blocks: Number of its blocks.
-        actors: Groups of actors.
-        preset: Parameter preset of the chains.
-        budget_cycles: Cycles of fires in one block under every mechanism; 0, the default, for that of the parameters.
-        transactions: What else is in the blocks.
-        params: Parameters that differ from the preset, by dotted path.
-        params_of: Mechanism to parameters that differ under it alone.
-    """
-
-    name: Annotated[str, Meta(min_length=1, max_length=80)]
-    seed: Natural
-    blocks: Block
-    actors: tuple[ActorGroup, ...]
-    preset: str = "mainnet"
+    name: Annotated[str, Meta(min_length=1, max_length=80)]  # its title
+    seed: Natural  # of everything that is spread
+    blocks: Block  # number of its blocks
+    actors: tuple[ActorGroup, ...]  # groups of actors
+    preset: str = "mainnet"  # parameter preset of the chains
+    # Cycles of fires in one block under every mechanism; 0, the default, for that of the parameters.
     budget_cycles: Positive = 0
-    transactions: tuple[Traffic, ...] = ()
-    params: Mapping[str, int] = field(default_factory=dict)
+    transactions: tuple[Traffic, ...] = ()  # what else is in the blocks
+    params: Mapping[str, int] = field(default_factory=dict)  # parameters that differ from the preset, by dotted path
+    # Mechanism to parameters that differ under it alone.
     params_of: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def overrides(self, mechanism: str) -> dict[str, int]:

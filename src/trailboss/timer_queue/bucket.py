@@ -15,20 +15,13 @@ Up to here, looking at each of them takes less than a millisecond.
 
 
 class Pending(NamedTuple):
-    """What the queue holds of a timer; ascending, the first to expire comes first.
+    """What the queue holds of a timer; ascending, the first to expire comes first."""
 
-    Attributes:
-        expires_at: Last height at which it may fire.
-        sequence: Its place in the order of insertion over the whole chain.
-        fee_payer: Who pays for it, 20 bytes.
-        height: Block height at which it is due.
-    """
-
-    expires_at: int
-    sequence: int
+    expires_at: int  # last height at which it may fire
+    sequence: int  # its place in the order of insertion over the whole chain
     timer_id: bytes
-    fee_payer: bytes
-    height: int
+    fee_payer: bytes  # who pays for it, 20 bytes
+    height: int  # block height at which it is due
 
 
 IsOut = Callable[[bytes], bool]

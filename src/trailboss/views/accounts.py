@@ -21,63 +21,36 @@ ACTOR = "actor"
 
 
 class Holder(Struct, frozen=True):
-    """An account and what it holds.
+    """An account and what it holds."""
 
-    Attributes:
-        address: Its address.
-        name: Of a development account.
-        kind: ``account``, ``actor``, or ``none`` if the chain has no such account.
-        balance: Base units.
-        nonce: Transactions it has sent.
-        timers: Live timers it owns.
-    """
-
-    address: Address
-    name: str | None
-    kind: str
-    balance: int
-    nonce: int
-    timers: int
+    address: Address  # its address
+    name: str | None  # of a development account
+    kind: str  # ``account``, ``actor``, or ``none`` if the chain has no such account
+    balance: int  # base units
+    nonce: int  # transactions it has sent
+    timers: int  # live timers it owns
 
 
 class ActorView(Struct, frozen=True, kw_only=True):
-    """An actor.
+    """An actor."""
 
-    Attributes:
-        address: Its address.
-        code_hash: Keccak-256 of its source.
-        owner: Who deployed it.
-        balance: Base units.
-        nonce: Transactions it has sent: none.
-        timers: Live timers it owns.
-        schedules: Timers that it has ever scheduled.
-        agent: Actor that prices its timers, its gas bidding agent; None for none.
-        recent_fires: Fires of its timers within the fairness window of the timer lane.
-        mailbox_count: Entries for it that wait in the mailbox of Globalbox.
-    """
-
-    address: Address
-    code_hash: Hash32
-    owner: Address
-    balance: int
-    nonce: int
-    timers: int
-    schedules: int
-    agent: Address | None
-    recent_fires: int
-    mailbox_count: int
+    address: Address  # its address
+    code_hash: Hash32  # keccak-256 of its source
+    owner: Address  # who deployed it
+    balance: int  # base units
+    nonce: int  # transactions it has sent: none
+    timers: int  # live timers it owns
+    schedules: int  # timers that it has ever scheduled
+    agent: Address | None  # actor that prices its timers, its gas bidding agent; None for none
+    recent_fires: int  # fires of its timers within the fairness window of the timer lane
+    mailbox_count: int  # entries for it that wait in the mailbox of Globalbox
 
 
 class StoragePage(Struct, frozen=True, kw_only=True):
-    """Some of an actor's slots, in the order of their hashed names.
+    """Some of an actor's slots, in the order of their hashed names."""
 
-    Attributes:
-        storage: Values by name.
-        next_cursor: Where the next page begins; None if there is none.
-    """
-
-    storage: dict[bytes, bytes]
-    next_cursor: Hash32 | None
+    storage: dict[bytes, bytes]  # values by name
+    next_cursor: Hash32 | None  # where the next page begins; None if there is none
 
 
 def known_names(genesis: Genesis) -> dict[bytes, str]:

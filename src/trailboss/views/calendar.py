@@ -10,51 +10,30 @@ from trailboss.timer_queue.placement import epoch_of, epoch_start
 
 
 class TierCounts(Struct, frozen=True, kw_only=True):
-    """Live timers by tier, after a block. Spec: CIP-1v3 §2.
+    """Live timers by tier, after a block. Spec: CIP-1v3 §2."""
 
-    Attributes:
-        due: Those whose height has come: they wait to run.
-        ring: Those of the present epoch, too.
-        epoch: Those of the next epochs, as many as have a bucket.
-        overflow: Those beyond.
-    """
-
-    due: int
-    ring: int
-    epoch: int
-    overflow: int
+    due: int  # those whose height has come: they wait to run
+    ring: int  # those of the present epoch, too
+    epoch: int  # those of the next epochs, as many as have a bucket
+    overflow: int  # those beyond
 
 
 class CalendarBucket(Struct, frozen=True):
-    """Live timers of a stretch of heights.
+    """Live timers of a stretch of heights."""
 
-    Attributes:
-        first: Its lowest height.
-        last: Its highest.
-        timers: How many are due there.
-    """
-
-    first: int
-    last: int
-    timers: int
+    first: int  # its lowest height
+    last: int  # its highest
+    timers: int  # how many are due there
 
 
 class CalendarCounts(Struct, frozen=True, kw_only=True):
-    """When live timers are due.
+    """When live timers are due."""
 
-    Attributes:
-        height: Of the last block.
-        ring_until: Last height of the ring.
-        epochs_until: Last height of the epochs that have a bucket.
-        tiers: By tier.
-        buckets: By stretches of heights, ascending, of one length but for the last.
-    """
-
-    height: int
-    ring_until: int
-    epochs_until: int
-    tiers: TierCounts
-    buckets: list[CalendarBucket]
+    height: int  # of the last block
+    ring_until: int  # last height of the ring
+    epochs_until: int  # last height of the epochs that have a bucket
+    tiers: TierCounts  # by tier
+    buckets: list[CalendarBucket]  # by stretches of heights, ascending, of one length but for the last
 
 
 def tier_ends(chain: ChainReader) -> tuple[int, int]:

@@ -24,42 +24,27 @@ BID_FEES: Final = "bid"
 
 
 class Event(Struct, frozen=True):
-    """One event.
+    """One event."""
 
-    Attributes:
-        name: Topic.
-        emitter: The actor, or the system actor that speaks for the protocol.
-        data: The fields by name, for the chain's own events and for an actor's that are canonical CBOR of a map, a list
-            or text; else the bytes.
-        raw: The bytes that the receipts root commits to.
-        block_height: Height of its block.
-        timer_id: The timer it is about, or else the one in whose fire a handler emitted it; None for neither.
-    """
-
-    name: str
-    emitter: Address
+    name: str  # topic
+    emitter: Address  # the actor, or the system actor that speaks for the protocol
+    # The fields by name, for the chain's own events and for an actor's that are canonical CBOR of a map, a list or
+    # text; else the bytes.
     data: Any
-    raw: bytes
-    block_height: int
+    raw: bytes  # the bytes that the receipts root commits to
+    block_height: int  # height of its block
+    # The timer it is about, or else the one in whose fire a handler emitted it; None for neither.
     timer_id: Hash32 | None
 
 
 class Printed(Struct, frozen=True):
-    """A line that an actor has printed, or a warning about what it did; outside consensus. Decision: D-89.
+    """A line that an actor has printed, or a warning about what it did; outside consensus. Decision: D-89."""
 
-    Attributes:
-        actor: Whose handler ran.
-        handler: Which of its handlers.
-        text: The line.
-        is_warning: Whether the chain says it, not the actor.
-        block_height: Height of the block in which it ran; of a read-only call, of the block after which it ran.
-    """
-
-    actor: Address
-    handler: str
-    text: str
-    is_warning: bool
-    block_height: int
+    actor: Address  # whose handler ran
+    handler: str  # which of its handlers
+    text: str  # the line
+    is_warning: bool  # whether the chain says it, not the actor
+    block_height: int  # height of the block in which it ran; of a read-only call, of the block after which it ran
 
     def __str__(self) -> str:
         mark = "warning: " if self.is_warning else ""
@@ -67,42 +52,24 @@ class Printed(Struct, frozen=True):
 
 
 class Receipt(Struct, frozen=True):
-    """What one execution did and cost. Amounts are base units.
+    """What one execution did and cost. Amounts are base units."""
 
-    Attributes:
-        status: ``ok``, ``reverted`` (rolled back and charged) or ``refused`` (never in a block, nothing changed).
-        error: Why it did not end well; None when ok.
-        cycles_used: Cycles used.
-        cells_used: Cells used.
-        fee_paid: Burned plus tip.
-        fee_burned: Burned.
-        tip: To the proposer.
-        refund: Given back of what was reserved.
-        return_value: What the handler returned.
-        events: In order.
-        block_height: Height of its block; for a refusal of the block it was refused from.
-        origin: ``transaction``, ``timer`` or ``message``.
-        timer_id: The timer that fired, if one did.
-        actor: The actor that ran or was made, if one did.
-        payer: Who paid.
-        printed: What actors have printed meanwhile, and the chain's warnings about it. Decision: D-89.
-    """
-
-    status: str
-    error: ErrorObject | None
-    cycles_used: int
-    cells_used: int
-    fee_paid: int
-    fee_burned: int
-    tip: int
-    refund: int
-    return_value: bytes
-    events: tuple[Event, ...]
-    block_height: int
-    origin: str
-    timer_id: Hash32 | None
-    actor: Address | None
-    payer: Address
+    status: str  # ``ok``, ``reverted`` (rolled back and charged) or ``refused`` (never in a block, nothing changed)
+    error: ErrorObject | None  # why it did not end well; None when ok
+    cycles_used: int  # cycles used
+    cells_used: int  # cells used
+    fee_paid: int  # burned plus tip
+    fee_burned: int  # burned
+    tip: int  # to the proposer
+    refund: int  # given back of what was reserved
+    return_value: bytes  # what the handler returned
+    events: tuple[Event, ...]  # in order
+    block_height: int  # height of its block; for a refusal of the block it was refused from
+    origin: str  # ``transaction``, ``timer`` or ``message``
+    timer_id: Hash32 | None  # the timer that fired, if one did
+    actor: Address | None  # the actor that ran or was made, if one did
+    payer: Address  # who paid
+    # What actors have printed meanwhile, and the chain's warnings about it. Decision: D-89.
     printed: tuple[Printed, ...]
 
     @property
@@ -112,21 +79,13 @@ class Receipt(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What a read-only call came to: it changes nothing and costs nothing.
+    """What a read-only call came to: it changes nothing and costs nothing."""
 
-    Attributes:
-        return_value: What the handler returned; empty on failure.
-        error: Why it did not end well; None when ok.
-        cycles_used: Cycles the same frame uses in a block.
-        cells_used: Cells the same frame uses in a block.
-        printed: What actors have printed meanwhile.
-    """
-
-    return_value: bytes
-    error: ErrorObject | None
-    cycles_used: int
-    cells_used: int
-    printed: tuple[Printed, ...]
+    return_value: bytes  # what the handler returned; empty on failure
+    error: ErrorObject | None  # why it did not end well; None when ok
+    cycles_used: int  # cycles the same frame uses in a block
+    cells_used: int  # cells the same frame uses in a block
+    printed: tuple[Printed, ...]  # what actors have printed meanwhile
 
     @property
     def ok(self) -> bool:
@@ -135,62 +94,39 @@ class Answer(Struct, frozen=True):
 
 
 class TimerView(Struct, frozen=True):
-    """A live timer.
+    """A live timer."""
 
-    Attributes:
-        timer_id: Its id.
-        actor: Owner.
-        height: At which it is due.
-        handler: That it calls.
-        payload: That the handler gets.
-        fee_payer: Who pays.
-        gas_limit: Cycles a fire may use.
-        access_limit: As given; 0 for none.
-        expires_at: Last height at which it may fire.
-        sequence: Place in the order of insertion.
-        schedule_block: Height of the block that scheduled it.
-        tier: ``ring``, ``epoch`` or ``overflow``; ``due`` once its height has passed.
-        deferrals: Blocks that have deferred it so far.
-        deferred_for: Why it was last deferred, or None.
-        will_expire_unfired: Whether it expires before it is due, unless extended.
-        fees: Where its fees come from: in the timer lane ``frozen`` when it was scheduled, an ``agent``, its actor's or
-            its own, or the ``default`` of each block (D-16); in the auction its ``agent``, then the ``standing`` bid
-            that this gave last (D-57); in Globalbox its ``bid`` (D-63).
-        max_fee_per_cycle: Cap of lane basefee and tip together, in the auction of cycle basefee and tip, base units;
-            None unless frozen or standing.
-        max_priority_fee_per_cycle: Cap of the tip, base units; None likewise.
-        gas_bidding_agent: Agent that prices this timer, if it names one; None if its actor's does, or none. Decision:
-            D-86.
-        over_cap: Whether the timer lane is active and sets it aside for its gas limit. Decision: D-13.
-        priced_out: Whether its cap lies below the present lane basefee (D-14), in the auction below the cycle basefee,
-            or its cap for a cell below the cell basefee.
-        auction: What the auction keeps with it; None under another mechanism.
-        globalbox: What Globalbox keeps with it; None under another mechanism.
-    """
-
-    timer_id: Hash32
-    actor: Address
-    height: int
-    handler: str
-    payload: bytes
-    fee_payer: Address
-    gas_limit: int
-    access_limit: int
-    expires_at: int
-    sequence: int
-    schedule_block: int
-    tier: str
-    deferrals: int
-    deferred_for: str | None
-    will_expire_unfired: bool
+    timer_id: Hash32  # its id
+    actor: Address  # owner
+    height: int  # at which it is due
+    handler: str  # that it calls
+    payload: bytes  # that the handler gets
+    fee_payer: Address  # who pays
+    gas_limit: int  # cycles a fire may use
+    access_limit: int  # as given; 0 for none
+    expires_at: int  # last height at which it may fire
+    sequence: int  # place in the order of insertion
+    schedule_block: int  # height of the block that scheduled it
+    tier: str  # ``ring``, ``epoch`` or ``overflow``; ``due`` once its height has passed
+    deferrals: int  # blocks that have deferred it so far
+    deferred_for: str | None  # why it was last deferred, or None
+    will_expire_unfired: bool  # whether it expires before it is due, unless extended
+    # Where its fees come from: in the timer lane ``frozen`` when it was scheduled, an ``agent``, its actor's or its
+    # own, or the ``default`` of each block (D-16); in the auction its ``agent``, then the ``standing`` bid that this
+    # gave last (D-57); in Globalbox its ``bid`` (D-63).
     fees: str = DEFAULT_FEES
+    # Cap of lane basefee and tip together, in the auction of cycle basefee and tip, base units; None unless frozen or
+    # standing.
     max_fee_per_cycle: int | None = None
-    max_priority_fee_per_cycle: int | None = None
+    max_priority_fee_per_cycle: int | None = None  # cap of the tip, base units; None likewise
+    # Agent that prices this timer, if it names one; None if its actor's does, or none. Decision: D-86.
     gas_bidding_agent: Address | None = None
-    over_cap: bool = False
+    over_cap: bool = False  # whether the timer lane is active and sets it aside for its gas limit. Decision: D-13.
+    # Whether its cap lies below the present lane basefee (D-14), in the auction below the cycle basefee, or its cap for
+    # a cell below the cell basefee.
     priced_out: bool = False
-    auction: AuctionTimer | None = None
-    globalbox: GlobalboxTimer | None = None
+    auction: AuctionTimer | None = None  # what the auction keeps with it; None under another mechanism
+    globalbox: GlobalboxTimer | None = None  # what Globalbox keeps with it; None under another mechanism
 
     @property
     def is_watch(self) -> bool:
@@ -199,54 +135,34 @@ class TimerView(Struct, frozen=True):
 
 
 class TimerEntry(Struct, frozen=True):
-    """A timer in a list.
+    """A timer in a list."""
 
-    Attributes:
-        timer_id: Its id.
-        height: At which it is, or was, due.
-        state: ``live``; ``due`` once its height has passed; ``queued`` while a fire of it stands in Globalbox, and
-            ``in-mailbox`` while an entry of it waits there; ``deferred`` if it waits for a reason; or how it ended.
-        actor: Owner.
-        target: Actor whose handler it calls.
-        handler: That it calls.
-        fee_payer: Who pays.
-        gas_limit: Cycles the fire may use.
-        expires_at: Last height at which it may fire; of an ended one, as it was scheduled.
-        tier: ``ring``, ``epoch`` or ``overflow`` while it is live and not due.
-        deferred_for: Why it waits.
-        ended_at: Height of the block in which it ended.
-        reverted: Whether it ended with a fire that reverted.
-        fees: ``frozen``, or ``agent`` or ``default`` for what is known when it is due only; ``standing`` in the auction
-            for the last bid of its agent, ``bid`` in Globalbox; None for an ended one without frozen fees.
-        max_fee_per_cycle: Cap of lane basefee and tip, in the auction of cycle basefee and tip, base units; None unless
-            frozen or standing.
-        max_priority_fee_per_cycle: Cap of the tip, base units; None likewise.
-        over_cap: Whether the active timer lane sets it aside for its gas limit.
-        priced_out: Whether its cap lies below the present basefee of the active timer lane, or of the auction.
-        auction: What the auction keeps with a live one; None under another mechanism.
-        globalbox: What Globalbox keeps with a live one; None under another mechanism.
-    """
-
-    timer_id: Hash32
-    height: int
+    timer_id: Hash32  # its id
+    height: int  # at which it is, or was, due
+    # ``live``; ``due`` once its height has passed; ``queued`` while a fire of it stands in Globalbox, and
+    # ``in-mailbox`` while an entry of it waits there; ``deferred`` if it waits for a reason; or how it ended.
     state: str
-    actor: Address
-    target: Address
-    handler: str
-    fee_payer: Address
-    gas_limit: int
-    expires_at: int
-    tier: str | None = None
-    deferred_for: str | None = None
-    ended_at: int | None = None
-    reverted: bool = False
+    actor: Address  # owner
+    target: Address  # actor whose handler it calls
+    handler: str  # that it calls
+    fee_payer: Address  # who pays
+    gas_limit: int  # cycles the fire may use
+    expires_at: int  # last height at which it may fire; of an ended one, as it was scheduled
+    tier: str | None = None  # ``ring``, ``epoch`` or ``overflow`` while it is live and not due
+    deferred_for: str | None = None  # why it waits
+    ended_at: int | None = None  # height of the block in which it ended
+    reverted: bool = False  # whether it ended with a fire that reverted
+    # ``frozen``, or ``agent`` or ``default`` for what is known when it is due only; ``standing`` in the auction for the
+    # last bid of its agent, ``bid`` in Globalbox; None for an ended one without frozen fees.
     fees: str | None = None
+    # Cap of lane basefee and tip, in the auction of cycle basefee and tip, base units; None unless frozen or standing.
     max_fee_per_cycle: int | None = None
-    max_priority_fee_per_cycle: int | None = None
-    over_cap: bool = False
+    max_priority_fee_per_cycle: int | None = None  # cap of the tip, base units; None likewise
+    over_cap: bool = False  # whether the active timer lane sets it aside for its gas limit
+    # Whether its cap lies below the present basefee of the active timer lane, or of the auction.
     priced_out: bool = False
-    auction: AuctionTimer | None = None
-    globalbox: GlobalboxTimer | None = None
+    auction: AuctionTimer | None = None  # what the auction keeps with a live one; None under another mechanism
+    globalbox: GlobalboxTimer | None = None  # what Globalbox keeps with a live one; None under another mechanism
 
     @property
     def is_watch(self) -> bool:
@@ -255,119 +171,72 @@ class TimerEntry(Struct, frozen=True):
 
 
 class DecisionRow(Struct, frozen=True, kw_only=True):
-    """One due timer in one block. Prices are base units per cycle.
+    """One due timer in one block. Prices are base units per cycle."""
 
-    Attributes:
-        rank: Its place in the order, from 1; None if it was decided before any ranking.
-        timer_id: Its id.
-        actor: Its owner.
-        tip: What it offers the proposer.
-        weight: W(actor), in the auction its actor's weight, exactly, as a decimal number such as ``1.7``; None under a
-            mechanism without one.
-        effective_priority: What the lane orders by, exactly, as a decimal number; None under another mechanism.
-        max_fee: Cap of lane basefee and tip together, in the auction of cycle basefee and tip; None under a mechanism
-            without one.
-        fees: Where its fees come from: a `FeeSource`, but ``standing`` in the auction for a bid of an earlier block,
-            and ``bid`` in Globalbox.
-        gas_limit: Cycles the fire may use.
-        cycles_used: Cycles the fire used; None unless it fired.
-        outcome: ``fired``, ``expired``, ``unfunded``, ``cancelled …``, or ``waits``; in the auction also that it was
-            marked as late; under Globalbox also ``queued`` and ``put into the mailbox``.
-        reason: Why it waits, in words; empty unless it does.
-        target: Actor whose handler it calls.
-        standing: Where its fire stands in Globalbox, in units of 2⁻⁹⁶; None outside of it.
-        fire_seq: Which fire of the timer it is, from 0; None but for Globalbox.
-        deliver_seq: Number of the fire's entry in the mailbox; None outside of it.
-    """
-
-    rank: int | None
-    timer_id: Hash32
-    actor: Address
-    tip: int
+    rank: int | None  # its place in the order, from 1; None if it was decided before any ranking
+    timer_id: Hash32  # its id
+    actor: Address  # its owner
+    tip: int  # what it offers the proposer
+    # W(actor), in the auction its actor's weight, exactly, as a decimal number such as ``1.7``; None under a mechanism
+    # without one.
     weight: str | None
+    # What the lane orders by, exactly, as a decimal number; None under another mechanism.
     effective_priority: str | None
+    # Cap of lane basefee and tip together, in the auction of cycle basefee and tip; None under a mechanism without one.
     max_fee: int | None
+    # Where its fees come from: a `FeeSource`, but ``standing`` in the auction for a bid of an earlier block, and
+    # ``bid`` in Globalbox.
     fees: str
-    gas_limit: int
-    cycles_used: int | None
+    gas_limit: int  # cycles the fire may use
+    cycles_used: int | None  # cycles the fire used; None unless it fired
+    # ``fired``, ``expired``, ``unfunded``, ``cancelled …``, or ``waits``; in the auction also that it was marked as
+    # late; under Globalbox also ``queued`` and ``put into the mailbox``.
     outcome: str
-    reason: str
-    target: Address
-    standing: int | None
-    fire_seq: int | None
-    deliver_seq: int | None
+    reason: str  # why it waits, in words; empty unless it does
+    target: Address  # actor whose handler it calls
+    standing: int | None  # where its fire stands in Globalbox, in units of 2⁻⁹⁶; None outside of it
+    fire_seq: int | None  # which fire of the timer it is, from 0; None but for Globalbox
+    deliver_seq: int | None  # number of the fire's entry in the mailbox; None outside of it
 
 
 class BidRow(Struct, frozen=True, kw_only=True):
-    """What a gas bidding agent has bid in a block.
+    """What a gas bidding agent has bid in a block."""
 
-    Attributes:
-        timer_id: For which timer.
-        max_fee: Its cap, base units per cycle.
-        max_priority_fee: The cap of its tip, base units per cycle.
-        max_fee_per_cell: Its cap, base units per cell; None for the cell basefee. Decision: D-86.
-        max_priority_fee_per_cell: The cap of its tip per cell, base units; None likewise.
-    """
-
-    timer_id: Hash32
-    max_fee: int
-    max_priority_fee: int
-    max_fee_per_cell: int | None
-    max_priority_fee_per_cell: int | None
+    timer_id: Hash32  # for which timer
+    max_fee: int  # its cap, base units per cycle
+    max_priority_fee: int  # the cap of its tip, base units per cycle
+    max_fee_per_cell: int | None  # its cap, base units per cell; None for the cell basefee. Decision: D-86.
+    max_priority_fee_per_cell: int | None  # the cap of its tip per cell, base units; None likewise
 
 
 class DecisionView(Struct, frozen=True, kw_only=True):
-    """How a block chose among its due timers. Prices are base units per cycle or cell, money is base units.
+    """How a block chose among its due timers. Prices are base units per cycle or cell, money is base units."""
 
-    Attributes:
-        height: The block's.
-        mechanism: Which mechanism chose.
-        order: What it ranks by: ``due``, ``priority``, ``tip`` or ``standing``.
-        cycle_basefee: Cycle basefee of a fire.
-        cell_basefee: Cell basefee of a fire.
-        lane_basefee: Lane basefee of a fire; None before the activation.
-        next_lane_basefee: Lane basefee of the next block; None before the activation.
-        previous_tip: Median tip of the block before; None before the activation.
-        median_fires: Network median of fires within the fairness window; None before the activation.
-        lane_cycles_max: Cycles that the lane offers.
-        lane_cycles_used: Cycles that fires used.
-        max_cycles_per_fire: Cap of one fire.
-        lane_burned: Burned by the lane basefee.
-        agent_cycles: Cycles that gas bidding agents used.
-        bids: What they bid, in the order of the questions; a record names the first of them only, if they are many.
-        queued: Fires that stand in Globalbox after the block; None without one.
-        in_mailbox: Entries that wait in its mailbox after the block; None without one.
-        cut_off: Rank of the last timer that fired; None if none did.
-        examined: How many were decided.
-        rows: Those decided, in that order; a record names the first of them only, if they are many.
-        runners_up: The next in rank; nothing was decided about them.
-        not_examined: How many were not, by reason, those without any left out.
-        sentences: The same in words, and why none of them could have run before those that were.
-    """
-
-    height: int
-    mechanism: str
-    order: str
-    cycle_basefee: int
-    cell_basefee: int
-    lane_basefee: int | None = None
-    next_lane_basefee: int | None = None
-    previous_tip: int | None = None
-    median_fires: int | None = None
-    lane_cycles_max: int
-    lane_cycles_used: int
-    max_cycles_per_fire: int
-    lane_burned: int
-    agent_cycles: int
+    height: int  # the block's
+    mechanism: str  # which mechanism chose
+    order: str  # what it ranks by: ``due``, ``priority``, ``tip`` or ``standing``
+    cycle_basefee: int  # cycle basefee of a fire
+    cell_basefee: int  # cell basefee of a fire
+    lane_basefee: int | None = None  # lane basefee of a fire; None before the activation
+    next_lane_basefee: int | None = None  # lane basefee of the next block; None before the activation
+    previous_tip: int | None = None  # median tip of the block before; None before the activation
+    median_fires: int | None = None  # network median of fires within the fairness window; None before the activation
+    lane_cycles_max: int  # cycles that the lane offers
+    lane_cycles_used: int  # cycles that fires used
+    max_cycles_per_fire: int  # cap of one fire
+    lane_burned: int  # burned by the lane basefee
+    agent_cycles: int  # cycles that gas bidding agents used
+    # What they bid, in the order of the questions; a record names the first of them only, if they are many.
     bids: tuple[BidRow, ...]
-    queued: int | None = None
-    in_mailbox: int | None = None
-    cut_off: int | None
-    examined: int
+    queued: int | None = None  # fires that stand in Globalbox after the block; None without one
+    in_mailbox: int | None = None  # entries that wait in its mailbox after the block; None without one
+    cut_off: int | None  # rank of the last timer that fired; None if none did
+    examined: int  # how many were decided
+    # Those decided, in that order; a record names the first of them only, if they are many.
     rows: tuple[DecisionRow, ...]
-    runners_up: tuple[DecisionRow, ...]
-    not_examined: dict[str, int]
-    sentences: tuple[str, ...]
+    runners_up: tuple[DecisionRow, ...]  # the next in rank; nothing was decided about them
+    not_examined: dict[str, int]  # how many were not, by reason, those without any left out
+    sentences: tuple[str, ...]  # the same in words, and why none of them could have run before those that were
 
 
 def event_view(event: EventRecord, height: int) -> Event:

@@ -16,19 +16,12 @@ MULTIPLIERS: Final = "multipliers"
 
 
 class Setting(Struct, frozen=True):
-    """A parameter in force in the next block.
+    """A parameter in force in the next block."""
 
-    Attributes:
-        path: Dotted path.
-        value: In force.
-        preset: What the preset says; None for what no preset has.
-        set_by: ``preset``, ``genesis`` or ``governance``.
-    """
-
-    path: str
-    value: int
-    preset: int | None
-    set_by: str
+    path: str  # dotted path
+    value: int  # in force
+    preset: int | None  # what the preset says; None for what no preset has
+    set_by: str  # ``preset``, ``genesis`` or ``governance``
 
 
 def settings_of(chain: ChainReader) -> Iterator[Setting]:

@@ -12,89 +12,50 @@ from trailboss.views.mechanism.registry import views_of
 
 
 class GenesisFacts(Struct, frozen=True, kw_only=True):
-    """What a chain started from.
+    """What a chain started from."""
 
-    Attributes:
-        chain_id: Transactions are signed for it.
-        preset: Parameter preset.
-        mechanism: Scheduling mechanism of the first block.
-        instance_id: Digest of all of the genesis.
-        block_hash: Hash of block 0.
-    """
-
-    chain_id: int
-    preset: str
-    mechanism: str
-    instance_id: Hash32
-    block_hash: Hash32
+    chain_id: int  # transactions are signed for it
+    preset: str  # parameter preset
+    mechanism: str  # scheduling mechanism of the first block
+    instance_id: Hash32  # digest of all of the genesis
+    block_hash: Hash32  # hash of block 0
 
 
 class UserBasefees(Struct, frozen=True, kw_only=True):
-    """The basefees of transactions in the next block, base units.
+    """The basefees of transactions in the next block, base units."""
 
-    Attributes:
-        cycle: A cycle.
-        cell: A cell.
-    """
-
-    cycle: int
-    cell: int
+    cycle: int  # a cycle
+    cell: int  # a cell
 
 
 class TimerCounts(Struct, frozen=True, kw_only=True):
-    """Counts of timers.
+    """Counts of timers."""
 
-    Attributes:
-        live: Live now.
-        fires: Fires that have run, those of state watches included, which end no timer.
-        scheduled: Ever scheduled.
-        fired: Ended by a fire.
-        unfunded: Ended because the payer could not pay.
-        expired: Ended by their expiry.
-        cancelled: Cancelled.
-    """
-
-    live: int
-    fires: int
-    scheduled: int
-    fired: int
-    unfunded: int
-    expired: int
-    cancelled: int
+    live: int  # live now
+    fires: int  # fires that have run, those of state watches included, which end no timer
+    scheduled: int  # ever scheduled
+    fired: int  # ended by a fire
+    unfunded: int  # ended because the payer could not pay
+    expired: int  # ended by their expiry
+    cancelled: int  # cancelled
 
 
 class ChainStatus(Struct, frozen=True, kw_only=True):
-    """A chain after a block. Money is base units.
+    """A chain after a block. Money is base units."""
 
-    Attributes:
-        height: The block's.
-        block_hash: The block's.
-        state_root: Root of the state after it.
-        timestamp_ms: The block's, milliseconds since 1970.
-        genesis: What the chain started from.
-        mechanism: What selects the due timers of the next block.
-        basefees: Of transactions in the next block.
-        lane: The timer lane.
-        auction: The auction; None under another mechanism.
-        globalbox: Globalbox; None under another mechanism.
-        supply: Base units there are by genesis.
-        burned: Base units burned since.
-        timers: Counts of timers.
-    """
-
-    height: int
-    block_hash: Hash32
-    state_root: Hash32
-    timestamp_ms: int
-    genesis: GenesisFacts
-    mechanism: str
-    basefees: UserBasefees
-    lane: LaneStatus
-    auction: AuctionStatus | None
-    globalbox: GlobalboxStatus | None
-    supply: int
-    burned: int
-    timers: TimerCounts
+    height: int  # the block's
+    block_hash: Hash32  # the block's
+    state_root: Hash32  # root of the state after it
+    timestamp_ms: int  # the block's, milliseconds since 1970
+    genesis: GenesisFacts  # what the chain started from
+    mechanism: str  # what selects the due timers of the next block
+    basefees: UserBasefees  # of transactions in the next block
+    lane: LaneStatus  # the timer lane
+    auction: AuctionStatus | None  # the auction; None under another mechanism
+    globalbox: GlobalboxStatus | None  # Globalbox; None under another mechanism
+    supply: int  # base units there are by genesis
+    burned: int  # base units burned since
+    timers: TimerCounts  # counts of timers
 
 
 def status_of(chain: ChainReader) -> ChainStatus:
@@ -137,49 +98,28 @@ def status_of(chain: ChainReader) -> ChainStatus:
 
 
 class CalendarView(Struct, frozen=True, kw_only=True):
-    """The tiers in which timers wait for their heights. Spec: CIP-1 §2.
+    """The tiers in which timers wait for their heights. Spec: CIP-1 §2."""
 
-    Attributes:
-        ring_size: Heights ahead that have a bucket each.
-        epoch_length: Blocks of an epoch.
-        epoch_count: Epochs ahead that have a bucket each; beyond lies the overflow.
-    """
-
-    ring_size: int
-    epoch_length: int
-    epoch_count: int
+    ring_size: int  # heights ahead that have a bucket each
+    epoch_length: int  # blocks of an epoch
+    epoch_count: int  # epochs ahead that have a bucket each; beyond lies the overflow
 
 
 class MechanismView(Struct, frozen=True, kw_only=True):
-    """What selects the due timers of the next block.
+    """What selects the due timers of the next block."""
 
-    Attributes:
-        height: Of the last block.
-        mechanism: Its name.
-        first: Name of the mechanism that the chain began with.
-        delivers: Where in a block timers run: ``after_transactions`` or ``before_transactions``.
-        charges: When payers are charged: ``all_first`` before any runs, or ``in_turn``.
-        examined_max: Due timers that one block examines.
-        joined_max: Due timers that join in one block; 0 where all of them are looked at.
-        calls: Host calls about timers that actors have.
-        calendar: Where timers wait.
-        lane: The timer lane.
-        auction: The auction; None under another mechanism.
-        globalbox: Globalbox; None under another mechanism.
-    """
-
-    height: int
-    mechanism: str
-    first: str
-    delivers: str
-    charges: str
-    examined_max: int
-    joined_max: int
-    calls: tuple[str, ...]
-    calendar: CalendarView
-    lane: LaneStatus
-    auction: AuctionStatus | None
-    globalbox: GlobalboxStatus | None
+    height: int  # of the last block
+    mechanism: str  # its name
+    first: str  # name of the mechanism that the chain began with
+    delivers: str  # where in a block timers run: ``after_transactions`` or ``before_transactions``
+    charges: str  # when payers are charged: ``all_first`` before any runs, or ``in_turn``
+    examined_max: int  # due timers that one block examines
+    joined_max: int  # due timers that join in one block; 0 where all of them are looked at
+    calls: tuple[str, ...]  # host calls about timers that actors have
+    calendar: CalendarView  # where timers wait
+    lane: LaneStatus  # the timer lane
+    auction: AuctionStatus | None  # the auction; None under another mechanism
+    globalbox: GlobalboxStatus | None  # Globalbox; None under another mechanism
 
 
 def mechanism_view(chain: ChainReader) -> MechanismView:

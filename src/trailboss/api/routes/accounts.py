@@ -35,27 +35,17 @@ class AccountPage(Struct, frozen=True):
 
 
 class ActorAnswer(ActorView, frozen=True, kw_only=True):
-    """An actor, and the first of its slots.
+    """An actor, and the first of its slots."""
 
-    Attributes:
-        storage: Values of slots by name, at most 50; ``/actors/{address}/storage`` has all of them.
-        next_cursor: Where the next page of slots begins; None if these are all.
-    """
-
-    storage: dict[bytes, bytes]
-    next_cursor: Hash32 | None
+    storage: dict[bytes, bytes]  # values of slots by name, at most 50; ``/actors/{address}/storage`` has all of them
+    next_cursor: Hash32 | None  # where the next page of slots begins; None if these are all
 
 
 class NonceAnswer(Struct, frozen=True):
-    """The nonces of an account.
+    """The nonces of an account."""
 
-    Attributes:
-        nonce: Transactions of it that are in blocks.
-        next_nonce: What its next transaction takes, those that wait counted.
-    """
-
-    nonce: int
-    next_nonce: int
+    nonce: int  # transactions of it that are in blocks
+    next_nonce: int  # what its next transaction takes, those that wait counted
 
 
 @routes.get("/account/{address}/nonce")

@@ -50,21 +50,13 @@ PROOF: Final = {
 
 
 class ProofAnswer(Struct, frozen=True, kw_only=True):
-    """What the state holds, with the proof of it.
+    """What the state holds, with the proof of it."""
 
-    Attributes:
-        height: Of the block after which it is so.
-        block_hash: Hash of that block.
-        state_root: Root that the proof holds for; the block's header has it.
-        statement: What is proven, in words.
-        proof: The proof.
-    """
-
-    height: int
-    block_hash: Hash32
-    state_root: Hash32
-    statement: str
-    proof: Annotated[dict[str, Any], Meta(extra_json_schema=PROOF)]
+    height: int  # of the block after which it is so
+    block_hash: Hash32  # hash of that block
+    state_root: Hash32  # root that the proof holds for; the block's header has it
+    statement: str  # what is proven, in words
+    proof: Annotated[dict[str, Any], Meta(extra_json_schema=PROOF)]  # the proof
 
 
 @routes.post("/view")

@@ -24,22 +24,14 @@ class HeightAnswer(Struct, frozen=True):
 
 
 class BasefeeAnswer(Struct, frozen=True, kw_only=True):
-    """What the next block asks at least, base units.
-
-    Attributes:
-        cycle_basefee: For a cycle of a transaction.
-        cell_basefee: For a cell of a transaction.
-        timer_cycle_basefee: For a cycle of a fire.
-        timer_cell_basefee: For a cell of a fire.
-        lane_basefee: For a cycle of a fire besides, in the timer lane; None before its activation.
-    """
+    """What the next block asks at least, base units."""
 
     height: int
-    cycle_basefee: int
-    cell_basefee: int
-    timer_cycle_basefee: int
-    timer_cell_basefee: int
-    lane_basefee: int | None
+    cycle_basefee: int  # for a cycle of a transaction
+    cell_basefee: int  # for a cell of a transaction
+    timer_cycle_basefee: int  # for a cycle of a fire
+    timer_cell_basefee: int  # for a cell of a fire
+    lane_basefee: int | None  # for a cycle of a fire besides, in the timer lane; None before its activation
 
 
 class BlockPage(Struct, frozen=True):
@@ -51,15 +43,10 @@ class BlockPage(Struct, frozen=True):
 
 
 class Parameters(Struct, frozen=True):
-    """The parameters in force in the next block.
+    """The parameters in force in the next block."""
 
-    Attributes:
-        preset: What they come from.
-        parameters: By subject.
-    """
-
-    preset: str
-    parameters: list[Setting]
+    preset: str  # what they come from
+    parameters: list[Setting]  # by subject
 
 
 @routes.get("/height")

@@ -31,43 +31,26 @@ INSTRUCTION_RULE: Final = {"rule": "an instruction in the public JSON shape"}
 
 
 class PaceAnswer(Struct, frozen=True):
-    """What makes the node build blocks.
+    """What makes the node build blocks."""
 
-    Attributes:
-        pace: ``interval``, ``auto`` or ``manual``.
-        block_time_ms: Milliseconds from one block to the next; 0 under ``manual``.
-    """
-
-    pace: str
-    block_time_ms: int
+    pace: str  # ``interval``, ``auto`` or ``manual``
+    block_time_ms: int  # milliseconds from one block to the next; 0 under ``manual``
 
 
 class SnapshotAnswer(Struct, frozen=True):
-    """A point to go back to.
+    """A point to go back to."""
 
-    Attributes:
-        snapshot: Its number, for ``/dev/revert``.
-    """
-
-    snapshot: int
+    snapshot: int  # its number, for ``/dev/revert``
 
 
 class FaucetAnswer(Struct, frozen=True, kw_only=True):
-    """A gift that is on its way.
+    """A gift that is on its way."""
 
-    Attributes:
-        status: ``submitted``.
-        finality: ``pending``: it waits for a block.
-        tx_hash: Of the transaction that brings it.
-        amount: Base units.
-        amount_cby: The same in CBY.
-    """
-
-    status: str
-    finality: str
-    tx_hash: Hash32
-    amount: int
-    amount_cby: int
+    status: str  # ``submitted``
+    finality: str  # ``pending``: it waits for a block
+    tx_hash: Hash32  # of the transaction that brings it
+    amount: int  # base units
+    amount_cby: int  # the same in CBY
 
 
 @routes.post("/faucet", refuses=REFUSES)

@@ -17,13 +17,9 @@ Recent = Annotated[int, integer(BLOCKS_MAX, 1)]
 
 
 class QuoteAnswer(Quote, frozen=True, kw_only=True):
-    """What a timer that is scheduled now would cost, and how likely it runs soon after it is due.
+    """What a timer that is scheduled now would cost, and how likely it runs soon after it is due."""
 
-    Attributes:
-        per_cycle: What one cycle costs now, in total.
-    """
-
-    per_cycle: int
+    per_cycle: int  # what one cycle costs now, in total
 
 
 @routes.get("/quote", refuses=(HttpReason.NOT_FOUND, HttpReason.INVALID_VALUE))

@@ -26,15 +26,10 @@ routes: Final = Routes("mechanisms")
 
 
 class LaneAnswer(Struct, frozen=True):
-    """How a block chose among its due timers.
+    """How a block chose among its due timers."""
 
-    Attributes:
-        height: The block's.
-        lane: What it chose and why; None if it had no choice.
-    """
-
-    height: int
-    lane: DecisionView | None
+    height: int  # the block's
+    lane: DecisionView | None  # what it chose and why; None if it had no choice
 
 
 class MailboxPage(Struct, frozen=True):

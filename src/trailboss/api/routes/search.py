@@ -28,46 +28,28 @@ class LogPage(Struct, frozen=True):
 
 
 class FoundBlock(Struct, frozen=True):
-    """A block that has been found.
+    """A block that has been found."""
 
-    Attributes:
-        height: Its height.
-        hash: Its hash.
-    """
-
-    height: int
-    hash: Hash32
+    height: int  # its height
+    hash: Hash32  # its hash
 
 
 class FoundTransaction(Struct, frozen=True):
-    """A transaction that has been found.
+    """A transaction that has been found."""
 
-    Attributes:
-        hash: Its hash.
-        block_height: Of its block.
-        position: Among the block's transactions, from 0.
-    """
-
-    hash: Hash32
-    block_height: int
-    position: int
+    hash: Hash32  # its hash
+    block_height: int  # of its block
+    position: int  # among the block's transactions, from 0
 
 
 class SearchAnswer(Struct, frozen=True, kw_only=True):
-    """What begins with some digits.
-
-    Attributes:
-        blocks: By their hash; empty ones by 16 digits or more.
-        transactions: By their hash.
-        timers: Ids of timers, live and ended.
-        addresses: Accounts and actors that a block has named.
-    """
+    """What begins with some digits."""
 
     height: int
-    blocks: list[FoundBlock]
-    transactions: list[FoundTransaction]
-    timers: tuple[Hash32, ...]
-    addresses: tuple[Address, ...]
+    blocks: list[FoundBlock]  # by their hash; empty ones by 16 digits or more
+    transactions: list[FoundTransaction]  # by their hash
+    timers: tuple[Hash32, ...]  # ids of timers, live and ended
+    addresses: tuple[Address, ...]  # accounts and actors that a block has named
 
 
 @routes.get("/logs")

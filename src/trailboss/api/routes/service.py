@@ -14,26 +14,16 @@ VERSION: Final = version("trailboss")
 
 
 class HealthAnswer(Struct, frozen=True, kw_only=True):
-    """Whether the node works.
+    """Whether the node works."""
 
-    Attributes:
-        status: ``running``, ``stopping`` or ``failed``.
-        reason: Why it failed; empty otherwise.
-        waiting: Transactions that wait.
-        pace: What makes it build blocks: ``interval``, ``auto`` or ``manual``.
-        block_time_ms: Milliseconds from one block to the next; 0 under ``manual``.
-        development: Whether it answers calls under ``/dev``.
-        version: Of the program.
-    """
-
-    status: str
-    reason: str
+    status: str  # ``running``, ``stopping`` or ``failed``
+    reason: str  # why it failed; empty otherwise
     height: int
-    waiting: int
-    pace: str
-    block_time_ms: int
-    development: bool
-    version: str
+    waiting: int  # transactions that wait
+    pace: str  # what makes it build blocks: ``interval``, ``auto`` or ``manual``
+    block_time_ms: int  # milliseconds from one block to the next; 0 under ``manual``
+    development: bool  # whether it answers calls under ``/dev``
+    version: str  # of the program
 
 
 @routes.get("/health", refusals={HttpReason.UNAVAILABLE.status: Refusal | HealthAnswer})

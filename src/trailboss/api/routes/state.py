@@ -37,89 +37,54 @@ Namespace = Annotated[str, choice(*NAMESPACES)]
 
 
 class LentView(Struct, frozen=True, kw_only=True):
-    """A view that is lent: it answers for one height, until nobody has asked it for a minute.
+    """A view that is lent: it answers for one height, until nobody has asked it for a minute."""
 
-    Attributes:
-        view: Its number.
-        height: Height of its head.
-        genesis: Canonical encoding of what the chain started from.
-        head: Record of its head.
-        state_root: Root of the state after it.
-    """
-
-    view: int
-    height: int
-    genesis: bytes
-    head: bytes
-    state_root: Hash32
+    view: int  # its number
+    height: int  # height of its head
+    genesis: bytes  # canonical encoding of what the chain started from
+    head: bytes  # record of its head
+    state_root: Hash32  # root of the state after it
 
 
 class StateValue(Struct, frozen=True):
-    """What the state holds under a key.
+    """What the state holds under a key."""
 
-    Attributes:
-        value: The value; None if there is none.
-    """
-
-    value: bytes | None
+    value: bytes | None  # the value; None if there is none
 
 
 class StateRange(Struct, frozen=True):
-    """Keys and values in order.
+    """Keys and values in order."""
 
-    Attributes:
-        keys: Full keys, ascending.
-        values: The value of each.
-    """
-
-    keys: list[bytes]
-    values: list[bytes]
+    keys: list[bytes]  # full keys, ascending
+    values: list[bytes]  # the value of each
     more: bool
 
 
 class StateCount(Struct, frozen=True):
-    """How many keys there are.
+    """How many keys there are."""
 
-    Attributes:
-        count: The number.
-    """
-
-    count: int
+    count: int  # the number
 
 
 class TimerHeight(Struct, frozen=True):
-    """At which height a timer is due.
+    """At which height a timer is due."""
 
-    Attributes:
-        height: The height; None if no such timer is live.
-    """
-
-    height: int | None
+    height: int | None  # the height; None if no such timer is live
 
 
 class BlockRecords(Struct, frozen=True):
-    """Records of blocks; between one and the next lie idle blocks, which follow from it.
+    """Records of blocks; between one and the next lie idle blocks, which follow from it."""
 
-    Attributes:
-        records: In order.
-    """
-
-    records: list[bytes]
+    records: list[bytes]  # in order
     more: bool
 
 
 class TimerBlocks(Struct, frozen=True):
-    """Where the events of a timer are, and what the blocks before them come to.
+    """Where the events of a timer are, and what the blocks before them come to."""
 
-    Attributes:
-        heights: Of the blocks that hold them, ascending.
-        scheduled: Timers that earlier blocks scheduled.
-        agent: Gas bidding agent that the timer's actor set last before; empty for none.
-    """
-
-    heights: list[int]
-    scheduled: int
-    agent: bytes
+    heights: list[int]  # of the blocks that hold them, ascending
+    scheduled: int  # timers that earlier blocks scheduled
+    agent: bytes  # gas bidding agent that the timer's actor set last before; empty for none
 
 
 class EndedTimers(Struct, frozen=True):

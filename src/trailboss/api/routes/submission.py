@@ -69,30 +69,20 @@ SUBMISSION: Final = RawBody(
 
 
 class SubmissionResult(Struct, frozen=True, kw_only=True):
-    """What the node says of a transaction that was sent.
+    """What the node says of a transaction that was sent."""
 
-    Attributes:
-        tx_hash: Its hash.
-        status: ``accepted``; ``replaced`` if it took the place of another; ``known`` if it waited already;
-            ``included`` if a block holds it already; ``refused``.
-        error: Why it was refused; None otherwise.
-    """
-
-    tx_hash: Hash32
+    tx_hash: Hash32  # its hash
+    # ``accepted``; ``replaced`` if it took the place of another; ``known`` if it waited already; ``included`` if a
+    # block holds it already; ``refused``.
     status: str
-    error: ErrorObject | None
+    error: ErrorObject | None  # why it was refused; None otherwise
 
 
 class SubmissionAnswer(Struct, frozen=True, kw_only=True):
-    """What the node says of transactions that were sent.
+    """What the node says of transactions that were sent."""
 
-    Attributes:
-        status: ``accepted``, or ``partial`` if some were refused.
-        results: One for each, in order.
-    """
-
-    status: str
-    results: list[SubmissionResult]
+    status: str  # ``accepted``, or ``partial`` if some were refused
+    results: list[SubmissionResult]  # one for each, in order
 
 
 class SubmissionOutcome(SubmissionResult, frozen=True, kw_only=True):
@@ -100,22 +90,16 @@ class SubmissionOutcome(SubmissionResult, frozen=True, kw_only=True):
 
     Attributes:
         status: ``included`` in a block, ``refused``, or still ``waiting``.
-        receipt: What it did and cost; None unless it is in a block.
     """
 
-    receipt: TransactionReceipt | None
+    receipt: TransactionReceipt | None  # what it did and cost; None unless it is in a block
 
 
 class SubmissionOutcomes(Struct, frozen=True, kw_only=True):
-    """What became of transactions that were sent.
+    """What became of transactions that were sent."""
 
-    Attributes:
-        status: ``included`` if all of them are in blocks, ``partial`` if some were refused.
-        results: One for each, in order.
-    """
-
-    status: str
-    results: list[SubmissionOutcome]
+    status: str  # ``included`` if all of them are in blocks, ``partial`` if some were refused
+    results: list[SubmissionOutcome]  # one for each, in order
 
 
 class SubmissionRefusal(Refusal, frozen=True, kw_only=True):
@@ -123,20 +107,15 @@ class SubmissionRefusal(Refusal, frozen=True, kw_only=True):
 
     Attributes:
         error: Why the first was not.
-        results: One for each, in order.
     """
 
-    results: list[SubmissionResult]
+    results: list[SubmissionResult]  # one for each, in order
 
 
 class SubmissionTimeout(Refusal, frozen=True, kw_only=True):
-    """Transactions of which some still wait.
+    """Transactions of which some still wait."""
 
-    Attributes:
-        results: One for each, in order.
-    """
-
-    results: list[SubmissionOutcome]
+    results: list[SubmissionOutcome]  # one for each, in order
 
 
 REFUSALS: Final = {HttpReason.BAD_REQUEST.status: Refusal | SubmissionRefusal}

@@ -26,77 +26,46 @@ RELATED: Final = (HttpReason.INVALID_VALUE,)
 
 
 class StepAnswer(Struct, frozen=True, kw_only=True):
-    """One thing that happened to a timer.
+    """One thing that happened to a timer."""
 
-    Attributes:
-        block_height: When.
-        event: Name of the event that tells of it.
-        story: What happened and why, in words.
-        data: The event's fields.
-    """
-
-    block_height: int
-    event: str
-    story: str
-    data: Any
+    block_height: int  # when
+    event: str  # name of the event that tells of it
+    story: str  # what happened and why, in words
+    data: Any  # the event's fields
 
 
 class LifeAnswer(Struct, frozen=True, kw_only=True):
-    """A timer's life so far, and of its steps and fires a page.
-
-    Attributes:
-        timer_id: Its id.
-        state: ``live``, or how it ended: ``fired``, ``unfunded``, ``expired``, ``cancelled``.
-        steps: What happened, oldest first, from ``offset`` on.
-        waited: How often and why it waited, in words; None if it did not.
-        waits: The blocks behind that, ascending, at most the last 1,000.
-        bids: In the auction what its agent bid, each time that it was asked, in the last 1,000 blocks in which it was
-            due.
-        fires: In Globalbox the way of each of its fires, from ``offset`` on.
-        outlook: For a live timer what comes next as things stand; None otherwise.
-        reverted: Whether its last fire has reverted.
-        failure: For a live timer what its fire would revert with if it ran as things stand; None if it would end well.
-    """
+    """A timer's life so far, and of its steps and fires a page."""
 
     height: int
-    timer_id: Hash32
-    state: str
+    timer_id: Hash32  # its id
+    state: str  # ``live``, or how it ended: ``fired``, ``unfunded``, ``expired``, ``cancelled``
     total_count: int
-    steps: list[StepAnswer]
-    waited: str | None
-    waits: tuple[Wait, ...]
+    steps: list[StepAnswer]  # what happened, oldest first, from ``offset`` on
+    waited: str | None  # how often and why it waited, in words; None if it did not
+    waits: tuple[Wait, ...]  # the blocks behind that, ascending, at most the last 1,000
+    # In the auction what its agent bid, each time that it was asked, in the last 1,000 blocks in which it was due.
     bids: tuple[AskedBid, ...]
-    fires: tuple[FirePath, ...]
-    outlook: str | None
-    reverted: bool
+    fires: tuple[FirePath, ...]  # in Globalbox the way of each of its fires, from ``offset`` on
+    outlook: str | None  # for a live timer what comes next as things stand; None otherwise
+    reverted: bool  # whether its last fire has reverted
+    # For a live timer what its fire would revert with if it ran as things stand; None if it would end well.
     failure: ErrorObject | None
 
 
 class LineageAnswer(Struct, frozen=True, kw_only=True):
-    """Where a timer stands among those that scheduled one another, and a part of them.
-
-    Attributes:
-        timer_id: Its id.
-        root: The first of its line, which a transaction or a message scheduled; itself perhaps.
-        generation: How many fires lie between that one and the timer.
-        family_size: How many timers descend from the root, and the root.
-        place: The timer's place among them in the order in which they were scheduled, from 0.
-        children: How many timers its fires have scheduled.
-        part: Which of them are listed.
-        total_count: How many these are.
-        timers: Those, from ``offset`` on.
-    """
+    """Where a timer stands among those that scheduled one another, and a part of them."""
 
     height: int
-    timer_id: Hash32
-    root: Hash32
-    generation: int
-    family_size: int
-    place: int
-    children: int
-    part: str
-    total_count: int
-    timers: tuple[IndexedTimer, ...]
+    timer_id: Hash32  # its id
+    root: Hash32  # the first of its line, which a transaction or a message scheduled; itself perhaps
+    generation: int  # how many fires lie between that one and the timer
+    family_size: int  # how many timers descend from the root, and the root
+    place: int  # the timer's place among them in the order in which they were scheduled, from 0
+    children: int  # how many timers its fires have scheduled
+    part: str  # which of them are listed
+    total_count: int  # how many these are
+    timers: tuple[IndexedTimer, ...]  # those, from ``offset`` on
 
 
 @routes.get("/timers", refuses=RELATED)

@@ -24,61 +24,36 @@ ENDED: Final = "ended"
 
 
 class WaitingTransaction(Struct, frozen=True, kw_only=True):
-    """A transaction that waits for a block.
+    """A transaction that waits for a block."""
 
-    Attributes:
-        hash: Its hash.
-        sender: Who signed, and pays.
-        nonce: The sender's.
-        instruction: Kind of its instruction.
-        target: Actor, account or timer that it concerns, if there is one.
-        handler: That it calls; None for an instruction that calls none.
-        max_fee_per_cycle: Most base units that a cycle may cost.
-        max_priority_fee_per_cycle: Tip a cycle.
-        bytes: Its size.
-        admitted_height: Height of the chain when it came.
-    """
-
-    hash: Hash32
-    sender: Address
-    nonce: int
-    instruction: str
-    target: str | None
-    handler: str | None
-    max_fee_per_cycle: int
-    max_priority_fee_per_cycle: int
-    bytes: int
-    admitted_height: int
+    hash: Hash32  # its hash
+    sender: Address  # who signed, and pays
+    nonce: int  # the sender's
+    instruction: str  # kind of its instruction
+    target: str | None  # actor, account or timer that it concerns, if there is one
+    handler: str | None  # that it calls; None for an instruction that calls none
+    max_fee_per_cycle: int  # most base units that a cycle may cost
+    max_priority_fee_per_cycle: int  # tip a cycle
+    bytes: int  # its size
+    admitted_height: int  # height of the chain when it came
 
 
 class MempoolPage(Struct, frozen=True):
-    """Transactions that wait, in the order in which they came.
-
-    Attributes:
-        statistics: How much waits.
-    """
+    """Transactions that wait, in the order in which they came."""
 
     total_count: int
-    statistics: Statistics
+    statistics: Statistics  # how much waits
     transactions: list[WaitingTransaction]
 
 
 class MempoolAnswer(Struct, frozen=True, kw_only=True):
-    """What became of a transaction that was sent.
+    """What became of a transaction that was sent."""
 
-    Attributes:
-        hash: Its hash.
-        status: ``waiting``; ``included`` in a block; or ``ended`` without one.
-        block_height: Of the block that holds it; None if none does.
-        error: Why its wait has ended; None unless it has ended without a block.
-        waiting: What waits; None if it does not.
-    """
-
-    hash: Hash32
-    status: str
-    block_height: int | None
-    error: ErrorObject | None
-    waiting: WaitingTransaction | None
+    hash: Hash32  # its hash
+    status: str  # ``waiting``; ``included`` in a block; or ``ended`` without one
+    block_height: int | None  # of the block that holds it; None if none does
+    error: ErrorObject | None  # why its wait has ended; None unless it has ended without a block
+    waiting: WaitingTransaction | None  # what waits; None if it does not
 
 
 @routes.get("/transaction/{hash}", refuses=NOT_FOUND)

@@ -17,131 +17,71 @@ TARGETS: Final = ("actor", "to", "account", "timer_id")
 
 
 class HeaderView(Struct, frozen=True, kw_only=True):
-    """A block's header. Basefees are base units.
+    """A block's header. Basefees are base units."""
 
-    Attributes:
-        version: Of its layout.
-        chain_id: Of the chain.
-        height: 0 for genesis.
-        parent: Hash of the block before; zero bytes for genesis.
-        timestamp_ms: Milliseconds since 1970.
-        proposer: Who gets the tips.
-        transactions_root: Merkle root of the transaction hashes.
-        receipts_root: Merkle root of the receipts and of the block's own events.
-        state_root: Root of the state after the block.
-        cycle_basefee: In force in the block.
-        cell_basefee: In force in the block.
-        cycles_used: By everything in the block.
-        cells_used: By everything in the block.
-        timer_cycles_used: By timer fires alone.
-    """
-
-    version: int
-    chain_id: int
-    height: int
-    parent: Hash32
-    timestamp_ms: int
-    proposer: Address
-    transactions_root: Hash32
-    receipts_root: Hash32
-    state_root: Hash32
-    cycle_basefee: int
-    cell_basefee: int
-    cycles_used: int
-    cells_used: int
-    timer_cycles_used: int
+    version: int  # of its layout
+    chain_id: int  # of the chain
+    height: int  # 0 for genesis
+    parent: Hash32  # hash of the block before; zero bytes for genesis
+    timestamp_ms: int  # milliseconds since 1970
+    proposer: Address  # who gets the tips
+    transactions_root: Hash32  # merkle root of the transaction hashes
+    receipts_root: Hash32  # merkle root of the receipts and of the block's own events
+    state_root: Hash32  # root of the state after the block
+    cycle_basefee: int  # in force in the block
+    cell_basefee: int  # in force in the block
+    cycles_used: int  # by everything in the block
+    cells_used: int  # by everything in the block
+    timer_cycles_used: int  # by timer fires alone
 
 
 class BlockSummary(Struct, frozen=True, kw_only=True):
-    """A block in a list. Basefees are base units.
+    """A block in a list. Basefees are base units."""
 
-    Attributes:
-        height: 0 for genesis.
-        hash: Of its header.
-        parent: Hash of the block before.
-        timestamp_ms: Milliseconds since 1970.
-        proposer: Who gets the tips.
-        state_root: Root of the state after it.
-        cycle_basefee: In force in it.
-        cell_basefee: In force in it.
-        cycles_used: By everything in it.
-        cells_used: By everything in it.
-        timer_cycles_used: By timer fires alone.
-        transactions: How many it holds.
-        receipts: How many it holds: of transactions, fires and messages.
-        events: How many it holds: in receipts, and its own.
-    """
-
-    height: int
-    hash: Hash32
-    parent: Hash32
-    timestamp_ms: int
-    proposer: Address
-    state_root: Hash32
-    cycle_basefee: int
-    cell_basefee: int
-    cycles_used: int
-    cells_used: int
-    timer_cycles_used: int
-    transactions: int
-    receipts: int
-    events: int
+    height: int  # 0 for genesis
+    hash: Hash32  # of its header
+    parent: Hash32  # hash of the block before
+    timestamp_ms: int  # milliseconds since 1970
+    proposer: Address  # who gets the tips
+    state_root: Hash32  # root of the state after it
+    cycle_basefee: int  # in force in it
+    cell_basefee: int  # in force in it
+    cycles_used: int  # by everything in it
+    cells_used: int  # by everything in it
+    timer_cycles_used: int  # by timer fires alone
+    transactions: int  # how many it holds
+    receipts: int  # how many it holds: of transactions, fires and messages
+    events: int  # how many it holds: in receipts, and its own
 
 
 class TransactionSummary(Struct, frozen=True, kw_only=True):
-    """A transaction of a block.
+    """A transaction of a block."""
 
-    Attributes:
-        hash: Its hash.
-        position: Among the block's transactions, from 0.
-        sender: Who signed and paid.
-        nonce: The sender's.
-        instruction: Kind of its instruction.
-        target: Actor, account or timer that it concerns, if there is one.
-        handler: That it calls; None for an instruction that calls none.
-        status: ``ok`` or ``reverted``.
-        cycles_used: Cycles used.
-        cells_used: Cells used.
-        fee_paid: Base units that it cost.
-    """
-
-    hash: Hash32
-    position: int
-    sender: Address
-    nonce: int
-    instruction: str
-    target: str | None
-    handler: str | None
-    status: str
-    cycles_used: int
-    cells_used: int
-    fee_paid: int
+    hash: Hash32  # its hash
+    position: int  # among the block's transactions, from 0
+    sender: Address  # who signed and paid
+    nonce: int  # the sender's
+    instruction: str  # kind of its instruction
+    target: str | None  # actor, account or timer that it concerns, if there is one
+    handler: str | None  # that it calls; None for an instruction that calls none
+    status: str  # ``ok`` or ``reverted``
+    cycles_used: int  # cycles used
+    cells_used: int  # cells used
+    fee_paid: int  # base units that it cost
 
 
 class BlockView(Struct, frozen=True, kw_only=True):
-    """A block. Of each of its lists a page: as many as ``limit`` says, from ``offset`` on.
+    """A block. Of each of its lists a page: as many as ``limit`` says, from ``offset`` on."""
 
-    Attributes:
-        hash: Of its header.
-        header: The header.
-        transactions: In order.
-        receipts: Of transactions, fires and messages, in the order in which they ran.
-        events: The block's own: timers that ended or waited without running.
-        transaction_count: Transactions in all.
-        receipt_count: Receipts in all.
-        event_count: Events of its own in all.
-        has_decision_record: Whether it chose among due timers; ``/lane`` tells how.
-    """
-
-    hash: Hash32
-    header: HeaderView
-    transactions: tuple[TransactionSummary, ...]
-    receipts: tuple[Receipt, ...]
-    events: tuple[Event, ...]
-    transaction_count: int
-    receipt_count: int
-    event_count: int
-    has_decision_record: bool
+    hash: Hash32  # of its header
+    header: HeaderView  # the header
+    transactions: tuple[TransactionSummary, ...]  # in order
+    receipts: tuple[Receipt, ...]  # of transactions, fires and messages, in the order in which they ran
+    events: tuple[Event, ...]  # the block's own: timers that ended or waited without running
+    transaction_count: int  # transactions in all
+    receipt_count: int  # receipts in all
+    event_count: int  # events of its own in all
+    has_decision_record: bool  # whether it chose among due timers; ``/lane`` tells how
 
 
 def header_view(block: Block) -> HeaderView:

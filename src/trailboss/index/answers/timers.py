@@ -37,59 +37,33 @@ SCANNED_MAX: Final = 10_000
 
 
 class TimerPage(Struct, frozen=True, kw_only=True):
-    """A part of a list of timers: live ones by height and insertion, then ended ones, the latest first.
+    """A part of a list of timers: live ones by height and insertion, then ended ones, the latest first."""
 
-    Attributes:
-        height: Of the last block.
-        live: Live timers in all.
-        total_count: How many the list has; for a state that only the timers' records tell, of the first 10,000 or so.
-        timers: Those of this page.
-        more: Whether there are, or may be, more after it.
-    """
-
-    height: int
-    live: int
-    total_count: int
-    timers: list[TimerEntry]
-    more: bool
+    height: int  # of the last block
+    live: int  # live timers in all
+    total_count: int  # how many the list has; for a state that only the timers' records tell, of the first 10,000 or so
+    timers: list[TimerEntry]  # those of this page
+    more: bool  # whether there are, or may be, more after it
 
 
 class TimerDetails(Struct, frozen=True, kw_only=True):
-    """A timer, live or ended.
+    """A timer, live or ended."""
 
-    Attributes:
-        timer_id: Its id.
-        state: ``live``, or what it waits for, or how it ended.
-        actor: Owner.
-        target: Actor whose handler it calls.
-        fee_payer: Who pays.
-        handler: That it calls.
-        height: At which it is, or was, due.
-        gas_limit: Cycles the fire may use; of an ended one, as it was scheduled.
-        expires_at: Last height at which it may fire; likewise.
-        cause: What scheduled it.
-        generation: How many fires lie between it and the transaction or message at the beginning of its line.
-        ended_at: Height of the block in which it ended; None while it lives.
-        reverted: Whether it ended with a fire that reverted.
-        live: Its record; None once it has ended.
-        remembered: What Globalbox remembers of it once it has ended; None otherwise.
-    """
-
-    timer_id: Hash32
-    state: str
-    actor: Address
-    target: Address
-    fee_payer: Address
-    handler: str
-    height: int
-    gas_limit: int
-    expires_at: int
-    cause: Cause
-    generation: int
-    ended_at: int | None
-    reverted: bool
-    live: TimerView | None
-    remembered: EndedView | None
+    timer_id: Hash32  # its id
+    state: str  # ``live``, or what it waits for, or how it ended
+    actor: Address  # owner
+    target: Address  # actor whose handler it calls
+    fee_payer: Address  # who pays
+    handler: str  # that it calls
+    height: int  # at which it is, or was, due
+    gas_limit: int  # cycles the fire may use; of an ended one, as it was scheduled
+    expires_at: int  # last height at which it may fire; likewise
+    cause: Cause  # what scheduled it
+    generation: int  # how many fires lie between it and the transaction or message at the beginning of its line
+    ended_at: int | None  # height of the block in which it ended; None while it lives
+    reverted: bool  # whether it ended with a fire that reverted
+    live: TimerView | None  # its record; None once it has ended
+    remembered: EndedView | None  # what Globalbox remembers of it once it has ended; None otherwise
 
 
 def timer_page(view: ChainView, index: Index, wanted: TimerFilter, offset: int, limit: int) -> TimerPage:

@@ -14,15 +14,10 @@ from trailboss.views.records import Receipt, receipt_view
 
 
 class TransactionReceipt(Receipt, frozen=True):
-    """What a transaction did and cost. Amounts are base units.
+    """What a transaction did and cost. Amounts are base units."""
 
-    Attributes:
-        tx_hash: The transaction's hash.
-        position: Its place among the block's transactions, from 0.
-    """
-
-    tx_hash: Hash32
-    position: int
+    tx_hash: Hash32  # the transaction's hash
+    position: int  # its place among the block's transactions, from 0
 
 
 def transaction_document(

@@ -33,20 +33,13 @@ WeightOf = Callable[[bytes], int]
 
 
 class WeighedActor(msgspec.Struct, eq=False, gc=False):
-    """An actor with timers in the index.
-
-    Attributes:
-        weight: In parts of 10⁻⁹, as the orders have it.
-        groups: By bid, and whether their timers are marked as late.
-        gas_limits: Of its timers that are there now, ascending.
-        max_fees: Of its ranked timers, ascending.
-    """
+    """An actor with timers in the index."""
 
     address: bytes
-    weight: int
-    groups: dict[tuple[bytes, bool], "AuctionGroup"] = {}
-    gas_limits: list[Cycles] = []
-    max_fees: list[int] = []
+    weight: int  # in parts of 10⁻⁹, as the orders have it
+    groups: dict[tuple[bytes, bool], "AuctionGroup"] = {}  # by bid, and whether their timers are marked as late
+    gas_limits: list[Cycles] = []  # of its timers that are there now, ascending
+    max_fees: list[int] = []  # of its ranked timers, ascending
 
     def count_ranked(self, basefee: int) -> int:
         """Return how many of its timers are ranked at a basefee. Complexity: O(log n)."""
@@ -62,15 +55,11 @@ class WeighedActor(msgspec.Struct, eq=False, gc=False):
 
 
 class AuctionGroup(BidGroup[Due]):
-    """The timers of one actor, which pays, that bid the same; a member is a timer's place in due order.
-
-    Attributes:
-        held: How many they are, ranked or not.
-    """
+    """The timers of one actor, which pays, that bid the same; a member is a timer's place in due order."""
 
     owner: WeighedActor
     is_late: bool
-    held: int = 0
+    held: int = 0  # how many they are, ranked or not
 
     @property
     def ceiling(self) -> int:
@@ -92,17 +81,13 @@ class LateTimer(msgspec.Struct, eq=False, gc=False):
 
 
 class AuctionEntry(msgspec.Struct, eq=False, gc=False):
-    """What the index keeps of a joined timer.
-
-    Attributes:
-        asked_at: Block in which its agent was last asked; 0 if never.
-        is_aside: Whether it is not ranked: it is marked, and its agent was not asked in this block or bid what its
-            owner cannot pay, or for a cell less than the basefee.
-    """
+    """What the index keeps of a joined timer."""
 
     due: Due
     gas_limit: Cycles
-    asked_at: int
+    asked_at: int  # block in which its agent was last asked; 0 if never
+    # Whether it is not ranked: it is marked, and its agent was not asked in this block or bid what its owner cannot
+    # pay, or for a cell less than the basefee.
     is_aside: bool
     group: AuctionGroup
 

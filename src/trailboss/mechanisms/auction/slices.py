@@ -11,16 +11,11 @@ from trailboss.primitives.units import Cycles
 
 
 class Slice(msgspec.Struct, gc=False):
-    """What is left of an actor's slice.
-
-    Attributes:
-        smallest_gas: Smallest gas limit of its joined timers, before the walk.
-        to_come: Ranked timers of the actor that the walk has not come to.
-    """
+    """What is left of an actor's slice."""
 
     cycles: int
-    smallest_gas: Cycles
-    to_come: int
+    smallest_gas: Cycles  # smallest gas limit of its joined timers, before the walk
+    to_come: int  # ranked timers of the actor that the walk has not come to
 
 
 def cut_slices(index: AuctionIndex, budget: int, basefee: int) -> dict[WeighedActor, Slice]:

@@ -50,20 +50,14 @@ class LaneGroup(BidGroup[bytes]):
 
 
 class LaneEntry(msgspec.Struct, gc=False):
-    """What the index keeps of a joined timer. Decision: D-13.
+    """What the index keeps of a joined timer. Decision: D-13."""
 
-    Attributes:
-        due: Height, sequence and id: its place in due order.
-        stated_gas: Its gas limit before any clamp.
-        is_marked: Whether its record says that it is above the cap.
-    """
-
-    due: tuple[int, int, bytes]
+    due: tuple[int, int, bytes]  # height, sequence and id: its place in due order
     expires_at: int
     gas_limit: Cycles
-    stated_gas: Cycles
+    stated_gas: Cycles  # its gas limit before any clamp
     schedule_block: int
-    is_marked: bool
+    is_marked: bool  # whether its record says that it is above the cap
     group: LaneGroup
 
 

@@ -16,16 +16,11 @@ SHARD_OCTETS: Final = 8
 
 
 class Candidate(NamedTuple):
-    """A timer that is due, or that a change has hit.
-
-    Attributes:
-        hit_height: Height from which its age counts.
-        matched_keys: Keys whose modification hit it, ascending; empty for a height timer.
-    """
+    """A timer that is due, or that a change has hit."""
 
     timer: Timer
-    hit_height: int
-    matched_keys: tuple[bytes, ...] = ()
+    hit_height: int  # height from which its age counts
+    matched_keys: tuple[bytes, ...] = ()  # keys whose modification hit it, ascending; empty for a height timer
 
 
 class Scoring(NamedTuple):

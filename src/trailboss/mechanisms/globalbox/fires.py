@@ -21,22 +21,16 @@ class QueuePosition(NamedTuple):
 
     Spec: CIP-5old §8.2
     Decision: D-20, D-61, D-62
-
-    Attributes:
-        standing: Negated, so that the greater comes first.
-        bucket: Negated likewise.
-        height: The timer's, in the calendar.
-        expires_at: Last height at which the fire may be materialized.
     """
 
-    standing: int
-    bucket: int
+    standing: int  # negated, so that the greater comes first
+    bucket: int  # negated likewise
     cursor: int
     hit_height: int
     target: bytes
     timer_id: bytes
-    height: int
-    expires_at: int
+    height: int  # the timer's, in the calendar
+    expires_at: int  # last height at which the fire may be materialized
 
 
 def position_of(timer: Timer, fire: QueuedFire) -> QueuePosition:

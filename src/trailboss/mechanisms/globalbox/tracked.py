@@ -8,24 +8,17 @@ from trailboss.model.timers import Timer, terms_of
 
 
 class TrackedTimer(msgspec.Struct, eq=False, gc=False):
-    """A timer that waits to expire, as every state watch does, or a height timer that has joined.
+    """A timer that waits to expire, as every state watch does, or a height timer that has joined."""
 
-    Attributes:
-        expires_at: Last height at which it may be hit, queued and materialized.
-        watch_keys: Prefixes that it watches; empty for a height timer.
-        position: Of its fire in the queue; None if it has none there.
-        is_delivered: Whether the one fire of a height timer has left the queue.
-        has_joined: Whether its height has come, and the block has let it in; never of one that waits to expire.
-    """
-
-    expires_at: int
+    expires_at: int  # last height at which it may be hit, queued and materialized
     height: int
     sequence: int
     timer_id: bytes
     schedule_block: int
-    watch_keys: tuple[bytes, ...]
-    position: QueuePosition | None = None
-    is_delivered: bool = False
+    watch_keys: tuple[bytes, ...]  # prefixes that it watches; empty for a height timer
+    position: QueuePosition | None = None  # of its fire in the queue; None if it has none there
+    is_delivered: bool = False  # whether the one fire of a height timer has left the queue
+    # Whether its height has come, and the block has let it in; never of one that waits to expire.
     has_joined: bool = False
 
     @property

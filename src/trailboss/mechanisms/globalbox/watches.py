@@ -27,32 +27,20 @@ MATCHED_MAX: Final = 16
 
 
 class ModifiedKeys(NamedTuple):
-    """Some modified keys that the same watches match.
+    """Some modified keys that the same watches match."""
 
-    Attributes:
-        first: Watches from this sequence on match.
-        before: Watches set before this block match; as of it the keys count as modified.
-        keys: The keys, ascending.
-    """
-
-    first: int
-    before: int
-    keys: list[bytes]
+    first: int  # watches from this sequence on match
+    before: int  # watches set before this block match; as of it the keys count as modified
+    keys: list[bytes]  # the keys, ascending
 
 
 class WatchHit(NamedTuple):
-    """A state watch that a change has hit.
+    """A state watch that a change has hit."""
 
-    Attributes:
-        height: The watch's, in the calendar.
-        hit_height: The first block as of which any of its keys counts as modified.
-        matched_keys: Keys whose modification hit it, ascending, at most ``MATCHED_MAX``.
-    """
-
-    height: int
+    height: int  # the watch's, in the calendar
     timer_id: bytes
-    hit_height: int
-    matched_keys: tuple[bytes, ...]
+    hit_height: int  # the first block as of which any of its keys counts as modified
+    matched_keys: tuple[bytes, ...]  # keys whose modification hit it, ascending, at most ``MATCHED_MAX``
 
 
 class WatchedPrefix(msgspec.Struct, eq=False, gc=False):

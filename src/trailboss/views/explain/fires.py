@@ -14,27 +14,16 @@ from trailboss.views.text import counted
 
 
 class FirePath(Struct, frozen=True, kw_only=True):
-    """One fire's path. Heights are those of blocks; None for what has not happened, or not yet.
+    """One fire's path. Heights are those of blocks; None for what has not happened, or not yet."""
 
-    Attributes:
-        fire_seq: Which fire of the timer, from 0.
-        hit_height: Height from which its age counts: the due height, or that of the block whose change hit it.
-        queued_at: Block that put it into Globalbox.
-        materialized_at: Block that moved it to the mailbox.
-        deliver_seq: Its number there.
-        ended_at: Block in which it ran, or its timer ended.
-        outcome: ``queued``, ``in mailbox``, ``ran``, ``reverted``, or ``gone``: its timer ended first.
-        matched_keys: Watched keys that were modified, as far as its delivery has reported them.
-    """
-
-    fire_seq: int
-    hit_height: int
-    queued_at: int
-    materialized_at: int | None = None
-    deliver_seq: int | None = None
-    ended_at: int | None = None
-    outcome: str = "queued"
-    matched_keys: tuple[bytes, ...] = ()
+    fire_seq: int  # which fire of the timer, from 0
+    hit_height: int  # height from which its age counts: the due height, or that of the block whose change hit it
+    queued_at: int  # block that put it into Globalbox
+    materialized_at: int | None = None  # block that moved it to the mailbox
+    deliver_seq: int | None = None  # its number there
+    ended_at: int | None = None  # block in which it ran, or its timer ended
+    outcome: str = "queued"  # ``queued``, ``in mailbox``, ``ran``, ``reverted``, or ``gone``: its timer ended first
+    matched_keys: tuple[bytes, ...] = ()  # watched keys that were modified, as far as its delivery has reported them
 
 
 def fire_paths(events: Iterable[Event]) -> tuple[FirePath, ...]:

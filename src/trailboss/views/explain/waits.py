@@ -64,42 +64,24 @@ class WaitingTimer(Struct, frozen=True, kw_only=True):
 
 
 class Wait(Struct, frozen=True, kw_only=True):
-    """One block in which a due timer waited.
+    """One block in which a due timer waited."""
 
-    Attributes:
-        height: The block's.
-        reason: A `DeferralReason`, ``AGENT_OFFER``, ``CELL_OFFER``, or one of ``CUT_SHORT``.
-        cycle_basefee: Cycle basefee of a fire in the block, base units per cycle.
-        lane_basefee: Lane basefee of the block, base units per cycle; None in the auction, which has none.
-        max_fee: Its cap then; None for an agent's that no record has.
-        tip: Its tip then; None if it was not ranked, or no record has its agent's.
-        rank: Its rank, if the record has it.
-        rank_above: Else a rank that it did not reach, that of the last timer named; 0 if it was not ranked.
-        cut_off: Rank of the last timer that fired; 0 if none did.
-        cut_off_priority: That timer's tip times W, in parts of 10⁻⁹; None in the auction, or if the record does not
-            have it.
-        cut_off_tip: That timer's tip; None if the record does not have it.
-        cut_off_timer: That timer; None likewise.
-        max_cycles_per_fire: Cap of one fire.
-        cell_basefee: Cell basefee of a fire in the block, base units per cell.
-        max_fee_per_cell: Its cap for a cell then; None if its agent stated none, or no record has it.
-    """
-
-    height: int
-    reason: str
-    cycle_basefee: int
-    lane_basefee: int | None
-    max_fee: int | None
-    tip: int | None
-    rank: int | None
-    rank_above: int
-    cut_off: int
+    height: int  # the block's
+    reason: str  # a `DeferralReason`, ``AGENT_OFFER``, ``CELL_OFFER``, or one of ``CUT_SHORT``
+    cycle_basefee: int  # cycle basefee of a fire in the block, base units per cycle
+    lane_basefee: int | None  # lane basefee of the block, base units per cycle; None in the auction, which has none
+    max_fee: int | None  # its cap then; None for an agent's that no record has
+    tip: int | None  # its tip then; None if it was not ranked, or no record has its agent's
+    rank: int | None  # its rank, if the record has it
+    rank_above: int  # else a rank that it did not reach, that of the last timer named; 0 if it was not ranked
+    cut_off: int  # rank of the last timer that fired; 0 if none did
+    # That timer's tip times W, in parts of 10⁻⁹; None in the auction, or if the record does not have it.
     cut_off_priority: int | None
-    cut_off_tip: int | None
-    cut_off_timer: Hash32 | None
-    max_cycles_per_fire: int
-    cell_basefee: int = 0
-    max_fee_per_cell: int | None = None
+    cut_off_tip: int | None  # that timer's tip; None if the record does not have it
+    cut_off_timer: Hash32 | None  # that timer; None likewise
+    max_cycles_per_fire: int  # cap of one fire
+    cell_basefee: int = 0  # cell basefee of a fire in the block, base units per cell
+    max_fee_per_cell: int | None = None  # its cap for a cell then; None if its agent stated none, or no record has it
 
 
 WaitReader = Callable[[Block, DecisionRecord], Wait]
@@ -253,23 +235,15 @@ def _rank_words(waits: Sequence[Wait]) -> str:
 
 
 class AskedBid(Struct, frozen=True, kw_only=True):
-    """What stood for a timer's bid after its agent was asked.
+    """What stood for a timer's bid after its agent was asked."""
 
-    Attributes:
-        height: Block in which it was asked.
-        max_fee: Cap of cycle basefee and tip together, base units per cycle.
-        max_priority_fee: Cap of the tip, base units per cycle.
-        is_default: Whether the agent gave none, and the default bid stands for it.
-        max_fee_per_cell: Cap of cell basefee and tip together, base units; None for the basefee. Decision: D-86.
-        max_priority_fee_per_cell: Cap of the tip per cell, base units; None likewise.
-    """
-
-    height: int
-    max_fee: int
-    max_priority_fee: int
-    is_default: bool
+    height: int  # block in which it was asked
+    max_fee: int  # cap of cycle basefee and tip together, base units per cycle
+    max_priority_fee: int  # cap of the tip, base units per cycle
+    is_default: bool  # whether the agent gave none, and the default bid stands for it
+    # Cap of cell basefee and tip together, base units; None for the basefee. Decision: D-86.
     max_fee_per_cell: int | None = None
-    max_priority_fee_per_cell: int | None = None
+    max_priority_fee_per_cell: int | None = None  # cap of the tip per cell, base units; None likewise
 
 
 def bid_in(block: Block, timer_id: bytes) -> AskedBid | None:

@@ -18,17 +18,11 @@ from trailboss.views.forecast.recent import RecentBlock
 
 
 class Chance(Struct, frozen=True):
-    """How often a timer like this would have run within so many blocks of its due height.
+    """How often a timer like this would have run within so many blocks of its due height."""
 
-    Attributes:
-        within: Blocks, the due one counted.
-        runs: Of the recent blocks taken as the due one, those from which on it would have run in time.
-        of: How many there are with so many blocks to look at; 0 if the chain is too young to say.
-    """
-
-    within: int
-    runs: int
-    of: int
+    within: int  # blocks, the due one counted
+    runs: int  # of the recent blocks taken as the due one, those from which on it would have run in time
+    of: int  # how many there are with so many blocks to look at; 0 if the chain is too young to say
 
     @property
     def share(self) -> Fraction | None:

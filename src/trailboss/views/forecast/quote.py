@@ -31,75 +31,46 @@ FULL_BLOCKS_MAX: Final = 1_000
 
 
 class Backlog(Struct, frozen=True):
-    """Timers that are ahead.
+    """Timers that are ahead."""
 
-    Attributes:
-        timers: How many.
-        counted: Of how many the gas limit was read: all, or the first ``QUEUED_MAX`` by height.
-        over_cap: Of those, how many the lane will set aside for their gas limit.
-        gas: Gas limits of the rest, cycles.
-        full_blocks: How many blocks of a full lane that is, rounded up. Fires use less than their limits.
-    """
-
-    timers: int
-    counted: int
-    over_cap: int
-    gas: int
-    full_blocks: int
+    timers: int  # how many
+    counted: int  # of how many the gas limit was read: all, or the first ``QUEUED_MAX`` by height
+    over_cap: int  # of those, how many the lane will set aside for their gas limit
+    gas: int  # gas limits of the rest, cycles
+    full_blocks: int  # how many blocks of a full lane that is, rounded up. Fires use less than their limits.
 
 
 class Quote(Struct, frozen=True, kw_only=True):
-    """An answer of `quote_timer`. Prices are base units per cycle or cell, money is base units.
+    """An answer of `quote_timer`. Prices are base units per cycle or cell, money is base units."""
 
-    Attributes:
-        height: At which the timer would be due.
-        scheduled_in: The block that would schedule it, the next one; prices are those of that block.
-        gas_limit: Cycles the fire may use, as given.
-        charged_cycles: Cycles it is pre-charged for: the gas limit, or the cap that governance holds it to in the lane.
-        mechanism: What chooses among due timers at ``height``: ``fifo`` or ``lane``.
-        cycle_basefee: Cycle basefee of a fire now.
-        lane_basefee: Lane basefee now, added to it; 0 under FIFO. Before the activation, what the lane would begin with
-            at the present cycle basefee.
-        tip: What it offers the proposer now; 0 under FIFO.
-        cell_basefee: Cell basefee of a fire now.
-        max_cells: Cells that every fire is pre-charged for.
-        max_cost: What the payer must hold for it to start, at the prices of now.
-        max_fee: Cap of lane basefee and tip together, as the default agent freezes it; None without such a cap.
-        max_cost_at_cap: As ``max_cost``, with the lane basefee risen as far as the cap allows; None without a cap.
-        full_blocks_covered: How many full lanes in a row leave the lane basefee within the cap, up to
-            ``FULL_BLOCKS_MAX``; None without a cap.
-        weight: W(actor) in parts of 10⁻⁹; 0 under FIFO.
-        chances: One for each number of blocks asked for.
-        first_block: The recent blocks judged by begin here …
-        last_block: … and end here; below ``first_block`` if there are none.
-        not_run: In how many of them a timer like this would not have run, by reason.
-        waiting: Timers that are due and have not run.
-        ahead: Timers due at or before ``height``, those included.
-        notes: What else to know, in words.
-    """
-
-    height: int
-    scheduled_in: int
-    gas_limit: int
+    height: int  # at which the timer would be due
+    scheduled_in: int  # the block that would schedule it, the next one; prices are those of that block
+    gas_limit: int  # cycles the fire may use, as given
+    # Cycles it is pre-charged for: the gas limit, or the cap that governance holds it to in the lane.
     charged_cycles: int
-    mechanism: str
-    cycle_basefee: int
+    mechanism: str  # what chooses among due timers at ``height``: ``fifo`` or ``lane``
+    cycle_basefee: int  # cycle basefee of a fire now
+    # Lane basefee now, added to it; 0 under FIFO. Before the activation, what the lane would begin with at the present
+    # cycle basefee.
     lane_basefee: int
-    tip: int
-    cell_basefee: int
-    max_cells: int
-    max_cost: int
+    tip: int  # what it offers the proposer now; 0 under FIFO
+    cell_basefee: int  # cell basefee of a fire now
+    max_cells: int  # cells that every fire is pre-charged for
+    max_cost: int  # what the payer must hold for it to start, at the prices of now
+    # Cap of lane basefee and tip together, as the default agent freezes it; None without such a cap.
     max_fee: int | None
+    # As ``max_cost``, with the lane basefee risen as far as the cap allows; None without a cap.
     max_cost_at_cap: int | None
+    # How many full lanes in a row leave the lane basefee within the cap, up to ``FULL_BLOCKS_MAX``; None without a cap.
     full_blocks_covered: int | None
-    weight: int
-    chances: tuple[Chance, ...]
-    first_block: int
-    last_block: int
-    not_run: dict[DeferralReason, int]
-    waiting: Backlog
-    ahead: Backlog
-    notes: tuple[str, ...]
+    weight: int  # W(actor) in parts of 10⁻⁹; 0 under FIFO
+    chances: tuple[Chance, ...]  # one for each number of blocks asked for
+    first_block: int  # the recent blocks judged by begin here …
+    last_block: int  # … and end here; below ``first_block`` if there are none
+    not_run: dict[DeferralReason, int]  # in how many of them a timer like this would not have run, by reason
+    waiting: Backlog  # timers that are due and have not run
+    ahead: Backlog  # timers due at or before ``height``, those included
+    notes: tuple[str, ...]  # what else to know, in words
 
     def price_parts(self) -> list[tuple[str, int]]:
         """Return label and price of each part of what a cycle costs."""

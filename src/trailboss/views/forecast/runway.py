@@ -29,23 +29,14 @@ REACHES: Final = 3
 
 
 class PaidActor(Struct, frozen=True, kw_only=True):
-    """An actor whose timers the payer pays for.
+    """An actor whose timers the payer pays for."""
 
-    Attributes:
-        actor: The actor.
-        timers: Its live timers that this payer pays for, those that cannot fire left out.
-        fires: Fires that the payer has paid for in the recent blocks.
-        span: Blocks from the first of those fires to the next due timer; 0 if there was none or is none.
-        cycles_used: Cycles of those fires together.
-        cells_used: Cells of those fires together.
-    """
-
-    actor: Address
-    timers: int
-    fires: int
-    span: int
-    cycles_used: int
-    cells_used: int
+    actor: Address  # the actor
+    timers: int  # its live timers that this payer pays for, those that cannot fire left out
+    fires: int  # fires that the payer has paid for in the recent blocks
+    span: int  # blocks from the first of those fires to the next due timer; 0 if there was none or is none
+    cycles_used: int  # cycles of those fires together
+    cells_used: int  # cells of those fires together
 
     @property
     def interval(self) -> Fraction | None:
@@ -59,63 +50,39 @@ class PaidActor(Struct, frozen=True, kw_only=True):
 
 
 class Reach(Struct, frozen=True, kw_only=True):
-    """How far a balance reaches at one price. Prices are base units per cycle or cell, money is base units.
+    """How far a balance reaches at one price. Prices are base units per cycle or cell, money is base units."""
 
-    Attributes:
-        name: ``present``, ``twice`` or ``p95``.
-        cycle_basefee: Cycle basefee of a fire.
-        lane_basefee: Lane basefee, added to it; 0 where there is none.
-        cell_basefee: Cell basefee of a fire.
-        fires: Fires that it pays for; if it never runs dry, all that are scheduled.
-        spent: What those fires cost.
-        dry_at: Block in which the first timer finds too little; None if none does.
-        required: What that timer needs to start; 0 if there is none.
-        available: What it finds.
-        priced_out: Timers whose cap is below the lane basefee at this price, in the auction below the cycle basefee:
-            they wait, and cost nothing.
-    """
-
-    name: str
-    cycle_basefee: int
-    lane_basefee: int
-    cell_basefee: int
-    fires: int
-    spent: int
-    dry_at: int | None
-    required: int
-    available: int
+    name: str  # ``present``, ``twice`` or ``p95``
+    cycle_basefee: int  # cycle basefee of a fire
+    lane_basefee: int  # lane basefee, added to it; 0 where there is none
+    cell_basefee: int  # cell basefee of a fire
+    fires: int  # fires that it pays for; if it never runs dry, all that are scheduled
+    spent: int  # what those fires cost
+    dry_at: int | None  # block in which the first timer finds too little; None if none does
+    required: int  # what that timer needs to start; 0 if there is none
+    available: int  # what it finds
+    # Timers whose cap is below the lane basefee at this price, in the auction below the cycle basefee: they wait, and
+    # cost nothing.
     priced_out: int
 
 
 class Runway(Struct, frozen=True, kw_only=True):
-    """An answer of `runway_of`. Money is base units.
+    """An answer of `runway_of`. Money is base units."""
 
-    Attributes:
-        payer: Whose balance.
-        height: The last block.
-        balance: What the payer holds after it.
-        timers: Live timers that it has yet to pay for, at most ``TIMERS_MAX``.
-        has_more: Whether there are more, which are left out.
-        stuck: Of ``timers``, those that cannot fire as things stand: they expire before they are due, the lane sets
-            them aside, or they are state watches of Globalbox that nothing has hit.
-        first_block: The recent blocks looked at begin here …
-        last_block: … and end here; below ``first_block`` on a chain without a block.
-        actors: Whose timers it pays for, and whose fires it has paid for, ascending by address.
-        reaches: At the present basefees, at twice these, and at the 95th percentile of the recent blocks.
-        notes: What else to know, in words.
-    """
-
-    payer: Address
-    height: int
-    balance: int
-    timers: int
-    has_more: bool
+    payer: Address  # whose balance
+    height: int  # the last block
+    balance: int  # what the payer holds after it
+    timers: int  # live timers that it has yet to pay for, at most ``TIMERS_MAX``
+    has_more: bool  # whether there are more, which are left out
+    # Of ``timers``, those that cannot fire as things stand: they expire before they are due, the lane sets them aside,
+    # or they are state watches of Globalbox that nothing has hit.
     stuck: int
-    first_block: int
-    last_block: int
-    actors: tuple[PaidActor, ...]
+    first_block: int  # the recent blocks looked at begin here …
+    last_block: int  # … and end here; below ``first_block`` on a chain without a block
+    actors: tuple[PaidActor, ...]  # whose timers it pays for, and whose fires it has paid for, ascending by address
+    # At the present basefees, at twice these, and at the 95th percentile of the recent blocks.
     reaches: tuple[Reach, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what else to know, in words
 
 
 def runway_of(

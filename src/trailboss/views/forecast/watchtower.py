@@ -36,36 +36,22 @@ FAILURES: Final = (UNFUNDED, EXPIRED, REVERTED)
 
 
 class WatchedPayer(Struct, frozen=True, kw_only=True):
-    """A payer, or an actor whose timers came to nothing lately. Money is base units.
+    """A payer, or an actor whose timers came to nothing lately. Money is base units."""
 
-    Attributes:
-        payer: Who.
-        balance: What it holds after the last block.
-        timers: Live timers that it has yet to pay for, at most 256, those that cannot fire left out.
-        has_more: Whether it has more than that.
-        fires_left: Fires that it still pays for at the present basefees before one finds too little; None if none does
-            as things stand.
-        blocks_left: Blocks until then; None likewise.
-        dry_at: Block in which a timer finds too little; None likewise.
-        required: What that timer needs to start; 0 if there is none.
-        available: What it finds.
-        unfunded: Its own timers that ended unfunded in the recent blocks.
-        expired: Its own timers that expired in them.
-        reverted: Fires of its own timers that were reverted in them.
-    """
-
-    payer: Address
-    balance: int
-    timers: int
-    has_more: bool
+    payer: Address  # who
+    balance: int  # what it holds after the last block
+    timers: int  # live timers that it has yet to pay for, at most 256, those that cannot fire left out
+    has_more: bool  # whether it has more than that
+    # Fires that it still pays for at the present basefees before one finds too little; None if none does as things
+    # stand.
     fires_left: int | None
-    blocks_left: int | None
-    dry_at: int | None
-    required: int
-    available: int
-    unfunded: int
-    expired: int
-    reverted: int
+    blocks_left: int | None  # blocks until then; None likewise
+    dry_at: int | None  # block in which a timer finds too little; None likewise
+    required: int  # what that timer needs to start; 0 if there is none
+    available: int  # what it finds
+    unfunded: int  # its own timers that ended unfunded in the recent blocks
+    expired: int  # its own timers that expired in them
+    reverted: int  # fires of its own timers that were reverted in them
 
     @property
     def nearness(self) -> tuple[float, float, int, bytes]:
@@ -87,30 +73,18 @@ class WatchedPayer(Struct, frozen=True, kw_only=True):
 
 
 class Watch(Struct, frozen=True, kw_only=True):
-    """What there is to see after one block. Money is base units.
+    """What there is to see after one block. Money is base units."""
 
-    Attributes:
-        height: The last block.
-        first_block: The recent blocks looked at begin here …
-        last_block: … and end here; below ``first_block`` on a chain without a block.
-        cycle_basefee: Cycle basefee of a fire in the next block.
-        cell_basefee: Cell basefee of a fire.
-        lane_basefee: Lane basefee, added to it; None unless the timer lane is active.
-        burned: What fires burned in the last block.
-        burned_recently: What they burned in the recent blocks.
-        known: How many payers with live timers have been looked at.
-        payers: Those with the shortest runway first; then those that never run dry as things stand.
-    """
-
-    height: int
-    first_block: int
-    last_block: int
-    cycle_basefee: int
-    cell_basefee: int
-    lane_basefee: int | None
-    burned: int
-    burned_recently: int
-    known: int
+    height: int  # the last block
+    first_block: int  # the recent blocks looked at begin here …
+    last_block: int  # … and end here; below ``first_block`` on a chain without a block
+    cycle_basefee: int  # cycle basefee of a fire in the next block
+    cell_basefee: int  # cell basefee of a fire
+    lane_basefee: int | None  # lane basefee, added to it; None unless the timer lane is active
+    burned: int  # what fires burned in the last block
+    burned_recently: int  # what they burned in the recent blocks
+    known: int  # how many payers with live timers have been looked at
+    # Those with the shortest runway first; then those that never run dry as things stand.
     payers: tuple[WatchedPayer, ...]
 
 

@@ -17,77 +17,45 @@ from trailboss.primitives.octets import Address
 
 
 class AuctionTimer(Struct, frozen=True, kw_only=True):
-    """What the auction keeps with a live timer. Spec: CIP-1v1 §3, overview.
+    """What the auction keeps with a live timer. Spec: CIP-1v1 §3, overview."""
 
-    Attributes:
-        agent: Its gas bidding agent.
-        bid_max_fee: Cap per cycle of its standing bid, base units; None before its agent was first asked.
-        bid_tip: Cap of the tip of that bid, base units per cycle; None likewise.
-        asked_at: Block in which its agent was last asked; None if never.
-        delay_count: Blocks since it was due in which it did not run.
-        is_late: Whether an event has said that it waits for longer than ``auction.delays_max`` blocks. Decision: D-19.
-    """
-
-    agent: Address
-    bid_max_fee: int | None
-    bid_tip: int | None
-    asked_at: int | None
-    delay_count: int
+    agent: Address  # its gas bidding agent
+    bid_max_fee: int | None  # cap per cycle of its standing bid, base units; None before its agent was first asked
+    bid_tip: int | None  # cap of the tip of that bid, base units per cycle; None likewise
+    asked_at: int | None  # block in which its agent was last asked; None if never
+    delay_count: int  # blocks since it was due in which it did not run
+    # Whether an event has said that it waits for longer than ``auction.delays_max`` blocks. Decision: D-19.
     is_late: bool
 
 
 class ActorStanding(Struct, frozen=True, kw_only=True):
-    """An actor's weight, and what its next one will follow from. Spec: CIP-1v1 §3. Decision: D-18, D-58.
+    """An actor's weight, and what its next one will follow from. Spec: CIP-1v1 §3. Decision: D-18, D-58."""
 
-    Attributes:
-        actor: Its address.
-        weight: In parts of 10⁻⁹.
-        is_behind: Whether that is a weight from before the present epoch, or before a rescale.
-        epoch: The epoch in which it was last brought up to date, which the rest is about.
-        waiting: Its due timers that have joined and wait.
-        fires: Fires.
-        deferrals: Blocks that its timers have waited after they fell due, summed over the timers.
-        longest_wait: Most blocks in a row that it has waited without a fire.
-        highest_tip: Highest effective tip of a fire, base units per cycle.
-        cycles_used: Cycles of its fires.
-    """
-
-    actor: Address
-    weight: int
-    is_behind: bool
-    epoch: int
-    waiting: int
-    fires: int
-    deferrals: int
-    longest_wait: int
-    highest_tip: int
-    cycles_used: int
+    actor: Address  # its address
+    weight: int  # in parts of 10⁻⁹
+    is_behind: bool  # whether that is a weight from before the present epoch, or before a rescale
+    epoch: int  # the epoch in which it was last brought up to date, which the rest is about
+    waiting: int  # its due timers that have joined and wait
+    fires: int  # fires
+    deferrals: int  # blocks that its timers have waited after they fell due, summed over the timers
+    longest_wait: int  # most blocks in a row that it has waited without a fire
+    highest_tip: int  # highest effective tip of a fire, base units per cycle
+    cycles_used: int  # cycles of its fires
 
 
 class AuctionView(Struct, frozen=True, kw_only=True):
-    """The auction after a block. Spec: CIP-1v1 §3.
+    """The auction after a block. Spec: CIP-1v1 §3."""
 
-    Attributes:
-        height: The block's.
-        epoch: Number of the next block's epoch.
-        first_block: First block of it.
-        next_epoch_at: First block of the next one.
-        highest_tip: Highest effective tip of a fire in the epoch so far, base units per cycle.
-        cycles_used: Cycles of the epoch's fires so far.
-        waiting: Due timers that have joined and wait, of all actors.
-        rescales: What governance has multiplied all weights by, in parts of 10⁻⁹, in order; 0 for a reset.
-        actors: Those that have taken part, ascending by address.
-    """
-
-    height: int
-    epoch: int
-    first_block: int
-    next_epoch_at: int
-    highest_tip: int
-    cycles_used: int
-    waiting: int
+    height: int  # the block's
+    epoch: int  # number of the next block's epoch
+    first_block: int  # first block of it
+    next_epoch_at: int  # first block of the next one
+    highest_tip: int  # highest effective tip of a fire in the epoch so far, base units per cycle
+    cycles_used: int  # cycles of the epoch's fires so far
+    waiting: int  # due timers that have joined and wait, of all actors
+    # What governance has multiplied all weights by, in parts of 10⁻⁹, in order; 0 for a reset.
     rescales: tuple[int, ...]
-    actors: tuple[ActorStanding, ...]
+    actors: tuple[ActorStanding, ...]  # those that have taken part, ascending by address
 
 
 def auction_timer(timer: Timer, terms: AuctionTerms, now: int) -> AuctionTimer:
@@ -145,21 +113,13 @@ def auction_view(
 
 
 class AuctionStatus(Struct, frozen=True, kw_only=True):
-    """The auction after a block. Spec: CIP-1v1 §3.
+    """The auction after a block. Spec: CIP-1v1 §3."""
 
-    Attributes:
-        epoch: Number of the next block's epoch.
-        next_epoch_at: First block of the epoch after it.
-        waiting: Due timers that have joined and wait.
-        actors: Actors that have a weight.
-        budget_cycles: Cycles that a block sells.
-    """
-
-    epoch: int
-    next_epoch_at: int
-    waiting: int
-    actors: int
-    budget_cycles: int
+    epoch: int  # number of the next block's epoch
+    next_epoch_at: int  # first block of the epoch after it
+    waiting: int  # due timers that have joined and wait
+    actors: int  # actors that have a weight
+    budget_cycles: int  # cycles that a block sells
 
 
 def auction_of(chain: ChainReader) -> AuctionView:

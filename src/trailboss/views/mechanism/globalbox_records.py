@@ -28,167 +28,91 @@ from trailboss.primitives.octets import Address, Hash32
 
 
 class QueuedView(Struct, frozen=True, kw_only=True):
-    """A fire in Globalbox, as its timer's record has it.
+    """A fire in Globalbox, as its timer's record has it."""
 
-    Attributes:
-        standing: Where it stands, in units of 2⁻⁹⁶: the greater comes first, and it never changes.
-        bucket: Priority bucket; the greater comes first among equal standings.
-        cursor: Round-robin place among its target's fires of one block; the lesser comes first after that.
-        hit_height: Height from which its age counts.
-        queued_at: Block that queued it.
-        matched_keys: Watched keys that were modified, ascending; empty for a height.
-        payload: What it will be delivered with.
-        gas_limit: Likewise.
-        bid_fp: Likewise, Q32.96.
-        bid: Its whole part: the tip, base units per cycle.
-    """
-
-    standing: int
-    bucket: int
-    cursor: int
-    hit_height: int
-    queued_at: int
-    matched_keys: tuple[bytes, ...]
-    payload: bytes
-    gas_limit: int
-    bid_fp: int
-    bid: int
+    standing: int  # where it stands, in units of 2⁻⁹⁶: the greater comes first, and it never changes
+    bucket: int  # priority bucket; the greater comes first among equal standings
+    cursor: int  # round-robin place among its target's fires of one block; the lesser comes first after that
+    hit_height: int  # height from which its age counts
+    queued_at: int  # block that queued it
+    matched_keys: tuple[bytes, ...]  # watched keys that were modified, ascending; empty for a height
+    payload: bytes  # what it will be delivered with
+    gas_limit: int  # likewise
+    bid_fp: int  # likewise, Q32.96
+    bid: int  # its whole part: the tip, base units per cycle
 
 
 class GlobalboxTimer(Struct, frozen=True, kw_only=True):
-    """What Globalbox keeps with a live timer. Spec: CIP-5old §5.1.
+    """What Globalbox keeps with a live timer. Spec: CIP-5old §5.1."""
 
-    Attributes:
-        kind: ``HEIGHT`` or ``STATE_WATCH``.
-        target: Actor whose handler runs.
-        due_height: At which it is due; None for a state watch.
-        watch_keys: Prefixes of the keys that it watches, ascending; empty for a height.
-        expiry_height: Last height at which it may fire.
-        bid_fp: Q32.96.
-        bid: Its whole part: the tip, base units per cycle.
-        client_nonce: What its owner named it with; empty for nothing.
-        fire_seq: Fires materialized so far.
-        last_fire_height: Block of the last of them; None for none.
-        status: ``ACTIVE``.
-        fire: The one that waits in Globalbox, if any.
-        in_mailbox: Entries that wait in the mailbox.
-    """
-
-    kind: str
-    target: Address
-    due_height: int | None
-    watch_keys: tuple[bytes, ...]
-    expiry_height: int
-    bid_fp: int
-    bid: int
-    client_nonce: bytes
-    fire_seq: int
-    last_fire_height: int | None
-    status: str
-    fire: QueuedView | None
-    in_mailbox: int
+    kind: str  # ``HEIGHT`` or ``STATE_WATCH``
+    target: Address  # actor whose handler runs
+    due_height: int | None  # at which it is due; None for a state watch
+    watch_keys: tuple[bytes, ...]  # prefixes of the keys that it watches, ascending; empty for a height
+    expiry_height: int  # last height at which it may fire
+    bid_fp: int  # q32.96
+    bid: int  # its whole part: the tip, base units per cycle
+    client_nonce: bytes  # what its owner named it with; empty for nothing
+    fire_seq: int  # fires materialized so far
+    last_fire_height: int | None  # block of the last of them; None for none
+    status: str  # ``ACTIVE``
+    fire: QueuedView | None  # the one that waits in Globalbox, if any
+    in_mailbox: int  # entries that wait in the mailbox
 
 
 class FireView(Struct, frozen=True, kw_only=True):
-    """A fire at its place in Globalbox. Spec: CIP-5old §8.2.
+    """A fire at its place in Globalbox. Spec: CIP-5old §8.2."""
 
-    Attributes:
-        place: In the order of all queued fires, from 1.
-        ahead_of_target: How many before it are for the same target.
-        timer_id: Whose fire.
-        fire_seq: Which one, from 0.
-        owner: Who pays.
-        target: Actor whose handler will run.
-        kind: ``HEIGHT`` or ``STATE_WATCH``.
-        score: In the next block, in units of 2⁻⁹⁶: its standing and the age clock.
-        fire: What its timer's record has.
-    """
-
-    place: int
-    ahead_of_target: int
-    timer_id: Hash32
-    fire_seq: int
-    owner: Address
-    target: Address
-    kind: str
-    score: int
-    fire: QueuedView
+    place: int  # in the order of all queued fires, from 1
+    ahead_of_target: int  # how many before it are for the same target
+    timer_id: Hash32  # whose fire
+    fire_seq: int  # which one, from 0
+    owner: Address  # who pays
+    target: Address  # actor whose handler will run
+    kind: str  # ``HEIGHT`` or ``STATE_WATCH``
+    score: int  # in the next block, in units of 2⁻⁹⁶: its standing and the age clock
+    fire: QueuedView  # what its timer's record has
 
 
 class TriggerView(Struct, frozen=True, kw_only=True):
-    """What made a timer fire: ``trigger_ctx`` of the draft. Spec: CIP-5old §9.1.
+    """What made a timer fire: ``trigger_ctx`` of the draft. Spec: CIP-5old §9.1."""
 
-    Attributes:
-        kind: ``HEIGHT`` or ``STATE_WATCH``.
-        due_height: At which it was due; None for a state watch.
-        matched_keys: Watched keys that were modified, ascending; empty for a height.
-    """
-
-    kind: str
-    due_height: int | None
-    matched_keys: tuple[bytes, ...]
+    kind: str  # ``HEIGHT`` or ``STATE_WATCH``
+    due_height: int | None  # at which it was due; None for a state watch
+    matched_keys: tuple[bytes, ...]  # watched keys that were modified, ascending; empty for a height
 
 
 class MailboxView(Struct, frozen=True, kw_only=True):
-    """An entry that waits in the mailbox. Spec: CIP-5old §9.1.
+    """An entry that waits in the mailbox. Spec: CIP-5old §9.1."""
 
-    Attributes:
-        deliver_id: 32 bytes, unique.
-        deliver_seq: Its place in the order of execution over the whole chain.
-        target: Actor whose handler will run.
-        payload: What the handler will get.
-        gas_limit: Cycles it may use.
-        bid_fp: Q32.96.
-        bid: Its whole part: the tip, base units per cycle.
-        trigger: What made the timer fire.
-        timer_id: Whose fire.
-        owner: Who set the timer, and pays.
-        fire_seq: Which fire of the timer, from 0.
-        hit_height: The due height, or that of the block whose change hit it.
-        materialized_at: Block that put it here.
-        reserved: Base units that its owner has paid for it; what it does not use returns when it has run.
-    """
-
-    deliver_id: Hash32
-    deliver_seq: int
-    target: Address
-    payload: bytes
-    gas_limit: int
-    bid_fp: int
-    bid: int
-    trigger: TriggerView
-    timer_id: Hash32
-    owner: Address
-    fire_seq: int
-    hit_height: int
-    materialized_at: int
-    reserved: int
+    deliver_id: Hash32  # 32 bytes, unique
+    deliver_seq: int  # its place in the order of execution over the whole chain
+    target: Address  # actor whose handler will run
+    payload: bytes  # what the handler will get
+    gas_limit: int  # cycles it may use
+    bid_fp: int  # q32.96
+    bid: int  # its whole part: the tip, base units per cycle
+    trigger: TriggerView  # what made the timer fire
+    timer_id: Hash32  # whose fire
+    owner: Address  # who set the timer, and pays
+    fire_seq: int  # which fire of the timer, from 0
+    hit_height: int  # the due height, or that of the block whose change hit it
+    materialized_at: int  # block that put it here
+    reserved: int  # base units that its owner has paid for it; what it does not use returns when it has run
 
 
 class EndedView(Struct, frozen=True, kw_only=True):
-    """What is remembered of a timer that has ended. Spec: CIP-5old §14. Decision: D-64.
+    """What is remembered of a timer that has ended. Spec: CIP-5old §14. Decision: D-64."""
 
-    Attributes:
-        timer_id: Its id, which is taken until this is collected.
-        owner: Who had set it.
-        target: Actor whose handler it called.
-        kind: ``HEIGHT`` or ``STATE_WATCH``.
-        status: ``CANCELLED`` if it was cancelled, ``COMPLETED`` otherwise.
-        fire_seq: Fires materialized.
-        last_fire_height: Block of the last of them; None for none.
-        ended_at: Block in which it ended.
-        collected_after: Last block, at least, in which it is remembered.
-    """
-
-    timer_id: Hash32
-    owner: Address
-    target: Address
-    kind: str
-    status: str
-    fire_seq: int
-    last_fire_height: int | None
-    ended_at: int
-    collected_after: int
+    timer_id: Hash32  # its id, which is taken until this is collected
+    owner: Address  # who had set it
+    target: Address  # actor whose handler it called
+    kind: str  # ``HEIGHT`` or ``STATE_WATCH``
+    status: str  # ``CANCELLED`` if it was cancelled, ``COMPLETED`` otherwise
+    fire_seq: int  # fires materialized
+    last_fire_height: int | None  # block of the last of them; None for none
+    ended_at: int  # block in which it ended
+    collected_after: int  # last block, at least, in which it is remembered
 
 
 def globalbox_timer(timer: Timer, terms: GlobalboxTerms) -> GlobalboxTimer:
@@ -318,23 +242,14 @@ def _fire_view(timer: Timer, place: int, ahead: int, clock: int) -> FireView:
 
 
 class GlobalboxStatus(Struct, frozen=True, kw_only=True):
-    """Globalbox after a block. Spec: CIP-5old §8.
+    """Globalbox after a block. Spec: CIP-5old §8."""
 
-    Attributes:
-        queued: Fires that stand in it.
-        mailbox: Entries that wait in the mailbox.
-        next_deliver_seq: Number that the next entry of the mailbox gets.
-        ended_remembered: Ended timers that are remembered.
-        governance_epoch: Number of the next block's governance epoch.
-        next_governance_epoch_at: First block of the one after it.
-    """
-
-    queued: int
-    mailbox: int
-    next_deliver_seq: int
-    ended_remembered: int
-    governance_epoch: int
-    next_governance_epoch_at: int
+    queued: int  # fires that stand in it
+    mailbox: int  # entries that wait in the mailbox
+    next_deliver_seq: int  # number that the next entry of the mailbox gets
+    ended_remembered: int  # ended timers that are remembered
+    governance_epoch: int  # number of the next block's governance epoch
+    next_governance_epoch_at: int  # first block of the one after it
 
 
 def globalbox_status(rules: Rules) -> GlobalboxStatus | None:

@@ -12,21 +12,13 @@ from trailboss.primitives.errors import Rejection, RejectionReason
 
 
 class LaneStatus(Struct, frozen=True, kw_only=True):
-    """The timer lane after a block. Spec: CIP-1v3 §5.
+    """The timer lane after a block. Spec: CIP-1v3 §5."""
 
-    Attributes:
-        active: Whether the next block is under its rules.
-        activation_height: First block under them; None if none is set.
-        basefee: Lane basefee of the next block, base units per cycle; None before the activation.
-        previous_tip: Median tip of the last block, base units per cycle; None before the activation.
-        burned: Base units that it has burned.
-    """
-
-    active: bool
-    activation_height: int | None
-    basefee: int | None
-    previous_tip: int | None
-    burned: int
+    active: bool  # whether the next block is under its rules
+    activation_height: int | None  # first block under them; None if none is set
+    basefee: int | None  # lane basefee of the next block, base units per cycle; None before the activation
+    previous_tip: int | None  # median tip of the last block, base units per cycle; None before the activation
+    burned: int  # base units that it has burned
 
 
 def lane_status(rules: Rules) -> LaneStatus:

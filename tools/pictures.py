@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from trailboss.simulator.results import MechanismResult
+from trailboss.simulator.measures import MechanismResult
 from trailboss.simulator.run import MECHANISMS, compare
 from trailboss.simulator.workload import ActorGroup, Workload
 from trailboss.simulator.workload_file import read_workload

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trailboss.primitives.errors import ConfigurationError
-from trailboss.simulator.results import MechanismResult
+from trailboss.simulator.measures import MechanismResult
 from trailboss.simulator.run import MECHANISMS, compare
 from trailboss.simulator.workload_file import parse_workload, read_workload
 

@@ -12,17 +12,14 @@ from trailboss.explorer.text import visible
 from trailboss.primitives.octets import ZERO_ADDRESS, system_address
 from trailboss.views.accounts import known_names, source_of
 
-LABEL_MAX: Final = 24
-"""Characters of a label."""
+LABEL_MAX: Final = 24  # characters of a label
 LABELS_KEPT: Final = 10_000
-SOURCE_SEARCHED: Final = 65_536
-"""Bytes of a source in which a class is looked for."""
+SOURCE_SEARCHED: Final = 65_536  # bytes of a source in which a class is looked for
 SHOWN_DIGITS: Final = 4
 SYSTEM_NAMES: Final = ("zero address", "basefee actor", "governance actor", "mailbox escrow")
 _CLASS: Final = re.compile(rb"^class[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 
-Labels = dict[bytes, str]
-"""Labels by hash of the source."""
+Labels = dict[bytes, str]  # labels by hash of the source
 
 
 class Names:

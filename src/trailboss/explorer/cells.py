@@ -15,14 +15,10 @@ from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views.mechanism import base
 from trailboss.views.mechanism.base import Kind, Value
 
-COPIED_MAX: Final = 4_096
-"""Bytes that a copy button holds; more of them would make pages heavy."""
-SHORT_UNIT: Final = 100_000
-"""Base units in the last decimal of an amount that is shown short."""
-NOTHING: Final[Content] = (Cell("·", kind="dim"),)
-"""Stands for an empty value."""
-Words = Content | str | int | None
-"""Cells, words of the explorer's own, a number of things, or an empty value."""
+COPIED_MAX: Final = 4_096  # bytes that a copy button holds; more of them would make pages heavy
+SHORT_UNIT: Final = 100_000  # base units in the last decimal of an amount that is shown short
+NOTHING: Final[Content] = (Cell("·", kind="dim"),)  # stands for an empty value
+Words = Content | str | int | None  # cells, words of the explorer's own, a number of things, or an empty value
 _IDS: Final = re.compile(r"(timer |transaction |code_hash )?0x([0-9a-fA-F]{64}|[0-9a-fA-F]{40})(?![0-9a-fA-F])")
 
 

@@ -21,8 +21,7 @@ class Cell(Struct, frozen=True):
     kind: str = ""  # its style: ``mono``, ``dim``, ``good``, ``warn``, ``bad``, ``badge`` and such, separated by spaces
 
 
-Content = tuple[Cell, ...]
-"""Cells in one line, or in one cell of a table."""
+Content = tuple[Cell, ...]  # cells in one line, or in one cell of a table
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -119,8 +118,7 @@ class Table(Section, frozen=True):
     scrolls: bool = False  # whether it scrolls sideways on a narrow screen; otherwise each row becomes a card there
 
 
-Series = tuple[str, Sequence[int | float | None]]
-"""A name and its values, None for a gap."""
+Series = tuple[str, Sequence[int | float | None]]  # a name and its values, None for a gap
 
 
 class Chart(Section, frozen=True):

@@ -29,16 +29,13 @@ WHERE_TO: Final = cells.line(
     *("Go on to the ", link("overview", links.OVERVIEW), ", the ", link("blocks", links.BLOCKS), " or the "),
     *(link("timers", links.TIMERS), ", or search above for a height, a hash, a timer or an address."),
 )
-AROUND: Final = 4
-"""Lines of source shown before and after those of the traceback."""
+AROUND: Final = 4  # lines of source shown before and after those of the traceback
 EXCERPT_MAX: Final = 60
 LINE_MAX: Final = 400
 CONTEXT_MAX: Final = 24
-BLOCKS_AHEAD: Final = 60
-"""Blocks ahead for which a timer is suggested: time enough to type the command."""
+BLOCKS_AHEAD: Final = 60  # blocks ahead for which a timer is suggested: time enough to type the command
 SHOWN_APART: Final = ("traceback", "exception_type", "exception_message")
-_ENDS: Final = re.compile(r"\r\n|\r|\n")
-"""Where Python ends a line; `str.splitlines` knows more."""
+_ENDS: Final = re.compile(r"\r\n|\r|\n")  # Where Python ends a line; `str.splitlines` knows more
 _LINE: Final = re.compile(r"line (\d{1,9}), in ([^:]*): (.*)", re.DOTALL)
 
 

@@ -23,14 +23,11 @@ from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address
 from trailboss.views.text import WIDE, value_words
 
-CODE_FIELDS: Final = ("code", "manifest")
-"""Fields that may be long; their length says enough."""
+CODE_FIELDS: Final = ("code", "manifest")  # fields that may be long; their length says enough
 AMOUNT_FIELDS: Final = ("amount",)
 ID_FIELDS: Final = ("timer_id",)
-DECODED_MAX: Final = 600
-"""Characters of a decoded value that are shown."""
-DECODED_BYTES_MAX: Final = 65_536
-"""Bytes that are decoded; of more only the first are shown."""
+DECODED_MAX: Final = 600  # characters of a decoded value that are shown
+DECODED_BYTES_MAX: Final = 65_536  # bytes that are decoded; of more only the first are shown
 
 
 def instruction_line(instruction: Instruction, names: Names) -> Content:

@@ -26,8 +26,7 @@ STREAM: Final = f"{ROOT}/stream"
 ASSETS: Final = f"{ROOT}/assets"
 FAVICON: Final = "/favicon.ico"
 PAGE_ROWS: Final = 50
-TEXT_MAX: Final = 200
-"""Characters of a parameter that are read."""
+TEXT_MAX: Final = 200  # characters of a parameter that are read
 PARAMETERS_MAX: Final = 16
 NUMBER_DIGITS: Final = 20
 

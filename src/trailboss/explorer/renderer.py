@@ -22,11 +22,9 @@ FAVICON: Final = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 18 18"><path fill="none" stroke="#b4530a" '
     f'stroke-width="2.2" d="{MARK}"/></svg>'
 )
-COPIED_WORDS_MAX: Final = 80
-"""Characters of a copied text that the button's name repeats."""
+COPIED_WORDS_MAX: Final = 80  # characters of a copied text that the button's name repeats
 QUIET_BLOCKS: Final = 3
-QUIET_SECONDS: Final = 3
-"""A node that has built no block for three block times and three seconds is shown as quiet."""
+QUIET_SECONDS: Final = 3  # a node that has built no block for three block times and three seconds is shown as quiet
 MILLISECONDS: Final = 1_000
 RHYTHMS: Final = {
     Rhythm.AUTO: "a block for each transaction, and every {time:,} ms while a timer is pending",

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 
 READERS: Final = 2
 """Pages that are made at the same time: they share the interpreter with the blocks, and neither may starve."""
-PAGES_KEPT: Final = 64
-"""Pages that are kept for others who look at the same page of the same block."""
-LOOK_SECONDS: Final = 0.25
-"""How often a stream looks whether pages have changed."""
+PAGES_KEPT: Final = 64  # pages that are kept for others who look at the same page of the same block
+LOOK_SECONDS: Final = 0.25  # how often a stream looks whether pages have changed
 SILENT_LOOKS: Final = 60
 """Looks without a change after which a stream sends a comment, so that a lost connection is noticed."""
 SECURITY: Final = {

@@ -8,13 +8,10 @@ from typing import Final
 from trailboss.views import text
 from trailboss.views.text import counted
 
-HEAD_DIGITS: Final = 8
-"""Digits that a shortened id keeps in front: as many as the command line shows."""
+HEAD_DIGITS: Final = 8  # digits that a shortened id keeps in front: as many as the command line shows
 TAIL_DIGITS: Final = 6
-TEXT_MAX: Final = 400
-"""Characters of free text that a table or a list shows."""
-BYTES_MAX: Final = 64
-"""Bytes that a table or a list shows of something longer."""
+TEXT_MAX: Final = 400  # characters of free text that a table or a list shows
+BYTES_MAX: Final = 64  # bytes that a table or a list shows of something longer
 
 
 def visible(words: str, limit: int = TEXT_MAX) -> str:

@@ -17,10 +17,8 @@ from trailboss.primitives.units import U64_MAX
 from trailboss.state.keys import storage_key
 from trailboss.state.slots import decode_slot
 
-Read = Callable[[bytes], bytes | None]
-"""Full state key to its value, or None."""
-SLOT_KEYS_CACHED: Final = 256
-"""Keys of slots that are kept: every block reads some 50, always the same ones."""
+Read = Callable[[bytes], bytes | None]  # full state key to its value, or None
+SLOT_KEYS_CACHED: Final = 256  # keys of slots that are kept: every block reads some 50, always the same ones
 _CHANGE_WIDTH: Final = 8
 
 ACTIVATION: Final = b"system:cip1:activation_height"

@@ -55,11 +55,9 @@ class Rules(Struct, frozen=True):
     cell_basefee: Price  # base units per cell before any multiplier
     deployers: frozenset[bytes]  # accounts that may send system instructions
     market: MarketTerms
-    changes_at: int  # first block above this one in which other rules are in force in the same state; 2**64 for none
-    # Which due timers have yet to join; None before the first block in which any could. Decision: D-51.
-    gaps: tuple[JoiningGap, ...] | None = None
-    # Which due timers have not joined because their payers cannot pay. Decision: D-79.
-    barred: tuple[BarredPayer, ...] = ()
+    changes_at: int  # first block above this one with other rules in the same state; 2**64 for none
+    gaps: tuple[JoiningGap, ...] | None = None  # due timers yet to join; None before any could. Decision: D-51
+    barred: tuple[BarredPayer, ...] = ()  # due timers that wait to join until payers can pay. Decision: D-79
 
     def timer_cycles_max(self) -> Cycles:
         """Return the cycles that fires may use in the block."""

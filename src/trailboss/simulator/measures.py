@@ -1,12 +1,9 @@
-"""Measures of a run: how timers ended, how late they were, what they paid, how evenly they were served.
-
-All are read from the receipts and events of blocks, in the same way under every mechanism.
-"""
+"""Measures of a run, from receipts and events alone: how timers ended, how late, what they paid, how evenly."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from heapq import heappop, heappush
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
@@ -14,19 +11,20 @@ from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
 from trailboss.model.events import TIMER_ENDINGS, TIMER_SCHEDULED, EventRecord
 from trailboss.model.timers import TimerEnd
 from trailboss.primitives.errors import InvariantError
+from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.records import event_view
 
-UNIT: Final = 1_000_000_000
-"""What 1 is for Jain's index, which is an integer."""
+UNIT: Final = 1_000_000_000  # what 1 is for Jain's index, which is an integer
 MEDIAN: Final = 50
 TAIL: Final = 95
 HUNDRED: Final = 100
+SUMMED: Final = ("asked", "reverted", "paid", "burned", "tips", "cycles_used")  # fields of a tally that only add up
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
     """How the timers of some actors ended. Money in base units."""
 
-    actors: int  # actors
+    actors: int
     asked: int  # fires they would have had by the end, had each run in the block in which it was due
     scheduled: int  # timers scheduled, those of the beginning included
     delivered: int  # fires, reverted ones included
@@ -45,7 +43,62 @@ class Outcome(Struct, frozen=True, kw_only=True):
     burned: int  # by the fires
     tips: int  # of the fires, to the proposer
     cycles_used: int  # by the fires
-    jain: int | None  # jain's index over delivered ÷ asked of each actor; None without fires. See `jain_index`.
+    jain: int | None  # Jain's index over delivered ÷ asked of each actor; None without fires. See `jain_index`.
+
+
+class Fire(NamedTuple):
+    """One fire of a run: the block of the workload, the number of its group, and by how many blocks it was late."""
+
+    block: int
+    group: int
+    late: int
+
+
+class BlockLine(Struct, frozen=True):
+    """One block of a run."""
+
+    block: int  # its number within the workload, from 1
+    timer_cycles: int  # cycles of its fires
+    cycles: int  # cycles of everything in it
+    cycle_basefee: int  # in force in it, base units per cycle
+    oldest: tuple[int, ...]  # of each group, blocks by which the oldest waiting timer is late; 0 if none waits
+
+
+class GroupResult(Struct, frozen=True):
+    """What became of one group of actors."""
+
+    name: str
+    outcome: Outcome
+
+
+class ActorResult(Struct, frozen=True):
+    """What one actor got: its group, its number within it from 0, its address, fires delivered and asked for."""
+
+    group: str
+    number: int
+    address: Address
+    delivered: int
+    asked: int
+
+
+class MechanismResult(Struct, frozen=True, kw_only=True):
+    """One mechanism's run. Money in base units."""
+
+    mechanism: str
+    budget_cycles: int  # cycles that the fires of one block may use
+    outcome: Outcome  # of all actors
+    groups: tuple[GroupResult, ...]  # of each group, in the order of the workload
+    actors: tuple[ActorResult, ...]  # of each actor
+    fullest_block: int  # most cycles that the fires of one block used
+    full_blocks: int  # blocks in which fires used at least nine tenths of the budget
+    transactions: int  # transactions in the workload's blocks
+    transactions_refused: int  # those that found no room, or no price that they would pay
+    supply: int  # at genesis
+    balances: int  # of all accounts at the end
+    burned: int  # by everything since genesis; balances and this are the supply
+    state_root: Hash32  # after the last block
+    timeline: tuple[BlockLine, ...]  # its blocks
+    fires: tuple[Fire, ...]  # its fires, in the order in which they ran
 
 
 class Tally(Struct):
@@ -64,7 +117,7 @@ class Tally(Struct):
 
 
 class Observer:
-    """Follows the timers of some actors, in groups, through the blocks of a chain; it has a tally of each actor."""
+    """Follows the timers of some actors, in groups, through the blocks of a chain, with a tally of each actor."""
 
     def __init__(self, groups: int) -> None:
         self.tallies: dict[bytes, Tally] = {}
@@ -145,24 +198,17 @@ def outcome_of(tallies: Sequence[Tally]) -> Outcome:
         )
     return Outcome(
         actors=len(tallies),
-        asked=sum(tally.asked for tally in tallies),
         scheduled=scheduled,
         delivered=len(lateness),
-        reverted=sum(tally.reverted for tally in tallies),
         delayed=sum(late > 0 for late in lateness),
         late_p50=percentile(lateness, MEDIAN),
         late_p95=percentile(lateness, TAIL),
         late_max=percentile(lateness, HUNDRED),
-        expired=ended[TimerEnd.EXPIRED],
-        unfunded=ended[TimerEnd.UNFUNDED],
-        cancelled=ended[TimerEnd.CANCELLED],
+        **{end.value: ended[end] for end in (TimerEnd.EXPIRED, TimerEnd.UNFUNDED, TimerEnd.CANCELLED)},
         waiting=waiting,
         overdue=len(overdue),
         oldest=max(overdue, default=0),
-        paid=sum(tally.paid for tally in tallies),
-        burned=sum(tally.burned for tally in tallies),
-        tips=sum(tally.tips for tally in tallies),
-        cycles_used=sum(tally.cycles_used for tally in tallies),
+        **{name: sum(getattr(tally, name) for tally in tallies) for name in SUMMED},
         jain=jain_index([(len(tally.lateness), tally.asked) for tally in tallies]),
     )
 
@@ -173,22 +219,18 @@ def percentile(ascending: Sequence[int], percent: int) -> int | None:
     >>> percentile([0, 0, 1, 5], 50), percentile([0, 0, 1, 5], 95), percentile([], 50)
     (0, 5, None)
     """
-    if not ascending:
-        return None
-    return ascending[-(-percent * len(ascending) // HUNDRED) - 1]
+    return ascending[-(-percent * len(ascending) // HUNDRED) - 1] if ascending else None
 
 
 def jain_index(shares: Iterable[tuple[int, int]]) -> int | None:
     """Return Jain's index of how evenly actors are served, in parts of 10⁻⁹, floor.
 
-    With x = delivered ÷ asked for each of n actors that ask it is (Σx)² ÷ (n · Σx²): 10⁹ if all get the same share,
-    10⁹ ÷ n if one gets all; None if none gets anything. It is computed with exact fractions.
+    With x = delivered ÷ asked for each of n actors that ask it is (Σx)² ÷ (n · Σx²), in exact fractions: 10⁹ if all get
+    the same share, 10⁹ ÷ n if one gets all; None if none gets anything.
 
     >>> jain_index([(1, 2), (2, 4)]), jain_index([(1, 1), (0, 1)]), jain_index([(3, 4), (1, 4)])
     (1000000000, 500000000, 800000000)
     """
     parts = [Fraction(delivered, asked) for delivered, asked in shares if asked]
     squares = sum(part * part for part in parts)
-    if not squares:
-        return None
-    return int(UNIT * sum(parts) ** 2 / (len(parts) * squares))
+    return int(UNIT * sum(parts) ** 2 / (len(parts) * squares)) if squares else None

@@ -14,39 +14,31 @@ from trailboss.params import FeeParams
 from trailboss.primitives.errors import ConfigurationError, InvariantError
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
-from trailboss.simulator.measures import Observer, outcome_of
-from trailboss.simulator.results import ActorResult, BlockLine, Fire, GroupResult, MechanismResult
+from trailboss.simulator.measures import (
+    ActorResult,
+    BlockLine,
+    Fire,
+    GroupResult,
+    MechanismResult,
+    Observer,
+    outcome_of,
+)
 from trailboss.simulator.sources import CROWD, DIALECTS, actor_source
 from trailboss.simulator.workload import ActorGroup, Traffic, Workload, asked_fires, check_workload, due_heights
 
-MECHANISMS: Final = tuple(DIALECTS)
-"""What a workload is run through, in this order."""
+MECHANISMS: Final = tuple(DIALECTS)  # what a workload is run through, in this order
 FUNDER: Final = "workload funder"
 SENDER: Final = "workload sender"
-FEES: Final = 10**9 * BASE_UNITS_PER_CBY
-"""Base units for the fees of those who deploy and send."""
-WARM_UP: Final = 24
-"""Empty blocks at the beginning, in which a basefee that starts high falls to its floor."""
+FEES: Final = 10**9 * BASE_UNITS_PER_CBY  # base units for the fees of those who deploy and send
+WARM_UP: Final = 24  # empty blocks at the beginning, in which a basefee that starts high falls to its floor
 PRICE_CAP: Final = 1_000_000_000
 """Fee cap of the workload's transactions, base units per cycle or cell: the same under every mechanism."""
-DEPLOYMENT: Final = (300_000, 4_000)
-"""Cycles and cells that a deployment may use, without its timers."""
-TIMER: Final = (1_000, 100)
-"""Cycles and cells for each timer that it schedules, without the payload."""
-FUNDING: Final = (20_000, 1_000)
-"""Cycles and cells of what funds an actor."""
-CALL: Final = (40_000, 1_000)
-"""Cycles and cells of a transaction, without what it burns."""
-FULL: Final = (9, 10)
-"""A block is full if its fires use at least this part of the budget."""
-
-
-class _Draft(NamedTuple):
-    """A transaction before it is signed: what to do, and the cycles and cells that it may use."""
-
-    instruction: Instruction
-    cycles_limit: int
-    cells_limit: int
+DEPLOYMENT: Final = (300_000, 4_000)  # cycles and cells that a deployment may use, without its timers
+TIMER: Final = (1_000, 100)  # cycles and cells for each timer that it schedules, without the payload
+FUNDING: Final = (20_000, 1_000)  # cycles and cells of what funds an actor
+CALL: Final = (40_000, 1_000)  # cycles and cells of a transaction, without what it burns
+_Draft = tuple[Instruction, int, int]  # what a transaction does, and the cycles and cells that it may use
+FULL: Final = (9, 10)  # a block is full if its fires use at least this part of the budget
 
 
 class _Member(NamedTuple):
@@ -68,11 +60,10 @@ def compare(
         InvariantError: If money or timers are lost.
     """
     check_workload(workload, mechanisms)
-    return tuple(run_workload(workload, mechanism, on_block) for mechanism in mechanisms)
+    return tuple(_run(workload, mechanism, on_block) for mechanism in mechanisms)
 
 
-def run_workload(workload: Workload, mechanism: str, on_block: Callable[[], None] | None = None) -> MechanismResult:
-    """Run a checked workload through one mechanism, on a chain of its own in memory; raises as `compare`."""
+def _run(workload: Workload, mechanism: str, on_block: Callable[[], None] | None) -> MechanismResult:
     with Chain(_genesis(workload, mechanism)) as chain:
         run = _Run(workload, mechanism, chain)
         run.set_up()
@@ -90,10 +81,7 @@ def _genesis(workload: Workload, mechanism: str) -> Genesis:
         preset=workload.preset,
         mechanism=mechanism,
         proposer=development_account(PROPOSER).address,
-        accounts={
-            development_account(FUNDER).address: FEES + funds,
-            development_account(SENDER).address: FEES,
-        },
+        accounts={development_account(FUNDER).address: FEES + funds, development_account(SENDER).address: FEES},
         overrides=workload.overrides(mechanism),
     )
 
@@ -102,9 +90,7 @@ class _Run:
     """One mechanism's chain while a workload runs on it."""
 
     def __init__(self, workload: Workload, mechanism: str, chain: Chain) -> None:
-        self._workload = workload
-        self._mechanism = mechanism
-        self._chain = chain
+        self._workload, self._mechanism, self._chain = workload, mechanism, chain
         self._funder, self._sender = development_account(FUNDER), development_account(SENDER)
         self._crowd, self._crowd_address = draft_deployment(self._funder.address, CROWD.encode(), b"")
         self._batches = _batches(workload, chain.params.fees)
@@ -119,7 +105,7 @@ class _Run:
         """Let the basefees rest, then deploy and fund the actors, each of which schedules its first timers."""
         for _ in self._chain.advance_to(WARM_UP):
             pass
-        self._set_up_block([_Draft(self._crowd, *DEPLOYMENT)])
+        self._set_up_block([(self._crowd, *DEPLOYMENT)])
         for batch in self._batches:
             self._set_up_block([draft for member in batch for draft in self._deployment(member)])
 
@@ -142,7 +128,7 @@ class _Run:
 
     def result(self) -> MechanismResult:
         """Return the results; raises InvariantError if money or timers are lost. Decision: D-35."""
-        chain, tallies = self._chain, self._observer.tallies
+        chain, tallies, members = self._chain, self._observer.tallies, self._members.items()
         self._observer.finish(chain.height)
         chain.check_invariants()
         outcome = outcome_of(list(tallies.values()))
@@ -152,20 +138,16 @@ class _Run:
         if seen != counted:
             raise InvariantError(f"the events are of {seen} timers, the chain counts {counted}")
         supply, burned = chain.economy()
-        budget = chain.rules().timer_cycles_max()
-        part, whole = FULL
+        budget, (part, whole) = chain.rules().timer_cycles_max(), FULL
         return MechanismResult(
             mechanism=self._mechanism,
             budget_cycles=budget,
             outcome=outcome,
             groups=tuple(
-                GroupResult(
-                    group.name,
-                    outcome_of([tallies[actor] for actor, member in self._members.items() if member.group == index]),
-                )
+                GroupResult(group.name, outcome_of([tallies[actor] for actor, each in members if each.group == index]))
                 for index, group in enumerate(self._workload.actors)
             ),
-            actors=tuple(self._actor_result(actor, member) for actor, member in self._members.items()),
+            actors=tuple(self._actor_result(actor, member) for actor, member in members),
             fullest_block=max(line.timer_cycles for line in self._timeline),
             full_blocks=sum(line.timer_cycles * whole >= budget * part for line in self._timeline),
             transactions=self._included,
@@ -191,7 +173,6 @@ class _Run:
             raise ConfigurationError(f"the actors cannot be set up under {self._mechanism}: {wrong[0]}")
 
     def _deployment(self, member: _Member) -> tuple[_Draft, _Draft]:
-        """Return the deployment of an actor, which schedules its first timers, and its funding."""
         group = self._workload.actors[member.group]
         heights = due_heights(self._workload, group, member.number)
         deployment, address = draft_deployment(
@@ -203,32 +184,23 @@ class _Run:
         )
         self._members[bytes(address)] = member
         self._observer.follow(bytes(address), member.group, asked_fires(self._workload, group, member.number))
-        cycles, cells = _deployment_limits(group)
-        return _Draft(deployment, cycles, cells), _Draft(FundActor(address, group.funds), *FUNDING)
+        return (deployment, *_deployment_limits(group)), (FundActor(address, group.funds), *FUNDING)
 
     def _traffic(self, row: Traffic) -> _Draft:
         cycles, cells = CALL
         if row.work:
-            return _Draft(ExecuteActor(self._crowd_address, "burn", b"%d" % row.work), cycles + row.work, cells)
-        return _Draft(Transfer(self._funder.address, 1), cycles, cells)
+            return ExecuteActor(self._crowd_address, "burn", b"%d" % row.work), cycles + row.work, cells
+        return Transfer(self._funder.address, 1), cycles, cells
 
     def _signed(self, account: DevelopmentAccount, drafts: Sequence[_Draft]) -> list[Transaction]:
         """Return transactions with the same limits and fee caps under every mechanism."""
-        return [
-            draft_transaction(
-                self._chain,
-                draft.instruction,
-                account.private_key,
-                terms=Terms(
-                    cycles_limit=draft.cycles_limit,
-                    cells_limit=draft.cells_limit,
-                    max_fee_per_cycle=PRICE_CAP,
-                    max_fee_per_cell=PRICE_CAP,
-                ),
-                waiting=waiting,
+        chain, key, signed = self._chain, account.private_key, list[Transaction]()
+        for waiting, (instruction, cycles, cells) in enumerate(drafts):
+            terms = Terms(
+                cycles_limit=cycles, cells_limit=cells, max_fee_per_cycle=PRICE_CAP, max_fee_per_cell=PRICE_CAP
             )
-            for waiting, draft in enumerate(drafts)
-        ]
+            signed.append(draft_transaction(chain, instruction, key, terms=terms, waiting=waiting))
+        return signed
 
 
 def _batches(workload: Workload, fees: FeeParams) -> list[list[_Member]]:
@@ -247,7 +219,6 @@ def _batches(workload: Workload, fees: FeeParams) -> list[list[_Member]]:
 
 
 def _deployment_limits(group: ActorGroup) -> tuple[int, int]:
-    """Return the cycles and cells that the making of one actor may use."""
     (cycles, cells), (timer_cycles, timer_cells) = DEPLOYMENT, TIMER
     held = group.timers * group.burst
     return cycles + timer_cycles * held, cells + (timer_cells + group.payload_bytes) * held

@@ -5,13 +5,12 @@ from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from trailboss.model.globalbox import FRACTION_BITS
 from trailboss.simulator.workload import ActorGroup
 
-NO_LIMIT: Final = 2**63 - 1
-"""Fee cap of a group that names none, base units per cycle."""
-
+NO_LIMIT: Final = 2**63 - 1  # fee cap of a group that names none, base units per cycle
 SOURCE: Final = '''"""An actor of a workload: it keeps its timers going, and each fire burns cycles."""
 
 import pvm_host
@@ -59,14 +58,7 @@ class Dialect(Struct, frozen=True):
 
 def actor_source(group: ActorGroup, mechanism: str) -> str:
     """Return the source of a group's actors under a mechanism."""
-    return SOURCE.format(
-        work=group.work,
-        period=group.period,
-        payload_bytes=group.payload_bytes,
-        cap=NO_LIMIT,
-        tip=group.tip,
-        call=DIALECTS[mechanism].call(group),
-    )
+    return SOURCE.format(cap=NO_LIMIT, call=DIALECTS[mechanism].call(group), **asdict(group))
 
 
 def _schedule_timer(group: ActorGroup, fees: str = "") -> str:

@@ -10,15 +10,12 @@ from trailboss.params import ChainParams, load_params
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import U32_MAX
 
-TIMERS_MAX: Final = 100_000
-"""Timers that all actors together start with."""
+TIMERS_MAX: Final = 100_000  # timers that all actors together start with
 ACTORS_MAX: Final = 10_000
 BLOCKS_MAX: Final = 100_000
-TRANSACTIONS_MAX: Final = 1_000
-"""Transactions of one row in one block."""
+TRANSACTIONS_MAX: Final = 1_000  # transactions of one row in one block
 WORK_MAX: Final = 20_000_000
-I64_MAX: Final = 2**63 - 1
-"""Greatest integer of TOML."""
+I64_MAX: Final = 2**63 - 1  # greatest integer of TOML
 NAME: Final = "^[A-Za-z0-9][A-Za-z0-9 _-]{0,23}$"
 FIRE_ROOM: Final = 30_000
 """Cycles that a gas limit must have above the work: a frame, the next timer, and the auction's question for a bid."""
@@ -38,7 +35,7 @@ class ActorGroup(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Actors of one kind: each has funds and timers of its own. Prices are base units per cycle."""
 
     name: Annotated[str, Meta(pattern=NAME)]  # of the group
-    count: Annotated[int, Meta(ge=1, le=ACTORS_MAX)] = 1  # actors
+    count: Annotated[int, Meta(ge=1, le=ACTORS_MAX)] = 1
     funds: Natural  # base units that each starts with; they pay for its fires
     gas_limit: Positive  # cycles one fire may use
     work: Work = 0  # cycles it burns
@@ -49,10 +46,8 @@ class ActorGroup(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     period: Blocks = 0  # blocks from a fire to the next one of that timer; 0 for a timer that fires once
     payload_bytes: Annotated[int, Meta(ge=0, le=U32_MAX)] = 0  # bytes of the payload
     tip: Price = 0  # what it offers above all basefees
-    # Most that it pays above the cycle basefee: a basefee of the timers' own, and the tip; 0 for no limit.
-    max_fee: Natural = 0
-    # Blocks that a timer may be late before it expires, where timers can expire; 0 for the farthest height.
-    expiry: Blocks = 0
+    max_fee: Natural = 0  # most above the cycle basefee, for the timers' own basefee and the tip; 0 for no limit
+    expiry: Blocks = 0  # blocks by which a timer may be late, where timers expire; 0 for the farthest height
 
 
 class Traffic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,14 +65,12 @@ class Workload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(min_length=1, max_length=80)]  # its title
     seed: Natural  # of everything that is spread
     blocks: Block  # number of its blocks
-    actors: tuple[ActorGroup, ...]  # groups of actors
+    actors: tuple[ActorGroup, ...]
     preset: str = "mainnet"  # parameter preset of the chains
-    # Cycles of fires in one block under every mechanism; 0, the default, for that of the parameters.
-    budget_cycles: Positive = 0
+    budget_cycles: Positive = 0  # cycles of fires in a block under every mechanism; 0 for those of the parameters
     transactions: tuple[Traffic, ...] = ()  # what else is in the blocks
     params: Mapping[str, int] = field(default_factory=dict)  # parameters that differ from the preset, by dotted path
-    # Mechanism to parameters that differ under it alone.
-    params_of: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    params_of: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # by mechanism, for it alone
 
     def overrides(self, mechanism: str) -> dict[str, int]:
         """Return the parameters of the chain of a mechanism that differ from the preset, by dotted path."""
@@ -95,13 +88,18 @@ def check_workload(workload: Workload, mechanisms: Collection[str]) -> None:
     Raises:
         ConfigurationError: Naming key, value and rule.
     """
-    _check_overrides(workload, mechanisms)
+    for mechanism in workload.params_of:
+        if mechanism not in mechanisms:
+            raise ConfigurationError(f"params_of names {mechanism!r}; it may name: {', '.join(mechanisms)}")
+    stated = {*workload.params, *(path for given in workload.params_of.values() for path in given)}
+    for path in BUDGETS:
+        if workload.budget_cycles and path in stated:
+            raise ConfigurationError(f"budget_cycles and the parameter {path!r} say the same; give one of them")
     if not workload.actors:
         raise ConfigurationError("the workload has no actors: it needs at least one [[actors]]")
     names = [group.name for group in workload.actors]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigurationError(f"actors name {name!r} stands for more than one group; each has its own")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigurationError(f"actors name {twice[0]!r} stands for more than one group; each has its own")
     for what, number, most in (
         ("actors", sum(group.count for group in workload.actors), ACTORS_MAX),
         ("timers", sum(group.count * group.timers * group.burst for group in workload.actors), TIMERS_MAX),
@@ -130,24 +128,10 @@ def due_heights(workload: Workload, group: ActorGroup, number: int) -> list[int]
 def asked_fires(workload: Workload, group: ActorGroup, number: int) -> int:
     """Return how many fires an actor would have by the end if none was late."""
     heights = due_heights(workload, group, number)
-    if not group.period:
-        return len(heights)
-    return sum((workload.blocks - height) // group.period + 1 for height in heights)
-
-
-def _check_overrides(workload: Workload, mechanisms: Collection[str]) -> None:
-    for mechanism in workload.params_of:
-        if mechanism not in mechanisms:
-            raise ConfigurationError(f"params_of names {mechanism!r}; it may name: {', '.join(mechanisms)}")
-    if workload.budget_cycles:
-        stated = {*workload.params, *(path for given in workload.params_of.values() for path in given)}
-        for path in BUDGETS:
-            if path in stated:
-                raise ConfigurationError(f"budget_cycles and the parameter {path!r} say the same; give one of them")
+    return sum((workload.blocks - height) // group.period + 1 if group.period else 1 for height in heights)
 
 
 def _check_group(group: ActorGroup, blocks: int, params: ChainParams) -> None:
-    where = f"actors {group.name!r}"
     timers, lane, box = params.timers, params.lane, params.globalbox
     most = min(timers.max_cycles_per_fire, lane.max_cycles_per_fire)
     least = max(params.costs.frame_base, box.min_gas_limit, group.work + FIRE_ROOM)
@@ -173,12 +157,11 @@ def _check_group(group: ActorGroup, blocks: int, params: ChainParams) -> None:
     )
     for holds, complaint in rules:
         if not holds:
-            raise ConfigurationError(f"{where}: {complaint}")
+            raise ConfigurationError(f"actors {group.name!r}: {complaint}")
 
 
 def _check_traffic(row: Traffic, blocks: int) -> None:
     last = row.last or blocks
     if not row.first <= last <= blocks:
-        raise ConfigurationError(
-            f"transactions: first = {row.first:,} and last = {last:,} must lie in this order within 1..={blocks:,}"
-        )
+        found = f"first = {row.first:,} and last = {last:,}"
+        raise ConfigurationError(f"transactions: {found} must lie in this order within 1..={blocks:,}")

@@ -37,8 +37,7 @@ from trailboss.primitives.units import BASE_UNITS_PER_CBY, CBY_DECIMALS
 from trailboss.simulator.workload import Workload, check_workload
 
 AMOUNT: Final = re.compile(r"(?P<whole>[0-9][0-9_]*)(?:\.(?P<part>[0-9]{1,9}))?cby")
-STEP: Final = re.compile(r"\.([^.[\]]+)|\[(\d+)\]")
-"""A step of a path such as ``$.actors[0].funds``."""
+STEP: Final = re.compile(r"\.([^.[\]]+)|\[(\d+)\]")  # a step of a path such as ``$.actors[0].funds``
 
 
 def read_workload(path: Path, mechanisms: Collection[str]) -> Workload:
@@ -57,11 +56,7 @@ def read_workload(path: Path, mechanisms: Collection[str]) -> Workload:
 
 
 def parse_workload(text: str, mechanisms: Collection[str]) -> Workload:
-    """Read a workload from TOML; only the mechanisms given can have parameters of their own.
-
-    Raises:
-        ConfigurationError: Naming key, value and rule.
-    """
+    """Read a workload from TOML; only mechanisms given can have their own parameters. Raises as `read_workload`."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -79,7 +74,6 @@ def parse_workload(text: str, mechanisms: Collection[str]) -> Workload:
 
 
 def _amount(name: str, text: str) -> int:
-    """Return an amount in base units, written in CBY."""
     written = AMOUNT.fullmatch(text)
     if written is None:
         raise ConfigurationError(f'{name} = {text!r} must be base units, or CBY as in "1.5cby", nine decimals at most')

@@ -67,8 +67,7 @@ from trailboss.views.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehea
 from trailboss.views.timer_list import timer_view
 from trailboss.vm.native import NativeEngine
 
-CBY: Final = BASE_UNITS_PER_CBY
-"""One CBY in base units."""
+CBY: Final = BASE_UNITS_PER_CBY  # one CBY in base units
 ENGINES: Final = ("native",)
 
 

@@ -116,8 +116,7 @@ class ActorHandle(Struct, frozen=True):
         return self.chain.timers(actor=self)
 
 
-Party = TestAccount | ActorHandle | Address | bytes
-"""What has an address."""
+Party = TestAccount | ActorHandle | Address | bytes  # what has an address
 
 
 def address_of_party(party: Party) -> Address:

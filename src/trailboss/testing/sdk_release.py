@@ -4,8 +4,7 @@ from importlib.metadata import version
 from typing import Final
 
 DISTRIBUTION: Final = "cowboy-actor-sdk"
-MEASURED: Final = "0.1.6"
-"""The release with which cycle counts are pinned."""
+MEASURED: Final = "0.1.6"  # the release with which cycle counts are pinned
 
 
 def installed_release() -> str:

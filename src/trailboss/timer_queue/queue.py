@@ -29,11 +29,9 @@ schedule 25,000 at most, so 160 blocks filled with nothing else come before any 
 STRETCH_MAX: Final = 16
 """Most heights that come within reach at once, so that one descent of the tree serves as many blocks."""
 
-NEVER: Final = U64_MAX + 1
-"""Above every height."""
+NEVER: Final = U64_MAX + 1  # above every height
 
-START: Final = (0, -1)
-"""Height and sequence before those of every timer."""
+START: Final = (0, -1)  # height and sequence before those of every timer
 
 
 class QueueStatistics(Struct, frozen=True, kw_only=True):

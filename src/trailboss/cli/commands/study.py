@@ -12,8 +12,7 @@ from trailboss.cli.options import AsJson, Texts, argument, option
 from trailboss.cli.output import Cell, Column, columns, print_facts, print_json, print_section, progress, rounded_cby
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import format_cby
-from trailboss.simulator.measures import UNIT, Outcome
-from trailboss.simulator.results import MechanismResult
+from trailboss.simulator.measures import UNIT, MechanismResult, Outcome
 from trailboss.simulator.run import MECHANISMS, compare
 from trailboss.simulator.sources import DIALECTS
 from trailboss.simulator.workload import Workload

@@ -23,14 +23,12 @@ from trailboss.views.timer_list import TimerFilter
 
 TIMERS_SHOWN: Final = 10
 SLOTS_SHOWN: Final = 8
-LINES_MAX: Final = 3_000
-"""Lines of source that a page shows."""
+LINES_MAX: Final = 3_000  # lines of source that a page shows
 COLUMNS: Final = bare("Name", "Address", "Kind") + numbers("Balance, CBY", "Nonce", "Live timers")
 STORAGE_COLUMNS: Final = columns("Slot") + columns("Value", wide=True) + numbers("Bytes")
 PAYERS_SHOWN: Final = 20
 ENDS_SHOWN: Final = 20
-UPCOMING: Final = 200
-"""Next timers whose payers are examined."""
+UPCOMING: Final = 200  # next timers whose payers are examined
 PAYER_COLUMNS: Final = bare("Payer") + numbers(
     "Balance, CBY", "Spent on fires, CBY", "Live timers", "Fires left", "Dry in block", "Basefees doubled"
 )

@@ -25,11 +25,9 @@ EVENTS_SHOWN: Final = 14
 NEXT_SHOWN: Final = 10
 CHART_BLOCKS: Final = 120
 PERCENT: Final = 100
-PAYERS_EXAMINED: Final = 6
-"""Payers of the next timers; the page of payers examines more."""
+PAYERS_EXAMINED: Final = 6  # payers of the next timers; the page of payers examines more
 HANDLER_MAX: Final = 24
-STATUS_FACTS: Final = 2
-"""Facts about the mechanism that a page of numbers has room for."""
+STATUS_FACTS: Final = 2  # facts about the mechanism that a page of numbers has room for
 NEXT_COLUMNS: Final = numbers("Height") + columns("Timer") + columns("Handler", wide=True)
 
 

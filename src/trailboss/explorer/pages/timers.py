@@ -25,16 +25,13 @@ from trailboss.views.records import AGENT_FEES, TimerEntry, TimerView, printed_v
 from trailboss.views.text import counted
 from trailboss.views.timer_list import ALL, DEFERRED, DUE, ENDED, LIVE, TimerFilter
 
-STATES: Final = (LIVE, DUE, DEFERRED, *ENDED, ALL)
-"""States that timers have under every mechanism."""
+STATES: Final = (LIVE, DUE, DEFERRED, *ENDED, ALL)  # states that timers have under every mechanism
 NONE_LIVE: Final = "No timer is scheduled. Deploy an actor that schedules timers, or schedule one without an actor:"
 NONE_MATCHES: Final = "No timer matches. Choose another state, or leave the other fields empty."
-LINE_ROWS: Final = 20
-"""Timers of a line on one page."""
+LINE_ROWS: Final = 20  # timers of a line on one page
 BLOCKS_SEARCHED: Final = 8
 """Of the last blocks in which something happened to it, those in which its last fire is searched for."""
-STEPS_MAX: Final = 50
-"""Steps of a life on one page."""
+STEPS_MAX: Final = 50  # steps of a life on one page
 LINE_COLUMNS: Final = (
     numbers("Place") + bare("Timer") + numbers("Height") + bare("State") + columns("Handler", "Scheduled by")
 )

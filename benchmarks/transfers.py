@@ -3,7 +3,7 @@
 from benchmarks.measure import Case, Report, measure, timed
 from benchmarks.world import World
 from trailboss.crypto.digest import domain_digest
-from trailboss.crypto.signing import recover
+from trailboss.crypto.signatures import recover
 from trailboss.execution.block import Applied
 from trailboss.model.transactions import Transaction, Transfer, check_signature, signing_hash
 from trailboss.primitives.octets import Address

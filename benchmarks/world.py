@@ -8,7 +8,7 @@ import msgspec
 
 from trailboss.chain import Chain
 from trailboss.crypto.digest import domain_digest, keccak256
-from trailboss.crypto.signing import address_of
+from trailboss.crypto.signatures import address_of
 from trailboss.execution.block import Applied, seal_idle
 from trailboss.execution.genesis import Genesis, encode_genesis
 from trailboss.governance.rules import SCHEDULER_KEY
@@ -20,7 +20,7 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Cycles, Height
 from trailboss.state.disk.store import DEFAULT_SETTINGS, DiskStore, StoreSettings
 from trailboss.state.keys import account_key, code_key, timer_key
-from trailboss.vm.engine import Engine, Frame, Outcome
+from trailboss.vm.engine import Engine, Frame, FrameOutcome
 from trailboss.vm.host import Host
 from trailboss.vm.meter import Meter
 
@@ -59,7 +59,7 @@ class ScriptedEngine:
         """Return the handlers that a script has."""
         return frozenset((SCHEDULE, CANCEL, DISPATCH, DEFAULT_HANDLER))
 
-    def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:  # noqa: ARG002
+    def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:  # noqa: ARG002
         """Do what the payload says."""
         if frame.handler == SCHEDULE:
             for height in msgspec.msgpack.decode(frame.payload):
@@ -70,7 +70,7 @@ class ScriptedEngine:
         elif frame.handler == DISPATCH:
             for actor, handler, payload in msgspec.msgpack.decode(frame.payload):
                 host.call_actor(actor, handler, payload, CALL_CYCLES)
-        return Outcome(b"", None)
+        return FrameOutcome(b"", None)
 
     def prepare(self) -> None:
         """Load nothing."""

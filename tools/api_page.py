@@ -24,7 +24,7 @@ from trailboss.api.routes import OPERATIONS
 from trailboss.api.routes.submission import OCTETS
 from trailboss.chain.drafts import draft_transaction
 from trailboss.codec.wire import encode_submission
-from trailboss.crypto.signing import address_of
+from trailboss.crypto.signatures import address_of
 from trailboss.index import Index
 from trailboss.mempool import Mempool
 from trailboss.model.transactions import Transfer

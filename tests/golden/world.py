@@ -6,7 +6,7 @@ from trailboss.model import calls
 from trailboss.params import ChainParams, load_params
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.keccak import keccak256
-from trailboss.vm.engine import Frame, Outcome
+from trailboss.vm.engine import Frame, FrameOutcome
 from trailboss.vm.meter import Meter
 from trailboss.vm.native import NativeEngine
 
@@ -71,7 +71,9 @@ class World:
         meter = Meter(cycles, cells)
         return self.run(source, handler, payload, meter=meter, sender=sender, **frame), meter
 
-    def run(self, source, handler, payload, *, meter, sender=ACTOR, actor=ACTOR, depth=0, read_only=False) -> Outcome:
+    def run(
+        self, source, handler, payload, *, meter, sender=ACTOR, actor=ACTOR, depth=0, read_only=False
+    ) -> FrameOutcome:
         """Run a handler under a meter that is there already."""
         frame = Frame(source, keccak256(source.encode()), actor, OWNER, handler, payload, read_only, depth)
         return self.engine.run(frame, WorldHost(self, frame, meter, sender), meter)

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.integration.helpers import CBY, deploy_puppet
-from trailboss.crypto.signing import address_of
+from trailboss.crypto.signatures import address_of
 from trailboss.model.transactions import Transaction, Transfer, sign_transaction
 from trailboss.primitives.octets import Hash32
 from trailboss.testing import LocalChain, TestAccount

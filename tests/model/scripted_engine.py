@@ -30,7 +30,7 @@ from trailboss.model.timers import TimerRequest
 from trailboss.params import CostParams
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.octets import ZERO_ADDRESS, system_address
-from trailboss.vm.engine import Frame, Outcome
+from trailboss.vm.engine import Frame, FrameOutcome
 from trailboss.vm.failures import exhaustion
 from trailboss.vm.host import Host
 from trailboss.vm.meter import Meter, OutOfGas
@@ -58,7 +58,7 @@ class ScriptedEngine:
         """Return the names of the script's handlers."""
         return frozenset(json.loads(source))
 
-    def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:
+    def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:
         """Run a handler to its end."""
         operations = json.loads(frame.source).get(frame.handler)
         if operations is None:
@@ -66,16 +66,16 @@ class ScriptedEngine:
         try:
             _Run(self._costs, self._find, frame, host, meter).operations(operations)
         except Returned as returned:
-            return Outcome(returned.value, None)
+            return FrameOutcome(returned.value, None)
         except Rejection as rejection:
-            return Outcome(b"", rejection.error())
+            return FrameOutcome(b"", rejection.error())
         except Failed:
             return _failure(RejectionReason.PVM_ERROR, "the script fails")
         except OutOfGas:
             error = exhaustion(meter)
             assert error is not None
-            return Outcome(b"", error)
-        return Outcome(b"", None)
+            return FrameOutcome(b"", error)
+        return FrameOutcome(b"", None)
 
     def prepare(self) -> None:
         """Load nothing."""
@@ -84,9 +84,9 @@ class ScriptedEngine:
         """Release nothing."""
 
 
-def _failure(reason: RejectionReason, what: str) -> Outcome:
+def _failure(reason: RejectionReason, what: str) -> FrameOutcome:
     error: ErrorObject = Rejection(reason, what).error()
-    return Outcome(b"", error)
+    return FrameOutcome(b"", error)
 
 
 class _Run:

@@ -28,7 +28,7 @@ from tests.model.scripted_engine import ScriptedEngine
 from tests.model.world import Tx
 from trailboss.chain.chain import Chain
 from trailboss.crypto.digest import keccak256
-from trailboss.crypto.signing import address_of
+from trailboss.crypto.signatures import address_of
 from trailboss.execution.genesis import Genesis
 from trailboss.model import transactions as wire
 from trailboss.model.blocks import Block

@@ -12,7 +12,7 @@ from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.state.commitment import EMPTY_ROOTS, Roots, next_roots, state_root
 from trailboss.state.proofs.proof import Proof
-from trailboss.state.proofs.proving import prove
+from trailboss.state.proofs.prover import prove
 from trailboss.state.proofs.statements import Statement
 from trailboss.state.proofs.subjects import (
     AccountSubject,

@@ -20,7 +20,7 @@ from trailboss.chain.chain import Chain
 from trailboss.chain.drafts import Terms, draft_unsigned
 from trailboss.chain.export import export_chain, load_chain
 from trailboss.chain.replay import verify_chain
-from trailboss.crypto.signing import address_of
+from trailboss.crypto.signatures import address_of
 from trailboss.model.actors import Account
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.events import TIMER_MOVED

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.crypto.digest import domain_digest
-from trailboss.crypto.signing import address_of
+from trailboss.crypto.signatures import address_of
 from trailboss.execution.genesis import Genesis
 from trailboss.mechanisms.base import Phase
 from trailboss.model.timers import Timer

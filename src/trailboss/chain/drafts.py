@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.crypto.digest import keccak256
-from trailboss.crypto.signing import address_of
+from trailboss.crypto.signatures import address_of
 from trailboss.model.actors import encode_manifest
 from trailboss.model.transactions import (
     DeployActor,

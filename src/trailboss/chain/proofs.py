@@ -3,7 +3,7 @@
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
-from trailboss.state.proofs import proving
+from trailboss.state.proofs import prover
 from trailboss.state.proofs.proof import Proof
 from trailboss.state.proofs.statements import Slot, Statement
 from trailboss.state.proofs.subjects import (
@@ -37,7 +37,7 @@ def prove(store: ReadableStore, subject: Subject) -> Proof:
     Spec: CIP-1v3 §2.3
     Decision: D-49
     """
-    return proving.prove(store.roots, store.read, subject)
+    return prover.prove(store.roots, store.read, subject)
 
 
 def timer_subject(store: ReadableStore, timer_id: bytes, height: int | None = None) -> TimerSubject:

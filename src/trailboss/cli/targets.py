@@ -22,7 +22,7 @@ from trailboss.chain.development import (
 from trailboss.cli.directory_chain import DirectoryChain
 from trailboss.cli.errors import Missing, Mistake
 from trailboss.cli.keys import find_key, read_key
-from trailboss.crypto.signing import address_of
+from trailboss.crypto.signatures import address_of
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address, Hash32
 

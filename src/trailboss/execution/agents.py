@@ -24,7 +24,7 @@ from trailboss.model.timers import Timer
 from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import Cells, Cycles, Price
-from trailboss.vm.engine import Outcome
+from trailboss.vm.engine import FrameOutcome
 from trailboss.vm.failures import MESSAGE_CHARACTERS_MAX, exhaustion
 from trailboss.vm.meter import Meter, OutOfGas
 
@@ -99,7 +99,7 @@ class BidCollector:
         try:
             outcome = run_handler(scope, agent, HANDLER, context, sender=timer.actor, meter=meter, read_only=True)
         except OutOfGas:
-            outcome = Outcome(b"", exhaustion(meter))
+            outcome = FrameOutcome(b"", exhaustion(meter))
         session.printed += session.kept(scope.printing)
         exhausted = exhaustion(meter)
         if exhausted is not None:

@@ -7,7 +7,7 @@ from trailboss.execution.host import ChainHost
 from trailboss.execution.session import Scope
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
-from trailboss.vm.engine import Frame, Outcome
+from trailboss.vm.engine import Frame, FrameOutcome
 from trailboss.vm.failures import exhaustion, traceback_of
 from trailboss.vm.meter import Meter, OutOfGas
 
@@ -26,7 +26,7 @@ def run_handler(
     depth: int = 0,
     read_only: bool = False,
     creation: bool = False,
-) -> Outcome:
+) -> FrameOutcome:
     """Run one handler in a frame of its own. Its changes stay: the caller reverts them if the outcome has an error.
 
     Only the creation call may run `CREATION_HANDLERS`. The meter, if it can, pays for the frame's base.
@@ -42,10 +42,10 @@ def run_handler(
     # CHECK
     if handler in CREATION_HANDLERS and not creation:
         what = f"{handler} of {Address(actor)} is called after its creation"
-        return Outcome(b"", Rejection(RejectionReason.CALL_NOT_PERMITTED, what, handler=handler).error())
+        return FrameOutcome(b"", Rejection(RejectionReason.CALL_NOT_PERMITTED, what, handler=handler).error())
     account = ledger.find(actor)
     if account is None or not account.code_hash:
-        return Outcome(b"", no_actor(actor).error())
+        return FrameOutcome(b"", no_actor(actor).error())
     # RUN
     frame = Frame(
         source=ledger.code(account),
@@ -94,7 +94,7 @@ def call_actor(caller: ChainHost, target: bytes, handler: str, payload: bytes, c
             read_only=frame.read_only,
         )
     except OutOfGas:
-        outcome = Outcome(b"", exhaustion(meter))
+        outcome = FrameOutcome(b"", exhaustion(meter))
     # SETTLE
     error = outcome.error
     if error is not None:

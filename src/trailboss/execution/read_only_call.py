@@ -15,7 +15,7 @@ from trailboss.primitives.units import Amount, Cells, Cycles
 from trailboss.state.overlay import Overlay
 from trailboss.state.store import KeyValue
 from trailboss.timer_queue.queue import TimerQueue
-from trailboss.vm.engine import Engine, Outcome
+from trailboss.vm.engine import Engine, FrameOutcome
 from trailboss.vm.failures import exhaustion, located
 from trailboss.vm.meter import Meter, OutOfGas
 
@@ -31,7 +31,7 @@ def ask(
     payload: bytes,
     sender: bytes,
     meter: Meter,
-) -> Outcome:
+) -> FrameOutcome:
     """Run a handler as the block of ``context`` would, in a read-only frame; the meter has what it used.
 
     Source: cowboy-facts §2.3 (nested calls inherit it)
@@ -89,12 +89,12 @@ def _open_scope(context: BlockContext, store: KeyValue, queue: TimerQueue, engin
 
 def _run(
     scope: Scope, actor: bytes, handler: str, payload: bytes, *, sender: bytes, meter: Meter, read_only: bool = False
-) -> Outcome:
+) -> FrameOutcome:
     try:
         outcome = run_handler(scope, actor, handler, payload, sender=sender, meter=meter, read_only=read_only)
     except OutOfGas:
-        outcome = Outcome(b"", None)
+        outcome = FrameOutcome(b"", None)
     exhausted = exhaustion(meter)
     if exhausted is not None:
-        outcome = Outcome(b"", located(exhausted, outcome.error))
+        outcome = FrameOutcome(b"", located(exhausted, outcome.error))
     return replace(outcome, printed=scope.printing.lines())

@@ -34,7 +34,7 @@ from trailboss.codec.instructions import (
 from trailboss.codec.layout import SALT_MAX
 from trailboss.codec.wire import encode_transaction, signing_hash
 from trailboss.crypto.digest import keccak256
-from trailboss.crypto.signing import address_of, recover, sign
+from trailboss.crypto.signatures import address_of, recover, sign
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U16_MAX, check_range

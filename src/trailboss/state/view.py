@@ -19,7 +19,7 @@ FOLLOWED_MAX: Final = 16
 """Changes that a reader follows one by one; more are merged into one table, for all later readers."""
 
 
-class Change:
+class ValueChange:
     """One change of a store, recorded before it happens.
 
     Attributes:
@@ -53,16 +53,16 @@ class Trail:
     __slots__ = ("change",)
 
     def __init__(self) -> None:
-        self.change: Change | None = None
+        self.change: ValueChange | None = None
 
     def announce(self, before: Mapping[bytes, bytes | None], height: int) -> "Trail":
         """Record a coming change, and return the point after it; ``before`` must stay unmodified."""
         following = Trail()
         # One assignment, so that a reader finds either nothing or all of it.
-        self.change = Change(before, height, following)
+        self.change = ValueChange(before, height, following)
         return following
 
-    def __iter__(self) -> Iterator[Change]:
+    def __iter__(self) -> Iterator[ValueChange]:
         """Yield the changes made so far, the oldest first."""
         change = self.change
         while change is not None:

@@ -23,7 +23,7 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class Prices:
+class SourcePrices:
     """The cost table by kind of syntax node."""
 
     __slots__ = ("_by_kind", "params")

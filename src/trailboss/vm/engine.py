@@ -25,7 +25,7 @@ class Frame(Struct, frozen=True, gc=False):
     depth: int = 0  # nested calls above this frame
 
 
-class Outcome(Struct, frozen=True, gc=False):
+class FrameOutcome(Struct, frozen=True, gc=False):
     """How a frame ended."""
 
     return_value: bytes  # encoded return value of the handler (Decision D-37); empty on failure
@@ -66,7 +66,7 @@ class Engine(Protocol):
     def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:
         """Return the names that can be called: module-level functions and the methods of the one class."""
 
-    def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:
+    def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:
         """Run a frame to its end. Never raises for anything that guest code does.
 
         ``HANDLER_NOT_FOUND`` is an outcome like any other. The caller has charged the frame's base price.

@@ -9,7 +9,7 @@ from trailboss.primitives.errors import ErrorObject, Fact, InvariantError, Rejec
 from trailboss.vm.gauge import FATAL
 from trailboss.vm.instrument import PREFIX
 from trailboss.vm.meter import Meter, OutOfGas
-from trailboss.vm.nesting import LINE_CHARACTERS_MAX
+from trailboss.vm.nest_depth import LINE_CHARACTERS_MAX
 from trailboss.vm.program import Program
 
 MESSAGE_CHARACTERS_MAX: Final = 1_024  # characters of an exception's message that a receipt keeps

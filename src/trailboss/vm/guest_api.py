@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from trailboss.crypto.digest import keccak256
-from trailboss.crypto.signing import verify_ed25519
+from trailboss.crypto.signatures import verify_ed25519
 from trailboss.primitives.errors import HOST_CODE_BASE, Rejection, RejectionReason
 from trailboss.primitives.units import U128_MAX
 from trailboss.vm.arguments import (

@@ -11,7 +11,7 @@ from typing import Any, Final
 from trailboss.vm import texts
 from trailboss.vm.gauge import identity, ordered, shown
 from trailboss.vm.instrument import PREFIX, SETTERS, TEXT_METHODS
-from trailboss.vm.printing import printed_text
+from trailboss.vm.printed_lines import printed_text
 from trailboss.vm.rules import ACTOR_BUILTINS, GRAMMAR, REFUSED_ATTRIBUTES, SDK_BUILTINS
 
 VERSION_ATTRIBUTES: Final = (

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from trailboss.params import SourceCostParams
 from trailboss.primitives.errors import InvariantError
-from trailboss.vm.costs import Comprehension, FunctionNode, Prices
+from trailboss.vm.costs import Comprehension, FunctionNode, SourcePrices
 
 PREFIX: Final = "_vm_"  # what every inserted name begins with
 HERE: Final = PREFIX + "here"  # the local that holds the depth at which a function was called
@@ -45,7 +45,7 @@ def instrument(tree: ast.Module, prices: SourceCostParams, *, guarded: bool) -> 
     In a guarded program, stores into attributes and items are checked, so that it changes its own objects only, never
     shared ones. The SDK itself is not guarded.
     """
-    return _Rewriter(Prices(prices), guarded).module(tree)
+    return _Rewriter(SourcePrices(prices), guarded).module(tree)
 
 
 class _Rewriter:
@@ -61,7 +61,7 @@ class _Rewriter:
 
     __slots__ = ("guarded", "placed", "prices", "values")
 
-    def __init__(self, prices: Prices, guarded: bool) -> None:
+    def __init__(self, prices: SourcePrices, guarded: bool) -> None:
         self.prices = prices
         self.guarded = guarded
         self.placed = True

@@ -23,7 +23,7 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.vm import failures
-from trailboss.vm.engine import Frame, Outcome
+from trailboss.vm.engine import Frame, FrameOutcome
 from trailboss.vm.failures import REFUSAL, HostError
 from trailboss.vm.gauge import FATAL, Gauge
 from trailboss.vm.guest_api import HOST_CALLS, ArgumentFault, CallSite, HostCall, host_code
@@ -123,17 +123,17 @@ class NativeEngine:
         self._files[code_hash] = path
         self._programs.pop(code_hash, None)
 
-    def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:
+    def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:
         """Run a frame to its end; see `Engine.run`."""
         # CHECK
         try:
             program = self._program(frame.source, frame.code_hash)
             entry = program.entry(frame.handler)
         except Rejection as refusal:
-            return Outcome(b"", refusal.error())
+            return FrameOutcome(b"", refusal.error())
 
         # RUN
-        def action() -> Outcome:
+        def action() -> FrameOutcome:
             return self._run(program, entry, CallSite(host, meter, self._params, frame))
 
         if frame.depth and frame.depth % FRAMES_ON_A_STACK == 0:
@@ -151,7 +151,7 @@ class NativeEngine:
         self._programs.clear()
         self._texts.clear()
 
-    def _run(self, program: Program, entry: EntryPoint, site: CallSite) -> Outcome:
+    def _run(self, program: Program, entry: EntryPoint, site: CallSite) -> FrameOutcome:
         gauge = Gauge(site.meter, self._params.limits.recursion_depth_max, self._library.shared)
         before, self._running = self._running, None
         give_back: Callable[[], None] | None = None
@@ -168,7 +168,7 @@ class NativeEngine:
                 if give_back is not None:
                     give_back()
 
-    def _attempt(self, program: Program, entry: EntryPoint, site: CallSite, gauge: Gauge) -> Outcome:
+    def _attempt(self, program: Program, entry: EntryPoint, site: CallSite, gauge: Gauge) -> FrameOutcome:
         # RUN
         returned, error = b"", None
         caught: BaseException | None = None
@@ -191,7 +191,7 @@ class NativeEngine:
         gauge.close()
         if caught is not None:
             caught.__traceback__ = None
-        return Outcome(returned if error is None else b"", error)
+        return FrameOutcome(returned if error is None else b"", error)
 
     def _answer(
         self, program: Program, entry: EntryPoint, site: CallSite, gauge: Gauge

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.vm.instrument import PREFIX
-from trailboss.vm.nesting import NESTING_MAX, check_nesting, no_python
+from trailboss.vm.nest_depth import NESTING_MAX, check_nesting, no_python
 
 _ACTOR: Final = {
     "abc": "ABC ABCMeta abstractmethod",

@@ -25,7 +25,7 @@ from trailboss.codec.wire import (
     signing_hash,
     signing_preimage,
 )
-from trailboss.crypto.signing import GROUP_ORDER, address_of, sign
+from trailboss.crypto.signatures import GROUP_ORDER, address_of, sign
 from trailboss.model.transactions import Transaction, check_signature, sign_transaction
 from trailboss.primitives.errors import Rejection, RejectionReason
 

@@ -14,7 +14,7 @@ from trailboss.chain.differences import Difference, Parting, block_differences
 from trailboss.chain.drafts import draft_deployment, draft_transaction
 from trailboss.chain.history import CHECKPOINT_BLOCKS
 from trailboss.chain.replay import compare_chains, replay_to, verify_chain
-from trailboss.crypto.signing import address_of
+from trailboss.crypto.signatures import address_of
 from trailboss.execution.genesis import Genesis
 from trailboss.governance.rules import ECONOMY_KEY, SCHEDULER_KEY
 from trailboss.model.blocks import Block
@@ -23,7 +23,7 @@ from trailboss.model.events import EventRecord
 from trailboss.model.transactions import ExecuteActor, FundActor, Instruction, SetGovParam, Transaction, Transfer
 from trailboss.primitives.errors import InvariantError, Rejection
 from trailboss.primitives.octets import Address, system_address
-from trailboss.vm.engine import Frame, Outcome
+from trailboss.vm.engine import Frame, FrameOutcome
 from trailboss.vm.host import Host
 from trailboss.vm.meter import Meter
 from trailboss.vm.native import NativeEngine
@@ -57,7 +57,7 @@ FUNDS = FundActor(ACTOR, 10**13)
 class OtherEngine(NativeEngine):
     """An engine that is wrong about one payload: it keeps another one, and returns that."""
 
-    def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:
+    def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:
         if frame.payload == b"odd":
             frame = msgspec.structs.replace(frame, payload=b"bad")
         return super().run(frame, host, meter)
@@ -185,7 +185,7 @@ def test_failure_names_what_was_changed_when_the_history_was_tampered_with() -> 
 class Forger(NativeEngine):
     """An engine through which a program gets at the chain's own records."""
 
-    def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:
+    def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:
         forged = {
             b"money": (ECONOMY_KEY, Economy(amount_octets(1), amount_octets(1))),
             b"timers": (SCHEDULER_KEY, SchedulerTotals(8, 2, 2, 1, 1)),
@@ -342,7 +342,7 @@ def test_parting_names_the_timer_when_only_a_timer_did_something_else() -> None:
     """A fire is a receipt, too."""
 
     class Late(NativeEngine):
-        def run(self, frame: Frame, host: Host, meter: Meter) -> Outcome:
+        def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:
             if frame.handler == "handle_timer":
                 frame = msgspec.structs.replace(frame, payload=b"late")
             return super().run(frame, host, meter)

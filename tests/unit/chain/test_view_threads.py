@@ -12,7 +12,7 @@ import pytest
 from trailboss.chain import Chain, ChainView
 from trailboss.chain.development import account_name, development_account, development_genesis
 from trailboss.chain.drafts import draft_deployment, draft_transaction
-from trailboss.crypto.signing import address_of
+from trailboss.crypto.signatures import address_of
 from trailboss.model.transactions import ExecuteActor, Instruction, Transfer
 from trailboss.primitives.errors import ViewGoneError
 from trailboss.state import view

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from trailboss.codec.wire import encode_transaction
-from trailboss.crypto.signing import GROUP_ORDER, address_of, sign
+from trailboss.crypto.signatures import GROUP_ORDER, address_of, sign
 from trailboss.model.transactions import (
     Transaction,
     Transfer,

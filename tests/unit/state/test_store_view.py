@@ -13,7 +13,7 @@ from trailboss.state.disk.store import DiskStore, StoreSettings
 from trailboss.state.disk.tables import STATE, Tables
 from trailboss.state.keys import ACCOUNTS, TIMERS, account_key, timer_key
 from trailboss.state.store import BEFORE_GENESIS, MemoryStore
-from trailboss.state.view import FOLLOWED_MAX, Change, Trail
+from trailboss.state.view import FOLLOWED_MAX, Trail, ValueChange
 
 Result = TypeVar("Result")
 
@@ -42,9 +42,9 @@ def elsewhere(action: Callable[[], Result]) -> Result:
     return given[0]
 
 
-def changes_in_memory() -> list[Change]:
+def changes_in_memory() -> list[ValueChange]:
     gc.collect()
-    return [item for item in gc.get_objects() if isinstance(item, Change)]
+    return [item for item in gc.get_objects() if isinstance(item, ValueChange)]
 
 
 def test_view_tells_the_old_values_when_the_store_has_new_ones(stores: tuple[MemoryStore, DiskStore]) -> None:

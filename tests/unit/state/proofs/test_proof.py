@@ -17,7 +17,7 @@ from trailboss.primitives.units import U64_MAX
 from trailboss.state import keys
 from trailboss.state.proofs.nodes import ShownInterior, ShownPage
 from trailboss.state.proofs.proof import Proof
-from trailboss.state.proofs.proving import prove
+from trailboss.state.proofs.prover import prove
 from trailboss.state.proofs.subjects import (
     AccountSubject,
     SlotSubject,

@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trailboss.crypto.signing import (
+from trailboss.crypto.signatures import (
     ED25519_GROUP_ORDER,
     GROUP_ORDER,
     HIGHEST_LOW_S,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from trailboss.primitives.errors import Rejection
-from trailboss.vm import nesting, rules
-from trailboss.vm.nesting import check_nesting
+from trailboss.vm import nest_depth, rules
+from trailboss.vm.nest_depth import check_nesting
 from trailboss.vm.rules import check_program
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -81,7 +81,7 @@ def test_source_is_accepted_when_it_is_long_and_not_deep(name):
 
 def test_source_is_never_refused_for_its_tokens_when_its_tree_may_be_as_deep(monkeypatch):
     """Both limits lowered together, the tree of whatever is refused by its tokens is too deep as well."""
-    monkeypatch.setattr(nesting, "NESTING_MAX", 8)
+    monkeypatch.setattr(nest_depth, "NESTING_MAX", 8)
     refused = 0
     for path in sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("examples/**/*.py"), *ROOT.glob("tests/unit/**/*.py")]):
         source = path.read_text(encoding="utf-8")

@@ -45,6 +45,11 @@ class MarketTerms(Struct, frozen=True, kw_only=True):
     max_cycles_per_fire: Cycles = Cycles(U64_MAX)  # cap of one fire beside that of TimerConfig
     is_new: bool = False  # whether the market begins with this block
 
+    @property
+    def lane_basefee(self) -> Price | None:
+        """The lane basefee, base units per cycle; None without an active lane."""
+        return self.basefee if self.kind is MarketKind.LANE else None
+
     def kept(self, kind: type[Kept]) -> Kept:
         """Return the record, which is of that type; `InvariantError` if the chain has another market."""
         if not isinstance(self.record, kind):

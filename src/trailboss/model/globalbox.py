@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from trailboss.codec.canonical import pack
-from trailboss.model.terms import GlobalboxTerms, Trigger
+from trailboss.model.terms import Trigger
 from trailboss.model.timers import Timer
 from trailboss.primitives.units import Cells, Height
 
@@ -70,7 +70,7 @@ class MailboxEntry(msgspec.Struct, frozen=True, array_like=True):
     @property
     def is_last(self) -> bool:
         """Whether its timer ends with it: a height timer fires once. Decision: D-31."""
-        return isinstance(self.timer.terms, GlobalboxTerms) and self.timer.terms.kind is Trigger.HEIGHT
+        return self.timer.terms is not None and not self.timer.terms.is_watch
 
 
 class TimerStatus(StrEnum):

@@ -7,7 +7,30 @@ import msgspec
 from trailboss.primitives.units import Cycles, Height
 
 
-class AuctionTerms(msgspec.Struct, frozen=True, array_like=True, tag="auction", gc=False):
+class MechanismTerms(msgspec.Struct, frozen=True, array_like=True):
+    """What a timer asks its mechanism's part for, whichever it is; the answers here are those of most."""
+
+    @property
+    def own_agent(self) -> bytes:
+        """The gas bidding agent of this timer alone, 20 bytes; empty if it has none."""
+        return b""
+
+    @property
+    def is_watch(self) -> bool:
+        """Whether a change of the state fires it, again and again, and no height."""
+        return False
+
+    @property
+    def ends_apart(self) -> bool:
+        """Whether it may expire before its height."""
+        return False
+
+    def target_of(self, owner: bytes) -> bytes:
+        """Return the actor whose handler it calls, 20 bytes."""
+        return owner
+
+
+class AuctionTerms(MechanismTerms, frozen=True, array_like=True, tag="auction", gc=False):
     """A timer of the GBA auction. Its standing bid is `Timer.fees`.
 
     Spec: CIP-1v1 §3, CIP-1v1 §4.2. Decision: D-57, D-60.
@@ -16,6 +39,11 @@ class AuctionTerms(msgspec.Struct, frozen=True, array_like=True, tag="auction", 
     agent: bytes  # its gas bidding agent, 20 bytes
     asked_at: int = 0  # block of the agent's last query; 0 for none
     is_late: bool = False  # whether an event has reported that it is later than ``MAX_ALLOWED_DELAYS``
+
+    @property
+    def own_agent(self) -> bytes:
+        """Its agent."""
+        return self.agent
 
 
 class Trigger(StrEnum):
@@ -45,7 +73,7 @@ class QueuedFire(msgspec.Struct, frozen=True, array_like=True):
     bid: bytes  # Q32.96 as 16 bytes
 
 
-class GlobalboxTerms(msgspec.Struct, frozen=True, array_like=True, tag="globalbox"):
+class GlobalboxTerms(MechanismTerms, frozen=True, array_like=True, tag="globalbox"):
     """A timer of Globalbox: with `Timer` itself the draft's TimerMeta. The owner is `Timer.actor`.
 
     `Timer.height` is the due height of a height timer. A state watch is in the calendar one block after its expiry,
@@ -61,6 +89,21 @@ class GlobalboxTerms(msgspec.Struct, frozen=True, array_like=True, tag="globalbo
     last_fire_height: int = 0  # block of the last of them; 0 for none
     in_mailbox: int = 0  # of those, the entries that still wait in the mailbox
     fire: QueuedFire | None = None  # the one that waits in Globalbox, if any
+
+    @property
+    def is_watch(self) -> bool:
+        """Whether it is a state watch."""
+        return self.kind is Trigger.STATE_WATCH
+
+    @property
+    def ends_apart(self) -> bool:
+        """It may: the calendar then holds only its end. Decision: D-84."""
+        return True
+
+    def target_of(self, owner: bytes) -> bytes:
+        """Return its target, which may be its owner."""
+        del owner
+        return self.target
 
 
 Terms = AuctionTerms | GlobalboxTerms  # a mechanism's own part of a timer

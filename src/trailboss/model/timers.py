@@ -51,7 +51,7 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def target(self) -> bytes:
         """The actor whose handler it calls, 20 bytes: its owner, unless Globalbox calls another."""
-        return self.terms.target if isinstance(self.terms, GlobalboxTerms) else self.actor
+        return self.actor if self.terms is None else self.terms.target_of(self.actor)
 
     @property
     def waits_to_expire(self) -> bool:
@@ -59,12 +59,12 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
         True for every state watch, and for a height timer whose expiry lies before its height. Decision: D-84.
         """
-        return isinstance(self.terms, GlobalboxTerms) and self.expires_at < self.height
+        return self.terms is not None and self.terms.ends_apart and self.expires_at < self.height
 
     @property
     def own_agent(self) -> bytes:
         """The gas bidding agent of this timer alone, 20 bytes; empty if it has none."""
-        return self.terms.agent if isinstance(self.terms, AuctionTerms) else own_agent(self.fees)
+        return own_agent(self.fees) if self.terms is None else self.terms.own_agent
 
     def frozen_fees(self) -> tuple[int, int] | None:
         """Return max_fee_per_cycle and max_priority_fee_per_cycle; None if they are settled only at the fire."""

@@ -28,7 +28,6 @@ from trailboss.chain import ChainReader
 from trailboss.mempool import Statistics
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
-from trailboss.model.markets import MarketKind
 from trailboss.node.block_builder import Published
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address
@@ -281,8 +280,8 @@ class Metrics:
         header, rules = chain.head.header, chain.rules()
         basefees = dict(zip(("cycle", "cell"), rules.user_basefees(), strict=True))
         basefees |= zip(("timer_cycle", "timer_cell"), rules.timer_basefees(), strict=True)
-        if rules.market.kind is MarketKind.LANE:
-            basefees["lane"] = rules.market.basefee
+        if rules.market.lane_basefee is not None:
+            basefees["lane"] = rules.market.lane_basefee
         for of, price in basefees.items():
             self.basefee.labels(of).set(price)
         for tier, count in asdict(tier_counts(chain)).items():

@@ -9,7 +9,6 @@ from trailboss.api.operations import NOT_FOUND, Call, Routes
 from trailboss.api.requests import LIMIT_DEFAULT, BlockName, Limit, Offset, text
 from trailboss.api.routes.lookups import find_block
 from trailboss.index.answers.blocks import BlockSummary, BlockView, block_view, recent_summaries
-from trailboss.model.markets import MarketKind
 from trailboss.views.settings import Setting, lies_under, settings_of
 from trailboss.views.status import ChainStatus, status_of
 
@@ -67,7 +66,7 @@ async def basefee(call: Call) -> BasefeeAnswer:
         cell_basefee=cell,
         timer_cycle_basefee=timer_cycle,
         timer_cell_basefee=timer_cell,
-        lane_basefee=None if rules.market.kind is not MarketKind.LANE else rules.market.basefee,
+        lane_basefee=rules.market.lane_basefee,
     )
 
 

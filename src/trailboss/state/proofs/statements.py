@@ -10,7 +10,6 @@ from trailboss.codec.canonical import pack
 from trailboss.model.actors import RECORD_VERSION as ACCOUNT_VERSION
 from trailboss.model.actors import Account
 from trailboss.model.configs import amount_of
-from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import RECORD_VERSION as TIMER_VERSION
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ProofError
@@ -161,7 +160,7 @@ def _timers_sentence(first: int, last: int, records: Sequence[Record]) -> str:
 
 
 def _is_watch(timer: Timer) -> bool:
-    return isinstance(timer.terms, GlobalboxTerms) and timer.terms.kind is Trigger.STATE_WATCH
+    return timer.terms is not None and timer.terms.is_watch
 
 
 def _complete(count: int, noun: str) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from trailboss.primitives.errors import Rejection
+from trailboss.rehearsal.rehearse import ActivationRehearsal, RehearsedTimer
+from trailboss.rehearsal.run import Fate
 from trailboss.testing import ActorHandle, LocalChain, SetGovParam
-from trailboss.views.rehearsal.rehearse import ActivationRehearsal, RehearsedTimer
-from trailboss.views.rehearsal.run import Fate
 
 CBY = 10**9
 FIFO_COST = 50_000 * 10_000 + 550_000 * 10_000

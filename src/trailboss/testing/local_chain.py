@@ -41,6 +41,7 @@ from trailboss.model.transactions import FundActor, Instruction, SetBalance, Set
 from trailboss.primitives.errors import ConfigurationError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
+from trailboss.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
 from trailboss.sdk import PriorityTier
 from trailboss.testing.data_dir import open_chain
 from trailboss.testing.outbox import Outbox, read_source
@@ -63,7 +64,6 @@ from trailboss.views.mechanism.registry import views_for
 from trailboss.views.read_only_calls import try_timer
 from trailboss.views.receipts import deployment_of
 from trailboss.views.records import block_prints, receipt_view
-from trailboss.views.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
 from trailboss.views.timer_list import timer_view
 from trailboss.vm.native import NativeEngine
 

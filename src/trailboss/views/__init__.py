@@ -1,4 +1,4 @@
-"""A chain for reading: records, lists, explanations, forecasts and rehearsals. None of them changes it."""
+"""A chain for reading: records, lists, explanations and forecasts. None of them changes it."""
 
 from trailboss.views.explain.life import LifeStep, TimerLife, explain_timer
 from trailboss.views.records import Answer, Event, Receipt, TimerView

@@ -28,9 +28,7 @@ from trailboss.cli.transactions import send, show_receipts
 from trailboss.governance.parameters import ACTIVATION
 from trailboss.model.transactions import SetGovParam
 from trailboss.primitives.units import format_cby
-from trailboss.views.json_values import to_json_value
-from trailboss.views.mechanism.lane_records import activation_status
-from trailboss.views.rehearsal.rehearse import (
+from trailboss.rehearsal.rehearse import (
     REHEARSED_BLOCKS,
     REHEARSED_MAX,
     ActivationRehearsal,
@@ -38,7 +36,9 @@ from trailboss.views.rehearsal.rehearse import (
     RunTotals,
     rehearse_activation,
 )
-from trailboss.views.rehearsal.run import EXPIRED, FIRED, STRANDED, WAITING, Fate, Run
+from trailboss.rehearsal.run import EXPIRED, FIRED, STRANDED, WAITING, Fate, Run
+from trailboss.views.json_values import to_json_value
+from trailboss.views.mechanism.lane_records import activation_status
 from trailboss.views.text import counted
 
 activation = group("Rehearse the activation of the timer lane, and vote for it.")

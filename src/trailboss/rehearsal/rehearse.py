@@ -19,10 +19,8 @@ from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
-from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
-from trailboss.views.mechanism.registry import views_of
-from trailboss.views.rehearsal.fork import fork_of
-from trailboss.views.rehearsal.run import (
+from trailboss.rehearsal.fork import fork_of
+from trailboss.rehearsal.run import (
     CANCELLED,
     EXPIRED,
     FIRED,
@@ -34,6 +32,9 @@ from trailboss.views.rehearsal.run import (
     RehearsalRun,
     Run,
 )
+from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
+from trailboss.views.mechanism.registry import views_of
+from trailboss.views.text import counted, span_words
 
 REHEARSED_BLOCKS: Final = 100
 """Blocks after the activation, by default."""
@@ -41,6 +42,7 @@ REHEARSED_MAX: Final = 100_000
 """Most blocks after the activation; a day of them."""
 DELAYS: Final = ((1, 1), (2, 10), (11, 100), (101, U64_MAX))
 """Delays, in blocks, that are counted together."""
+PAID: Final = ("paid", "cycle_burned", "cell_burned", "lane_burned")
 CLAMP: Final = "system:cip1:activation_clamps_gas_limit"
 GRAVITY: Final = (STRANDED, UNFUNDED, EXPIRED, WAITING, CANCELLED, FIRED)
 """Outcomes, the ones that people should see first at the front."""
@@ -114,15 +116,12 @@ def rehearse_activation(
         Rejection: ``INVALID_PARAMETER`` for a height that governance would refuse; ``INVALID_DATA`` for a number of
             blocks below 0 or above ``REHEARSED_MAX``, or for more than there are heights.
     """
-    # CHECK
     _check(chain, height, blocks)
     last = height + blocks
     known = {timer.timer_id: timer for timer in chain.timers(0, last)}
-    # RUN
     lane = _run(chain, height, last, on_block)
     fifo = _run(chain, None, last, on_block)
     with closing(lane.fork), closing(fifo.fork):
-        # What each of them comes to
         in_lane, in_fifo = _fates(lane, known, last), _fates(fifo, known, last)
         timers = [_rehearsed(lane, timer, fate, in_fifo.get(timer.timer_id)) for timer, fate in in_lane.values()]
         timers.sort(key=_gravity)
@@ -214,7 +213,7 @@ def _totals(fates: Iterable[Fate]) -> RunTotals:
         reverted += bool(fate.error)
         if fate.payment is not None:
             delays[_delay_label(fate.delay)] += 1
-            for part in ("paid", "cycle_burned", "cell_burned", "lane_burned", "tip"):
+            for part in (*PAID, "tip"):
                 paid[part] += getattr(fate.payment, part)
     return RunTotals(
         timers=outcomes.total(),
@@ -228,11 +227,8 @@ def _totals(fates: Iterable[Fate]) -> RunTotals:
         cancelled=outcomes[CANCELLED],
         waited_for=dict(waited_for),
         delays=dict(delays),
-        paid=paid["paid"],
-        cycle_burned=paid["cycle_burned"],
-        cell_burned=paid["cell_burned"],
-        lane_burned=paid["lane_burned"],
         tips=paid["tip"],
+        **{part: paid[part] for part in PAID},
     )
 
 
@@ -261,7 +257,7 @@ def _advice(timers: Sequence[RehearsedTimer], rules: Rules, lane: RunTotals, lat
     priced_out = lane.waited_for.get(DeferralReason.PRICED_OUT, 0)
     if priced_out:
         yield (
-            f"{_plural(priced_out, 'timer')} would be priced out for a while: what "
+            f"{counted(priced_out, 'timer')} would be priced out for a while: what "
             f"{'it offers' if priced_out == 1 else 'they offer'} is below the lane basefee"
         )
     delayed = [
@@ -269,7 +265,7 @@ def _advice(timers: Sequence[RehearsedTimer], rules: Rules, lane: RunTotals, lat
     ]
     if delayed:
         most = max(timer.lane.delay - timer.fifo.delay for timer in delayed if timer.fifo is not None)
-        yield f"{_count(delayed)} would fire later than under FIFO, by up to {_plural(most, 'block')}"
+        yield f"{_count(delayed)} would fire later than under FIFO, by up to {counted(most, 'block')}"
     waiting = [timer for timer in timers if timer.lane.outcome == WAITING and _fires(timer.fifo)]
     if waiting:
         yield (
@@ -282,14 +278,14 @@ def _stranded_words(stranded: Sequence[RehearsedTimer], rules: Rules, later: int
     cap = lane_cap(rules)
     if stranded:
         verb, them, end = ("carries", "it", "it expires") if len(stranded) == 1 else ("carry", "them", "they expire")
-        gas_limits, ends = _span([timer.gas_limit for timer in stranded]), sorted({t.expires_at for t in stranded})
+        gas_limits, ends = span_words(timer.gas_limit for timer in stranded), sorted({t.expires_at for t in stranded})
         whose = (
             f"{_count(stranded)} {verb} {gas_limits} cycles, above the lane's cap of {cap:,}: it sets {them} aside "
             f"until {end}, after block {ends[0]}{f' to {ends[-1]}' if len(ends) > 1 else ''}"
         )
     else:
         whose = f"No timer of the rehearsal is above the lane's cap of {cap:,} cycles"
-    more = f". {_plural(later, 'timer')} due later {'is' if later == 1 else 'are'} above it too" if later else ""
+    more = f". {counted(later, 'timer')} due later {'is' if later == 1 else 'are'} above it too" if later else ""
     return f"{whose}{more}. Governance can set {CLAMP} = 1; their actors can cancel and schedule them again"
 
 
@@ -307,13 +303,4 @@ def _fires(fate: Fate | None) -> TypeGuard[Fate]:
 
 
 def _count(timers: Sequence[RehearsedTimer]) -> str:
-    return _plural(len(timers), "timer")
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
-def _span(values: Sequence[int]) -> str:
-    least, most = min(values), max(values)
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    return counted(len(timers), "timer")

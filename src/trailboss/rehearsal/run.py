@@ -6,9 +6,11 @@ Decision: D-13
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from trailboss.chain.chain import Chain
 from trailboss.codec.canonical import decode_canonical
@@ -55,7 +57,7 @@ class Fate(Struct, frozen=True, kw_only=True):
     # ``fired``, ``unfunded``, ``expired``, ``cancelled``; or ``stranded`` or ``waiting``, if it still lives.
     outcome: str
     height: int | None  # height of the block in which it ended; None if it still lives
-    delay: int  # blocks, from its height on, in which it was due and did not end
+    delay: int = 0  # blocks, from its height on, in which it was due and did not end
     payment: Payment | None = None  # what it cost; None unless it fired
     missing: int = 0  # base units that its payer lacked; 0 unless it ended unfunded
     error: str = ""  # what reverted the fire, as the slug of the error; empty if nothing did
@@ -63,16 +65,6 @@ class Fate(Struct, frozen=True, kw_only=True):
     # offer was priced out or outranked, and no record says which.
     waits: Mapping[str, int] = field(default_factory=dict)
     priced_out: tuple[Run, ...] = ()  # those among them in which it was priced out
-
-
-class _End(Struct, frozen=True):
-    """How a timer ended; the fields are those of `Fate`."""
-
-    outcome: str
-    height: int
-    payment: Payment | None = None
-    missing: int = 0
-    error: str = ""
 
 
 class RehearsalRun:
@@ -85,18 +77,13 @@ class RehearsalRun:
     """
 
     def __init__(self, fork: Chain, activation_height: int | None) -> None:
-        """Take a fork that has not moved yet.
-
-        Args:
-            fork: The chain.
-            activation_height: First block under the lane's rules; None if there is none.
-        """
+        """Take a fork that has not moved yet, and the first block under the lane's rules, if there is one."""
         self.fork = fork
         self.basefees: list[int] = []
         self.scheduled: dict[bytes, tuple[Timer, int]] = {}
         self._first = fork.height + 1
         self._activation = activation_height
-        self._ends: dict[bytes, _End] = {}
+        self._ends: dict[bytes, Fate] = {}
         self._expires_at: dict[bytes, int] = {}
         self._passed_over: dict[bytes, list[tuple[int, str]]] = defaultdict(list)
         self._records: list[DecisionRecord | None] = []
@@ -115,24 +102,12 @@ class RehearsalRun:
         Complexity: O(1) for a timer without fees of its own, else O(blocks in which it waited).
         """
         end, last = self._ends.get(timer.timer_id), self.fork.height
-        stop = last + 1 if end is None else end.height
+        stop = last + 1 if end is None or end.height is None else end.height
         present = timer if end is not None else self.fork.timer(timer.timer_id) or timer
         waits, priced_out = self._waits(present, stop)
         if end is None:
-            outcome = STRANDED if self._is_over_cap(timer) else WAITING
-            return Fate(
-                outcome=outcome, height=None, delay=stop - timer.height, waits=waits, priced_out=_runs(priced_out)
-            )
-        return Fate(
-            outcome=end.outcome,
-            height=end.height,
-            delay=max(0, stop - timer.height),
-            payment=end.payment,
-            missing=end.missing,
-            error=end.error,
-            waits=waits,
-            priced_out=_runs(priced_out),
-        )
+            end = Fate(outcome=STRANDED if self._is_over_cap(timer) else WAITING, height=None)
+        return replace(end, delay=max(0, stop - timer.height), waits=waits, priced_out=tuple(_runs(priced_out)))
 
     # What a block shows
 
@@ -152,7 +127,9 @@ class RehearsalRun:
                 if receipt.origin is Origin.TIMER:
                     payment = _payment(receipt, record, in_lane=len(self.basefees) > 0)
                     error = "" if receipt.error is None else receipt.error.slug
-                    self._ends[receipt.timer_id] = _End(FIRED, block.height, payment, error=error)
+                    self._ends[receipt.timer_id] = Fate(
+                        outcome=FIRED, height=block.height, payment=payment, error=error
+                    )
         for event in block_events(block):
             self._watch_event(event, block.height)
 
@@ -169,7 +146,7 @@ class RehearsalRun:
             if event.name == TIMER_UNFUNDED:
                 facts = _facts(event)
                 missing = facts["required"] - facts["available"]
-            self._ends[event.timer_id] = _End(TIMER_ENDINGS[event.name], height, missing=missing)
+            self._ends[event.timer_id] = Fate(outcome=TIMER_ENDINGS[event.name], height=height, missing=missing)
 
     # Why a timer waited
 
@@ -254,20 +231,12 @@ def _payment(receipt: ReceiptRecord, record: DecisionRecord, *, in_lane: bool) -
     )
 
 
-def _runs(heights: Sequence[int]) -> tuple[Run, ...]:
-    """Return ascending heights as runs.
+def _runs(heights: Sequence[int]) -> Iterator[Run]:
+    """Yield ascending heights as runs.
 
-    >>> _runs([3, 4, 7])
-    ((3, 4), (7, 7))
+    >>> list(_runs([3, 4, 7]))
+    [(3, 4), (7, 7)]
     """
-    return tuple(_each_run(heights))
-
-
-def _each_run(heights: Sequence[int]) -> Iterator[Run]:
-    first = None
-    for index, height in enumerate(heights):
-        if first is None:
-            first = height
-        if index + 1 == len(heights) or heights[index + 1] != height + 1:
-            yield first, height
-            first = None
+    for _, group in groupby(enumerate(heights), key=lambda pair: pair[1] - pair[0]):
+        members = [height for _, height in group]
+        yield members[0], members[-1]

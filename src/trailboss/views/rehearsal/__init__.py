@@ -1,1 +1,0 @@
-"""An activation of the lane, tried on a copy of a chain."""

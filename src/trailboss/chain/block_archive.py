@@ -1,7 +1,4 @@
-"""Where the records of a history lie: whole blocks by height, in memory or in a store on disk.
-
-Decision: D-50
-"""
+"""Where the records of a history lie: whole blocks by height, in memory or in a store on disk. Decision: D-50."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -12,8 +9,7 @@ from trailboss.chain.block_records import decode_block, encode_block
 from trailboss.model.blocks import Block
 from trailboss.primitives.errors import InvariantError, Rejection, StorageError
 
-READ_AHEAD: Final = 64
-"""Records in memory that are taken at a time."""
+READ_AHEAD: Final = 64  # records in memory that are taken at a time
 
 
 class Records(Protocol):

@@ -21,11 +21,9 @@ from trailboss.model.printed import PrintedLine
 from trailboss.primitives.errors import ErrorObject, Fact, Rejection, RejectionReason
 from trailboss.primitives.units import U64_MAX, Price
 
-RECORD_VERSION: Final = 3
-"""First byte of a record."""
+RECORD_VERSION: Final = 3  # first byte of a record
 
-_LEAST_INTEGER: Final = -(2**63)
-"""Of msgpack; the largest is ``U64_MAX``."""
+_LEAST_INTEGER: Final = -(2**63)  # of msgpack; the largest is ``U64_MAX``
 _HEXADECIMAL: Final = 16
 
 _DECISION_AMOUNTS: Final = (

@@ -20,11 +20,9 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 
 CHAIN_ID: Final = 1
-ACCOUNT_COUNT: Final = 10
-"""Accounts that are funded by default."""
+ACCOUNT_COUNT: Final = 10  # accounts that are funded by default
 ACCOUNTS_MAX: Final = 1_000
-ACCOUNT_BALANCE: Final = 1_000_000 * BASE_UNITS_PER_CBY
-"""Base units that every account holds at genesis."""
+ACCOUNT_BALANCE: Final = 1_000_000 * BASE_UNITS_PER_CBY  # base units that every account holds at genesis
 DEPLOYER: Final = "deployer"
 PROPOSER: Final = "proposer"
 

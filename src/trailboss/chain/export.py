@@ -1,8 +1,7 @@
 """A whole chain in one file: genesis and blocks, with the hash and the state root that each must give again.
 
 Receipts and events are not in it: importing builds every block again. The layout: `trailboss.chain.export_frames`.
-
-Decision: D-50
+Decision: D-50.
 """
 
 import os
@@ -34,8 +33,7 @@ from trailboss.model.transactions import transaction_hash
 from trailboss.primitives.errors import ConfigurationError, Rejection, StorageError
 from trailboss.vm.engine import Engine
 
-OnBlock = Callable[[Block], object]
-"""Called with every block as it is written or built, genesis left out."""
+OnBlock = Callable[[Block], object]  # called with every block as it is written or built, genesis left out
 
 
 class ExportSummary(Struct, frozen=True):

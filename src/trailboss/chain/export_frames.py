@@ -10,9 +10,7 @@ content  positional msgpack, the name of its kind first:
          ["end", height of the last, SHA-256 of all bytes before this frame]
 ```
 
-Numbers outside contents are big-endian, their widths in parentheses are bytes.
-
-Decision: D-50
+Numbers outside contents are big-endian, their widths in parentheses are bytes. Decision: D-50.
 """
 
 import zlib

@@ -1,10 +1,8 @@
 """The blocks of a chain, from genesis to head, most of which need not be kept.
 
 A block in which nothing happens follows from its parent: `idle_after`. So an archive holds *records*, whole blocks by
-height, and the heights between one record and the next are its idle followers, derived on demand.
-A month of empty blocks is some thousands of records, in memory and on disk.
-
-Decision: D-50
+height, and the heights between one record and the next are its idle followers, derived on demand. A month of empty
+blocks is some thousands of records, in memory and on disk. Decision: D-50.
 """
 
 from abc import ABC, abstractmethod
@@ -21,11 +19,9 @@ from trailboss.state.view import StoreView
 CHECKPOINT_BLOCKS: Final = 1_024
 """Blocks after which one is recorded whatever it holds, so that no block is more derivations away from a record."""
 
-CACHED_BLOCKS: Final = 256
-"""Blocks last asked for by height that are kept at hand."""
+CACHED_BLOCKS: Final = 256  # blocks last asked for by height that are kept at hand
 
-_NOTHING: Final = bytes(Hash32.WIDTH)
-"""Root over no transactions or no receipts."""
+_NOTHING: Final = bytes(Hash32.WIDTH)  # root over no transactions or no receipts
 
 
 def idle_after(parent: Block, interval_ms: int) -> Block:
@@ -201,10 +197,7 @@ class BlockSequence(Sequence[Block], ABC):
 
 
 class History(BlockSequence):
-    """The blocks of a chain.
-
-    Invariant: the head is at hand.
-    """
+    """The blocks of a chain. Invariant: the head is at hand."""
 
     __slots__ = ("_cache", "_head", "_recorded")
 

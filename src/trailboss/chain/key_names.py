@@ -20,8 +20,7 @@ from trailboss.primitives.units import U16_MAX
 from trailboss.state import keys
 from trailboss.state.slots import decode_slot
 
-SHOWN_BYTES_MAX: Final = 40
-"""A longer value is cut off; its length stands behind it."""
+SHOWN_BYTES_MAX: Final = 40  # a longer value is cut off; its length stands behind it
 ABSENT: Final = "absent"
 
 _CONFIGURATIONS: Final[Mapping[bytes, tuple[str, type[msgspec.Struct]]]] = MappingProxyType(

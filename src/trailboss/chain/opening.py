@@ -20,8 +20,7 @@ from trailboss.state.disk.store import StoreSettings
 
 PRESET: Final = "mainnet"
 MECHANISM: Final = "fifo"
-DISK: Final = Path("/var/tmp")
-"""Where large temporary files belong; `tempfile` draws their names."""
+DISK: Final = Path("/var/tmp")  # where large temporary files belong; `tempfile` draws their names
 TEMPORARY: Final = "trailboss-chain-"
 TEMPORARY_SETTINGS: Final = StoreSettings(kept_journal=65_536)
 """Who tries things out goes far ahead, and back: 65,536 changed blocks, some 200 MB of disk with six fires in each."""
@@ -49,10 +48,7 @@ def create_temporary(directory: Path, wanted: GenesisOptions) -> Chain:
 
 
 def temporary_directory() -> "TemporaryDirectory[str]":
-    """Make a directory for a temporary chain, and remove those whose processes were killed.
-
-    Decision: D-93
-    """
+    """Make a directory for a temporary chain, and remove those whose processes were killed. Decision: D-93."""
     # Of the two places that every system has, the one that is a disk: the other may be the machine's memory.
     is_free = "TMPDIR" not in os.environ and os.access(DISK, os.W_OK)
     parent = DISK if is_free else Path(gettempdir())

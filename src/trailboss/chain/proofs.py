@@ -41,9 +41,7 @@ def prove(store: ReadableStore, subject: Subject) -> Proof:
 
 
 def timer_subject(store: ReadableStore, timer_id: bytes, height: int | None = None) -> TimerSubject:
-    """Return the subject that is the timer with an id.
-
-    Decision: D-02 (a timer lies under its height)
+    """Return the subject that is the timer with an id. Decision: D-02 (a timer lies under its height).
 
     Args:
         store: The committed state.

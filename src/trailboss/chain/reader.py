@@ -42,8 +42,7 @@ class ChainReader:
     blocks: BlockSequence  # its blocks by height, a sequence for reading
     params: ChainParams  # its parameters before governance
     _mechanisms: Succession
-    _rules: tuple[Hash32, Rules] | None = None
-    """The state root that they were read from, and the rules."""
+    _rules: tuple[Hash32, Rules] | None = None  # the state root that they were read from, and the rules
 
     def rules(self) -> Rules:
         """Return the rules of the next block."""
@@ -140,10 +139,7 @@ class ChainReader:
         return amount_of(economy.supply), amount_of(economy.burned)
 
     def circulating(self) -> int:
-        """Return the sum of all balances, in base units.
-
-        Complexity: O(accounts).
-        """
+        """Return the sum of all balances, in base units. Complexity: O(accounts)."""
         return sum(amount_of(account.balance) for _, account in self.accounts())
 
     def totals(self) -> SchedulerTotals:
@@ -181,10 +177,7 @@ class ChainReader:
         return self._mechanisms.at(self.rules().market.kind)
 
     def decisions(self, height: int) -> DecisionRecord | None:
-        """Return how the block of a height chose among its due timers; None if it had no choice.
-
-        Decision: D-53
-        """
+        """Return how the block of a height chose among its due timers; None if it had no choice. Decision: D-53."""
         return self.blocks[height].decisions
 
     def prove(self, subject: Subject) -> Proof:

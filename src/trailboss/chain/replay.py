@@ -27,11 +27,9 @@ from trailboss.state.commitment import EMPTY_ROOTS, Roots, differing_keys
 from trailboss.state.keys import ACCOUNTS
 from trailboss.vm.engine import Engine
 
-OnBlock = Callable[[Block], object]
-"""Called with every block above genesis once it has been built again."""
+OnBlock = Callable[[Block], object]  # called with every block above genesis once it has been built again
 
-Refused = Sequence[tuple[Transaction, Rejection]]
-"""Transactions of a block that its replay refuses."""
+Refused = Sequence[tuple[Transaction, Rejection]]  # transactions of a block that its replay refuses
 
 
 class VerifyReport(Struct, frozen=True):

@@ -1,8 +1,7 @@
 """Timers for people who have no actor: a stock actor, one an owner, sets and schedules them.
 
 Which stock actor that is, and what an order may say, follows from the calls that the chain's mechanism has.
-
-Decision: D-56
+Decision: D-56.
 """
 
 from collections.abc import Mapping, Sequence

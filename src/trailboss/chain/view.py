@@ -11,9 +11,7 @@ class ChainView(ChainReader):
 
     Any thread may read it, several at once, and all that it returns is of one height, while the chain goes on. If the
     chain goes back below that height, a view still has the state, its head and the blocks that the chain keeps; for
-    other blocks it raises `ViewGoneError`.
-
-    Decision: D-74
+    other blocks it raises `ViewGoneError`. Decision: D-74.
     """
 
     store: StoreView

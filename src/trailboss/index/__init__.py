@@ -1,7 +1,4 @@
-"""The index: a cache in SQLite of what the blocks of a chain say.
-
-Decision: D-75
-"""
+"""The index: a cache in SQLite of what the blocks of a chain say. Decision: D-75."""
 
 from trailboss.index.index import Index
 from trailboss.index.queries import read_events

@@ -1,9 +1,7 @@
 """The file of the index, and the connections to it.
 
-A file is used again only if nothing speaks against it; any other is deleted and built again, for the blocks
-hold all that stands in it.
-
-Decision: D-75
+A file is used again only if nothing speaks against it; any other is deleted and built again, for the blocks hold all
+that stands in it. Decision: D-75.
 """
 
 import sqlite3
@@ -22,16 +20,12 @@ FILE_NAME: Final = "index.sqlite"
 BESIDES: Final = ("", "-wal", "-shm", "-journal")
 """What SQLite has beside a file, by the end of its name, and the file itself."""
 REBUILD: Final = "delete it: the next start builds it from the blocks"
-CACHE_KIB: Final = 8_192
-"""Memory for pages that the writer keeps at hand; eight times as much is no faster."""
-LOG_PAGES: Final = 4_000
-"""Pages in the log after which the writer carries them over, 4 KiB each."""
-LOG_BYTES_MAX: Final = 1 << 26
-"""The log on disk is cut off to this when it has been carried over."""
+CACHE_KIB: Final = 8_192  # memory for pages that the writer keeps at hand; eight times as much is no faster
+LOG_PAGES: Final = 4_000  # pages in the log after which the writer carries them over, 4 KiB each
+LOG_BYTES_MAX: Final = 1 << 26  # the log on disk is cut off to this when it has been carried over
 BUSY_SECONDS: Final = 5.0
 """Nobody waits for a lock in normal work; this is for a file that is just being opened or closed."""
-PRIMARY_CODE: Final = 0xFF
-"""The bits of an error's code that say which kind it is."""
+PRIMARY_CODE: Final = 0xFF  # the bits of an error's code that say which kind it is
 DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT)
 """Errors of a file that makes no sense, or contradicts what is to be written next."""
 BOOT_FILE: Final = Path("/proc/sys/kernel/random/boot_id")

@@ -15,14 +15,11 @@ from trailboss.index.writer import Writer
 from trailboss.model.blocks import Block
 from trailboss.primitives.errors import InvariantError, StorageError
 
-PENDING_BLOCKS_MAX: Final = 64
-PENDING_ROWS_MAX: Final = 256
-"""Blocks, and receipts and events, that wait to be written together."""
-BATCH_BLOCKS: Final = 2_048
-BATCH_RECEIPTS: Final = 20_000
-"""Blocks and receipts after which a catch-up writes what it has."""
-OnProgress = Callable[[int, int], object]
-"""Told how far a catch-up is: the last height indexed, and that of the chain."""
+PENDING_BLOCKS_MAX: Final = 64  # blocks that wait to be written together
+PENDING_ROWS_MAX: Final = 256  # receipts and events that do
+BATCH_BLOCKS: Final = 2_048  # blocks after which a catch-up writes what it has
+BATCH_RECEIPTS: Final = 20_000  # receipts and events after which it does
+OnProgress = Callable[[int, int], object]  # told how far a catch-up is: the last height indexed, and that of the chain
 
 
 Asked = ParamSpec("Asked")
@@ -48,9 +45,7 @@ class Index:
     answers are then of its own height; the view says that its blocks are gone (`ViewGoneError`). Only the height of a
     timer that a development chain has moved is the last one that the index knows.
 
-    A page has at most 10,000 items.
-
-    Decision: D-75
+    A page has at most 10,000 items. Decision: D-75.
     """
 
     def __init__(self, file: IndexFile) -> None:

@@ -7,10 +7,8 @@ from typing import Any, Final
 
 from trailboss.primitives.bounded import BoundedDict
 
-REMEMBERED_MAX: Final = 1 << 17
-"""Most addresses, or names, that are kept."""
-ASKED_MAX: Final = 400
-"""Timers of one query; SQLite took no more than 999 values until 3.32."""
+REMEMBERED_MAX: Final = 1 << 17  # most addresses, or names, that are kept
+ASKED_MAX: Final = 400  # timers of one query; SQLite took no more than 999 values until 3.32
 
 
 class Lookups:

@@ -7,13 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from trailboss.index.schema import after, loaded
 
-PAGE_MAX: Final = 10_000
-"""Most items of one page."""
-PAGE_LIMIT: Final = 50
-"""Items of a page by default."""
+PAGE_MAX: Final = 10_000  # most items of one page
+PAGE_LIMIT: Final = 50  # items of a page by default
 OFFSET_MAX: Final = 2**62
-Conditions = dict[str, tuple[object, ...]]
-"""What else must hold of a row, each with its values."""
+Conditions = dict[str, tuple[object, ...]]  # what else must hold of a row, each with its values
 
 
 class Window(NamedTuple):

@@ -137,10 +137,9 @@ def list_events(
 ) -> Page[EventPlace]:
     """Return where the events are that a filter lets pass; `read_events` has them.
 
-    The total is counted only if ``is_counted``; without, it is the number of items.
-
-    Complexity: O(offset + limit) for one condition, of several O(what the narrowest alone lets pass); the total of one
-    with ``since`` and another condition O(what passes).
+    The total is counted only if ``is_counted``; without, it is the number of items. Complexity: O(offset + limit) for
+    one condition, of several O(what the narrowest alone lets pass); the total of one with ``since`` and another
+    condition O(what passes).
     """
     window = Window(upto, offset, limit)
     name = None if wanted.name is None else name_number(connection, wanted.name)

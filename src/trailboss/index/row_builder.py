@@ -1,7 +1,4 @@
-"""The rows that blocks add to the tables, gathered for several blocks and written together.
-
-Decision: D-75
-"""
+"""The rows that blocks add to the tables, gathered for several blocks and written together. Decision: D-75."""
 
 from collections import defaultdict
 from collections.abc import Iterable

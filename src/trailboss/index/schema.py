@@ -1,9 +1,7 @@
 """The tables of the index, and how values stand in them.
 
 A place within the chain is one integer, `at`: the height of a block and a place within that block. Whatever blocks add
-has one, so an answer of one height leaves out the rows above it, and going back deletes them.
-
-Decision: D-75
+has one, so an answer of one height leaves out the rows above it, and going back deletes them. Decision: D-75.
 """
 
 from typing import Final
@@ -11,35 +9,26 @@ from typing import Final
 from trailboss.model.blocks import Origin
 from trailboss.model.events import TIMER_ENDINGS
 
-APPLICATION: Final = 0x54424958
-"""Marks the file as an index of this program: ``TBIX``."""
-FORMAT: Final = 3
-"""Of the tables below; an index of another one is built again."""
+APPLICATION: Final = 0x54424958  # marks the file as an index of this program: ``TBIX``
+FORMAT: Final = 3  # of the tables below; an index of another one is built again
 
 PLACE_BITS: Final = 22
-PLACE_MAX: Final = (1 << PLACE_BITS) - 1
-"""Highest place of an event, a receipt or a transaction within its block."""
-HEIGHT_MAX: Final = (1 << 35) - 1
-"""Highest block that can be indexed, so that `at` stays below 2**63."""
-INTEGER_MAX: Final = 2**63 - 1
-"""Largest integer of SQLite; a larger one is `stored`."""
+PLACE_MAX: Final = (1 << PLACE_BITS) - 1  # highest place of an event, a receipt or a transaction within its block
+HEIGHT_MAX: Final = (1 << 35) - 1  # highest block that can be indexed, so that `at` stays below 2**63
+INTEGER_MAX: Final = 2**63 - 1  # largest integer of SQLite; a larger one is `stored`
 AMOUNT_WIDTH: Final = 16
-PREFIX_WIDTH: Final = 8
-"""Bytes that are kept of the hash of an idle block."""
+PREFIX_WIDTH: Final = 8  # bytes that are kept of the hash of an idle block
 
-SPAN_BLOCKS: Final = 256
-"""Heights whose greatest values stand in one row."""
+SPAN_BLOCKS: Final = 256  # heights whose greatest values stand in one row
 GREATEST: Final = ("block_cycles", "block_cells", "block_timer_cycles", "cycle_basefee", "cell_basefee", "lane_basefee")
 """Columns of which the greatest of a span is kept."""
 
-ORIGINS: Final = tuple(Origin)
-"""What receipts come from, by the number that the tables have for it."""
+ORIGINS: Final = tuple(Origin)  # what receipts come from, by the number that the tables have for it
 ENDINGS: Final = ("fired", "expired", "unfunded", "cancelled")
 """How timers end, by the number that the tables have for it."""
 ENDING_NUMBERS: Final = {name: ENDINGS.index(state) for name, state in TIMER_ENDINGS.items()}
 """That number by the event that ends a timer."""
-ROLES: Final = ("actor", "target", "payer")
-"""In which roles an address has to do with a timer: columns of its table."""
+ROLES: Final = ("actor", "target", "payer")  # in which roles an address has to do with a timer: columns of its table
 PARTS: Final = ("sender", "payer", "target", "actor")
 """In which roles an address is part of a receipt: bit n of ``parts`` is role n."""
 

@@ -1,9 +1,7 @@
 """What payers have spent, and what blocks come to.
 
 Both are sums that the writer keeps. The answer of a height leaves out what came after it: of blocks because each row
-has the sums up to it, of spending because each block's part is kept too.
-
-Decision: D-75
+has the sums up to it, of spending because each block's part is kept too. Decision: D-75.
 """
 
 from collections.abc import Iterator
@@ -31,8 +29,7 @@ from trailboss.primitives.octets import Address
 
 BASEFEES: Final = GREATEST[3:]
 """Of the columns of which the greatest are kept, those that stay in force until the next row."""
-SPANS_MAX: Final = 2_000
-"""Most points of one chart."""
+SPANS_MAX: Final = 2_000  # most points of one chart
 _ROW: Final = (
     f"SELECT {', '.join((*TALLY_COLUMNS, *BASEFEES))} FROM blocks WHERE height <= ? ORDER BY height DESC LIMIT 1"
 )
@@ -120,9 +117,8 @@ def chart(connection: Connection, first: int, last: int, points: int, upto: int)
     """Return what the blocks of a range come to, for a chart of at most so many points, 1 to 2,000.
 
     Every point stands for equally many blocks and begins at a multiple of their number, so that it stays where it is
-    while the chain goes on; the first and the last one are cut off where the range is.
-
-    Complexity: O(points · log blocks), and one row for every block, or for 256 if a run is longer.
+    while the chain goes on; the first and the last one are cut off where the range is. Complexity: O(points · log
+    blocks), and one row for every block, or for 256 if a run is longer.
     """
     head: int = connection.execute("SELECT height FROM state").fetchone()[0]
     first, last, points = max(first, 0), min(last, upto, head), min(points, SPANS_MAX)

@@ -24,11 +24,9 @@ from trailboss.primitives.units import U64_MAX
 from trailboss.views.timer_list import ALL, TimerFilter
 
 LIVE: Final = "live"
-SORTED_MAX: Final = 10_000
-"""Most timers that are sorted for a page of them."""
+SORTED_MAX: Final = 10_000  # most timers that are sorted for a page of them
 NONE: Page[IndexedTimer] = Page((), 0)
-Parties = dict[str, int]
-"""Numbers of addresses by their role."""
+Parties = dict[str, int]  # numbers of addresses by their role
 _TIMER: Final = f"""
 SELECT timer.id, actor.address, target.address, payer.address, handler.name, timer.height, timer.gas_limit,
     timer.expires_at, timer.max_fee, timer.max_priority_fee, timer.ended, timer.ending, timer.reverted,
@@ -198,9 +196,8 @@ def list_live(
 ) -> Page[Hash32]:
     """Return the ids of the live timers of an actor, target or payer that a filter lets pass, whatever its state.
 
-    They come by height and insertion. Without an address there are none: the view has that answer.
-
-    Complexity: O(live timers of the address within the heights).
+    They come by height and insertion. Without an address there are none: the view has that answer. Complexity: O(live
+    timers of the address within the heights).
     """
     window = Window(upto, offset, limit)
     parties = _parties(connection, wanted)

@@ -1,7 +1,4 @@
-"""Writing blocks into the tables, and taking them back.
-
-Decision: D-75
-"""
+"""Writing blocks into the tables, and taking them back. Decision: D-75."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence

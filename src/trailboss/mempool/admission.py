@@ -25,8 +25,7 @@ from trailboss.primitives.errors import Rejection, RejectionReason
 WHOLE_PERCENT: Final = 100
 OFFERS: Final = ("max_priority_fee_per_cycle", "max_priority_fee_per_cell", "max_fee_per_cycle", "max_fee_per_cell")
 """What a replacement must raise."""
-LEAST_RISES: Final = (1, 0, 0, 0)
-"""By how much at least, in base units: a tenth of nothing is nothing."""
+LEAST_RISES: Final = (1, 0, 0, 0)  # by how much at least, in base units: a tenth of nothing is nothing
 
 
 def verify(view: ChainReader, transactions: Sequence[Transaction]) -> list[Rejection | None]:

@@ -11,9 +11,7 @@ Numbers are big-endian, their widths in parentheses are bytes. A record is safe 
 process may be killed then. A power cut may lose the last ones. A row of SQLite would cost six times as much.
 
 Nothing is changed in place. Once more than half of the file is over, what waits is written to a new file, which takes
-the place of the old one in one step.
-
-Decision: D-71
+the place of the old one in one step. Decision: D-71.
 """
 
 import os
@@ -32,8 +30,7 @@ from trailboss.primitives.octets import Hash32
 
 MAGIC: Final = b"TRAILBOSS POOL\n\n"
 FORMAT_VERSION: Final = 1
-WASTE_MIN: Final = MEBIBYTE
-"""Bytes that are over, below which a file is not written again."""
+WASTE_MIN: Final = MEBIBYTE  # bytes that are over, below which a file is not written again
 CAME: Final = 1
 WENT: Final = 2
 

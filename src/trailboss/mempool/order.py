@@ -3,8 +3,7 @@
 A sender's transactions can run in the order of their nonces only. So a block takes the best of those that are next,
 then the best of those that are next after that. Room is made from the other end, by the last transaction of a sender:
 the one that is worth least. What a transaction is worth is the lowest offer among it and all that must run before it.
-
-Decision: D-71
+Decision: D-71.
 """
 
 from bisect import bisect_left
@@ -19,8 +18,7 @@ from trailboss.model.transactions import Transaction
 from trailboss.primitives.bounded import BoundedDict
 from trailboss.primitives.errors import Rejection
 
-Prices = tuple[int, int]
-"""Basefees of the next block, per cycle and per cell, in base units."""
+Prices = tuple[int, int]  # basefees of the next block, per cycle and per cell, in base units
 PRICED_OUT: Final = -1
 
 Place = TypeVar("Place", "Head", "Tail")
@@ -142,10 +140,7 @@ class Order:
         self._places: dict[bytes, Places] = {}
 
     def reprice(self, prices: Prices) -> None:
-        """Order again for other basefees.
-
-        Complexity: O(n log n) for n senders if they are others, else O(1).
-        """
+        """Order again for other basefees. Complexity: O(n log n) for n senders if they are others, else O(1)."""
         if prices == self.prices:
             return
         self.prices = prices
@@ -224,9 +219,8 @@ def choose(order: Order, cycles_max: int, cells_max: int, count_max: int, passed
 
     What a transaction uses is known when it has run. Here each counts with the least it can use, so that none is left
     out that the block would have had room for; it may turn out to have none for the last of them. The search ends once
-    more than ``passed_over_max`` have been passed over that would fit an empty block.
-
-    Complexity: O(log n) for each that is taken or passed over, with n senders.
+    more than ``passed_over_max`` have been passed over that would fit an empty block. Complexity: O(log n) for each
+    that is taken or passed over, with n senders.
     """
     chosen: list[Pooled] = []
     followers: list[Head] = []

@@ -1,7 +1,4 @@
-"""`Mempool`: the transactions that wait for a block.
-
-Decision: D-71
-"""
+"""`Mempool`: the transactions that wait for a block. Decision: D-71."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -36,8 +33,7 @@ from trailboss.primitives.octets import Hash32
 
 MAY_WAIT: Final = (RejectionReason.BLOCK_FULL, RejectionReason.BASEFEE_TOO_LOW)
 """Refusals of one block that another may take back."""
-CHUNK: Final = 256
-"""Senders that are looked at again before others get a turn."""
+CHUNK: Final = 256  # senders that are looked at again before others get a turn
 DEFAULT_LIMITS: Final = MempoolLimits()
 
 Item = TypeVar("Item")
@@ -125,9 +121,8 @@ class Mempool:
     def take(self, view: ChainReader, cycles_max: int, cells_max: int, count_max: int) -> list[Pooled]:
         """Return the best of what waits for the next block: by tip, then by arrival, those of a sender by nonce.
 
-        All of it waits on until `settle`, which must follow. The view is that of the last `settle`.
-
-        Complexity: O(log n) for each transaction, with n senders; O(n log n) once for other basefees.
+        All of it waits on until `settle`, which must follow. The view is that of the last `settle`. Complexity: O(log
+        n) for each transaction, with n senders; O(n log n) once for other basefees.
         """
         prices = view.rules().user_basefees()
         with self._lock:

@@ -43,18 +43,12 @@ class Pooled(msgspec.Struct, frozen=True, eq=False, gc=False, kw_only=True):
 class End(Enum):
     """How the wait of a transaction ended."""
 
-    INCLUDED = "included"
-    """A block holds it."""
-    REPLACED = "replaced"
-    """Another with its sender and nonce took its place."""
-    EVICTED = "evicted"
-    """It made room for one that offers more."""
-    EXPIRED = "expired"
-    """No block took it for too long."""
-    INVALIDATED = "invalidated"
-    """The chain went on, or back, and it cannot run any more."""
-    REFUSED = "refused"
-    """A block was offered it and refused it for good."""
+    INCLUDED = "included"  # a block holds it
+    REPLACED = "replaced"  # another with its sender and nonce took its place
+    EVICTED = "evicted"  # it made room for one that offers more
+    EXPIRED = "expired"  # no block took it for too long
+    INVALIDATED = "invalidated"  # the chain went on, or back, and it cannot run any more
+    REFUSED = "refused"  # a block was offered it and refused it for good
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,14 +62,10 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 class Status(Enum):
     """What became of a transaction that was brought."""
 
-    ACCEPTED = "accepted"
-    """It waits."""
-    REPLACED = "replaced"
-    """It waits, in the place of another."""
-    KNOWN = "known"
-    """It waits already."""
-    REFUSED = "refused"
-    """It does not wait."""
+    ACCEPTED = "accepted"  # it waits
+    REPLACED = "replaced"  # it waits, in the place of another
+    KNOWN = "known"  # it waits already
+    REFUSED = "refused"  # it does not wait
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,12 +18,9 @@ from trailboss.node.options import Clock, NodeOptions
 from trailboss.primitives.errors import Rejection, RejectionReason, TrailbossError
 from trailboss.primitives.octets import Hash32
 
-BATCH_BLOCKS: Final = 256
-"""Blocks without transactions that are published together."""
-ADVANCE_MAX: Final = 10_000_000
-"""Blocks that one request may have built."""
-SMALL_TRANSFERS_MAX: Final = 16
-"""Transfers of a small block, some 100 µs each."""
+BATCH_BLOCKS: Final = 256  # blocks without transactions that are published together
+ADVANCE_MAX: Final = 10_000_000  # blocks that one request may have built
+SMALL_TRANSFERS_MAX: Final = 16  # transfers of a small block, some 100 µs each
 NANOSECONDS_PER_MS: Final = 1_000_000
 NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 

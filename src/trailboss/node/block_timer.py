@@ -13,10 +13,8 @@ class BlockTimer:
     An interval is a grid that begins when the pace does: a block that comes late does not shift those after it. Places
     of the grid that pass while a block is built give one block together, at once: never two for having been slow.
 
-    Under ``AUTO`` a block is due after a call since the last one, and while something is awaited, when the
-    last one is an interval old. Under ``MANUAL`` none is ever due.
-
-    Decision: D-70, D-95
+    Under ``AUTO`` a block is due after a call since the last one, and while something is awaited, when the last one is
+    an interval old. Under ``MANUAL`` none is ever due. Decision: D-70, D-95.
 
     Attributes:
         pace: The present one.

@@ -22,8 +22,7 @@ from trailboss.primitives.errors import Rejection
 
 Result = TypeVar("Result")
 STOPPING: Final = "the node is stopping"
-STEPS_BEHIND_MAX: Final = 16
-"""Steps that the event loop may be behind before a long advance waits for it."""
+STEPS_BEHIND_MAX: Final = 16  # steps that the event loop may be behind before a long advance waits for it
 
 
 class ChainThread:

@@ -1,9 +1,7 @@
 """The development calls of a node: clock, branches, balances and timers of a chain that runs as `trailboss dev`.
 
 They run on the chain thread, between two blocks. So a transaction is drafted for the very next block, and two requests
-never take one nonce.
-
-Decision: D-69
+never take one nonce. Decision: D-69.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,15 +28,11 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, format_cby
 
 Result = TypeVar("Result")
-SNAPSHOTS_MAX: Final = 1_000
-"""Snapshots that are kept; the oldest makes room."""
-FAUCET: Final = "faucet"
-"""The development account that the faucet gives from, once the deployer has filled it."""
-FAUCET_AMOUNT: Final = 5_000 * BASE_UNITS_PER_CBY
-"""Base units that one request gets."""
+SNAPSHOTS_MAX: Final = 1_000  # snapshots that are kept; the oldest makes room
+FAUCET: Final = "faucet"  # the development account that the faucet gives from, once the deployer has filled it
+FAUCET_AMOUNT: Final = 5_000 * BASE_UNITS_PER_CBY  # base units that one request gets
 FAUCET_FILLED: Final = 1_000_000 * BASE_UNITS_PER_CBY
-FAUCET_LOW: Final = FAUCET_FILLED // 2
-"""Base units below which the faucet is filled again."""
+FAUCET_LOW: Final = FAUCET_FILLED // 2  # base units below which the faucet is filled again
 SHORT_OF_MONEY: Final = frozenset((RejectionReason.INSUFFICIENT_BALANCE, RejectionReason.INSUFFICIENT_GAS_BALANCE))
 
 

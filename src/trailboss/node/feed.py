@@ -1,9 +1,7 @@
 """The feed: every step of the chain to every subscriber, without waiting for any.
 
 It lives on the event loop and is called from nowhere else. What waits for a subscriber is bounded: one that falls
-behind is ended with a reason, and the others go on.
-
-Decision: D-73
+behind is ended with a reason, and the others go on. Decision: D-73.
 """
 
 import asyncio
@@ -17,25 +15,18 @@ from trailboss.node.block_builder import Published
 from trailboss.primitives.bounded import BoundedDict
 from trailboss.views.records import block_events
 
-WAITING_MAX: Final = 4 * 2**20
-"""Bytes that may wait for a subscriber, as `size_of` estimates them."""
+WAITING_MAX: Final = 4 * 2**20  # bytes that may wait for a subscriber, as `size_of` estimates them
 STEP_OCTETS: Final = 256
 BLOCK_OCTETS: Final = 640
 EVENT_OCTETS: Final = 320
-DATA_FACTOR: Final = 4
-"""JSON shows an event's data decoded, and in hexadecimal digits too."""
-REMEMBERED: Final = 4_096
-"""Blocks of which is known, once they are gone, how far the chain has gone back."""
-TAG_OCTETS: Final = 8
-"""Bytes of a block's hash that distinguish it from others of its height."""
+DATA_FACTOR: Final = 4  # JSON shows an event's data decoded, and in hexadecimal digits too
+REMEMBERED: Final = 4_096  # blocks of which is known, once they are gone, how far the chain has gone back
+TAG_OCTETS: Final = 8  # bytes of a block's hash that distinguish it from others of its height
 FELL_BEHIND: Final = "fell behind"
 
 
 def size_of(block: Block) -> int:
-    """Return about how many bytes a block and its events take in JSON.
-
-    Complexity: O(events).
-    """
+    """Return about how many bytes a block and its events take in JSON. Complexity: O(events)."""
     events = tuple(block_events(block))
     return BLOCK_OCTETS + EVENT_OCTETS * len(events) + DATA_FACTOR * sum(len(event.data) for event in events)
 

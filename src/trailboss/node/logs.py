@@ -20,8 +20,7 @@ from trailboss.primitives.errors import InvariantError, TrailbossError
 from trailboss.views.records import block_prints
 
 MILLISECONDS: Final = 1_000
-LISTED_MAX: Final = 10
-"""Refusals of one step that get a line each; more are counted."""
+LISTED_MAX: Final = 10  # refusals of one step that get a line each; more are counted
 SILENCED: Final = ("uvicorn.access", "httpx", "asyncio")
 """Loggers whose messages repeat lines of the node, or help no operator."""
 EVENT_WIDTH: Final = 30

@@ -1,9 +1,7 @@
 """What the node counts, for Prometheus.
 
 No label is a hash, or a path that a client made up. Addresses are labels of a few metrics, for a bounded number of
-actors and payers; what the others come to stands under ``others``.
-
-Decision: D-73, D-98
+actors and payers; what the others come to stands under ``others``. Decision: D-73, D-98.
 """
 
 from collections import Counter as Tally
@@ -36,15 +34,12 @@ from trailboss.views.forecast.watchtower import FAILURES, PAYERS_SHOWN, Watch, b
 from trailboss.views.records import block_events
 
 PREFIX: Final = "trailboss_"
-OF_ACTORS: Final = "actor"
-"""Label of events that actors have named."""
+OF_ACTORS: Final = "actor"  # label of events that actors have named
 TRANSACTIONS: Final = "transactions"
 TIMERS: Final = "timers"
 MILLISECONDS: Final = 1_000
-OTHERS: Final = "others"
-"""Label of the actors, or payers, that have none of their own."""
-ACTORS_MAX: Final = 100
-"""Actors whose failures have labels of their own: those that failed last."""
+OTHERS: Final = "others"  # label of the actors, or payers, that have none of their own
+ACTORS_MAX: Final = 100  # actors whose failures have labels of their own: those that failed last
 
 
 class Described(Struct, frozen=True):
@@ -190,10 +185,7 @@ class Metrics:
     # What has happened
 
     def record(self, published: Published) -> None:
-        """Count a step of the chain.
-
-        Complexity: O(receipts + events).
-        """
+        """Count a step of the chain. Complexity: O(receipts + events)."""
         self.blocks.inc(len(published.blocks))
         if published.reorg_from is not None:
             self.reorgs.inc()

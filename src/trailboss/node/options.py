@@ -17,8 +17,7 @@ BLOCK_TIME_MS: Final = 1_000
 BLOCK_TIME_MIN_MS: Final = 10
 """A block takes a few milliseconds, and readers of the chain need some of the time between two."""
 BLOCK_TIME_MAX_MS: Final = 3_600_000
-RATE_LIMIT: Final = 100
-"""Requests a second that a node answers, by default, where other machines reach it."""
+RATE_LIMIT: Final = 100  # requests a second that a node answers, by default, where other machines reach it
 BLOCK_TRANSACTIONS_MAX: Final = 2_000
 """Transactions that one block is offered at most: as many transfers as the mainnet preset's cells allow."""
 

@@ -38,12 +38,9 @@ from trailboss.views import Answer
 from trailboss.views.read_only_calls import ask_actor, try_timer
 
 Result = TypeVar("Result")
-WORKERS: Final = 2
-"""Threads that admit long submissions: signature checks leave the interpreter to others."""
-ADMITTED_HERE_MAX: Final = 8
-"""Transactions of a submission that the event loop admits itself, some 100 µs each."""
-ASKED_CYCLES_MAX: Final = 1_000_000
-"""Cycles that a view may use: it runs between two blocks, and both wait for it."""
+WORKERS: Final = 2  # threads that admit long submissions: signature checks leave the interpreter to others
+ADMITTED_HERE_MAX: Final = 8  # transactions of a submission that the event loop admits itself, some 100 µs each
+ASKED_CYCLES_MAX: Final = 1_000_000  # cycles that a view may use: it runs between two blocks, and both wait for it
 RUNNING: Final = "running"
 STOPPING_STATUS: Final = "stopping"
 FAILED: Final = "failed"

@@ -17,8 +17,7 @@ from trailboss.primitives.errors import ConfigurationError
 
 INDEX_FILE: Final = "index.sqlite"
 JOURNAL_FILE: Final = "mempool.journal"
-PROGRESS_SECONDS: Final = 2
-"""How often the progress of an index is logged."""
+PROGRESS_SECONDS: Final = 2  # how often the progress of an index is logged
 NO_DIRECTORY: Final = "a node that is no development node runs a chain that is there already: name its directory"
 
 

@@ -1,9 +1,7 @@
 """Views of the chain that are lent to programs elsewhere, so that they can read one height in many requests.
 
 A view costs what the chain has changed since, so lending one is cheap, and forgetting to return it is forgiven: the
-first block after its lease ends it. Without blocks it costs nothing.
-
-Decision: D-77
+first block after its lease ends it. Without blocks it costs nothing. Decision: D-77.
 """
 
 from collections.abc import Callable
@@ -12,10 +10,8 @@ from typing import Final
 
 from trailboss.chain.view import ChainView
 
-LENT_MAX: Final = 64
-"""Views lent at once; one more ends the lease that has been unused the longest."""
-LENT_NANOSECONDS: Final = 60 * 10**9
-"""How long a view stays lent after it was last asked."""
+LENT_MAX: Final = 64  # views lent at once; one more ends the lease that has been unused the longest
+LENT_NANOSECONDS: Final = 60 * 10**9  # how long a view stays lent after it was last asked
 
 
 class Lender:

@@ -1,10 +1,8 @@
 """The watchtower: which payers of a node run dry first, looked at a few at a time.
 
 A chain may have a million timers and as many payers. Each look has a bounded number of them: those with the shortest
-runway so far, those whose fires have run since, those whose timers come next, and then one after the other
-all that pay for a live timer. What was seen of a payer is kept until it is looked at again.
-
-Decision: D-98
+runway so far, those whose fires have run since, those whose timers come next, and then one after the other all that pay
+for a live timer. What was seen of a payer is kept until it is looked at again. Decision: D-98.
 """
 
 from collections import deque
@@ -33,14 +31,12 @@ from trailboss.views.forecast.watchtower import (
 )
 from trailboss.views.records import block_events
 
-TIMERS_MAX: Final = 2_000
-"""Timers of payers that are looked at at once, after which a look is over; 30 µs each."""
+TIMERS_MAX: Final = 2_000  # timers of payers that are looked at at once, after which a look is over; 30 µs each
 PAYERS_MAX: Final = 100
 """Likewise, payers whose turn it is, whose fires have run, or whose timers come next: so many of each."""
 REMEMBERED_MAX: Final = 1_000
 """Payers that wait to be looked at because something happened to them; the oldest are left to their turn."""
-KNOWN_MAX: Final = 10_000
-"""Payers that are kept, those with the shortest runway."""
+KNOWN_MAX: Final = 10_000  # payers that are kept, those with the shortest runway
 
 
 class Watchtower:
@@ -59,10 +55,7 @@ class Watchtower:
         self._noting = Lock()
 
     def record(self, published: Published) -> None:
-        """Take note of a step of the chain; waits for no look.
-
-        Complexity: O(receipts + events).
-        """
+        """Take note of a step of the chain; waits for no look. Complexity: O(receipts + events)."""
         touched: dict[bytes, None] = {}
         for block in published.blocks:
             touched |= dict.fromkeys(each.payer for each in block.receipts if each.origin is Origin.TIMER)

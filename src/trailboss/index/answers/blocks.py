@@ -12,8 +12,7 @@ from trailboss.model.transactions import Instruction, Transaction
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.records import Event, Receipt, block_events, event_view, receipt_view
 
-TARGETS: Final = ("actor", "to", "account", "timer_id")
-"""Fields of instructions that name what they concern."""
+TARGETS: Final = ("actor", "to", "account", "timer_id")  # fields of instructions that name what they concern
 
 
 class HeaderView(Struct, frozen=True, kw_only=True):
@@ -136,10 +135,7 @@ def block_view(block: Block, offset: int, limit: int) -> BlockView:
 
 
 def recent_summaries(chain: ChainReader, offset: int, limit: int) -> list[BlockSummary]:
-    """Return blocks, the latest first.
-
-    Complexity: O(limit), after the way to the lowest.
-    """
+    """Return blocks, the latest first. Complexity: O(limit), after the way to the lowest."""
     last = chain.height - offset
     first = max(last - limit + 1, 0)
     found = [block_summary(block) for block in islice(chain.blocks.since(first), max(last - first + 1, 0))]

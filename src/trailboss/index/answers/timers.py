@@ -32,8 +32,7 @@ from trailboss.views.timer_list import (
     waits_so,
 )
 
-SCANNED_MAX: Final = 10_000
-"""Live timers that are read for a state that only their records have."""
+SCANNED_MAX: Final = 10_000  # live timers that are read for a state that only their records have
 
 
 class TimerPage(Struct, frozen=True, kw_only=True):

@@ -29,9 +29,10 @@ SHOWN_MAX: Final = 60
 """Characters of a wrong value that a message repeats."""
 
 
-def option(*names: str, metavar: str, text: str, default: str | None = None, **settings: Any) -> Any:
+def option(metavar: str, text: str, default: str | None = None, name: str | None = None, **settings: Any) -> Any:
     """Return an option; ``default`` describes its default where the value itself does not."""
     shown = text if default is None else f"{text}  [default: {default}]"
+    names = name.split() if name else ()
     return typer.Option(*names, metavar=metavar, help=shown, show_default=default is None, **settings)
 
 
@@ -41,16 +42,14 @@ def argument(metavar: str, text: str, default: str | None = None, **settings: An
     return typer.Argument(metavar=metavar, help=shown, show_default=False, **settings)
 
 
-def number(
-    *names: str, text: str, metavar: str = "N", least: int = 0, most: int | None = None, default: str | None = None
-) -> Any:
+def number(text: str, default: str | None = None, metavar: str = "N", least: int = 0, most: int | None = None) -> Any:
     """Return an option that takes a whole number."""
-    return option(*names, metavar=metavar, text=text, default=default, parser=whole_number(least, most))
+    return option(metavar, text, default, parser=whole_number(least, most))
 
 
-def height(*names: str, text: str, least: int = 0, default: str | None = None) -> Any:
+def height(text: str, default: str | None = None, least: int = 0) -> Any:
     """Return an option that takes a block height."""
-    return number(*names, metavar="H", text=text, least=least, most=U64_MAX, default=default)
+    return number(text, default, "H", least, U64_MAX)
 
 
 def whole_number(least: int, most: int | None = None) -> Callable[[str | int], int]:
@@ -95,58 +94,51 @@ Texts = list[str] | None
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON document instead.", callback=_remember_json, is_eager=True)
 ]
-Limit = Annotated[int, number(text="Most rows; 0 for all.")]
-Directory = Annotated[Path, option("--chain", metavar="DIR", text="Directory of the chain.", envvar=DIRECTORY_VARIABLE)]
+Limit = Annotated[int, number("Most rows; 0 for all.")]
+Directory = Annotated[Path, option("DIR", "Directory of the chain.", name="--chain", envvar=DIRECTORY_VARIABLE)]
 Place = Annotated[
     str,
     option(
-        "--chain",
-        "--url",
-        "--rpc-url",
-        metavar="DIR|URL",
-        text="Directory of the chain, or URL of a node.",
+        "DIR|URL",
+        "Directory of the chain, or URL of a node.",
+        name="--chain --url --rpc-url",
         envvar=[DIRECTORY_VARIABLE, URL_VARIABLE],
     ),
 ]
 
 # A new chain
-Preset = Annotated[
-    Text, option("--preset", metavar="NAME", text=f"Parameters: {', '.join(PRESETS)}.", default="mainnet")
-]
-Mechanism = Annotated[
-    Text,
-    option("--mechanism", metavar="NAME", text=f"What selects due timers: {', '.join(MECHANISMS)}.", default="fifo"),
-]
-Params = Annotated[Texts, option("--param", metavar="PATH=VALUE", text="Set a parameter; may be repeated.")]
-Accounts = Annotated[
-    Number, number("--accounts", text="Funded accounts.", least=1, most=ACCOUNTS_MAX, default=str(ACCOUNT_COUNT))
-]
+Preset = Annotated[Text, option("NAME", f"Parameters: {', '.join(PRESETS)}.", "mainnet")]
+Mechanism = Annotated[Text, option("NAME", f"What selects due timers: {', '.join(MECHANISMS)}.", "fifo")]
+Params = Annotated[Texts, option("PATH=VALUE", "Set a parameter; may be repeated.")]
+Accounts = Annotated[Number, number("Funded accounts.", str(ACCOUNT_COUNT), least=1, most=ACCOUNTS_MAX)]
 
 # A transaction
 Sender = Annotated[
     Text,
     option(
-        "--from",
-        metavar="WHO",
-        text=f"Signer and payer: {WHO}.",
-        default="account of the private key, else 0",
+        "WHO",
+        f"Signer and payer: {WHO}.",
+        "account of the private key, else 0",
+        name="--from",
+        autocompletion=complete_account,
+    ),
+]
+Governor = Annotated[
+    Text,
+    option(
+        "WHO",
+        "Signer and payer.",
+        "account of the private key, else deployer",
+        name="--from",
         autocompletion=complete_account,
     ),
 ]
 Key = Annotated[
-    Text,
-    option(
-        "--private-key",
-        metavar="HEX|FILE",
-        text="Key that signs: 64 hexadecimal digits, or a file that holds them.",
-        envvar=KEY_VARIABLE,
-    ),
+    Text, option("HEX|FILE", "Key that signs: 64 hexadecimal digits, or a file that holds them.", envvar=KEY_VARIABLE)
 ]
-Impersonated = Annotated[
-    Text, option("--impersonate", metavar="WHO", text="Development chains: send unsigned, as this account.")
-]
-CyclesLimit = Annotated[Number, number("--cycles-limit", text="Most cycles it may use.", least=1)]
-CellsLimit = Annotated[Number, number("--cells-limit", text="Most cells it may use.")]
+Impersonated = Annotated[Text, option("WHO", "Development chains: send unsigned, as this account.")]
+CyclesLimit = Annotated[Number, number("Most cycles it may use.", least=1)]
+CellsLimit = Annotated[Number, number("Most cells it may use.")]
 
 # Subjects
 Who = Annotated[str, argument("WHO", f"Account: {ANYONE}.", autocompletion=complete_account)]

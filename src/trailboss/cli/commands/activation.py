@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from trailboss.chain import ChainReader
-from trailboss.cli.commands.govern import Governor, governing_signer
+from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import FAILED
 from trailboss.cli.lazy import group
-from trailboss.cli.options import DIRECTORY, LIMIT, AsJson, Key, Limit, Place, height, number
+from trailboss.cli.options import LIMIT, Limit, height, number
 from trailboss.cli.output import (
     Cell,
     columns,
@@ -23,8 +23,6 @@ from trailboss.cli.output import (
     progress,
     show,
 )
-from trailboss.cli.targets import open_chain
-from trailboss.cli.transactions import send, show_receipts
 from trailboss.governance.parameters import ACTIVATION
 from trailboss.model.transactions import SetGovParam
 from trailboss.primitives.units import format_cby
@@ -43,8 +41,8 @@ from trailboss.views.text import counted
 
 activation = group("Rehearse the activation of the timer lane, and vote for it.")
 
-Activation = Annotated[int, height("--height", text="First block under the lane's rules.", least=1)]
-Blocks = Annotated[int, number("--blocks", text="Blocks to rehearse after that one.", most=REHEARSED_MAX)]
+Activation = Annotated[int, height("First block under the lane's rules.", least=1)]
+Blocks = Annotated[int, number("Blocks to rehearse after that one.", most=REHEARSED_MAX)]
 COLUMNS = columns(
     "timer | >due | >gas limit? | fires in the lane/17 | >a cycle? | >CBY | "
     ">burned? | >lane burn? | >tip? | under FIFO/13 | >CBY"
@@ -53,11 +51,11 @@ TURNS_MAX = 4
 """Turns of the lane basefee that are listed; of more only the highest and the lowest."""
 COUNTED = {
     "on_time": "fire on time", "late": "fire late", "reverted": "  and revert", "stranded": "stranded over the cap",
-    "waiting": "still wait", "unfunded": "unfunded", "expired": "expire", "cancelled": "cancelled",
+    "waiting": "still wait", "unfunded": "unfunded", "expired": "expire", "cancelled": "cancelled"
 }  # fmt: skip
 MONEY = {
     "paid": "CBY paid", "cycle_burned": "  cycle basefee", "cell_burned": "  cell basefee",
-    "lane_burned": "  lane basefee", "tips": "  tips",
+    "lane_burned": "  lane basefee", "tips": "  tips"
 }  # fmt: skip
 REASON_WORDS = {
     "over_cap": "over the cap",
@@ -72,23 +70,17 @@ REASON_WORDS = {
 
 
 @activation.command()
-def rehearse(
-    height: Activation,
-    blocks: Blocks = REHEARSED_BLOCKS,
-    limit: Limit = LIMIT,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
-) -> None:
+@command()
+def rehearse(run: Invocation, height: Activation, blocks: Blocks = REHEARSED_BLOCKS, limit: Limit = LIMIT) -> None:
     """Simulate the activation on a copy of the chain, and show what becomes of each timer.
 
     The chain itself does not change. A second copy continues under FIFO, for comparison; both without transactions.
 
     Example: trailboss activation rehearse --height 500
     """
-    with open_chain(place) as chain:
-        found = _rehearse(chain, height, blocks, quiet=as_json)
+    found = _rehearse(run.chain, height, blocks, quiet=run.as_json)
     shown = found.timers[: limit or None]
-    if as_json:
+    if run.as_json:
         print_json(_summary(found) | {"timers": to_json_value(shown), "more": len(shown) < len(found.timers)})
         return
     _show_summary(found)
@@ -101,44 +93,37 @@ def rehearse(
 
 
 @activation.command()
-def propose(
-    height: Activation,
-    blocks: Blocks = REHEARSED_BLOCKS,
-    sender: Governor = None,
-    private_key: Key = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
-) -> None:
+@command("governor", "private_key")
+def propose(run: Invocation, height: Activation, blocks: Blocks = REHEARSED_BLOCKS) -> None:
     """Rehearse the activation, then vote for it as the deployer.
 
     Until the lane begins, another vote can move or withdraw it.
 
     Example: trailboss activation propose --height 500
     """
-    signer = governing_signer(sender, private_key)
-    with open_chain(place) as chain:
-        found = _rehearse(chain, height, blocks, quiet=as_json)
-        if not as_json:
-            _show_summary(found)
-            _show_advice(found)
-        [receipt] = send(chain, signer, [SetGovParam(ACTIVATION, height.to_bytes(8, "big"))])
-        if not as_json:
-            show_receipts(chain, {"vote": receipt}, as_json=False)
-            return
+    _ = run.signer  # a key that is unknown is reported before the rehearsal
+    found = _rehearse(run.chain, height, blocks, quiet=run.as_json)
+    if not run.as_json:
+        _show_summary(found)
+        _show_advice(found)
+    [receipt] = run.send(SetGovParam(ACTIVATION, height.to_bytes(8, "big")))
+    if not run.as_json:
+        run.show_receipts({"vote": receipt})
+        return
     print_json({"rehearsal": _summary(found), "vote": to_json_value(receipt)})
     if not receipt.ok:
         raise typer.Exit(FAILED)
 
 
 @activation.command()
-def status(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+@command()
+def status(run: Invocation) -> None:
     """Show whether the timer lane is active, or when it begins, and its present state.
 
     Example: trailboss activation status
     """
-    with open_chain(place) as chain:
-        document = activation_status(chain)
-    show(document, _status_facts(document), as_json=as_json)
+    document = activation_status(run.chain)
+    show(document, _status_facts(document), as_json=run.as_json)
 
 
 def _rehearse(chain: ChainReader, height: int, blocks: int, *, quiet: bool) -> ActivationRehearsal:

@@ -6,27 +6,12 @@ from typing import Annotated
 import typer
 
 from trailboss.chain.drafts import draft_deployment
+from trailboss.cli.command import Invocation, command, printed_pairs
 from trailboss.cli.errors import FAILED, report_facts, report_failed
-from trailboss.cli.options import (
-    DIRECTORY,
-    PAYLOAD,
-    Actor,
-    AsJson,
-    CellsLimit,
-    CyclesLimit,
-    Impersonated,
-    Key,
-    Place,
-    Sender,
-    Text,
-    Texts,
-    argument,
-    option,
-)
+from trailboss.cli.options import PAYLOAD, Actor, Text, Texts, argument, option
 from trailboss.cli.output import console, print_facts, print_json, print_pairs
 from trailboss.cli.parsing import parse_amount, parse_payload, read_file
-from trailboss.cli.targets import OpenChain, find_actor, open_chain, resolve_address, resolve_signer
-from trailboss.cli.transactions import make_terms, printed_pairs, send, send_one, show_receipts
+from trailboss.cli.targets import OpenChain, find_actor, resolve_address
 from trailboss.model.events import TIMER_SCHEDULED
 from trailboss.model.transactions import ExecuteActor, FundActor, Instruction
 from trailboss.primitives.octets import Address
@@ -38,28 +23,24 @@ from trailboss.views.text import counted, words
 Cbor = Annotated[bool, typer.Option("--cbor", help="The payload is JSON; send it as CBOR.")]
 
 
+@command("sender", "private_key", "cycles_limit", "cells_limit")
 def deploy(
+    run: Invocation,
     file: Annotated[Path, argument("FILE", "Source of the actor.")],
-    value: Annotated[str, option(metavar="AMOUNT", text="Money for the actor: base units, or CBY as 1.5cby.")] = "0",
-    init_payload: Annotated[str, option(metavar="PAYLOAD", text=f"Argument of the creation call: {PAYLOAD}.")] = "",
+    value: Annotated[str, option("AMOUNT", "Money for the actor: base units, or CBY as 1.5cby.")] = "0",
+    init_payload: Annotated[str, option("PAYLOAD", f"Argument of the creation call: {PAYLOAD}.")] = "",
     init_handler: Annotated[
-        Text, option(metavar="NAME", text="Handler of the creation call.", default="init, else deploy, if it has one")
+        Text, option("NAME", "Handler of the creation call.", "init, else deploy, if it has one")
     ] = None,
     entitlement: Annotated[
         Texts,
         option(
-            metavar="ID",
-            text="Entitlement that the actor's manifest declares, as timer.schedule, which public chains require; "
+            "ID",
+            "Entitlement that the actor's manifest declares, as timer.schedule, which public chains require; "
             "may be repeated.",
         ),
     ] = None,
     cbor: Cbor = False,
-    sender: Sender = None,
-    private_key: Key = None,
-    cycles_limit: CyclesLimit = None,
-    cells_limit: CellsLimit = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Deploy an actor and fund it, in one block.
 
@@ -69,27 +50,18 @@ def deploy(
     """
     code = read_file(file, "source")
     amount, payload = parse_amount(value), parse_payload(init_payload, as_cbor=cbor)
-    signer = resolve_signer(sender, private_key)
-    with open_chain(place) as chain:
-        account = chain.account(signer.address)
-        salt = (0 if account is None else account.nonce).to_bytes(8, "big")
-        instruction, address = draft_deployment(
-            signer.address, code, salt, init_handler=init_handler, init_payload=payload, entitlements=entitlement or ()
-        )
-        wanted: list[Instruction] = [instruction, *([FundActor(address, amount)] if amount else [])]
-        receipts = send(chain, signer, wanted, make_terms(cycles_limit, cells_limit))
-        is_deployed = receipts[0].ok
-        show_receipts(
-            chain,
-            dict(zip(("deployment", "funding"), receipts, strict=False)),
-            as_json=as_json,
-            lead={
-                "actor": str(address) if is_deployed else None,
-                "holds": f"{format_cby(chain.balance(address))} CBY" if is_deployed else None,
-            },
-            followers=("funding",),
-        )
-        _warn_of_unpaid(chain, receipts[0])
+    signer, chain = run.signer, run.chain
+    account = chain.account(signer.address)
+    salt = (0 if account is None else account.nonce).to_bytes(8, "big")
+    instruction, address = draft_deployment(
+        signer.address, code, salt, init_handler=init_handler, init_payload=payload, entitlements=entitlement or ()
+    )
+    wanted: list[Instruction] = [instruction, *([FundActor(address, amount)] if amount else [])]
+    receipts = run.send(*wanted)
+    holds = f"{format_cby(chain.balance(address))} CBY"
+    lead = {"actor": str(address), "holds": holds} if receipts[0].ok else {}
+    run.show_receipts(dict(zip(("deployment", "funding"), receipts, strict=False)), lead, ("funding",))
+    _warn_of_unpaid(chain, receipts[0])
 
 
 def _warn_of_unpaid(chain: OpenChain, deployment: Receipt) -> None:
@@ -108,19 +80,14 @@ def _warn_of_unpaid(chain: OpenChain, deployment: Receipt) -> None:
         report_facts("warning", {"what": f"{words}{others}", "fix": fix})
 
 
+@command("sender", "private_key", "impersonate", "cycles_limit", "cells_limit")
 def call(
+    run: Invocation,
     actor: Actor,
     handler: Annotated[str, argument("HANDLER", "Function or method.")],
     payload: Annotated[str, argument("PAYLOAD", f"Argument of the handler: {PAYLOAD}.")] = "",
     cbor: Cbor = False,
     view: Annotated[bool, typer.Option("--view", help="Read only: no transaction, no fee, no change.")] = False,
-    sender: Sender = None,
-    private_key: Key = None,
-    impersonate: Impersonated = None,
-    cycles_limit: CyclesLimit = None,
-    cells_limit: CellsLimit = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Call a handler of an actor, in a block of its own.
 
@@ -129,16 +96,15 @@ def call(
     Example: trailboss call 0x044d2D5f pay '{"to": "bob"}' --cbor
     """
     octets = parse_payload(payload, as_cbor=cbor)
-    with open_chain(place) as chain:
-        address = find_actor(chain, actor)
-        if view:
-            # A read-only call is not signed, so the caller may be anyone.
-            caller = resolve_address(sender) if sender else resolve_signer(None, private_key).address
-            _show_answer(chain.ask_view(address, handler, octets, caller), as_json=as_json)
-            return
-        terms = make_terms(cycles_limit, cells_limit)
-        receipt = send_one(chain, sender, private_key, impersonate, ExecuteActor(address, handler, octets), terms)
-        show_receipts(chain, {"call": receipt}, as_json=as_json)
+    chain = run.chain
+    address = find_actor(chain, actor)
+    if view:
+        # A read-only call is not signed, so the caller may be anyone.
+        caller = resolve_address(run.sender) if run.sender else run.signer.address
+        _show_answer(chain.ask_view(address, handler, octets, caller), as_json=run.as_json)
+        return
+    receipt = run.send_one(ExecuteActor(address, handler, octets))
+    run.show_receipts({"call": receipt})
 
 
 def _show_answer(answer: Answer, *, as_json: bool) -> None:

@@ -9,16 +9,16 @@ import typer
 from trailboss.chain import Chain, ChainReader
 from trailboss.chain.export import check_export, export_chain, import_chain, load_chain
 from trailboss.chain.replay import compare_chains, replay_to, verify_chain
+from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import FAILED, Mistake
-from trailboss.cli.options import DIRECTORY, AsJson, Number, Place, argument, number, option
+from trailboss.cli.options import AsJson, Number, argument, number, option
 from trailboss.cli.output import console, print_json, progress, show
-from trailboss.cli.targets import open_chain, open_directory
+from trailboss.cli.targets import open_directory
 from trailboss.views.json_values import to_json_value
 
 
-def export(
-    file: Annotated[Path, argument("FILE", "File to write.")], place: Place = DIRECTORY, as_json: AsJson = False
-) -> None:
+@command()
+def export(run: Invocation, file: Annotated[Path, argument("FILE", "File to write.")]) -> None:
     """Write the whole chain to one file.
 
     It holds the genesis, the blocks and the root after each. A file of that name is replaced once the new one is
@@ -26,10 +26,10 @@ def export(
 
     Example: trailboss export play.trail
     """
-    with open_chain(place) as chain:
-        with progress("exporting", chain.height, quiet=as_json) as advance:
-            export_chain(chain, file, advance)
-        _show(chain, "exported", file, as_json=as_json)
+    chain = run.chain
+    with progress("exporting", chain.height, quiet=run.as_json) as advance:
+        export_chain(chain, file, advance)
+    _show(chain, "exported", file, as_json=run.as_json)
 
 
 def import_(
@@ -59,16 +59,17 @@ def _show(chain: ChainReader, verb: str, place: Path, *, as_json: bool) -> None:
     )
 
 
-def verify(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+@command()
+def verify(run: Invocation) -> None:
     """Replay the whole chain and compare every block, root and sum.
 
     Exits with 1 at any difference from what the blocks make of the genesis.
 
     Example: trailboss verify --chain play
     """
-    with open_directory(place) as chain, progress("replaying", chain.height, quiet=as_json) as advance:
+    with open_directory(run.place) as chain, progress("replaying", chain.height, quiet=run.as_json) as advance:
         report = verify_chain(chain, advance)
-    if as_json:
+    if run.as_json:
         print_json({"holds": report.ok} | to_json_value(report))
     else:
         console().print(str(report), markup=False, soft_wrap=True)
@@ -76,13 +77,13 @@ def verify(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
         raise typer.Exit(FAILED)
 
 
+@command()
 def replay(
-    to: Annotated[Number, number(metavar="H", text="Replay up to this height.", default="the last block")] = None,
+    run: Invocation,
+    to: Annotated[Number, number("Replay up to this height.", "the last block", metavar="H")] = None,
     diff: Annotated[
-        Path | None, option(metavar="OTHER", text="Compare with this chain: a directory, or a file that export wrote.")
+        Path | None, option("OTHER", "Compare with this chain: a directory, or a file that export wrote.")
     ] = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Replay the chain up to a height, or find where two chains diverge.
 
@@ -91,22 +92,22 @@ def replay(
 
     Example: trailboss replay --diff copy
     """
-    with open_directory(place) as chain:
+    with open_directory(run.place) as chain:
         if to is not None and to > chain.height:
             raise Mistake(f"height {to} lies ahead: the chain is at {chain.height}", "give a height that it has")
         if diff is not None:
-            if diff.exists() and diff.samefile(place):
+            if diff.exists() and diff.samefile(run.place):
                 raise Mistake(f"--diff names {diff}, the chain itself", "name another chain, or an export")
-            _compare(chain, place, diff, to, as_json=as_json)
+            _compare(chain, run.place, diff, to, as_json=run.as_json)
             return
         end = chain.height if to is None else to
-        with progress("replaying", end, quiet=as_json) as advance:
+        with progress("replaying", end, quiet=run.as_json) as advance:
             replica = replay_to(chain, end, advance)
     found, root = replica.head.hash, replica.state_root
     show(
         {"height": end, "block_hash": found, "state_root": root},
         {"height": end, "block": str(found), "state root": str(root)},
-        as_json=as_json,
+        as_json=run.as_json,
     )
 
 

@@ -10,21 +10,10 @@ import typer
 from msgspec.structs import asdict as struct_dict
 
 from trailboss.chain import ChainReader
+from trailboss.cli.command import Invocation, command
 from trailboss.cli.directory_chain import DirectoryChain
 from trailboss.cli.errors import Missing, Mistake
-from trailboss.cli.options import (
-    DIRECTORY,
-    LIMIT,
-    AsJson,
-    Limit,
-    Number,
-    Place,
-    Text,
-    argument,
-    number,
-    option,
-    whole_number,
-)
+from trailboss.cli.options import LIMIT, Limit, Number, Text, argument, number, option, whole_number
 from trailboss.cli.output import (
     Cell,
     columns,
@@ -38,7 +27,7 @@ from trailboss.cli.output import (
     print_section,
     print_table,
 )
-from trailboss.cli.targets import open_chain, resolve_actor
+from trailboss.cli.targets import resolve_actor
 from trailboss.codec.textual import to_json
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
@@ -60,7 +49,9 @@ EVENT_COLUMNS = columns("event | emitter? | timer | data/29")
 EVENTS: Final = columns(">block | event | emitter | timer | data/29")
 
 
+@command()
 def block(
+    run: Invocation,
     height: Annotated[
         Number, argument("HEIGHT", "Height of the block.", "the last", parser=whole_number(0, U64_MAX))
     ] = None,
@@ -68,20 +59,18 @@ def block(
         bool, typer.Option("--lane", help="Show how it chose among its due timers: ranks, tips, the cut-off.")
     ] = False,
     limit: Limit = LIMIT,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Show a block, or how it chose among its due timers.
 
     Example: trailboss block 120 --lane
     """
-    with open_chain(place) as chain:
-        found = _find(chain, height)
-        if lane:
-            record = chain.decisions(found.height)
-            _show_lane(found, None if record is None else decision_view(record, found.height), limit, as_json=as_json)
-        else:
-            _show_block(found, limit, as_json=as_json)
+    chain = run.chain
+    found = _find(chain, height)
+    if lane:
+        record = chain.decisions(found.height)
+        _show_lane(found, None if record is None else decision_view(record, found.height), limit, as_json=run.as_json)
+    else:
+        _show_block(found, limit, as_json=run.as_json)
 
 
 def _find(chain: ChainReader, height: int | None) -> Block:
@@ -190,18 +179,16 @@ def _complete_topic(incomplete: str) -> list[str]:
     return sorted(topic for topic in PROTOCOL_TOPICS if topic.startswith(incomplete))
 
 
+@command()
 def events(
-    name: Annotated[
-        Text, option(metavar="NAME", text="Only events of this name.", autocompletion=_complete_topic)
-    ] = None,
-    actor: Annotated[Text, option(metavar="ACTOR", text="Only events emitted by this actor.")] = None,
-    since: Annotated[Number, number(metavar="H", text="From this block on.")] = None,
+    run: Invocation,
+    name: Annotated[Text, option("NAME", "Only events of this name.", autocompletion=_complete_topic)] = None,
+    actor: Annotated[Text, option("ACTOR", "Only events emitted by this actor.")] = None,
+    since: Annotated[Number, number("From this block on.", metavar="H")] = None,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="On a node: print new events, from --since on, until Ctrl-C.")
     ] = False,
     limit: Limit = LIMIT,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """List events, oldest first.
 
@@ -209,18 +196,18 @@ def events(
 
     Example: trailboss events --name timer.fired --since 100
     """
-    with open_chain(place) as chain:
-        emitter = None if actor is None else resolve_actor(chain, actor)
-        if follow:
-            if isinstance(chain, DirectoryChain):
-                raise Mistake(f"nothing happens in {place} by itself", "follow a node, with --url")
-            with suppress(KeyboardInterrupt):
-                _follow(chain.follow(since, name, emitter), as_json=as_json)
-            return
-        found = chain.latest_events(since or 0, name, emitter)
-        latest = list(islice(found, limit or None))
-        more = next(found, None) is not None
-    _show_events(latest[::-1], more=more, as_json=as_json)
+    chain = run.chain
+    emitter = None if actor is None else resolve_actor(chain, actor)
+    if follow:
+        if isinstance(chain, DirectoryChain):
+            raise Mistake(f"nothing happens in {run.place} by itself", "follow a node, with --url")
+        with suppress(KeyboardInterrupt):
+            _follow(chain.follow(since, name, emitter), as_json=run.as_json)
+        return
+    found = chain.latest_events(since or 0, name, emitter)
+    latest = list(islice(found, limit or None))
+    more = next(found, None) is not None
+    _show_events(latest[::-1], more=more, as_json=run.as_json)
 
 
 def _show_events(latest: list[Event], *, more: bool, as_json: bool) -> None:

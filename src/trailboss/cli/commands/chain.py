@@ -11,17 +11,16 @@ import typer
 
 from trailboss.chain import Chain, ChainReader
 from trailboss.chain.development import ACCOUNT_BALANCE, ACCOUNT_COUNT, development_genesis
+from trailboss.cli.command import Invocation, command, printed_pairs
 from trailboss.cli.directory_chain import size_of
 from trailboss.cli.errors import Mistake
 from trailboss.cli.options import (
-    DIRECTORY,
     DIRECTORY_VARIABLE,
     Accounts,
     AsJson,
     Mechanism,
     Number,
     Params,
-    Place,
     Preset,
     Texts,
     argument,
@@ -44,8 +43,7 @@ from trailboss.cli.output import (
     show,
 )
 from trailboss.cli.parsing import parse_overrides, read_file
-from trailboss.cli.targets import OpenChain, is_url, open_chain
-from trailboss.cli.transactions import printed_pairs
+from trailboss.cli.targets import OpenChain, is_url
 from trailboss.execution.genesis import Genesis, parse_genesis
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS, TIMER_FIRED
@@ -72,7 +70,7 @@ def init(
         Path | None, argument("DIR", "Directory of the new chain.", "chain", envvar=DIRECTORY_VARIABLE)
     ] = None,
     genesis_file: Annotated[
-        Path | None, option("--genesis", metavar="FILE", text="Start from this genesis, a TOML file.")
+        Path | None, option("FILE", "Start from this genesis, a TOML file.", name="--genesis")
     ] = None,
     preset: Preset = None,
     mechanism: Mechanism = None,
@@ -128,19 +126,19 @@ def _genesis(
         raise Mistake(f"the genesis {path} is not UTF-8 at byte {error.start}", "name a TOML file") from None
 
 
-def status(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+@command()
+def status(run: Invocation) -> None:
     """Show the state of the chain: height, roots, money, timers, size.
 
     Example: trailboss status --chain play
     """
-    with open_chain(place) as chain:
-        found = status_of(chain)
-        size = None if is_url(place) else size_of(Path(place))
-    where = {"url": place} if size is None else {"directory": place}
+    found = status_of(run.chain)
+    size = None if is_url(run.place) else size_of(Path(run.place))
+    where = {"url": run.place} if size is None else {"directory": run.place}
     show(
         {**where, **to_json_value(found), **({} if size is None else {"bytes": size})},
-        _status_facts(found, place if size is None else f"{place}, {size:,} bytes"),
-        as_json=as_json,
+        _status_facts(found, run.place if size is None else f"{run.place}, {size:,} bytes"),
+        as_json=run.as_json,
     )
 
 
@@ -175,23 +173,23 @@ def _mechanism_words(found: ChainStatus) -> str:
     return present if first == present else f"{present} since {found.lane.activation_height}, {first} before"
 
 
+@command()
 def params(
+    run: Invocation,
     path: Annotated[Texts, argument("PATH", "Only these, as timers or timers.max_ttl_blocks.", "all")] = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Show the parameters in force in the next block, and who set them.
 
     Example: trailboss params timers
     """
-    with open_chain(place) as chain:
-        settings = list(settings_of(chain))
+    chain = run.chain
+    settings = list(settings_of(chain))
     wanted = [item for item in settings if not path or any(lies_under(item.path, each) for each in path)]
     for each in path or []:
         if not any(lies_under(item.path, each) for item in settings):
             subjects = ", ".join((*SUBJECTS, MULTIPLIERS))
             raise Mistake(f"there is no parameter {each!r}", f"give a path, or one of the subjects: {subjects}")
-    if as_json:
+    if run.as_json:
         print_json({"preset": chain.genesis.preset, "parameters": wanted})
     else:
         print_table(f"Parameters, preset {chain.genesis.preset}", PARAMETERS, [_setting_row(item) for item in wanted])
@@ -209,11 +207,11 @@ def _short_number(value: int) -> str:
     return f"10^{len(digits) - 1}" if is_long_power else f"{value:,}"
 
 
+@command()
 def mine(
+    run: Invocation,
     blocks: Annotated[Number, argument("N", "Number of blocks.", "1", parser=whole_number(1))] = None,
-    to: Annotated[Number, height(text="Mine up to this height instead.", least=1)] = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
+    to: Annotated[Number, height("Mine up to this height instead.", least=1)] = None,
 ) -> None:
     """Build blocks without transactions; due timers run in them.
 
@@ -224,23 +222,23 @@ def mine(
     """
     if blocks is not None and to is not None:
         raise Mistake("both a number of blocks and --to are given", "give one of the two")
-    with open_chain(place) as chain:
-        end = chain.height + (blocks or 1) if to is None else to
-        if end < chain.height:
-            raise Mistake(
-                f"height {end} lies behind: the chain is at {chain.height}",
-                "give a height above it, or drop blocks with `trailboss reorg`",
-            )
-        start, tally, printed = chain.height, Counter[str](), deque[Printed](maxlen=PRINTED_MAX)
-        with progress("blocks", end - start, quiet=as_json) as advance, _interruptible() as is_interrupted:
-            for block in chain.advance_to(end):
-                _count(tally, block)
-                printed += block_prints(block)
-                advance()
-                if is_interrupted():
-                    break
-        _show_mined(chain, start, tally, printed, as_json=as_json)
-        stopped = chain.height < end
+    chain = run.chain
+    end = chain.height + (blocks or 1) if to is None else to
+    if end < chain.height:
+        raise Mistake(
+            f"height {end} lies behind: the chain is at {chain.height}",
+            "give a height above it, or drop blocks with `trailboss reorg`",
+        )
+    start, tally, printed = chain.height, Counter[str](), deque[Printed](maxlen=PRINTED_MAX)
+    with progress("blocks", end - start, quiet=run.as_json) as advance, _interruptible() as is_interrupted:
+        for block in chain.advance_to(end):
+            _count(tally, block)
+            printed += block_prints(block)
+            advance()
+            if is_interrupted():
+                break
+    _show_mined(chain, start, tally, printed, as_json=run.as_json)
+    stopped = chain.height < end
     if stopped:
         note(f"stopped before height {end}; what is built stays")
         raise typer.Exit(INTERRUPTED)
@@ -303,44 +301,43 @@ def _show_mined(
         print_pairs(console(), [(label, f"block {line.block_height}, {words}") for line, (label, words) in pairs])
 
 
-def reorg(
-    depth: Annotated[int, number(text="Blocks to drop.", least=1)], place: Place = DIRECTORY, as_json: AsJson = False
-) -> None:
+@command()
+def reorg(run: Invocation, depth: Annotated[int, number("Blocks to drop.", least=1)]) -> None:
     """Drop the last blocks, with all their effects.
 
     New blocks take their place; the old ones are gone.
 
     Example: trailboss reorg --depth 3
     """
-    with open_chain(place) as chain:
-        before = chain.height
-        if depth > before:
-            raise Mistake(f"the chain has {before} blocks after genesis, fewer than {depth}", "drop fewer")
-        chain.reorg(depth)
-        _show_back(chain, before, as_json=as_json)
+    chain = run.chain
+    before = chain.height
+    if depth > before:
+        raise Mistake(f"the chain has {before} blocks after genesis, fewer than {depth}", "drop fewer")
+    chain.reorg(depth)
+    _show_back(chain, before, as_json=run.as_json)
 
 
-def snapshot(place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+@command()
+def snapshot(run: Invocation) -> None:
     """Take a snapshot of the chain, and print its mark for `trailboss revert`.
 
     Example: trailboss snapshot
     """
-    with open_chain(place) as chain:
-        facts: dict[str, Cell] = {"mark": chain.mark(), "height": chain.height}
-    show(facts, facts, as_json=as_json)
+    chain = run.chain
+    facts: dict[str, Cell] = {"mark": chain.mark(), "height": chain.height}
+    show(facts, facts, as_json=run.as_json)
 
 
-def revert(
-    mark: Annotated[str, argument("MARK", "What snapshot printed.")], place: Place = DIRECTORY, as_json: AsJson = False
-) -> None:
+@command()
+def revert(run: Invocation, mark: Annotated[str, argument("MARK", "What snapshot printed.")]) -> None:
     """Go back to a snapshot: height, timers, money, everything.
 
     Example: trailboss revert 12:0x5f…
     """
-    with open_chain(place) as chain:
-        before = chain.height
-        chain.go_back(mark)
-        _show_back(chain, before, as_json=as_json)
+    chain = run.chain
+    before = chain.height
+    chain.go_back(mark)
+    _show_back(chain, before, as_json=run.as_json)
 
 
 def _show_back(chain: OpenChain, before: int, *, as_json: bool) -> None:

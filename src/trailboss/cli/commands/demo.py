@@ -71,7 +71,7 @@ ACTOR: Final = Column("actor")
 
 
 def demo(
-    blocks: Annotated[int, number(text="Blocks to run.", least=50, most=100_000)] = BLOCKS, as_json: AsJson = False
+    blocks: Annotated[int, number("Blocks to run.", least=50, most=100_000)] = BLOCKS, as_json: AsJson = False
 ) -> None:
     """Run six actors for several hundred blocks and show how every timer ended.
 

@@ -4,20 +4,10 @@ from typing import Annotated, Final
 
 import typer
 
-from trailboss.cli.options import (
-    ANYONE,
-    DIRECTORY,
-    AsJson,
-    Number,
-    Place,
-    Text,
-    argument,
-    complete_account,
-    number,
-    option,
-)
+from trailboss.cli.command import Invocation, command
+from trailboss.cli.options import ANYONE, Number, Text, argument, complete_account, number, option
 from trailboss.cli.output import Cell, columns, note, print_facts, print_json, print_section
-from trailboss.cli.targets import find_actor, open_chain, resolve_actor
+from trailboss.cli.targets import find_actor, resolve_actor
 from trailboss.primitives.units import format_cby
 from trailboss.views.explain.decision_view import REASONS
 from trailboss.views.forecast.chances import Chance
@@ -34,30 +24,28 @@ REACHES: Final = columns(
 )
 ACTORS: Final = columns("actor | >live timers | >fires seen | >a fire every | >cycles | >cells")
 NAMES: Final = {"present": "present", "twice": "twice", "p95": "95th percentile"}
-Recent = Annotated[int, number("--blocks", text="Number of recent blocks to judge by.", least=1, most=BLOCKS_MAX)]
+Recent = Annotated[int, number("Number of recent blocks to judge by.", least=1, most=BLOCKS_MAX)]
 
 
+@command()
 def quote(
-    height: Annotated[int, number(metavar="H", text="Height at which it would be due.")],
-    gas_limit: Annotated[int, number(metavar="G", text="Cycles the fire may use.", least=1)],
+    run: Invocation,
+    height: Annotated[int, number("Height at which it would be due.", metavar="H")],
+    gas_limit: Annotated[int, number("Cycles the fire may use.", metavar="G", least=1)],
     tip: Annotated[
-        Number, number(metavar="T", text="max_priority_fee_per_cycle, base units.", default="the default agent's")
+        Number, number("max_priority_fee_per_cycle, base units.", "the default agent's", metavar="T")
     ] = None,
-    actor: Annotated[
-        Text, option(metavar="ACTOR", text="Owner of the timer.", default="an actor that has not fired")
-    ] = None,
+    actor: Annotated[Text, option("ACTOR", "Owner of the timer.", "an actor that has not fired")] = None,
     blocks: Recent = BLOCKS,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Quote the price of a timer scheduled now, and how often one would have run.
 
     Example: trailboss quote --height 500 --gas-limit 50000
     """
-    with open_chain(place) as chain:
-        owner = None if actor is None else find_actor(chain, actor)
-        found = quote_timer(chain, height, gas_limit, tip, actor=owner, blocks=blocks)
-    if as_json:
+    chain = run.chain
+    owner = None if actor is None else find_actor(chain, actor)
+    found = quote_timer(chain, height, gas_limit, tip, actor=owner, blocks=blocks)
+    if run.as_json:
         print_json({**to_json_value(found), "per_cycle": found.per_cycle})
         return
     timer = f"due at height {found.height:,}, scheduled in block {found.scheduled_in:,}"
@@ -128,19 +116,19 @@ def _money(amount: int) -> str:
     return f"{format_cby(amount)} CBY ({amount:,})"
 
 
+@command()
 def runway(
+    run: Invocation,
     payer: Annotated[str, argument("PAYER", f"Payer: {ANYONE}.", autocompletion=complete_account)],
     blocks: Recent = BLOCKS,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Show how many fires a balance pays for, and in which block it runs out.
 
     Example: trailboss runway 0x044d2D5f
     """
-    with open_chain(place) as chain:
-        found = runway_of(chain, resolve_actor(chain, payer), blocks=blocks)
-    if as_json:
+    chain = run.chain
+    found = runway_of(chain, resolve_actor(chain, payer), blocks=blocks)
+    if run.as_json:
         print_json(found)
         return
     stuck = f", {found.stuck:,} of which cannot fire" if found.stuck else ""

@@ -8,27 +8,12 @@ from typing import Annotated, Final
 from msgspec.structs import fields
 
 from trailboss.chain import ChainReader
-from trailboss.chain.development import DEPLOYER
+from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
 from trailboss.cli.lazy import group
-from trailboss.cli.options import (
-    DIRECTORY,
-    Actor,
-    AsJson,
-    Key,
-    Number,
-    Place,
-    Text,
-    TimerId,
-    argument,
-    complete_account,
-    number,
-    option,
-    whole_number,
-)
+from trailboss.cli.options import Actor, Number, TimerId, argument, number, whole_number
 from trailboss.cli.parsing import SHOWN_MAX, parse_number, read_file
-from trailboss.cli.targets import OpenChain, Signer, find_actor, find_timer, open_chain, resolve_signer
-from trailboss.cli.transactions import send, show_receipts
+from trailboss.cli.targets import find_actor, find_timer
 from trailboss.governance.parameters import EPOCHAL, GOVERNED, RESCALE_WEIGHTS
 from trailboss.model.configs import amount_of
 from trailboss.model.transactions import (
@@ -45,16 +30,6 @@ from trailboss.primitives.units import U64_MAX
 
 govern = group("Send system instructions as the deployer.")
 
-Governor = Annotated[
-    Text,
-    option(
-        "--from",
-        metavar="WHO",
-        text="Signer and payer.",
-        default="account of the private key, else deployer",
-        autocompletion=complete_account,
-    ),
-]
 PARAMETERS: Final = {".".join(path): key for key, path in (GOVERNED | EPOCHAL).items()} | {
     "auction.rescale_weights": RESCALE_WEIGHTS
 }
@@ -78,43 +53,37 @@ _AHEAD: Final = re.compile(r"\+(\d{1,20})", re.ASCII)
 
 
 @govern.command("timer-config")
+@command("governor", "private_key")
 def timer_config(
-    max_ttl_blocks: Annotated[Number, number(text="Blocks a timer may live ahead.")] = None,
-    max_cycles_per_fire: Annotated[Number, number(text="Cycles a fire may use.")] = None,
-    max_cells_per_fire: Annotated[Number, number(text="Cells a fire may use.")] = None,
-    max_timers_per_actor: Annotated[Number, number(text="Live timers of one actor.")] = None,
-    gc_cycles_per_block: Annotated[Number, number(text="Cycles a block spends on removing dead timers.")] = None,
-    sender: Governor = None,
-    private_key: Key = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
+    run: Invocation,
+    max_ttl_blocks: Annotated[Number, number("Blocks a timer may live ahead.")] = None,
+    max_cycles_per_fire: Annotated[Number, number("Cycles a fire may use.")] = None,
+    max_cells_per_fire: Annotated[Number, number("Cells a fire may use.")] = None,
+    max_timers_per_actor: Annotated[Number, number("Live timers of one actor.")] = None,
+    gc_cycles_per_block: Annotated[Number, number("Cycles a block spends on removing dead timers.")] = None,
 ) -> None:
     """Set the parameters of timers; the others do not change.
 
     Example: trailboss govern timer-config --max-ttl-blocks 1000
     """
     given = (max_ttl_blocks, max_cycles_per_fire, max_cells_per_fire, max_timers_per_actor, gc_cycles_per_block)
-    signer = governing_signer(sender, private_key)
-    with open_chain(place) as chain:
-        present = chain.rules().timer
-        values = _merged(UpdateTimerConfig, given, [getattr(present, name) for name in _names_of(UpdateTimerConfig)])
-        _govern(chain, signer, UpdateTimerConfig(**values), as_json=as_json)
+    present = run.chain.rules().timer
+    values = _merged(UpdateTimerConfig, given, [getattr(present, name) for name in _names_of(UpdateTimerConfig)])
+    _govern(run, UpdateTimerConfig(**values))
 
 
 @govern.command("basefee-config")
+@command("governor", "private_key")
 def basefee_config(
-    alpha: Annotated[Number, number(text="Divisor of the distance from the target.")] = None,
-    max_change_denom: Annotated[Number, number(text="Largest change of a basefee in a block: one part in N.")] = None,
-    min_basefee: Annotated[Number, number(text="Floor, base units a unit.")] = None,
-    max_basefee: Annotated[Number, number(text="Ceiling, base units a unit.")] = None,
-    block_cycles_target: Annotated[Number, number(text="Cycles a block should use.")] = None,
-    block_cells_target: Annotated[Number, number(text="Cells a block should use.")] = None,
-    block_access_target: Annotated[Number, number(text="Stored and shown; it has no price here.")] = None,
-    access_weight_scalar_ppm: Annotated[Number, number(text="Stored and shown; it has no price here.")] = None,
-    sender: Governor = None,
-    private_key: Key = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
+    run: Invocation,
+    alpha: Annotated[Number, number("Divisor of the distance from the target.")] = None,
+    max_change_denom: Annotated[Number, number("Largest change of a basefee in a block: one part in N.")] = None,
+    min_basefee: Annotated[Number, number("Floor, base units a unit.")] = None,
+    max_basefee: Annotated[Number, number("Ceiling, base units a unit.")] = None,
+    block_cycles_target: Annotated[Number, number("Cycles a block should use.")] = None,
+    block_cells_target: Annotated[Number, number("Cells a block should use.")] = None,
+    block_access_target: Annotated[Number, number("Stored and shown; it has no price here.")] = None,
+    access_weight_scalar_ppm: Annotated[Number, number("Stored and shown; it has no price here.")] = None,
 ) -> None:
     """Set the parameters of the fee markets; the others do not change.
 
@@ -122,75 +91,60 @@ def basefee_config(
     """
     targets = (block_cycles_target, block_cells_target, block_access_target, access_weight_scalar_ppm)
     given = (alpha, max_change_denom, min_basefee, max_basefee, *targets)
-    signer = governing_signer(sender, private_key)
-    with open_chain(place) as chain:
-        now = chain.rules().basefee
-        prices = (amount_of(now.min_basefee), amount_of(now.max_basefee))
-        units = (now.cycles_target, now.cells_target, now.access_target, now.access_weight_scalar_ppm)
-        values = _merged(UpdateBasefeeConfig, given, (now.alpha, now.max_change_denominator, *prices, *units))
-        _govern(chain, signer, UpdateBasefeeConfig(**values), as_json=as_json)
+    now = run.chain.rules().basefee
+    prices = (amount_of(now.min_basefee), amount_of(now.max_basefee))
+    units = (now.cycles_target, now.cells_target, now.access_target, now.access_weight_scalar_ppm)
+    values = _merged(UpdateBasefeeConfig, given, (now.alpha, now.max_change_denominator, *prices, *units))
+    _govern(run, UpdateBasefeeConfig(**values))
 
 
 @govern.command()
+@command("governor", "private_key")
 def multipliers(
-    user: Annotated[Number, number(text="For transactions.")] = None,
-    runner: Annotated[Number, number(text="For runner results.")] = None,
-    timer: Annotated[Number, number(text="For fires.")] = None,
-    system: Annotated[Number, number(text="For system work.")] = None,
-    sender: Governor = None,
-    private_key: Key = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
+    run: Invocation,
+    user: Annotated[Number, number("For transactions.")] = None,
+    runner: Annotated[Number, number("For runner results.")] = None,
+    timer: Annotated[Number, number("For fires.")] = None,
+    system: Annotated[Number, number("For system work.")] = None,
 ) -> None:
     """Set the fee multipliers by kind of work, in parts of 10,000; the others do not change.
 
     Example: trailboss govern multipliers --timer 12000
     """
-    signer = governing_signer(sender, private_key)
-    with open_chain(place) as chain:
-        now = chain.rules().multipliers
-        present = (now.user, now.runner, now.timer, now.system)
-        values = _merged(UpdateLaneFeeMultipliers, (user, runner, timer, system), present)
-        _govern(chain, signer, UpdateLaneFeeMultipliers(**values), as_json=as_json)
+    now = run.chain.rules().multipliers
+    present = (now.user, now.runner, now.timer, now.system)
+    values = _merged(UpdateLaneFeeMultipliers, (user, runner, timer, system), present)
+    _govern(run, UpdateLaneFeeMultipliers(**values))
 
 
 @govern.command("cancel-timer")
-def cancel_timer(
-    timer_id: TimerId,
-    sender: Governor = None,
-    private_key: Key = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
-) -> None:
+@command("governor", "private_key")
+def cancel_timer(run: Invocation, timer_id: TimerId) -> None:
     """Cancel any timer.
 
     Example: trailboss govern cancel-timer 0x6e3d2443
     """
-    signer = governing_signer(sender, private_key)
-    with open_chain(place) as chain:
-        _govern(chain, signer, CancelTimer(find_timer(chain, timer_id)), as_json=as_json)
+    _govern(run, CancelTimer(find_timer(run.chain, timer_id)))
 
 
 @govern.command("extend-timer")
+@command("governor", "private_key")
 def extend_timer(
+    run: Invocation,
     timer_id: TimerId,
     expires_at: Annotated[int, argument("HEIGHT", "Last height at which it may fire.", parser=whole_number(0))],
-    sender: Governor = None,
-    private_key: Key = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Change the last height at which any timer may fire.
 
     Example: trailboss govern extend-timer 0x6e3d2443 900
     """
-    signer = governing_signer(sender, private_key)
-    with open_chain(place) as chain:
-        _govern(chain, signer, ExtendTimer(find_timer(chain, timer_id), expires_at), as_json=as_json)
+    _govern(run, ExtendTimer(find_timer(run.chain, timer_id), expires_at))
 
 
 @govern.command("set")
+@command("governor", "private_key")
 def set_parameter(
+    run: Invocation,
     path: Annotated[
         str,
         argument(
@@ -208,10 +162,6 @@ def set_parameter(
             "weights; 0 resets them.",
         ),
     ],
-    sender: Governor = None,
-    private_key: Key = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Set one governed parameter.
 
@@ -222,28 +172,19 @@ def set_parameter(
             f"{path!r} is not set by this instruction",
             f"give one of {', '.join(PARAMETERS)}; timer-config, basefee-config and multipliers set others",
         )
-    signer = governing_signer(sender, private_key)
-    with open_chain(place) as chain:
-        number = _setting(chain, path, value)
-        _govern(chain, signer, SetGovParam(PARAMETERS[path], number.to_bytes(8, "big")), as_json=as_json)
+    number = _setting(run.chain, path, value)
+    _govern(run, SetGovParam(PARAMETERS[path], number.to_bytes(8, "big")))
 
 
 @govern.command()
-def upgrade(
-    actor: Actor,
-    file: Annotated[Path, argument("FILE", "New source of the actor.")],
-    sender: Governor = None,
-    private_key: Key = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
-) -> None:
+@command("governor", "private_key")
+def upgrade(run: Invocation, actor: Actor, file: Annotated[Path, argument("FILE", "New source of the actor.")]) -> None:
     """Replace the code of an actor; its storage and its timers stay.
 
     Example: trailboss govern upgrade 0x044d2D5f clock.py
     """
-    code, signer = read_file(file, "source"), governing_signer(sender, private_key)
-    with open_chain(place) as chain:
-        _govern(chain, signer, UpgradeActor(find_actor(chain, actor), code), as_json=as_json)
+    code = read_file(file, "source")
+    _govern(run, UpgradeActor(find_actor(run.chain, actor), code))
 
 
 def _setting(chain: ChainReader, path: str, text: str) -> int:
@@ -274,11 +215,6 @@ def _switch(path: str, text: str) -> int:
     return SWITCH_WORDS[text.lower()]
 
 
-def governing_signer(who: str | None, key: str | None) -> Signer:
-    """Return the signer of a system instruction: the deployer by default."""
-    return resolve_signer(DEPLOYER if who is None and key is None else who, key)
-
-
 def _names_of(kind: type[Instruction]) -> tuple[str, ...]:
     """Return the names of an instruction's fields, which are those of its options."""
     return tuple(field.name for field in fields(kind))
@@ -294,6 +230,6 @@ def _merged(kind: type[Instruction], given: Sequence[int | None], present: Seque
     return {name: kept if value is None else value for name, value, kept in pairs}
 
 
-def _govern(chain: OpenChain, signer: Signer, instruction: Instruction, *, as_json: bool) -> None:
-    [receipt] = send(chain, signer, [instruction])
-    show_receipts(chain, {"instruction": receipt}, as_json=as_json)
+def _govern(run: Invocation, instruction: Instruction) -> None:
+    [receipt] = run.send(instruction)
+    run.show_receipts({"instruction": receipt})

@@ -58,12 +58,7 @@ KEYS_BESIDE: Final = 130
 MS_PER_SECOND: Final = 1_000
 _BLOCK_TIME: Final = re.compile(r"(?P<whole>\d{1,9})(?:\.(?P<part>\d{1,3}))?(?P<unit>ms|s)", re.ASCII)
 
-BlockTime = Annotated[
-    Text,
-    option(
-        "--block-time", metavar="TIME", text="Time between blocks, empty ones included, as 1s or 250ms.", default="1s"
-    ),
-]
+BlockTime = Annotated[Text, option("TIME", "Time between blocks, empty ones included, as 1s or 250ms.", "1s")]
 Auto = Annotated[
     bool,
     typer.Option(
@@ -72,33 +67,18 @@ Auto = Annotated[
 ]
 Manual = Annotated[bool, typer.Option("--manual", help="Build blocks only on request.")]
 ClockOption = Annotated[
-    Clock,
-    option(
-        "--clock",
-        metavar="NAME",
-        text="Timestamps: chain, one interval a block; or wall, of this machine.",
-        default="chain",
-    ),
+    Clock, option("NAME", "Timestamps: chain, one interval a block; or wall, of this machine.", "chain")
 ]
-Host = Annotated[str, option("--host", metavar="ADDRESS", text="Address to listen on; 0.0.0.0 for the whole network.")]
-Port = Annotated[int, number("--port", metavar="PORT", text="Port to listen on; 0 for any free one.", most=PORT_MAX)]
-RateLimit = Annotated[
-    Number, number("--rate-limit", text="Most requests a second; 0 for any number.", default="0 on loopback, else 100")
-]
-Cors = Annotated[
-    Texts, option("--cors", metavar="ORIGIN", text="Let pages of this origin read answers; may be repeated.")
-]
+Host = Annotated[str, option("ADDRESS", "Address to listen on; 0.0.0.0 for the whole network.")]
+Port = Annotated[int, number("Port to listen on; 0 for any free one.", metavar="PORT", most=PORT_MAX)]
+RateLimit = Annotated[Number, number("Most requests a second; 0 for any number.", "0 on loopback, else 100")]
+Cors = Annotated[Texts, option("ORIGIN", "Let pages of this origin read answers; may be repeated.")]
 NoExplorer = Annotated[bool, typer.Option("--no-explorer", help="Serve the API alone.")]
-Log = Annotated[
-    LogForm | None,
-    option("--log", metavar="FORM", text="Log lines: human or json.", default="human in a terminal, else json"),
-]
+Log = Annotated[LogForm | None, option("FORM", "Log lines: human or json.", "human in a terminal, else json")]
 
 
 def dev(
-    chain: Annotated[
-        Path | None, option(metavar="DIR", text="Keep the chain here.", default="a temporary directory")
-    ] = None,
+    chain: Annotated[Path | None, option("DIR", "Keep the chain here.", "a temporary directory")] = None,
     block_time: BlockTime = None,
     auto: Auto = False,
     manual: Manual = False,

@@ -16,13 +16,14 @@ from trailboss.chain.proofs import (
     TimersSubject,
     timer_subject,
 )
+from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
 from trailboss.cli.lazy import group
-from trailboss.cli.options import DIRECTORY, Actor, AsJson, Number, Place, TimerId, Who, argument, option, whole_number
+from trailboss.cli.options import Actor, AsJson, Number, TimerId, Who, argument, option, whole_number
 from trailboss.cli.options import height as height_option
 from trailboss.cli.output import note, print_json, show
 from trailboss.cli.parsing import parse_hash, parse_payload, read_json, write_file
-from trailboss.cli.targets import OpenChain, find_actor, open_chain, resolve_actor, resolve_timer
+from trailboss.cli.targets import OpenChain, find_actor, resolve_actor, resolve_timer
 from trailboss.model.actors import Account
 from trailboss.model.configs import amount_of
 from trailboss.model.timers import Timer
@@ -30,74 +31,77 @@ from trailboss.primitives.units import U64_MAX, Height
 
 prove = group("Prove what the state holds to someone who has only its root.")
 
-Out = Annotated[Path | None, option("--out", metavar="FILE", text="File for the proof.", default="stdout")]
+Out = Annotated[Path | None, option("FILE", "File for the proof.", "stdout")]
 AtHeight = Annotated[int, argument("HEIGHT", "A block height.", parser=whole_number(0, U64_MAX))]
 
 
 @prove.command()
-def account(who: Who, out: Out = None, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+@command()
+def account(run: Invocation, who: Who, out: Out = None) -> None:
     """Prove an account or an actor, or that there is none.
 
     Example: trailboss prove account 0
     """
-    with open_chain(place) as chain:
-        _prove(chain, AccountSubject(resolve_actor(chain, who)), out, as_json=as_json)
+    chain = run.chain
+    _prove(chain, AccountSubject(resolve_actor(chain, who)), out, as_json=run.as_json)
 
 
 @prove.command()
+@command()
 def slot(
+    run: Invocation,
     actor: Actor,
     name: Annotated[str, argument("NAME", "Name of the slot: text, or 0x… for bytes.")],
     out: Out = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Prove what one storage slot of an actor holds, or that it is empty.
 
     Example: trailboss prove slot 0x044d2D5f price
     """
     octets = parse_payload(name)
-    with open_chain(place) as chain:
-        _prove(chain, SlotSubject(find_actor(chain, actor), octets), out, as_json=as_json)
+    chain = run.chain
+    _prove(chain, SlotSubject(find_actor(chain, actor), octets), out, as_json=run.as_json)
 
 
 @prove.command()
-def storage(actor: Actor, out: Out = None, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+@command()
+def storage(run: Invocation, actor: Actor, out: Out = None) -> None:
     """Prove all storage slots of an actor, and that there are no others.
 
     Example: trailboss prove storage 0x044d2D5f
     """
-    with open_chain(place) as chain:
-        _prove(chain, StorageSubject(find_actor(chain, actor)), out, as_json=as_json)
+    chain = run.chain
+    _prove(chain, StorageSubject(find_actor(chain, actor)), out, as_json=run.as_json)
 
 
 @prove.command()
+@command()
 def timer(
+    run: Invocation,
     timer_id: TimerId,
-    height: Annotated[Number, height_option(text="Height at which a timer that is gone was due.")] = None,
+    height: Annotated[Number, height_option("Height at which a timer that is gone was due.")] = None,
     out: Out = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Prove that a timer waits, or with --height that it is gone.
 
     Example: trailboss prove timer 0x6e3d2443 --out timer.json
     """
-    with open_chain(place) as chain:
-        subject = timer_subject(chain.store, resolve_timer(chain, timer_id), height)
-        _prove(chain, subject, out, as_json=as_json)
+    chain = run.chain
+    subject = timer_subject(chain.store, resolve_timer(chain, timer_id), height)
+    _prove(chain, subject, out, as_json=run.as_json)
 
 
 @prove.command()
-def timers(first: AtHeight, last: AtHeight, out: Out = None, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+@command()
+def timers(run: Invocation, first: AtHeight, last: AtHeight, out: Out = None) -> None:
     """Prove which timers are due from one height to another, and that there are no others.
 
     Example: trailboss prove timers 100 200
     """
     if last < first:
         raise Mistake(f"the last height, {last}, lies below the first, {first}", "swap them")
-    with open_chain(place) as chain:
-        _prove(chain, TimersSubject(Height(first), Height(last)), out, as_json=as_json)
+    chain = run.chain
+    _prove(chain, TimersSubject(Height(first), Height(last)), out, as_json=run.as_json)
 
 
 def _prove(chain: OpenChain, subject: Subject, out: Path | None, *, as_json: bool) -> None:
@@ -119,7 +123,7 @@ def _prove(chain: OpenChain, subject: Subject, out: Path | None, *, as_json: boo
 
 def verify_proof(
     file: Annotated[Path, argument("FILE", "File that prove wrote.")],
-    root: Annotated[str, option(metavar="HASH", text="State root, from a block header that you trust.")],
+    root: Annotated[str, option("HASH", "State root, from a block header that you trust.")],
     as_json: AsJson = False,
 ) -> None:
     """Check a proof against a state root, without a chain.

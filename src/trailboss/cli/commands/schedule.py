@@ -16,27 +16,13 @@ from trailboss.chain.stock_timers import (
     ended_refusal,
     scheduler_address,
 )
+from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
-from trailboss.cli.options import (
-    DIRECTORY,
-    KEPT,
-    PAYLOAD,
-    AsJson,
-    Key,
-    Number,
-    Place,
-    Sender,
-    Text,
-    Texts,
-    TimerId,
-    number,
-    option,
-)
+from trailboss.cli.options import KEPT, PAYLOAD, Number, Text, Texts, TimerId, number, option
 from trailboss.cli.options import height as height_option
 from trailboss.cli.output import Cell, note
 from trailboss.cli.parsing import parse_amount, parse_bid, parse_payload
-from trailboss.cli.targets import OpenChain, Signer, find_actor, find_timer, open_chain, resolve_address, resolve_signer
-from trailboss.cli.transactions import send, show_receipts
+from trailboss.cli.targets import find_actor, find_timer, resolve_address
 from trailboss.codec.canonical import encode_canonical
 from trailboss.model.events import TIMER_SCHEDULED
 from trailboss.model.transactions import Instruction
@@ -45,66 +31,41 @@ from trailboss.primitives.units import format_cby
 from trailboss.sdk import PriorityTier, watch_key
 from trailboss.views import Receipt
 
-DueHeight = Annotated[Number, height_option(text="Block height at which it fires.", least=1)]
+DueHeight = Annotated[Number, height_option("Block height at which it fires.", least=1)]
 Watched = Annotated[
-    Text,
-    option(metavar="ACTOR", text="Globalbox: fire whenever slots of this actor have changed, instead of at --height."),
+    Text, option("ACTOR", "Globalbox: fire whenever slots of this actor have changed, instead of at --height.")
 ]
 Slots = Annotated[
-    Texts,
-    option(
-        metavar="NAME",
-        text="With --watch: slots whose names begin so; text, or 0x… for bytes; may be repeated.",
-        default="all",
-    ),
+    Texts, option("NAME", "With --watch: slots whose names begin so; text, or 0x… for bytes; may be repeated.", "all")
 ]
-Payload = Annotated[str, option(metavar="PAYLOAD", text=f"Payload of its event: {PAYLOAD}.")]
-GasLimit = Annotated[Number, number(text="Cycles the fire may use.", least=1, default="the most allowed")]
-ExpiresAt = Annotated[Number, height_option(text="Last height at which it may fire.", least=1, default="the farthest")]
+Payload = Annotated[str, option("PAYLOAD", f"Payload of its event: {PAYLOAD}.")]
+GasLimit = Annotated[Number, number("Cycles the fire may use.", "the most allowed", least=1)]
+ExpiresAt = Annotated[Number, height_option("Last height at which it may fire.", "the farthest", least=1)]
 MaxFee = Annotated[
-    Text,
-    option(
-        metavar="AMOUNT",
-        text="Lane, auction: most a cycle may cost, basefee and tip.",
-        default="twice the basefee, and the tip",
-    ),
+    Text, option("AMOUNT", "Lane, auction: most a cycle may cost, basefee and tip.", "twice the basefee, and the tip")
 ]
 Tip = Annotated[
     Text,
-    option(
-        metavar="AMOUNT",
-        text="Lane, auction: tip a cycle.",
-        default="the median of the last block in the lane, none in the auction",
-    ),
+    option("AMOUNT", "Lane, auction: tip a cycle.", "the median of the last block in the lane, none in the auction"),
 ]
 Tier = Annotated[PriorityTier | None, typer.Option(help="Lane: tip as a multiple of that median, instead of --tip.")]
 Agent = Annotated[
-    Text, option(metavar="ACTOR", text="Lane: gas bidding agent of this timer, instead of --max-fee, --tip and --tier.")
+    Text, option("ACTOR", "Lane: gas bidding agent of this timer, instead of --max-fee, --tip and --tier.")
 ]
-Payer = Annotated[
-    Text, option(metavar="WHO", text="FIFO, lane: payer of the fire: the signer.", default="the stock actor")
-]
-Target = Annotated[
-    Text, option(metavar="ACTOR", text="Globalbox: actor whose handler runs.", default="the stock actor")
-]
-Bid = Annotated[
-    Text, option(metavar="PRICE", text="Globalbox: tip a cycle, base units, also as a decimal.", default="0")
-]
+Payer = Annotated[Text, option("WHO", "FIFO, lane: payer of the fire: the signer.", "the stock actor")]
+Target = Annotated[Text, option("ACTOR", "Globalbox: actor whose handler runs.", "the stock actor")]
+Bid = Annotated[Text, option("PRICE", "Globalbox: tip a cycle, base units, also as a decimal.", "0")]
 ClientNonce = Annotated[
-    Text,
-    option(
-        metavar="NAME", text="Globalbox: a name; the same name again returns the same timer. Text, or 0x… for bytes."
-    ),
+    Text, option("NAME", "Globalbox: a name; the same name again returns the same timer. Text, or 0x… for bytes.")
 ]
 Value = Annotated[
-    Text,
-    option(
-        metavar="AMOUNT", text="Additional money for the stock actor.", default="100cby when it is deployed, then none"
-    ),
+    Text, option("AMOUNT", "Additional money for the stock actor.", "100cby when it is deployed, then none")
 ]
 
 
+@command("sender", "private_key")
 def schedule(
+    run: Invocation,
     height: DueHeight = None,
     watch: Watched = None,
     slot: Slots = None,
@@ -120,10 +81,6 @@ def schedule(
     bid: Bid = None,
     client_nonce: ClientNonce = None,
     value: Value = None,
-    sender: Sender = None,
-    private_key: Key = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Schedule a timer without writing an actor.
 
@@ -136,32 +93,31 @@ def schedule(
     fees = {"--max-fee": max_fee, "--tip": tip, "--tier": tier, "--agent": agent, "--payer": payer}
     _check_options(height, watch, slot, [name for name, given in fees.items() if given is not None])
     amount = None if value is None else parse_amount(value)
-    signer = resolve_signer(sender, private_key)
-    with open_chain(place) as chain:
-        terms: dict[str, Any] = {
-            "payload": parse_payload(payload),
-            "gas_limit": gas_limit,
-            "expires_at": expires_at,
-            "target": None if target is None else find_actor(chain, target),
-            "bid": None if bid is None else parse_bid(bid),
-            "client_nonce": None if client_nonce is None else parse_payload(client_nonce),
-        }
-        if height is not None:
-            order = TimerOrder(
-                height=height,
-                fee_payer=None if payer is None else resolve_address(payer),
-                max_fee_per_cycle=None if max_fee is None else parse_amount(max_fee),
-                max_priority_fee_per_cycle=None if tip is None else parse_amount(tip),
-                priority_tier_hint=None if tier is None else tier.value,
-                gas_bidding_agent=None if agent is None else find_actor(chain, agent),
-                **terms,
-            )
-            instructions = draft_schedule(chain, signer.address, order, amount)
-        else:
-            watched = find_actor(chain, str(watch))
-            keys = [watch_key(watched, parse_payload(each)) for each in slot or [""]]
-            instructions = draft_watch(chain, signer.address, WatchOrder(watch_keys=keys, **terms), amount)
-        _send_order(chain, signer, instructions, as_json=as_json)
+    signer, chain = run.signer, run.chain
+    terms: dict[str, Any] = {
+        "payload": parse_payload(payload),
+        "gas_limit": gas_limit,
+        "expires_at": expires_at,
+        "target": None if target is None else find_actor(chain, target),
+        "bid": None if bid is None else parse_bid(bid),
+        "client_nonce": None if client_nonce is None else parse_payload(client_nonce),
+    }
+    if height is not None:
+        order = TimerOrder(
+            height=height,
+            fee_payer=None if payer is None else resolve_address(payer),
+            max_fee_per_cycle=None if max_fee is None else parse_amount(max_fee),
+            max_priority_fee_per_cycle=None if tip is None else parse_amount(tip),
+            priority_tier_hint=None if tier is None else tier.value,
+            gas_bidding_agent=None if agent is None else find_actor(chain, agent),
+            **terms,
+        )
+        instructions = draft_schedule(chain, signer.address, order, amount)
+    else:
+        watched = find_actor(chain, str(watch))
+        keys = [watch_key(watched, parse_payload(each)) for each in slot or [""]]
+        instructions = draft_watch(chain, signer.address, WatchOrder(watch_keys=keys, **terms), amount)
+    _send_order(run, instructions)
 
 
 def _check_options(height: int | None, watch: str | None, slots: list[str] | None, fees: list[str]) -> None:
@@ -177,36 +133,32 @@ def _check_options(height: int | None, watch: str | None, slots: list[str] | Non
         raise Mistake(f"{', '.join(fees)} and --watch are given", "give --bid: only Globalbox watches slots")
 
 
-def _send_order(chain: OpenChain, signer: Signer, instructions: Mapping[str, Instruction], *, as_json: bool) -> None:
+def _send_order(run: Invocation, instructions: Mapping[str, Instruction]) -> None:
     """Send an order and the instructions that precede it, and print their receipts.
 
     Raises:
         Rejection: ``NOT_FOUND`` if the order's client nonce has a timer that has ended.
     """
-    receipts = dict(zip(instructions, send(chain, signer, list(instructions.values())), strict=True))
-    receipt = receipts.pop("order")
-    actor = scheduler_address(chain, signer.address)
+    receipts = dict(zip(instructions, run.send(*instructions.values()), strict=True))
+    chain, receipt = run.chain, receipts.pop("order")
+    actor = scheduler_address(chain, run.signer.address)
     identity = Hash32(receipt.return_value) if receipt.ok else None
     lead: dict[str, Cell] = {} if identity is None else {"timer": str(identity)}
     lead |= {"actor": f"{actor}, holds {format_cby(chain.balance(actor))} CBY"}
-    show_receipts(chain, {"order": receipt} | receipts, as_json=as_json, lead=lead)
+    run.show_receipts({"order": receipt} | receipts, lead)
     if identity is not None and not any(event.name == TIMER_SCHEDULED for event in receipt.events):
         if chain.timer(identity) is None:
             raise ended_refusal(chain, identity)
         note(f"timer {identity} has the client nonce already: nothing has changed")
 
 
+@command("sender", "private_key")
 def update(
+    run: Invocation,
     timer: TimerId,
-    payload: Annotated[Text, option(metavar="PAYLOAD", text=f"Payload of its event: {PAYLOAD}.", default=KEPT)] = None,
-    gas_limit: Annotated[Number, number(text="Cycles a fire may use.", least=1, default=KEPT)] = None,
-    bid: Annotated[
-        Text, option(metavar="PRICE", text="Tip a cycle, base units, also as a decimal.", default=KEPT)
-    ] = None,
-    sender: Sender = None,
-    private_key: Key = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
+    payload: Annotated[Text, option("PAYLOAD", f"Payload of its event: {PAYLOAD}.", KEPT)] = None,
+    gas_limit: Annotated[Number, number("Cycles a fire may use.", KEPT, least=1)] = None,
+    bid: Annotated[Text, option("PRICE", "Tip a cycle, base units, also as a decimal.", KEPT)] = None,
 ) -> None:
     """Update the payload, gas limit or bid of one of your timers.
 
@@ -216,22 +168,20 @@ def update(
     """
     if payload is None and gas_limit is None and bid is None:
         raise Mistake("nothing is to change", "give --payload, --gas-limit or --bid")
-    signer = resolve_signer(sender, private_key)
-    with open_chain(place) as chain:
-        change = TimerChange(
-            timer_id=find_timer(chain, timer),
-            payload=None if payload is None else parse_payload(payload),
-            gas_limit=gas_limit,
-            bid=None if bid is None else parse_bid(bid),
-        )
-        [receipt] = send(chain, signer, [draft_update(chain, signer.address, change)])
-        lead = _lead(change.timer_id, receipt, "its next fire is queued already, and no other will follow")
-        show_receipts(chain, {"order": receipt}, as_json=as_json, lead=lead)
+    signer, chain = run.signer, run.chain
+    change = TimerChange(
+        timer_id=find_timer(chain, timer),
+        payload=None if payload is None else parse_payload(payload),
+        gas_limit=gas_limit,
+        bid=None if bid is None else parse_bid(bid),
+    )
+    [receipt] = run.send(draft_update(chain, signer.address, change))
+    lead = _lead(change.timer_id, receipt, "its next fire is queued already, and no other will follow")
+    run.show_receipts({"order": receipt}, lead)
 
 
-def cancel(
-    timer: TimerId, sender: Sender = None, private_key: Key = None, place: Place = DIRECTORY, as_json: AsJson = False
-) -> None:
+@command("sender", "private_key")
+def cancel(run: Invocation, timer: TimerId) -> None:
     """Cancel one of your timers.
 
     It is one that trailboss schedule has set for the same sender. A timer of another actor is cancelled by a handler of
@@ -239,12 +189,11 @@ def cancel(
 
     Example: trailboss cancel 0x6e3d2443
     """
-    signer = resolve_signer(sender, private_key)
-    with open_chain(place) as chain:
-        identity = find_timer(chain, timer)
-        [receipt] = send(chain, signer, [draft_cancel(chain, signer.address, identity)])
-        lead = _lead(identity, receipt, "its fire is in the mailbox already")
-        show_receipts(chain, {"order": receipt}, as_json=as_json, lead=lead)
+    signer, chain = run.signer, run.chain
+    identity = find_timer(chain, timer)
+    [receipt] = run.send(draft_cancel(chain, signer.address, identity))
+    lead = _lead(identity, receipt, "its fire is in the mailbox already")
+    run.show_receipts({"order": receipt}, lead)
 
 
 def _lead(timer_id: bytes, receipt: Receipt, why_not: str) -> dict[str, Cell]:
@@ -252,40 +201,42 @@ def _lead(timer_id: bytes, receipt: Receipt, why_not: str) -> dict[str, Cell]:
     return {"timer": str(Hash32(timer_id)), "too late": why_not if is_late else None}
 
 
+@command()
 def hold(
+    run: Invocation,
     timer: TimerId,
     until: Annotated[
-        Number, height_option(text="Height at which it is due instead.", default="the last at which it may fire")
+        Number, height_option("Height at which it is due instead.", "the last at which it may fire")
     ] = None,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Postpone a timer.
 
     Example: trailboss hold 0x6e3d2443 --until 500
     """
-    with open_chain(place) as chain:
-        identity = find_timer(chain, timer)
-        show_receipts(chain, {"instruction": chain.hold(identity, until)}, as_json=as_json, lead={"timer": identity})
+    chain = run.chain
+    identity = find_timer(chain, timer)
+    run.show_receipts({"instruction": chain.hold(identity, until)}, lead={"timer": identity})
 
 
-def force(timer: TimerId, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+@command()
+def force(run: Invocation, timer: TimerId) -> None:
     """Make a timer due as early as possible.
 
     It runs at the end of the same block; in the auction and in Globalbox, where timers run first, in the one after it.
 
     Example: trailboss force 0x6e3d2443
     """
-    with open_chain(place) as chain:
-        identity = find_timer(chain, timer)
-        show_receipts(chain, {"instruction": chain.force(identity)}, as_json=as_json, lead={"timer": identity})
+    chain = run.chain
+    identity = find_timer(chain, timer)
+    run.show_receipts({"instruction": chain.force(identity)}, lead={"timer": identity})
 
 
-def drop(timer: TimerId, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+@command()
+def drop(run: Invocation, timer: TimerId) -> None:
     """Remove a timer without running it.
 
     Example: trailboss drop 0x6e3d2443
     """
-    with open_chain(place) as chain:
-        identity = find_timer(chain, timer)
-        show_receipts(chain, {"instruction": chain.drop(identity)}, as_json=as_json, lead={"timer": identity})
+    chain = run.chain
+    identity = find_timer(chain, timer)
+    run.show_receipts({"instruction": chain.drop(identity)}, lead={"timer": identity})

@@ -66,13 +66,7 @@ def _complete_mechanism(incomplete: str) -> list[str]:
 def compare_mechanisms(
     workload: Annotated[Path, argument("WORKLOAD", "A TOML file; see examples/workloads.")],
     mechanism: Annotated[
-        Texts,
-        option(
-            metavar="NAME",
-            text="Only this mechanism; may be repeated.",
-            default="all",
-            autocompletion=_complete_mechanism,
-        ),
+        Texts, option("NAME", "Only this mechanism; may be repeated.", "all", autocompletion=_complete_mechanism)
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -6,21 +6,10 @@ from typing import Annotated, Final
 import typer
 
 from trailboss.chain import ChainReader
+from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
 from trailboss.cli.lazy import group
-from trailboss.cli.options import (
-    DIRECTORY,
-    LIMIT,
-    AsJson,
-    Limit,
-    Number,
-    Place,
-    Text,
-    TimerId,
-    argument,
-    height,
-    option,
-)
+from trailboss.cli.options import LIMIT, Limit, Number, Text, TimerId, argument, height, option
 from trailboss.cli.output import (
     Cell,
     columns,
@@ -32,7 +21,7 @@ from trailboss.cli.output import (
     print_pairs,
     print_table,
 )
-from trailboss.cli.targets import open_chain, resolve_actor, resolve_timer
+from trailboss.cli.targets import resolve_actor, resolve_timer
 from trailboss.primitives.units import U64_MAX
 from trailboss.views import TimerLife
 from trailboss.views.mechanism.globalbox import mailbox_table, queue_table
@@ -54,16 +43,16 @@ def _state(text: str) -> str:
     return text
 
 
+@command()
 def timers(
-    actor: Annotated[Text, option(metavar="ACTOR", text="Only timers of this actor.")] = None,
-    target: Annotated[Text, option(metavar="ACTOR", text="Only timers that call this actor.")] = None,
-    payer: Annotated[Text, option(metavar="ACTOR", text="Only timers that this account pays for.")] = None,
-    state: Annotated[str, option(metavar="STATE", text=f"{STATE_TEXT}.", parser=_state)] = "live",
-    from_height: Annotated[int, height(text="Only timers due at this height or later.")] = 0,
-    to_height: Annotated[Number, height(text="Only timers due at this height or earlier.")] = None,
+    run: Invocation,
+    actor: Annotated[Text, option("ACTOR", "Only timers of this actor.")] = None,
+    target: Annotated[Text, option("ACTOR", "Only timers that call this actor.")] = None,
+    payer: Annotated[Text, option("ACTOR", "Only timers that this account pays for.")] = None,
+    state: Annotated[str, option("STATE", f"{STATE_TEXT}.", parser=_state)] = "live",
+    from_height: Annotated[int, height("Only timers due at this height or later.")] = 0,
+    to_height: Annotated[Number, height("Only timers due at this height or earlier.")] = None,
     limit: Limit = LIMIT,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """List timers: live ones by height, ended ones with the latest first.
 
@@ -72,19 +61,19 @@ def timers(
     last = U64_MAX if to_height is None else to_height
     if last < from_height:
         raise Mistake(f"--to-height {last} lies below --from-height {from_height}", "swap them")
-    with open_chain(place) as chain:
-        wanted = TimerFilter(
-            state=state,
-            actor=None if actor is None else resolve_actor(chain, actor),
-            target=None if target is None else resolve_actor(chain, target),
-            payer=None if payer is None else resolve_actor(chain, payer),
-            first=from_height,
-            last=last,
-        )
-        found = chain.list_timers(wanted)
-        entries = list(islice(found, limit or None))
-        more = next(found, None) is not None
-        _show(chain, entries, state, more=more, as_json=as_json)
+    chain = run.chain
+    wanted = TimerFilter(
+        state=state,
+        actor=None if actor is None else resolve_actor(chain, actor),
+        target=None if target is None else resolve_actor(chain, target),
+        payer=None if payer is None else resolve_actor(chain, payer),
+        first=from_height,
+        last=last,
+    )
+    found = chain.list_timers(wanted)
+    entries = list(islice(found, limit or None))
+    more = next(found, None) is not None
+    _show(chain, entries, state, more=more, as_json=run.as_json)
 
 
 def _show(chain: ChainReader, entries: list[TimerEntry], state: str, *, more: bool, as_json: bool) -> None:
@@ -122,15 +111,16 @@ def _one_timer() -> None:
 
 
 @timer.command()
-def explain(timer_id: TimerId, place: Place = DIRECTORY, as_json: AsJson = False) -> None:
+@command()
+def explain(run: Invocation, timer_id: TimerId) -> None:
     """Show the whole life of a timer, with the reason for each decision about it.
 
     Example: trailboss timer explain 0x6e3d2443
     """
-    with open_chain(place) as chain:
-        identity = resolve_timer(chain, timer_id)
-        life = chain.explain(identity)
-    if as_json:
+    chain = run.chain
+    identity = resolve_timer(chain, timer_id)
+    life = chain.explain(identity)
+    if run.as_json:
         print_json(_document(life))
         return
     printer = console()
@@ -157,28 +147,28 @@ def _document(life: TimerLife) -> dict[str, object]:
     }
 
 
+@command()
 def mailbox(
+    run: Invocation,
     target: Annotated[Text, argument("TARGET", "Only what is for this actor.", "all")] = None,
     queued: Annotated[bool, typer.Option("--queued", help="List the fires queued behind the mailbox.")] = False,
     limit: Limit = LIMIT,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """List Globalbox's mailbox in order of delivery, or the fires queued behind it.
 
     Example: trailboss mailbox --queued
     """
-    with open_chain(place) as chain:
-        wanted = None if target is None else resolve_actor(chain, target)
-        found: list[FireView] | list[MailboxView]
-        if queued:
-            found = [view for view in globalbox_of(chain) if wanted in (None, view.target)]
-            table = queue_table(found[: limit or None])
-        else:
-            found = mailbox_of(chain, wanted)
-            table = mailbox_table(found[: limit or None])
-        height = chain.height
-    if as_json:
+    chain = run.chain
+    wanted = None if target is None else resolve_actor(chain, target)
+    found: list[FireView] | list[MailboxView]
+    if queued:
+        found = [view for view in globalbox_of(chain) if wanted in (None, view.target)]
+        table = queue_table(found[: limit or None])
+    else:
+        found = mailbox_of(chain, wanted)
+        table = mailbox_table(found[: limit or None])
+    height = chain.height
+    if run.as_json:
         name = "globalbox" if queued else "mailbox"
         print_json({"height": height, "total": len(found), name: found[: limit or None]})
         return

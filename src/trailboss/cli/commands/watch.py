@@ -15,8 +15,9 @@ from rich.console import Group
 from rich.live import Live
 
 from trailboss.cli.alerts import DRY, Alert, Call, Spells, parse_call
+from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Missing, Refused
-from trailboss.cli.options import DIRECTORY, WHO, AsJson, Place, Text, Texts, complete_account, number, option
+from trailboss.cli.options import WHO, Text, Texts, complete_account, number, option
 from trailboss.cli.output import Cell, columns, console, fitting_table, note, print_facts, print_json, print_table
 from trailboss.cli.remote.client import Client, read
 from trailboss.cli.targets import is_url, node_url, open_directory, resolve_address
@@ -54,32 +55,26 @@ class Wanted(Struct, frozen=True):
     as_json: bool
 
 
+@command()
 def watch(
+    run: Invocation,
     alert: Annotated[
         Text,
         option(
-            metavar="COMMAND|URL",
-            text="Run or call this once for each payer that runs dry soon: a command gets the facts in TRAILBOSS_… "
+            "COMMAND|URL",
+            "Run or call this once for each payer that runs dry soon: a command gets the facts in TRAILBOSS_… "
             "variables and as JSON on stdin, a URL gets them by POST.",
         ),
     ] = None,
-    within: Annotated[int, number(text="Soon means within N fires.", least=1, most=WITHIN_MAX)] = WITHIN,
+    within: Annotated[int, number("Soon means within N fires.", least=1, most=WITHIN_MAX)] = WITHIN,
     payer: Annotated[
-        Texts,
-        option(
-            metavar="WHO",
-            text=f"Only this payer: {WHO}; may be repeated.",
-            default="all",
-            autocompletion=complete_account,
-        ),
+        Texts, option("WHO", f"Only this payer: {WHO}; may be repeated.", "all", autocompletion=complete_account)
     ] = None,
-    limit: Annotated[int, number(text="Most rows.", least=1, most=LOOKED_AT)] = PAYERS_SHOWN,
+    limit: Annotated[int, number("Most rows.", least=1, most=LOOKED_AT)] = PAYERS_SHOWN,
     once: Annotated[bool, typer.Option("--once", help="Look once, as always on a directory.")] = False,
     rules: Annotated[
         bool, typer.Option("--rules", help="Print alert rules for Prometheus, which reads a node's /metrics, and end.")
     ] = False,
-    place: Place = DIRECTORY,
-    as_json: AsJson = False,
 ) -> None:
     """Watch which payers run out of money first, and raise alerts before they do.
 
@@ -95,12 +90,12 @@ def watch(
         return
     call = None if alert is None else parse_call(alert)
     payers = frozenset(bytes(resolve_address(each)) for each in payer or ())
-    tower = Tower(Wanted(payers, within, limit, call, as_json))
-    if not is_url(place):
-        with open_directory(place) as chain:
+    tower = Tower(Wanted(payers, within, limit, call, run.as_json))
+    if not is_url(run.place):
+        with open_directory(run.place) as chain:
             tower.see(look(chain, limit=chain.timer_count() + LOOKED_AT), tower.show)
     else:
-        with closing(Client(node_url(place))) as client:
+        with closing(Client(node_url(run.place))) as client:
             if not once:
                 with suppress(KeyboardInterrupt):
                     _follow(client, tower)

@@ -262,7 +262,7 @@ async def _section(client: httpx.AsyncClient, scene: Scene, operation: Operation
     listed = [each for name, each in operation.parameters.items() if each.place != PATH and name not in paging]
     parts = [f"### {operation.method} {operation.path}\n", _summary(operation)]
     if listed:
-        parts.append("\n" + "\n".join(map(_parameter, listed)))
+        parts.append("\n" + "\n".join(_parameter(each, operation.meanings[each.name]) for each in listed))
     if is_paged:
         parts.append("\nPaged." if not listed else "\nPaged, too.")
     status = "" if answer.status_code == HTTPStatus.OK else f"# {answer.status_code}\n"
@@ -271,12 +271,12 @@ async def _section(client: httpx.AsyncClient, scene: Scene, operation: Operation
     return "\n".join(parts)
 
 
-def _parameter(parameter: Parameter) -> str:
+def _parameter(parameter: Parameter, meaning: str) -> str:
     # What an address, a hash or a 64-bit number is, the introduction says.
     rule = "" if parameter.rule in KNOWN else f" {_sentence(parameter.rule)}"
     default = parameter.default
     shown = f" Default: {json.dumps(default)}." if default not in (None, "0x", U64_MAX) else ""
-    return f"- `{parameter.name}`: {parameter.about}{rule}{' Required.' if parameter.is_required else shown}"
+    return f"- `{parameter.name}`: {meaning}{rule}{' Required.' if parameter.is_required else shown}"
 
 
 def _sentence(text: str) -> str:

@@ -1,8 +1,9 @@
-"""Docstrings, and the comments beside fields, as the description of the API shows them."""
+"""Docstrings, and the comments beside fields and parameters, as the description of the API shows them."""
 
 import re
+from collections.abc import Callable
 from inspect import cleandoc, getsource
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -14,7 +15,6 @@ SHARED: Final = {
 """Meanings of members that many answers have."""
 _FIELD: Final = re.compile(r"    (\w+): .*?(?:  # (.*))?$")
 _COMMENT: Final = re.compile(r"    # (.*)$")
-_MEMBER: Final = re.compile(r"^    (\w+): (.*(?:\n      .*)*)", re.MULTILINE)
 _CITES: Final = re.compile(r"\s*(?:Spec|Decision|Source): .*$", re.MULTILINE)
 _MARKUP: Final = re.compile(r"``?")
 _NONE: Final = re.compile(r"\bNone\b")
@@ -42,18 +42,23 @@ def field_comments(source: str) -> dict[str, str]:
         if comment:
             above.append(comment[1])
             continue
-        text = as_prose((field[2] or " ".join(above)) if field else "")
-        if field and text:
-            found[field[1]] = f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+        words = (field[2] or " ".join(above)) if field else ""
+        if field and words:
+            text = as_prose(words if words.startswith("`") else f"{words[0].upper()}{words[1:]}")
+            found[field[1]] = text if text.endswith(".") else f"{text}."
         above = []
     return found
 
 
-def operation_docs(text: str) -> tuple[str, str, dict[str, str]]:
-    """Return the summary, the description and the meanings of the parameters that a function's docstring gives."""
-    about, _, below = cleandoc(text).partition("\n\nTakes:\n")
-    summary, _, description = about.partition("\n\n")
-    return as_prose(summary), as_prose(description), {name: as_prose(each) for name, each in _MEMBER.findall(below)}
+def operation_docs(run: Callable[..., Any]) -> tuple[str, str]:
+    """Return the summary and the description that a function's docstring gives."""
+    summary, _, description = cleandoc(run.__doc__ or "").partition("\n\n")
+    return as_prose(summary), as_prose(description)
+
+
+def parameter_comments(run: Callable[..., Any]) -> dict[str, str]:
+    """Return the comments of a function's parameters, in the form of `field_comments`."""
+    return field_comments(getsource(run).partition(") ->")[0])
 
 
 def as_prose(text: str) -> str:

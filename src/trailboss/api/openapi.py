@@ -101,7 +101,7 @@ def _gather(kind: Any, found: dict[str, type[Struct]]) -> None:
 
 
 def _operation(operation: Operation) -> Schema:
-    summary, description, _ = operation.docs
+    summary, description = operation.docs
     found: Schema = {
         "tags": [operation.tag],
         "summary": summary,
@@ -110,7 +110,7 @@ def _operation(operation: Operation) -> Schema:
     }
     if description:
         found["description"] = description
-    shown = [_parameter(each) for each in operation.parameters.values() if each.place != BODY]
+    shown = [_parameter(each, operation.meanings) for each in operation.parameters.values() if each.place != BODY]
     if operation.produces != JSON and shown:
         shown.append(RESUME)
     if shown:
@@ -120,12 +120,12 @@ def _operation(operation: Operation) -> Schema:
     return found
 
 
-def _parameter(parameter: Parameter) -> Schema:
+def _parameter(parameter: Parameter, meanings: Mapping[str, str]) -> Schema:
     return {
         "name": parameter.name,
         "in": parameter.place,
         "required": parameter.is_required,
-        "description": parameter.about,
+        "description": meanings.get(parameter.name, ""),
         "schema": schema_of(parameter),
     }
 
@@ -146,7 +146,9 @@ def _body(operation: Operation) -> Schema:
     required = [name for name, each in members.items() if each.is_required]
     schema: Schema = {
         "type": "object",
-        "properties": {name: schema_of(each) | {"description": each.about} for name, each in members.items()},
+        "properties": {
+            name: schema_of(each) | {"description": operation.meanings.get(name, "")} for name, each in members.items()
+        },
         "additionalProperties": False,
     }
     if required:

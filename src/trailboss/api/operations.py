@@ -18,9 +18,9 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from trailboss.api.docstrings import operation_docs
+from trailboss.api.docstrings import operation_docs, parameter_comments
 from trailboss.api.errors import HttpError, HttpReason, clipped, encode_json, shown
-from trailboss.api.requests import BODY, QUERY, Parameter, Reader, asked_of, parameters_of, read_document
+from trailboss.api.requests import BODY, QUERY, SHARED, Parameter, Reader, asked_of, parameters_of, read_document
 from trailboss.api.stream import Streams
 from trailboss.chain.view import ChainView
 from trailboss.primitives.errors import ErrorObject, ViewGoneError
@@ -131,15 +131,20 @@ class Operation(Struct, frozen=True, kw_only=True, dict=True):
         return asked_of(self.run, self.hints)
 
     @cached_property
-    def docs(self) -> tuple[str, str, dict[str, str]]:
-        """Summary, description and meanings of the parameters."""
-        return operation_docs(self.run.__doc__ or "")
+    def docs(self) -> tuple[str, str]:
+        """Summary and description."""
+        return operation_docs(self.run)
+
+    @cached_property
+    def meanings(self) -> dict[str, str]:
+        """What its parameters mean, by name."""
+        return SHARED | parameter_comments(self.run)
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
         """Its parameters, by name."""
         place = BODY if self.method == POST and self.body is None else QUERY
-        return parameters_of(self.asked, self.path, place, self.docs[2])
+        return parameters_of(self.asked, self.path, place)
 
     def reasons(self) -> tuple[HttpReason, ...]:
         """Return every reason for which it may refuse."""

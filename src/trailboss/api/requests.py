@@ -32,12 +32,22 @@ OFFSET_MAX: Final = 2**53 - 1
 LIMIT_MAX: Final = 1_000
 LIMIT_DEFAULT: Final = 50
 LATEST: Final = "latest"
-SHARED: Final[Mapping[str, str]] = {
+SHARED: Final = {
     "offset": "Number of entries to skip.",
     "limit": "Largest number of entries to return.",
     "address": "Address of the account or actor.",
     "timer_id": "Id of the timer.",
     "hash": "Hash of the transaction.",
+    "height": "Height of the block.",
+    "name": "Only events of this name.",
+    "emitter": "Only events of this emitter.",
+    "payer": "Account that pays for timers.",
+    "target": "Only what this actor's handlers run.",
+    "prefix": "First digits of a hash, an id or an address.",
+    "snapshot": "Number that /dev/snapshot answered.",
+    "namespace": "One of the maps that the state root covers.",
+    "key": "Full key: its namespace's letter, then the key.",
+    "first": "Lowest height of the records.",
     "view": "Number that /state/views answered.",
     "wait": "Whether to wait for its block, at most 5,000 ms.",
 }
@@ -119,7 +129,6 @@ class Parameter(Struct, frozen=True, kw_only=True):
     place: str  # ``path``, ``query`` or ``body``
     rule: str  # what it must be, in words
     kind: Any  # its type
-    about: str  # what it means
     default: Any  # what holds if it is left out; None if it is required, or if nothing holds
     is_required: bool  # whether it must be there
     is_integer: bool  # whether it is an integer
@@ -136,22 +145,14 @@ def asked_of(run: Callable[..., Any], hints: Mapping[str, Any]) -> type[Struct]:
     return msgspec.defstruct(run.__name__, members, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
-def parameters_of(asked: type[Struct], path: str, place: str, about: Mapping[str, str]) -> dict[str, Parameter]:
-    """Return the parameters of an operation, by name.
-
-    Args:
-        asked: Struct of them.
-        path: Path of the operation; a parameter that it names in braces stands there.
-        place: Where the others stand.
-        about: What each means; `SHARED` has what is not in it.
-    """
+def parameters_of(asked: type[Struct], path: str, place: str) -> dict[str, Parameter]:
+    """Return an operation's parameters by name: those that its path has in braces stand there, others at a place."""
     return {
         each.name: Parameter(
             name=each.name,
             place=PATH if f"{{{each.name}}}" in path else place,
             rule=_rule(each.type),
             kind=each.type,
-            about=about.get(each.name, SHARED.get(each.name, "")),
             default=None if each.required else each.default,
             is_required=each.required,
             is_integer=int in type_parts(each.type),

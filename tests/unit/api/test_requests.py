@@ -77,12 +77,12 @@ class Every(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def query(asked: type[Struct], raw: bytes) -> Any:
     """Return what a query asks for."""
-    return Reader(asked, parameters_of(asked, "/", QUERY, {})).read({}, raw)
+    return Reader(asked, parameters_of(asked, "/", QUERY)).read({}, raw)
 
 
 def body(asked: type[Struct], document: dict[str, Any]) -> Any:
     """Return what a JSON body asks for."""
-    return Reader(asked, parameters_of(asked, "/", BODY, {})).read({}, b"", document)
+    return Reader(asked, parameters_of(asked, "/", BODY)).read({}, b"", document)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_text_is_read_when_it_is_of_its_form(name: str, raw: str, value: object)
 )
 def test_member_is_read_exactly_when_its_schema_allows_it(name: str, value: object) -> None:
     """What OpenAPI says of a member is what is accepted, but for control characters and the checksums of addresses."""
-    allowed = Draft202012Validator(schema_of(parameters_of(Every, "/", BODY, {})[name])).is_valid(value)
+    allowed = Draft202012Validator(schema_of(parameters_of(Every, "/", BODY)[name])).is_valid(value)
     try:
         body(Every, {name: value})
     except HttpError:

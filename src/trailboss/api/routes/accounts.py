@@ -87,13 +87,14 @@ def actor(call: Call, *, address: Address) -> ActorAnswer:
 
 
 @routes.get("/actors/{address}/storage", refuses=NOT_FOUND)
-def storage(call: Call, *, address: Address, cursor: Hash32 | None = None, limit: Limit = LIMIT_DEFAULT) -> StoragePage:
-    """List the slots of an actor, a page at a time, in the order of their hashed names.
-
-    Takes:
-        cursor: `next_cursor` of the page before; the first page if left out.
-        limit: Largest number of slots to return.
-    """
+def storage(
+    call: Call,
+    *,
+    address: Address,
+    cursor: Hash32 | None = None,  # `next_cursor` of the page before; the first page if left out
+    limit: Limit = LIMIT_DEFAULT,
+) -> StoragePage:
+    """List the slots of an actor, a page at a time, in the order of their hashed names."""
     found = call.view.account(address)
     if found is None or not found.code_hash:
         raise no_actor(address)

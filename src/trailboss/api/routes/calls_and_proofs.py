@@ -63,21 +63,13 @@ class ProofAnswer(Struct, frozen=True, kw_only=True):
 async def view(
     call: Call,
     *,
-    actor: Address,
-    handler: Annotated[str, text(256)],
-    payload: Annotated[str, octets(2**17)] = "0x",
-    sender: Address | None = None,
-    cycles_limit: Annotated[int, integer(ASKED_CYCLES_MAX, 1)] = ASKED_CYCLES_MAX,
+    actor: Address,  # actor that has the handler
+    handler: Annotated[str, text(256)],  # function or method
+    payload: Annotated[str, octets(2**17)] = "0x",  # its argument; none if left out
+    sender: Address | None = None,  # caller that the handler sees; address 0 if left out
+    cycles_limit: Annotated[int, integer(ASKED_CYCLES_MAX, 1)] = ASKED_CYCLES_MAX,  # most cycles that it may use
 ) -> Answer:
-    """Run a handler read-only, as the next block would: nothing changes, and nobody pays.
-
-    Takes:
-        actor: Actor that has the handler.
-        handler: Function or method.
-        payload: Its argument; none if left out.
-        sender: Caller that the handler sees; address 0 if left out.
-        cycles_limit: Most cycles that it may use.
-    """
+    """Run a handler read-only, as the next block would: nothing changes, and nobody pays."""
     sender = sender or ZERO_ADDRESS
     return await call.node.ask(actor, handler, unhex(payload), sender, cycles_limit)
 
@@ -86,25 +78,15 @@ async def view(
 def proof(
     call: Call,
     *,
-    kind: Annotated[str, choice(*TAKEN)],
-    address: Address | None = None,
-    name: Annotated[str, octets(2**12)] | None = None,
-    timer_id: Hash32 | None = None,
-    height: U64 | None = None,
-    first: U64 | None = None,
-    last: U64 | None = None,
+    kind: Annotated[str, choice(*TAKEN)],  # subject of the proof
+    address: Address | None = None,  # of `account`, `slot` and `storage`: the account or actor
+    name: Annotated[str, octets(2**12)] | None = None,  # of `slot`: its name
+    timer_id: Hash32 | None = None,  # of `timer`: its id
+    height: U64 | None = None,  # of `timer`: the height at which it was due, to prove that it is gone
+    first: U64 | None = None,  # of `timers`: the lowest height at which they are due
+    last: U64 | None = None,  # of `timers`: the highest height
 ) -> ProofAnswer:
-    """Prove what the state holds of an account, a slot, an actor's storage, a timer, or the timers of some heights.
-
-    Takes:
-        kind: Subject of the proof.
-        address: Of `account`, `slot` and `storage`: the account or actor.
-        name: Of `slot`: its name.
-        timer_id: Of `timer`: its id.
-        height: Of `timer`: the height at which it was due, to prove that it is gone.
-        first: Of `timers`: the lowest height at which they are due.
-        last: Of `timers`: the highest height.
-    """
+    """Prove what the state holds of an account, a slot, an actor's storage, a timer, or the timers of some heights."""
     chain = call.view
     members = {"address": address, "name": name, "timer_id": timer_id, "height": height, "first": first, "last": last}
     _check_members(kind, members)

@@ -71,12 +71,14 @@ async def basefee(call: Call) -> BasefeeAnswer:
 
 
 @routes.get("/block/{block}", refuses=NOT_FOUND)
-def block(call: Call, *, block: BlockName, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT) -> BlockView:
-    """Return one block: its header, and a page of its transactions, receipts and own events.
-
-    Takes:
-        block: Height or hash of the block, or `latest`.
-    """
+def block(
+    call: Call,
+    *,
+    block: BlockName,  # height or hash of the block, or `latest`
+    offset: Offset = 0,
+    limit: Limit = LIMIT_DEFAULT,
+) -> BlockView:
+    """Return one block: its header, and a page of its transactions, receipts and own events."""
     return block_view(find_block(call, block), offset, limit)
 
 
@@ -94,12 +96,12 @@ def status(call: Call) -> ChainStatus:
 
 
 @routes.get("/params", refuses=NOT_FOUND)
-def params(call: Call, *, path: Annotated[str, text(PATH_CHARACTERS_MAX)] | None = None) -> Parameters:
-    """Return the parameters in force in the next block, and who set them.
-
-    Takes:
-        path: Only what lies under this dotted path, as `timers`.
-    """
+def params(
+    call: Call,
+    *,
+    path: Annotated[str, text(PATH_CHARACTERS_MAX)] | None = None,  # only what lies under this dotted path, as `timers`
+) -> Parameters:
+    """Return the parameters in force in the next block, and who set them."""
     found = list(settings_of(call.view))
     if path is not None:
         found = [each for each in found if lies_under(each.path, path)]

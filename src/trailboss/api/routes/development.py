@@ -55,11 +55,7 @@ class FaucetAnswer(Struct, frozen=True, kw_only=True):
 
 @routes.post("/faucet", refuses=REFUSES)
 async def faucet(call: Call, *, address: Address) -> FaucetAnswer:
-    """Give an account 5,000 CBY. Only a development chain has a faucet.
-
-    Takes:
-        address: Account that receives it.
-    """
+    """Give an account 5,000 CBY. Only a development chain has a faucet."""
     tx_hash = await _development(call).faucet(address)
     return FaucetAnswer(
         status=SUBMITTED,
@@ -71,22 +67,22 @@ async def faucet(call: Call, *, address: Address) -> FaucetAnswer:
 
 
 @routes.post("/dev/mine", refuses=REFUSES)
-async def dev_mine(call: Call, *, blocks: Annotated[int, integer(ADVANCE_MAX, 1)] = 1) -> HeightAnswer:
-    """Build blocks at once, the first one from the mempool.
-
-    Takes:
-        blocks: Number of blocks.
-    """
+async def dev_mine(
+    call: Call,
+    *,
+    blocks: Annotated[int, integer(ADVANCE_MAX, 1)] = 1,  # number of blocks
+) -> HeightAnswer:
+    """Build blocks at once, the first one from the mempool."""
     return HeightAnswer(await _development(call).mine(blocks))
 
 
 @routes.post("/dev/advance", refuses=REFUSES)
-async def dev_advance(call: Call, *, height: U64) -> HeightAnswer:
-    """Build blocks up to a height; every due timer runs in its own block.
-
-    Takes:
-        height: Height of the last block to build.
-    """
+async def dev_advance(
+    call: Call,
+    *,
+    height: U64,  # height of the last block to build
+) -> HeightAnswer:
+    """Build blocks up to a height; every due timer runs in its own block."""
     return HeightAnswer(await _development(call).advance(height))
 
 
@@ -94,15 +90,11 @@ async def dev_advance(call: Call, *, height: U64) -> HeightAnswer:
 async def dev_pace(
     call: Call,
     *,
-    pace: Annotated[str, choice(*(each.value for each in Rhythm))],
+    pace: Annotated[str, choice(*(each.value for each in Rhythm))],  # what makes the node build blocks
+    # Of `interval` and `auto`: milliseconds from one block to the next; `auto` takes 1,000 without it.
     block_time_ms: Annotated[int, integer(BLOCK_TIME_MAX_MS)] = 0,
 ) -> PaceAnswer:
-    """Set the pace of blocks: at an interval, one for each transaction and for timers, or only on request.
-
-    Takes:
-        pace: What makes the node build blocks.
-        block_time_ms: Of `interval` and `auto`: milliseconds from one block to the next; `auto` takes 1,000 without it.
-    """
+    """Set the pace of blocks: at an interval, one for each transaction and for timers, or only on request."""
     development = _development(call)
     try:
         rhythm = Rhythm(pace)
@@ -121,35 +113,30 @@ async def dev_snapshot(call: Call) -> SnapshotAnswer:
 
 @routes.post("/dev/revert", refuses=REFUSES)
 async def dev_revert(call: Call, *, snapshot: Positive) -> HeightAnswer:
-    """Go back to a snapshot: state, clock, timers, fees and mempool. Later snapshots are dropped.
-
-    Takes:
-        snapshot: Number that /dev/snapshot answered.
-    """
+    """Go back to a snapshot: state, clock, timers, fees and mempool. Later snapshots are dropped."""
     return HeightAnswer(await _development(call).revert(snapshot))
 
 
 @routes.post("/dev/reorg", refuses=REFUSES)
-async def dev_reorg(call: Call, *, depth: Positive, keep_transactions: bool = True) -> HeightAnswer:
-    """Drop the last blocks, as when another branch wins.
-
-    Takes:
-        depth: Number of blocks to drop.
-        keep_transactions: Whether their transactions wait in the mempool again.
-    """
+async def dev_reorg(
+    call: Call,
+    *,
+    depth: Positive,  # number of blocks to drop
+    keep_transactions: bool = True,  # whether their transactions wait in the mempool again
+) -> HeightAnswer:
+    """Drop the last blocks, as when another branch wins."""
     return HeightAnswer(await _development(call).reorg(depth, keep_transactions=keep_transactions))
 
 
 @routes.post("/dev/set_balance", refuses=REFUSES)
 async def dev_set_balance(
-    call: Call, *, address: Address, amount: Annotated[int, integer(U128_MAX)], wait: bool = False
+    call: Call,
+    *,
+    address: Address,  # account
+    amount: Annotated[int, integer(U128_MAX)],  # its new balance, base units
+    wait: bool = False,
 ) -> SubmissionOutcome:
-    """Set a balance; a missing account is created, and the supply changes with it.
-
-    Takes:
-        address: Account.
-        amount: Its new balance, base units.
-    """
+    """Set a balance; a missing account is created, and the supply changes with it."""
     return await _sent(call, await _development(call).set_balance(address, amount), wait=wait)
 
 
@@ -157,24 +144,16 @@ async def dev_set_balance(
 async def dev_impersonate(
     call: Call,
     *,
-    sender: Address,
+    sender: Address,  # account that sends it
+    # What it does.
     instruction: Annotated[dict[str, Any], Meta(extra_json_schema=INSTRUCTION_SCHEMA, extra=INSTRUCTION_RULE)],
     wait: bool = False,
-    cycles_limit: U64 = CYCLES_LIMIT,
-    cells_limit: U64 = CELLS_LIMIT,
-    max_priority_fee_per_cycle: U64 = 0,
-    max_priority_fee_per_cell: U64 = 0,
+    cycles_limit: U64 = CYCLES_LIMIT,  # most cycles that it may use
+    cells_limit: U64 = CELLS_LIMIT,  # most cells that it may use
+    max_priority_fee_per_cycle: U64 = 0,  # tip a cycle, base units
+    max_priority_fee_per_cell: U64 = 0,  # tip a cell, base units
 ) -> SubmissionOutcome:
-    """Send a transaction of any account, without its key.
-
-    Takes:
-        sender: Account that sends it.
-        instruction: What it does.
-        cycles_limit: Most cycles that it may use.
-        cells_limit: Most cells that it may use.
-        max_priority_fee_per_cycle: Tip a cycle, base units.
-        max_priority_fee_per_cell: Tip a cell, base units.
-    """
+    """Send a transaction of any account, without its key."""
     development = _development(call)
     parsed = INSTRUCTION.parse(instruction, "instruction")
     terms = Terms(
@@ -187,12 +166,14 @@ async def dev_impersonate(
 
 
 @routes.post("/dev/hold", refuses=REFUSES)
-async def dev_hold(call: Call, *, timer_id: Hash32, wait: bool = False, until: U64 | None = None) -> SubmissionOutcome:
-    """Hold a timer until a height, or until the last one at which it may fire.
-
-    Takes:
-        until: Height until which to hold it; the last one at which it may fire if left out.
-    """
+async def dev_hold(
+    call: Call,
+    *,
+    timer_id: Hash32,
+    wait: bool = False,
+    until: U64 | None = None,  # height until which to hold it; the last one at which it may fire if left out
+) -> SubmissionOutcome:
+    """Hold a timer until a height, or until the last one at which it may fire."""
     return await _sent(call, await _development(call).hold(timer_id, until), wait=wait)
 
 

@@ -26,33 +26,25 @@ class QuoteAnswer(Quote, frozen=True, kw_only=True):
 def quote(
     call: Call,
     *,
-    height: U64,
-    gas_limit: Positive,
-    tip: U64 | None = None,
-    actor: Address | None = None,
-    blocks: Recent = BLOCKS,
+    height: U64,  # height at which the timer would be due
+    gas_limit: Positive,  # cycles that the fire may use
+    tip: U64 | None = None,  # `max_priority_fee_per_cycle`, base units; the default agent's if left out
+    actor: Address | None = None,  # owner of the timer; an actor that has not fired if left out
+    blocks: Recent = BLOCKS,  # number of recent blocks to use
 ) -> QuoteAnswer:
-    """Return what a timer scheduled now would cost, and how often a timer like it would have run lately.
-
-    Takes:
-        height: Height at which the timer would be due.
-        gas_limit: Cycles that the fire may use.
-        tip: max_priority_fee_per_cycle, base units; the default agent's if left out.
-        actor: Owner of the timer; an actor that has not fired if left out.
-        blocks: Number of recent blocks to use.
-    """
+    """Return what a timer scheduled now would cost, and how often a timer like it would have run lately."""
     found = quote_timer(call.view, height, gas_limit, tip, actor=actor, blocks=blocks)
     return extended(QuoteAnswer, found, per_cycle=found.per_cycle)
 
 
 @routes.get("/runway/{payer}")
-def runway(call: Call, *, payer: Address, blocks: Recent = BLOCKS) -> Runway:
-    """Return how many fires a balance still pays for, and the block in which it is used up.
-
-    Takes:
-        payer: Account that pays for timers.
-        blocks: Number of recent blocks to use.
-    """
+def runway(
+    call: Call,
+    *,
+    payer: Address,
+    blocks: Recent = BLOCKS,  # number of recent blocks to use
+) -> Runway:
+    """Return how many fires a balance still pays for, and the block in which it is used up."""
     return runway_of(call.view, payer, blocks=blocks)
 
 
@@ -63,8 +55,5 @@ def watchtower(call: Call, *, limit: Annotated[int, integer(LIMIT_MAX, 1)] = PAY
     A node examines some payers at once, with 2,000 of their timers: those with the shortest runway, those whose fires
     have just run, those whose timers come next, and the others in turn. An actor whose timers failed in the last 100
     blocks is listed even if it has no live timer left.
-
-    Takes:
-        limit: Largest number of payers to return.
     """
     return call.node.watchtower.look(call.view, limit)

@@ -62,11 +62,7 @@ def mechanism(call: Call) -> MechanismView:
 
 @routes.get("/lane/{height}", refuses=NOT_FOUND)
 def lane(call: Call, *, height: U64) -> LaneAnswer:
-    """Return how a block chose among its due timers: ranks, prices, the cut-off, and why the others waited.
-
-    Takes:
-        height: Height of the block.
-    """
+    """Return how a block chose among its due timers: ranks, prices, the cut-off, and why the others waited."""
     found = block_at(call.view, height)
     record = found.decisions
     return LaneAnswer(found.height, None if record is None else decision_view(record, found.height))
@@ -76,11 +72,7 @@ def lane(call: Call, *, height: U64) -> LaneAnswer:
 def mailbox(
     call: Call, *, target: Address | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> MailboxPage:
-    """List the mailbox of Globalbox in the order of delivery.
-
-    Takes:
-        target: Only what this actor's handlers run.
-    """
+    """List the mailbox of Globalbox in the order of delivery."""
     entries = mailbox_of(call.view, target)
     return MailboxPage(call.view.height, len(entries), entries[offset : offset + limit])
 
@@ -89,11 +81,7 @@ def mailbox(
 def globalbox(
     call: Call, *, target: Address | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> GlobalboxPage:
-    """List the queued fires of Globalbox, the head of the queue first.
-
-    Takes:
-        target: Only what this actor's handlers run.
-    """
+    """List the queued fires of Globalbox, the head of the queue first."""
     view = call.view
     if target is None:
         fires = globalbox_of(view, offset + limit)

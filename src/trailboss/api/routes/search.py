@@ -58,25 +58,15 @@ def logs(
     *,
     name: EventName | None = None,
     emitter: Address | None = None,
-    address: Address | None = None,
-    timer_id: Hash32 | None = None,
-    from_height: U64 = 0,
-    to_height: U64 = U64_MAX,
-    order: Annotated[str, choice(NEWEST, OLDEST)] = NEWEST,
+    address: Address | None = None,  # only what it emitted, and the chain's own events that name it
+    timer_id: Hash32 | None = None,  # only events about this timer
+    from_height: U64 = 0,  # first block
+    to_height: U64 = U64_MAX,  # last block
+    order: Annotated[str, choice(NEWEST, OLDEST)] = NEWEST,  # which come first
     offset: Offset = 0,
     limit: Limit = LIMIT_DEFAULT,
 ) -> LogPage:
-    """List events, the newest first by default.
-
-    Takes:
-        name: Only events of this name.
-        emitter: Only what this actor emitted.
-        address: Only what it emitted, and the chain's own events that name it.
-        timer_id: Only events about this timer.
-        from_height: First block.
-        to_height: Last block.
-        order: Which come first.
-    """
+    """List events, the newest first by default."""
     wanted = EventFilter(
         name=name,
         emitter=emitter,
@@ -91,11 +81,7 @@ def logs(
 def actor_logs(
     call: Call, *, address: Address, name: EventName | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> LogPage:
-    """List what an actor emitted, the newest first.
-
-    Takes:
-        name: Only events of this name.
-    """
+    """List what an actor emitted, the newest first."""
     wanted = EventFilter(name=name, emitter=address)
     return _page(call, wanted, call.view.height, offset, limit, newest_first=True)
 
@@ -106,13 +92,13 @@ def _page(call: Call, wanted: EventFilter, upto: int, offset: int, limit: int, *
 
 
 @routes.get("/search", refuses=(HttpReason.INVALID_VALUE,))
-def search(call: Call, *, prefix: Prefix, limit: Annotated[int, integer(FOUND_MAX, 1)] = 10) -> SearchAnswer:
-    """Find blocks, transactions, timers, accounts and actors by the first digits of their hash, id or address.
-
-    Takes:
-        prefix: First digits of a hash, an id or an address.
-        limit: Largest number of results of each kind.
-    """
+def search(
+    call: Call,
+    *,
+    prefix: Prefix,
+    limit: Annotated[int, integer(FOUND_MAX, 1)] = 10,  # largest number of results of each kind
+) -> SearchAnswer:
+    """Find blocks, transactions, timers, accounts and actors by the first digits of their hash, id or address."""
     view = call.view
     digits = prefix.lower().removeprefix("0x")
     found = call.node.index.search(digits, view.blocks, limit)

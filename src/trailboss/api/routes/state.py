@@ -116,11 +116,7 @@ async def lend_view(call: Call) -> LentView:
 
 @routes.get("/state/views/{view}/value", refuses=REFUSES)
 async def state_value(call: Call, *, view: Positive, key: Key) -> StateValue:
-    """Return the value of a key.
-
-    Takes:
-        key: Full key: its namespace's letter, then the key.
-    """
+    """Return the value of a key."""
     full = unhex(key)
     if full[:1].decode("latin-1") not in NAMESPACES:
         raise invalid("key", key.lower(), f"the letter of a namespace, {', '.join(NAMESPACES)}, and more")
@@ -133,17 +129,11 @@ def state_range(
     *,
     view: Positive,
     namespace: Namespace,
-    lower: Key | None = None,
-    upper: Key | None = None,
+    lower: Key | None = None,  # least full key, or the beginning of one
+    upper: Key | None = None,  # full key that ends the range and is not in it
     limit: Annotated[int, integer(ENTRIES_MAX, 1)] = ENTRIES_MAX,
 ) -> StateRange:
-    """List keys and values of a namespace, ascending.
-
-    Takes:
-        namespace: One of the maps that the state root covers.
-        lower: Least full key, or the beginning of one.
-        upper: Full key that ends the range and is not in it.
-    """
+    """List keys and values of a namespace, ascending."""
     letter, end = namespace.encode(), None if upper is None else unhex(upper)
     found = _lent(call, view).store.iterate(letter, _within(lower, letter), end)
     entries = list(islice(found, limit))
@@ -151,13 +141,14 @@ def state_range(
 
 
 @routes.get("/state/views/{view}/count", refuses=REFUSES)
-async def state_count(call: Call, *, view: Positive, namespace: Namespace, bound: Key | None = None) -> StateCount:
-    """Count the keys of a namespace, or those below a bound, without listing them.
-
-    Takes:
-        namespace: One of the maps that the state root covers.
-        bound: Full key: only the keys below it.
-    """
+async def state_count(
+    call: Call,
+    *,
+    view: Positive,
+    namespace: Namespace,
+    bound: Key | None = None,  # full key: only the keys below it
+) -> StateCount:
+    """Count the keys of a namespace, or those below a bound, without listing them."""
     letter = namespace.encode()
     return StateCount(_lent(call, view).store.count(letter, _within(bound, letter)))
 
@@ -182,25 +173,16 @@ def state_ended_timers(
     call: Call,
     *,
     view: Positive,
-    actor: Address | None = None,
-    target: Address | None = None,
-    payer: Address | None = None,
-    from_height: U64 = 0,
-    to_height: U64 = U64_MAX,
-    state: Annotated[str, choice(*ENDED, ALL)] = ALL,
+    actor: Address | None = None,  # only this actor's
+    target: Address | None = None,  # only those that call this actor
+    payer: Address | None = None,  # only those that this account pays for
+    from_height: U64 = 0,  # due at this height or later
+    to_height: U64 = U64_MAX,  # due at this height or earlier
+    state: Annotated[str, choice(*ENDED, ALL)] = ALL,  # how they ended
     offset: Offset = 0,
     limit: Limit = LIMIT_DEFAULT,
 ) -> EndedTimers:
-    """List timers that have ended, the latest first.
-
-    Takes:
-        actor: Only this actor's.
-        target: Only those that call this actor.
-        payer: Only those that this account pays for.
-        from_height: Due at this height or later.
-        to_height: Due at this height or earlier.
-        state: How they ended.
-    """
+    """List timers that have ended, the latest first."""
     wanted = TimerFilter(state=state, actor=actor, target=target, payer=payer, first=from_height, last=to_height)
     total, entries = list_ended(_lent(call, view), call.node.index, wanted, offset, limit)
     return EndedTimers(entries, more=offset + len(entries) < total)
@@ -213,17 +195,11 @@ def state_events(
     view: Positive,
     name: EventName | None = None,
     emitter: Address | None = None,
-    from_height: U64 = 0,
+    from_height: U64 = 0,  # first block
     offset: Offset = 0,
     limit: Limit = LIMIT_DEFAULT,
 ) -> LatestEvents:
-    """List events, the latest first.
-
-    Takes:
-        name: Only events of this name.
-        emitter: Only what this actor emitted.
-        from_height: First block.
-    """
+    """List events, the latest first."""
     chain = _lent(call, view)
     wanted = EventFilter(name=name, emitter=emitter, since=from_height)
     found = call.node.index.events(wanted, chain.height, offset, limit, newest_first=True)
@@ -231,23 +207,20 @@ def state_events(
 
 
 @routes.get("/state/views/{view}/record", refuses=REFUSES)
-async def state_record(call: Call, *, view: Positive, height: U64) -> BlockRecords:
-    """Return the last record at or below a height.
-
-    Takes:
-        height: Highest height of the record.
-    """
+async def state_record(
+    call: Call,
+    *,
+    view: Positive,
+    height: U64,  # highest height of the record
+) -> BlockRecords:
+    """Return the last record at or below a height."""
     blocks = _lent(call, view).blocks
     return BlockRecords([encode_block(blocks.record_at(min(height, blocks.height)))], more=False)
 
 
 @routes.get("/state/views/{view}/records", refuses=REFUSES)
 def state_records(call: Call, *, view: Positive, first: U64 = 0) -> BlockRecords:
-    """List the records from a height on, as many as fit in an answer.
-
-    Takes:
-        first: Lowest height of the records.
-    """
+    """List the records from a height on, as many as fit in an answer."""
     found = _lent(call, view).blocks.records(first)
     records = list(_as_many_as_fit(map(encode_block, found)))
     return BlockRecords(records, more=next(found, None) is not None)

@@ -26,12 +26,12 @@ BOTH: Final = "blocks,events"
 async def events(
     call: Call,
     *,
-    since: U64 | None = None,
+    since: U64 | None = None,  # first block, past or future; the next one if left out
     name: Annotated[str, text(64)] | None = None,
     emitter: Address | None = None,
-    timer_id: Hash32 | None = None,
-    address: Address | None = None,
-    kinds: Annotated[str, choice(BLOCKS, EVENTS, BOTH)] = BOTH,
+    timer_id: Hash32 | None = None,  # only events about this timer
+    address: Address | None = None,  # only events that it emitted, and the chain's own events that name it
+    kinds: Annotated[str, choice(BLOCKS, EVENTS, BOTH)] = BOTH,  # blocks, events, or both
 ) -> Response:
     """Stream blocks and events as they come, and those of the past before.
 
@@ -39,14 +39,6 @@ async def events(
     with `name`, `emitter`, `data`, `raw`, `block_height`, `timer_id` and `index`. An event whose name is one of the
     stream's own or of the browser's comes as `event`. `reorg` says that the blocks above its `height` are gone; others
     follow. `end` has the reason why the stream ends. A client that reconnects with `Last-Event-ID` misses nothing.
-
-    Takes:
-        since: First block, past or future; the next one if left out.
-        name: Only events of this name.
-        emitter: Only events of this emitter.
-        timer_id: Only events about this timer.
-        address: Only events that it emitted, and the chain's own events that name it.
-        kinds: Blocks, events, or both.
     """
     place = None if since is None else Position(since)
     last = call.header("last-event-id")

@@ -85,13 +85,12 @@ class SubmissionAnswer(Struct, frozen=True, kw_only=True):
     results: list[SubmissionResult]  # one for each, in order
 
 
-class SubmissionOutcome(SubmissionResult, frozen=True, kw_only=True):
-    """What became of a transaction that was sent.
+class SubmissionOutcome(Struct, frozen=True, kw_only=True):
+    """What became of a transaction that was sent."""
 
-    Attributes:
-        status: ``included`` in a block, ``refused``, or still ``waiting``.
-    """
-
+    tx_hash: Hash32  # its hash
+    status: str  # ``included`` in a block, ``refused``, or still ``waiting``
+    error: ErrorObject | None  # why it was refused; None otherwise
     receipt: TransactionReceipt | None  # what it did and cost; None unless it is in a block
 
 
@@ -102,13 +101,10 @@ class SubmissionOutcomes(Struct, frozen=True, kw_only=True):
     results: list[SubmissionOutcome]  # one for each, in order
 
 
-class SubmissionRefusal(Refusal, frozen=True, kw_only=True):
-    """Transactions of which none was taken.
+class SubmissionRefusal(Struct, frozen=True, kw_only=True):
+    """Transactions of which none was taken."""
 
-    Attributes:
-        error: Why the first was not.
-    """
-
+    error: ErrorObject  # why the first was not
     results: list[SubmissionResult]  # one for each, in order
 
 
@@ -144,14 +140,13 @@ async def submit(call: Call) -> SubmissionAnswer | Response:
     refusals={**REFUSALS, HttpReason.TIMEOUT.status: SubmissionTimeout},
 )
 async def submit_wait(
-    call: Call, *, timeout_ms: Annotated[int, integer(TIMEOUT_MAX, TIMEOUT_MIN)] = TIMEOUT_DEFAULT
+    call: Call,
+    *,
+    timeout_ms: Annotated[int, integer(TIMEOUT_MAX, TIMEOUT_MIN)] = TIMEOUT_DEFAULT,  # longest wait, milliseconds
 ) -> SubmissionOutcomes | Response:
     """Submit signed transactions, and wait until each is in a block or refused.
 
     After the timeout the status is 408, and the answer has the state of each.
-
-    Takes:
-        timeout_ms: Longest wait, milliseconds.
     """
     verdicts = await _submit(call)
     if isinstance(verdicts, Response):

@@ -72,25 +72,17 @@ class LineageAnswer(Struct, frozen=True, kw_only=True):
 def timers(
     call: Call,
     *,
-    actor: Address | None = None,
-    target: Address | None = None,
-    payer: Address | None = None,
-    from_height: U64 = 0,
-    to_height: U64 = U64_MAX,
+    actor: Address | None = None,  # only this actor's
+    target: Address | None = None,  # only those that call this actor
+    payer: Address | None = None,  # only those that this account pays for
+    from_height: U64 = 0,  # due at this height or later
+    to_height: U64 = U64_MAX,  # due at this height or earlier
+    # `live` is every timer that has not ended, due and deferred timers included.
     state: Annotated[str, choice(*STATES)] = LIVE,
     offset: Offset = 0,
     limit: Limit = LIMIT_DEFAULT,
 ) -> TimerPage:
-    """List timers: live ones by height, ended ones the latest first.
-
-    Takes:
-        actor: Only this actor's.
-        target: Only those that call this actor.
-        payer: Only those that this account pays for.
-        from_height: Due at this height or later.
-        to_height: Due at this height or earlier.
-        state: `live` is every timer that has not ended, due and deferred timers included.
-    """
+    """List timers: live ones by height, ended ones the latest first."""
     _check_range(from_height, to_height)
     wanted = TimerFilter(state=state, actor=actor, target=target, payer=payer, first=from_height, last=to_height)
     return timer_page(call.view, call.node.index, wanted, offset, limit)
@@ -133,16 +125,13 @@ def timer_lineage(
     call: Call,
     *,
     timer_id: Hash32,
+    # `ancestors`: timers whose fires led to it, the nearest first; `children`: timers that its fires scheduled;
+    # `family`: all descendants of the first timer of its line.
     part: Annotated[str, choice(FAMILY, ANCESTORS, CHILDREN)] = FAMILY,
     offset: Offset = 0,
     limit: Limit = LIMIT_DEFAULT,
 ) -> LineageAnswer:
-    """List the fires that led to a timer, and what its own fires have led to.
-
-    Takes:
-        part: `ancestors`: timers whose fires led to it, the nearest first; `children`: timers that its fires scheduled;
-            `family`: all descendants of the first timer of its line.
-    """
+    """List the fires that led to a timer, and what its own fires have led to."""
     index, upto = call.node.index, call.view.height
     found = index.lineage(timer_id, upto)
     if found is None:
@@ -167,17 +156,11 @@ def timer_lineage(
 def calendar(
     call: Call,
     *,
-    from_height: U64 = 0,
-    to_height: U64 | None = None,
-    buckets: Annotated[int, integer(BUCKETS_MAX, 1)] = 60,
+    from_height: U64 = 0,  # first height
+    to_height: U64 | None = None,  # last height; the last one of the epochs that have a bucket if left out
+    buckets: Annotated[int, integer(BUCKETS_MAX, 1)] = 60,  # most ranges into which the heights are divided
 ) -> CalendarCounts:
-    """Count live timers by tier, and by ranges of heights.
-
-    Takes:
-        from_height: First height.
-        to_height: Last height; the last one of the epochs that have a bucket if left out.
-        buckets: Most ranges into which the heights are divided.
-    """
+    """Count live timers by tier, and by ranges of heights."""
     _, epochs_until = tier_ends(call.view)
     first, last = from_height, to_height
     last = max(first, epochs_until) if last is None else last

@@ -4,7 +4,6 @@
 say of events and prices to what a chain does.
 """
 
-import ast
 import inspect
 import re
 import tomllib
@@ -32,6 +31,7 @@ from tools.reference_text import (
     PARAMS_INTRO,
 )
 from tools.sessions import with_sessions
+from tools.tidy import field_facts
 from trailboss.cli.main import app
 from trailboss.mechanisms.registry import MECHANISMS, build_mechanism
 from trailboss.model import events
@@ -71,7 +71,7 @@ def params_page() -> str:
     """Return the page of parameters: one table a subject."""
     mainnet = load_params("mainnet")
     changed = {name: _preset(name) for name in OTHER_PRESETS}
-    explained = _field_docstrings(inspect.getsource(records))
+    explained = field_facts(inspect.getsource(records))
     parts = [PARAMS_INTRO.lstrip()]
     for subject, record in SUBJECTS.items():
         parts.append(f"## {subject}\n")
@@ -101,17 +101,6 @@ def _params_table(
 def _preset(name: str) -> dict[str, dict[str, Any]]:
     path = ROOT / "src/trailboss/params/presets" / f"{name}.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
-
-
-def _field_docstrings(source: str) -> dict[str, str]:
-    """Return the string below each annotated field, by ``Record.field``."""
-    found = {}
-    for record in (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)):
-        for field, below in zip(record.body, record.body[1:], strict=False):
-            match field, below:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    found[f"{record.name}.{name}"] = " ".join(text.split())
-    return found
 
 
 def errors_page() -> str:

@@ -11,6 +11,7 @@ import sys
 import tokenize
 import tomllib
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +42,7 @@ SEARCHED: Final = ("src", "tools", "tests", "benchmarks", "examples")
 MEASURED: Final = ("src", "tools")
 
 MARKER: Final = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X)\b")
+SOURCE_LINE: Final = re.compile(r"\b(?:Spec|Source): ")
 SPEC_LINE: Final = re.compile(r"\bSpec: (?P<cites>.*)$")
 CITE: Final = re.compile(r"(?P<document>CIP-\d+(?: ?v\d+|old)?|overview)(?P<sections>(?: ?§\d+(?:\.\d+)*,?)*)")
 DECISION_LINE: Final = re.compile(r"\bDecision: (?P<cites>.*)$")
@@ -130,7 +132,7 @@ def module_findings(path: str, text: str, documents: Documents) -> list[Finding]
         found += determinism_findings(path, tree, package)
         found += state_findings(path, tree)
         if package == "params":
-            found += documentation_findings(path, tree)
+            found += documentation_findings(path, text, tree)
         if package not in NUMBERS_ALLOWED_IN:
             found += number_findings(path, tree)
     return found
@@ -143,7 +145,7 @@ def comment_findings(path: str, text: str) -> Iterator[Finding]:
             continue
         if MARKER.search(token.string):
             yield Finding(path, token.start[0], "leftover", f"leftover marker: {token.string}")
-        if "§" in token.string and not SPEC_LINE.search(token.string) and path.startswith("src"):
+        if "§" in token.string and not SOURCE_LINE.search(token.string) and path.startswith("src"):
             yield Finding(path, token.start[0], "comment-section", "cite a section as a docstring does")
 
 
@@ -293,28 +295,40 @@ def exempt_numbers(node: ast.AST) -> Iterable[ast.AST]:
     return []
 
 
-def documentation_findings(path: str, tree: ast.Module) -> Iterator[Finding]:
-    """Find fields of parameter records that nobody explains.
+def documentation_findings(path: str, text: str, tree: ast.Module) -> Iterator[Finding]:
+    """Find fields of parameter records without an explanation.
 
-    A field is explained by its name in the ``Attributes:`` section of the class, by a string right below it, or with
-    all others of its class where the docstring says what "each field" is. A field that is itself such a record
-    (``fees: FeeParams``) explains itself.
+    A field is explained by a comment behind it or above it, or with all others of its class where the docstring says
+    what "each field" is. A field that is itself such a record (``fees: FeeParams``) explains itself.
     """
+    facts = field_facts(text)
     for record in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
-        docstring = ast.get_docstring(record) or ""
-        if "each field" in docstring.lower():
+        if "each field" in (ast.get_docstring(record) or "").lower():
             continue
-        explained = re.findall(r"^\s*(\w+)(?: \([^)]*\))?:", docstring, re.MULTILINE)
-        following: list[ast.stmt | None] = [*record.body[1:], None]
-        for field, after in zip(record.body, following, strict=True):
-            if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
-                continue
-            if isinstance(field.annotation, ast.Name) and field.annotation.id.endswith("Params"):
-                continue
-            below = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-            if not below and field.target.id not in explained:
-                message = f"{record.name}.{field.target.id} has no unit, reason or clause"
-                yield Finding(path, field.lineno, "parameter-docs", message, field.target.id)
+        for field in record.body:
+            match field:
+                case ast.AnnAssign(annotation=ast.Name(id=kind)) if kind.endswith("Params"):
+                    continue
+                case ast.AnnAssign(target=ast.Name(id=name)) if f"{record.name}.{name}" not in facts:
+                    message = f"{record.name}.{name} has no unit, reason or clause"
+                    yield Finding(path, field.lineno, "parameter-docs", message, name)
+
+
+def field_facts(text: str) -> dict[str, str]:
+    """Return the comment behind each annotated field of a module's classes, or above it, by ``Record.field``."""
+    lines, found = text.splitlines(), {}
+    for record in (node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)):
+        for field in record.body:
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                behind = lines[field.lineno - 1].partition("  # ")[2]
+                above = reversed([*takewhile(_is_comment, reversed(lines[: field.lineno - 1]))])
+                if fact := behind or " ".join(line.strip().removeprefix("# ") for line in above):
+                    found[f"{record.name}.{field.target.id}"] = fact.removesuffix(".") + "."
+    return found
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
 
 
 def allowed(found: list[Finding], allowances: list[dict[str, Any]]) -> list[Finding]:

@@ -103,8 +103,7 @@ def test_tidy_wants_every_parameter_explained_when_the_module_is_in_params() -> 
     """A field without a word about it is found; three ways of explaining are accepted."""
     source = (
         "class A:\n    silent: int\n\n"
-        'class B:\n    spoken: int\n    """Blocks."""\n    fees: FeeParams\n\n'
-        'class C:\n    """Text.\n\n    Attributes:\n        listed: Blocks.\n    """\n\n    listed: int\n\n'
+        "class B:\n    behind: int  # blocks\n    # Blocks.\n    below: int\n    fees: FeeParams\n\n"
         'class D:\n    """Each field is a price in cycles."""\n\n    one: int\n    two: int\n'
     )
     findings = tidy.module_findings("src/trailboss/params/records.py", source, DOCUMENTS)

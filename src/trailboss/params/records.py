@@ -1,4 +1,4 @@
-"""The parameter records. A field's docstring says its unit, why it exists and where it comes from."""
+"""The parameter records. A field's comment says its unit, why it exists and where it comes from."""
 
 from operator import attrgetter
 from typing import Final
@@ -13,280 +13,189 @@ from trailboss.primitives.units import Cells, Cycles, Price
 class LaneParams(Struct, frozen=True, kw_only=True):
     """The timer lane of CIP-1 v3: its market, its agents and its fairness. Spec: CIP-1v3."""
 
-    activation_height: int
-    """First block under the lane's rules; 0 is never. Spec: CIP-1v3 §13.2. Decision: D-34."""
-    max_cycles_per_fire: Cycles
-    """Cycles one fire may use in the lane. Spec: CIP-1v3 §10."""
+    activation_height: int  # First block under the lane's rules; 0 is never. Spec: CIP-1v3 §13.2. Decision: D-34
+    max_cycles_per_fire: Cycles  # Cycles one fire may use in the lane. Spec: CIP-1v3 §10
+    # 1 holds timers from before the activation to that cap, 0 leaves those above it waiting. Decision: D-13.
     clamps_gas_limit: int
-    """1 holds timers from before the activation to that cap, 0 leaves those above it waiting. Decision: D-13."""
+    # Divisor of the relative distance from the target: 1 clips as written, 8 scales as EIP-1559. Decision: D-15.
     alpha: int
-    """Divisor of the relative distance from the target: 1 clips as written, 8 scales as EIP-1559. Decision: D-15."""
-    max_change_denominator: int
-    """The lane basefee moves by at most one part in this many a block. Spec: CIP-1v3 §5."""
-    elasticity: int
-    """The lane is this many times the use it aims at. Spec: CIP-1v3 §5."""
-    basefee_min: Price
-    """Floor of the lane basefee, base units per cycle. Decision: D-15."""
-    basefee_max: Price
-    """Ceiling of the lane basefee, base units per cycle; keeps every product within its width."""
-    joined_max: int
-    """Due timers that join the lane in one block; the rest join later. Decision: D-51."""
+    max_change_denominator: int  # The lane basefee moves by at most one part in this many a block. Spec: CIP-1v3 §5
+    elasticity: int  # The lane is this many times the use it aims at. Spec: CIP-1v3 §5
+    basefee_min: Price  # Floor of the lane basefee, base units per cycle. Decision: D-15
+    basefee_max: Price  # Ceiling of the lane basefee, base units per cycle; keeps every product within its width
+    joined_max: int  # Due timers that join the lane in one block; the rest join later. Decision: D-51
+    # Timers that one block passes over because they do not fit what is left of the lane. Decision: D-54.
     passed_over_max: int
-    """Timers that one block passes over because they do not fit what is left of the lane. Decision: D-54."""
-    gba_cycles_max: Cycles
-    """Cycles of one question to a gas bidding agent. Decision: D-17."""
-    gba_cycles_per_block: Cycles
-    """Cycles of all questions of one block. Decision: D-17."""
-    fairness_window_blocks: int
-    """Blocks whose fires count into W(actor). Spec: CIP-1v3 §8."""
+    gba_cycles_max: Cycles  # Cycles of one question to a gas bidding agent. Decision: D-17
+    gba_cycles_per_block: Cycles  # Cycles of all questions of one block. Decision: D-17
+    fairness_window_blocks: int  # Blocks whose fires count into W(actor). Spec: CIP-1v3 §8
+    # Blocks that leave the window in one block at most, so that shortening it is no stall. Decision: D-52.
     window_blocks_left_max: int
-    """Blocks that leave the window in one block at most, so that shortening it is no stall. Decision: D-52."""
-    weight_min: int
-    """Least W(actor), in parts of 10⁻⁹. Spec: CIP-1v3 §8. Decision: D-11."""
-    weight_max: int
-    """Greatest W(actor), in parts of 10⁻⁹. Spec: CIP-1v3 §8. Decision: D-11."""
+    weight_min: int  # Least W(actor), in parts of 10⁻⁹. Spec: CIP-1v3 §8. Decision: D-11
+    weight_max: int  # Greatest W(actor), in parts of 10⁻⁹. Spec: CIP-1v3 §8. Decision: D-11
+    # Multiplier of PriorityTier.ECONOMY, in parts of `FeeParams.lane_multiplier_unit`. Spec: CIP-1v3 §7.3.
     tier_economy: int
-    """Multiplier of PriorityTier.ECONOMY, in parts of `FeeParams.lane_multiplier_unit`. Spec: CIP-1v3 §7.3."""
-    tier_standard: int
-    """Multiplier of PriorityTier.STANDARD, in the same parts. Spec: CIP-1v3 §7.3."""
-    tier_fast: int
-    """Multiplier of PriorityTier.FAST, in the same parts. Spec: CIP-1v3 §7.3."""
-    tier_urgent: int
-    """Multiplier of PriorityTier.URGENT, in the same parts. Spec: CIP-1v3 §7.3."""
+    tier_standard: int  # Multiplier of PriorityTier.STANDARD, in the same parts. Spec: CIP-1v3 §7.3
+    tier_fast: int  # Multiplier of PriorityTier.FAST, in the same parts. Spec: CIP-1v3 §7.3
+    tier_urgent: int  # Multiplier of PriorityTier.URGENT, in the same parts. Spec: CIP-1v3 §7.3
 
 
 class AuctionParams(Struct, frozen=True, kw_only=True):
     """The GBA auction of the first CIP-1: its budget, its agents, its weights and its delays. Spec: CIP-1v1."""
 
+    # TIMER_PROCESSING_BUDGET_CYCLES: cycles of fired handlers in one block. Spec: CIP-1v1 §5, overview.
     budget_cycles: Cycles
-    """TIMER_PROCESSING_BUDGET_CYCLES: cycles of fired handlers in one block. Spec: CIP-1v1 §5, overview."""
-    joined_max: int
-    """Due timers that join the auction in one block; the rest join later. Decision: D-51."""
+    joined_max: int  # Due timers that join the auction in one block; the rest join later. Decision: D-51
+    # Timers that one block passes over because they do not fit what is left of the budget. Decision: D-68.
     passed_over_max: int
-    """Timers that one block passes over because they do not fit what is left of the budget. Decision: D-68."""
-    gba_cycles_max: Cycles
-    """Cycles of one question to a gas bidding agent. Decision: D-17."""
-    gba_cycles_per_block: Cycles
-    """Cycles of all questions of one block. Decision: D-57."""
-    decay: int
-    """λ: what a score counts in an actor's next weight, in parts of 10⁻⁹. Spec: CIP-1v1 §3."""
-    weight_start: int
-    """Weight of an actor without a past, and what weights return to, in parts of 10⁻⁹. Decision: D-18."""
-    weight_min: int
-    """Least weight, in parts of 10⁻⁹. Spec: CIP-1v1 §3. Decision: D-18."""
-    weight_max: int
-    """Greatest weight, in parts of 10⁻⁹. Spec: CIP-1v1 §3. Decision: D-18."""
+    gba_cycles_max: Cycles  # Cycles of one question to a gas bidding agent. Decision: D-17
+    gba_cycles_per_block: Cycles  # Cycles of all questions of one block. Decision: D-57
+    decay: int  # λ: what a score counts in an actor's next weight, in parts of 10⁻⁹. Spec: CIP-1v1 §3
+    weight_start: int  # Weight of an actor without a past, and what weights return to, in parts of 10⁻⁹. Decision: D-18
+    weight_min: int  # Least weight, in parts of 10⁻⁹. Spec: CIP-1v1 §3. Decision: D-18
+    weight_max: int  # Greatest weight, in parts of 10⁻⁹. Spec: CIP-1v1 §3. Decision: D-18
+    # Blocks in a row without a fire, while timers wait, that earn the starvation floor. Decision: D-18.
     starvation_blocks: int
-    """Blocks in a row without a fire, while timers wait, that earn the starvation floor. Decision: D-18."""
-    starvation_floor: int
-    """Least weight of an actor that was starved, in parts of 10⁻⁹. Decision: D-18."""
-    lateness_scale: int
-    """Blocks of lateness that score one half. Decision: D-18."""
+    starvation_floor: int  # Least weight of an actor that was starved, in parts of 10⁻⁹. Decision: D-18
+    lateness_scale: int  # Blocks of lateness that score one half. Decision: D-18
+    # Actors with waiting timers whose weights one block brings up to date, beside those it touches. Decision:
+    # D-59.
     actors_weighed_max: int
-    """Actors with waiting timers whose weights one block brings up to date, beside those it touches. Decision: D-59."""
-    delays_max: int
-    """MAX_ALLOWED_DELAYS: blocks after which a timer is late. Spec: overview. Decision: D-19."""
+    delays_max: int  # MAX_ALLOWED_DELAYS: blocks after which a timer is late. Spec: overview. Decision: D-19
+    # What happens to a late timer: 0 an event, 1 it goes to the front, 2 it is cancelled. Decision: D-19.
     delay_action: int
-    """What happens to a late timer: 0 an event, 1 it goes to the front, 2 it is cancelled. Decision: D-19."""
+    # Cycles at the cycle basefee that the cancelling of a late timer costs its owner. Decision: D-19.
     delay_penalty_cycles: Cycles
-    """Cycles at the cycle basefee that the cancelling of a late timer costs its owner. Decision: D-19."""
 
 
 class GlobalboxParams(Struct, frozen=True, kw_only=True):
     """Globalbox, the first draft of CIP-5. Governed values change with a governance epoch. Spec: CIP-5old §12."""
 
-    max_fires_per_block: int
-    """Fires materialized in one block. Spec: CIP-5old §8.3."""
-    max_fires_per_target: int
-    """Of those, for one target. Spec: CIP-5old §8.3."""
+    max_fires_per_block: int  # Fires materialized in one block. Spec: CIP-5old §8.3
+    max_fires_per_target: int  # Of those, for one target. Spec: CIP-5old §8.3
+    # W_age: what a block of age adds to a score, in units of 2⁻³² base units per cycle. Spec: CIP-5old §8.1.
     age_weight: int
-    """W_age: what a block of age adds to a score, in units of 2⁻³² base units per cycle. Spec: CIP-5old §8.1."""
-    bid_weight: int
-    """W_bid: what a bid counts for in a score. Spec: CIP-5old §8.1."""
-    min_gas_limit: Cycles
-    """MIN_GAS_LIMIT_PER_TIMER. Spec: CIP-5old §12."""
-    payload_bytes_max: int
-    """MAX_PAYLOAD_SIZE. Spec: CIP-5old §12."""
-    max_timers_per_owner: int
-    """Live timers of one owner. Spec: CIP-5old §12."""
-    max_timers_per_target: int
-    """Live timers for one target. Spec: CIP-5old §12."""
-    bid_min: Price
-    """Least bid, whole base units per cycle. Spec: CIP-5old §14."""
-    bid_max: Price
-    """Greatest bid, whole base units per cycle; Q32.96 has room for 32 bits. Spec: CIP-5old §14."""
-    watch_keys_max: int
-    """Watch keys of one timer. Spec: CIP-5old §14."""
+    bid_weight: int  # W_bid: what a bid counts for in a score. Spec: CIP-5old §8.1
+    min_gas_limit: Cycles  # MIN_GAS_LIMIT_PER_TIMER. Spec: CIP-5old §12
+    payload_bytes_max: int  # MAX_PAYLOAD_SIZE. Spec: CIP-5old §12
+    max_timers_per_owner: int  # Live timers of one owner. Spec: CIP-5old §12
+    max_timers_per_target: int  # Live timers for one target. Spec: CIP-5old §12
+    bid_min: Price  # Least bid, whole base units per cycle. Spec: CIP-5old §14
+    bid_max: Price  # Greatest bid, whole base units per cycle; Q32.96 has room for 32 bits. Spec: CIP-5old §14
+    watch_keys_max: int  # Watch keys of one timer. Spec: CIP-5old §14
+    # Bytes of a watch key: an actor's 20, and the beginning of a slot's name. Spec: CIP-5old §14. Decision: D-65.
     watch_key_bytes_max: int
-    """Bytes of a watch key: an actor's 20, and the beginning of a slot's name. Spec: CIP-5old §14. Decision: D-65."""
-    client_nonce_bytes_max: int
-    """Bytes of a client nonce. Decision: D-64."""
-    joined_max: int
-    """Height timers that become candidates in one block; the rest follow later. Decision: D-51."""
-    hits_max: int
-    """State watches that become candidates in one block; the rest follow later. Decision: D-65."""
+    client_nonce_bytes_max: int  # Bytes of a client nonce. Decision: D-64
+    joined_max: int  # Height timers that become candidates in one block; the rest follow later. Decision: D-51
+    hits_max: int  # State watches that become candidates in one block; the rest follow later. Decision: D-65
+    # Fires without funds that one block passes over when its clean-up budget is spent. Decision: D-63.
     passed_over_max: int
-    """Fires without funds that one block passes over when its clean-up budget is spent. Decision: D-63."""
+    # Blocks for which an ended timer is remembered, and its client nonce stays taken. Decision: D-64.
     ended_kept_blocks: int
-    """Blocks for which an ended timer is remembered, and its client nonce stays taken. Decision: D-64."""
-    epoch_blocks: int
-    """Blocks of a governance epoch. Spec: CIP-5old §12. Decision: D-31."""
-    shards: int
-    """Parts in which candidates are sorted before they are merged; changes no result. Spec: CIP-5old §15."""
+    epoch_blocks: int  # Blocks of a governance epoch. Spec: CIP-5old §12. Decision: D-31
+    shards: int  # Parts in which candidates are sorted before they are merged; changes no result. Spec: CIP-5old §15
 
 
 class FeeParams(Struct, frozen=True, kw_only=True):
     """The two fee markets, cycles and cells, and their genesis values. Decision: D-22."""
 
-    genesis_cycle_basefee: Price
-    """Base units per cycle in block 1."""
-    genesis_cell_basefee: Price
-    """Base units per cell in block 1."""
-    min_basefee: Price
-    """Floor of both basefees, base units per unit. Spec: CIP-3 §2."""
-    max_basefee: Price
-    """Ceiling of both basefees, base units per unit; keeps every product within 128 bits."""
-    cycles_target: Cycles
-    """Cycles a block should use. Spec: CIP-3 §2."""
-    cells_target: Cells
-    """Cells a block should use. Spec: CIP-3 §2."""
-    alpha: int
-    """Divisor of the relative distance from the target. Spec: CIP-3 §2."""
-    max_change_denominator: int
-    """A basefee moves by at most one part in this many a block. Spec: CIP-3 §2."""
-    lane_multiplier_unit: int
-    """What 1.0 is for the lane fee multipliers, which are integers. Decision: D-41."""
+    genesis_cycle_basefee: Price  # Base units per cycle in block 1
+    genesis_cell_basefee: Price  # Base units per cell in block 1
+    min_basefee: Price  # Floor of both basefees, base units per unit. Spec: CIP-3 §2
+    max_basefee: Price  # Ceiling of both basefees, base units per unit; keeps every product within 128 bits
+    cycles_target: Cycles  # Cycles a block should use. Spec: CIP-3 §2
+    cells_target: Cells  # Cells a block should use. Spec: CIP-3 §2
+    alpha: int  # Divisor of the relative distance from the target. Spec: CIP-3 §2
+    max_change_denominator: int  # A basefee moves by at most one part in this many a block. Spec: CIP-3 §2
+    lane_multiplier_unit: int  # What 1.0 is for the lane fee multipliers, which are integers. Decision: D-41
 
 
 class LimitParams(Struct, frozen=True, kw_only=True):
     """What a block, a transaction, a frame and a value may hold at most."""
 
-    block_cycles_max: Cycles
-    """Cycles of a block's user transactions. Decision: D-22 (twice the target)."""
+    block_cycles_max: Cycles  # Cycles of a block's user transactions. Decision: D-22 (twice the target)
+    # Cells of a block's user transactions, or of one of them. Decision: D-85 (a payload of 1 MiB fits one).
     block_cells_max: Cells
-    """Cells of a block's user transactions, or of one of them. Decision: D-85 (a payload of 1 MiB fits one)."""
-    source_bytes_max: int
-    """Bytes of an actor's source. Decision: D-36."""
-    call_depth_max: int
-    """Nested actor calls. Source: cowboy-facts §2.3."""
-    return_bytes_max: int
-    """Bytes a handler may return. Decision: D-37."""
-    event_bytes_max: int
-    """Bytes of one event's data. Source: cowboy-facts §2.5."""
+    source_bytes_max: int  # Bytes of an actor's source. Decision: D-36
+    call_depth_max: int  # Nested actor calls. Source: cowboy-facts §2.3
+    return_bytes_max: int  # Bytes a handler may return. Decision: D-37
+    event_bytes_max: int  # Bytes of one event's data. Source: cowboy-facts §2.5
+    # UTF-8 bytes of an event's name; the public topics have the same bound. Source: cowboy-facts §2.5.
     event_name_bytes_max: int
-    """UTF-8 bytes of an event's name; the public topics have the same bound. Source: cowboy-facts §2.5."""
-    slot_bytes_max: int
-    """Bytes of a storage slot's name."""
-    slot_value_bytes_max: int
-    """Bytes of a storage slot's value."""
-    scan_rows_max: int
-    """Rows of one prefix scan. Source: cowboy-facts §2.2."""
-    message_payload_bytes_max: int
-    """Bytes of the payload of a message or of a deferred transaction."""
+    slot_bytes_max: int  # Bytes of a storage slot's name
+    slot_value_bytes_max: int  # Bytes of a storage slot's value
+    scan_rows_max: int  # Rows of one prefix scan. Source: cowboy-facts §2.2
+    message_payload_bytes_max: int  # Bytes of the payload of a message or of a deferred transaction
+    # Messages that may wait for one target, and deferred transactions of one actor. Source: cowboy-facts §6.
     messages_pending_max: int
-    """Messages that may wait for one target, and deferred transactions of one actor. Source: cowboy-facts §6."""
+    # Messages, and deferred transactions, that one block delivers; the rest wait. Decision: D-42, D-88.
     messages_delivered_max: int
-    """Messages, and deferred transactions, that one block delivers; the rest wait. Decision: D-42, D-88."""
+    # Cycles limit of a message's delivery and of a deferred transaction. Source: cowboy-facts §4.
     message_cycles: Cycles
-    """Cycles limit of a message's delivery and of a deferred transaction. Source: cowboy-facts §4."""
-    message_cells: Cells
-    """Cells limit of a message's delivery and of a deferred transaction. Source: cowboy-facts §4."""
-    recursion_depth_max: int
-    """Python calls deep in one frame. Source: cowboy-facts §6."""
+    message_cells: Cells  # Cells limit of a message's delivery and of a deferred transaction. Source: cowboy-facts §4
+    recursion_depth_max: int  # Python calls deep in one frame. Source: cowboy-facts §6
 
 
 class TimerParams(Struct, frozen=True, kw_only=True):
     """Timers with a fee payer. The first five are the governed TimerConfig's defaults. Spec: CIP-5 §6.4."""
 
-    max_ttl_blocks: int
-    """Blocks a timer may live ahead of the present height. Spec: CIP-5 §6.4."""
-    max_cycles_per_fire: Cycles
-    """Cycles one fire may use. Spec: CIP-5 §6.4."""
+    max_ttl_blocks: int  # Blocks a timer may live ahead of the present height. Spec: CIP-5 §6.4
+    max_cycles_per_fire: Cycles  # Cycles one fire may use. Spec: CIP-5 §6.4
+    # Cells one fire may use; flat, the actor does not choose it. Spec: CIP-5 §5.2, CIP-5 §6.4.
     max_cells_per_fire: Cells
-    """Cells one fire may use; flat, the actor does not choose it. Spec: CIP-5 §5.2, CIP-5 §6.4."""
-    max_timers_per_actor: int
-    """Live timers of one actor. Spec: CIP-5 §6.4."""
-    gc_cycles_per_block: Cycles
-    """Cycles a block spends on removing expired and unfunded timers. Spec: CIP-5 §6.5."""
-    gc_cycles_per_timer: Cycles
-    """Cycles one such removal costs of that budget. Decision: D-23."""
-    lane_cycles_per_block: Cycles
-    """Cycles of fired handlers in one block. Spec: CIP-5 §6.5, CIP-1 §9."""
+    max_timers_per_actor: int  # Live timers of one actor. Spec: CIP-5 §6.4
+    gc_cycles_per_block: Cycles  # Cycles a block spends on removing expired and unfunded timers. Spec: CIP-5 §6.5
+    gc_cycles_per_timer: Cycles  # Cycles one such removal costs of that budget. Decision: D-23
+    lane_cycles_per_block: Cycles  # Cycles of fired handlers in one block. Spec: CIP-5 §6.5, CIP-1 §9
+    # Cells of fired handlers in one block; 0 for no bound but that of each fire. Decision: D-80.
     lane_cells_per_block: Cells
-    """Cells of fired handlers in one block; 0 for no bound but that of each fire. Decision: D-80."""
-    due_examined_max: int
-    """Due timers one block examines; the rest stay due, in order. Decision: D-39."""
+    due_examined_max: int  # Due timers one block examines; the rest stay due, in order. Decision: D-39
+    # Expired and unfunded timers that one block looks at and leaves once its clean-up budget is spent; beyond
+    # them it leaves out payers that cannot pay. Decision: D-78.
     dead_examined_max: int
-    """Expired and unfunded timers that one block looks at and leaves once its clean-up budget is spent; beyond them it
-    leaves out payers that cannot pay. Decision: D-78."""
-    payload_bytes_max: int
-    """Bytes of a timer's payload. Spec: CIP-5 §4.2."""
-    timer_id_bytes_max: int
-    """Bytes of a timer id wherever one is given. Spec: CIP-5 §3.1."""
-    handler_bytes_max: int
-    """UTF-8 bytes of a handler's name. Spec: CIP-5 §4.2."""
+    payload_bytes_max: int  # Bytes of a timer's payload. Spec: CIP-5 §4.2
+    timer_id_bytes_max: int  # Bytes of a timer id wherever one is given. Spec: CIP-5 §3.1
+    handler_bytes_max: int  # UTF-8 bytes of a handler's name. Spec: CIP-5 §4.2
+    # 1 if an actor may schedule only with the entitlement `timer.schedule`, 0 if it is warned once. Decision:
+    # D-91.
     schedule_needs_entitlement: int
-    """1 if an actor may schedule only with the entitlement `timer.schedule`, 0 if it is warned once. Decision: D-91."""
 
 
 class CalendarParams(Struct, frozen=True, kw_only=True):
     """Geometry of the three tiers. Spec: CIP-1 §2."""
 
-    ring_size: int
-    """Buckets of the ring, one per upcoming height. Spec: CIP-1 §2.1."""
-    epoch_length: int
-    """Blocks of an epoch; about an hour. Spec: CIP-1 §2.2."""
-    epoch_count: int
-    """Epochs ahead that have a bucket; beyond lies the overflow set. Spec: CIP-1 §2.2."""
+    ring_size: int  # Buckets of the ring, one per upcoming height. Spec: CIP-1 §2.1
+    epoch_length: int  # Blocks of an epoch; about an hour. Spec: CIP-1 §2.2
+    epoch_count: int  # Epochs ahead that have a bucket; beyond lies the overflow set. Spec: CIP-1 §2.2
 
 
 class CostParams(Struct, frozen=True, kw_only=True):
     """Prices of transactions, frames and host calls, in cycles unless a name says cells. Decision: D-21."""
 
-    transaction_base: Cycles
-    """Every transaction: envelope and signature check. Source: cowboy-facts §5.2."""
-    transfer: Cycles
-    """A transfer of money, on top of the base. Source: cowboy-facts §5.2."""
-    transfer_cells: Cells
-    """Cells of a transfer. Source: cowboy-facts §5.2."""
-    deploy: Cycles
-    """Creating or replacing an actor's code, on top of the base. Source: cowboy-facts §5.3."""
-    frame_base: Cycles
-    """Every frame, before its first instruction. Decision: D-32."""
-    state_read: Cycles
-    """get_state. Source: cowboy-facts §5.1."""
-    state_write: Cycles
-    """set_state; the bytes of key and value also cost cells. Source: cowboy-facts §5.1."""
-    state_delete: Cycles
-    """delete_state. Source: cowboy-facts §5.1 (priced as a write, no cells)."""
-    state_scan_base: Cycles
-    """scan_state_prefix. Source: cowboy-facts §2.2."""
-    state_scan_row: Cycles
-    """Per row asked for, found or not. Source: cowboy-facts §2.2."""
+    transaction_base: Cycles  # Every transaction: envelope and signature check. Source: cowboy-facts §5.2
+    transfer: Cycles  # A transfer of money, on top of the base. Source: cowboy-facts §5.2
+    transfer_cells: Cells  # Cells of a transfer. Source: cowboy-facts §5.2
+    deploy: Cycles  # Creating or replacing an actor's code, on top of the base. Source: cowboy-facts §5.3
+    frame_base: Cycles  # Every frame, before its first instruction. Decision: D-32
+    state_read: Cycles  # get_state. Source: cowboy-facts §5.1
+    state_write: Cycles  # set_state; the bytes of key and value also cost cells. Source: cowboy-facts §5.1
+    state_delete: Cycles  # delete_state. Source: cowboy-facts §5.1 (priced as a write, no cells)
+    state_scan_base: Cycles  # scan_state_prefix. Source: cowboy-facts §2.2
+    state_scan_row: Cycles  # Per row asked for, found or not. Source: cowboy-facts §2.2
+    # schedule_timer and schedule_timer_ex; the payload's bytes also cost cells. Spec: CIP-5 §6.1. Decision: D-08.
     timer_schedule: Cycles
-    """schedule_timer and schedule_timer_ex; the payload's bytes also cost cells. Spec: CIP-5 §6.1. Decision: D-08."""
-    timer_extend: Cycles
-    """extend_timer. Spec: CIP-5 §6.1."""
-    timer_cancel: Cycles
-    """cancel_timer. Spec: CIP-5 §6.1."""
-    timer_index_cells: Cells
-    """Cells of the index entry a scheduled timer adds: its state key. Spec: CIP-5 §6.1."""
-    message_send: Cycles
-    """send_message; the payload's bytes also cost cells. Source: cowboy-facts §5.1."""
-    transfer_balance: Cycles
-    """transfer_balance from a frame."""
+    timer_extend: Cycles  # extend_timer. Spec: CIP-5 §6.1
+    timer_cancel: Cycles  # cancel_timer. Spec: CIP-5 §6.1
+    timer_index_cells: Cells  # Cells of the index entry a scheduled timer adds: its state key. Spec: CIP-5 §6.1
+    message_send: Cycles  # send_message; the payload's bytes also cost cells. Source: cowboy-facts §5.1
+    transfer_balance: Cycles  # transfer_balance from a frame
+    # emit_event; name and data bytes are cells. Source: cowboy-facts §5.2 (0) and §5.3 (500): ours in between.
     event_emit: Cycles
-    """emit_event; name and data bytes are cells. Source: cowboy-facts §5.2 (0) and §5.3 (500): ours in between."""
-    keccak_word: Cycles
-    """keccak256, per 32 bytes begun. Source: cowboy-facts §5.1."""
-    signature_check: Cycles
-    """verify_signature. Decision: D-21."""
-    randomness: Cycles
-    """randomness: one hash."""
-    context_read: Cycles
-    """context, current_block, self_address, actor_owner, gas_left, runtime_config."""
-    actor_call: Cycles
-    """call_actor, on top of the callee's own frame."""
+    keccak_word: Cycles  # keccak256, per 32 bytes begun. Source: cowboy-facts §5.1
+    signature_check: Cycles  # verify_signature. Decision: D-21
+    randomness: Cycles  # randomness: one hash
+    context_read: Cycles  # context, current_block, self_address, actor_owner, gas_left, runtime_config
+    actor_call: Cycles  # call_actor, on top of the callee's own frame
 
 
 class SourceCostParams(Struct, frozen=True, kw_only=True):
@@ -347,25 +256,20 @@ class SourceCostParams(Struct, frozen=True, kw_only=True):
 class GovernanceParams(Struct, frozen=True, kw_only=True):
     """System actors and the band reserved for them. Decision: D-28, D-34."""
 
+    # Addresses 1..=this, as numbers, are system actors and may not pay for timers. Spec: CIP-5 §4.2.
     reserved_band_max: int
-    """Addresses 1..=this, as numbers, are system actors and may not pay for timers. Spec: CIP-5 §4.2."""
-    basefee_actor: int
-    """Number of BASEFEE_SYSTEM_ACTOR, owner of TimerConfig and BasefeeConfig. Spec: CIP-5 §6.4."""
-    governance_actor: int
-    """Number of the governance actor, emitter of its events."""
+    basefee_actor: int  # Number of BASEFEE_SYSTEM_ACTOR, owner of TimerConfig and BasefeeConfig. Spec: CIP-5 §6.4
+    governance_actor: int  # Number of the governance actor, emitter of its events
+    # Number of the account that holds what mailbox entries of Globalbox have been paid. Decision: D-63.
     escrow_actor: int
-    """Number of the account that holds what mailbox entries of Globalbox have been paid. Decision: D-63."""
-    genesis_timestamp_ms: int
-    """Timestamp of block 0, milliseconds since 1970."""
-    block_interval_ms: int
-    """Milliseconds between blocks: a block's timestamp follows from its height. Spec: CIP-1 §3."""
+    genesis_timestamp_ms: int  # Timestamp of block 0, milliseconds since 1970
+    block_interval_ms: int  # Milliseconds between blocks: a block's timestamp follows from its height. Spec: CIP-1 §3
 
 
 class ChainParams(Struct, frozen=True, kw_only=True):
     """All parameters of a chain. Built by `load_params`, which checks every relation."""
 
-    preset: str
-    """Name of the preset it was built from; for display."""
+    preset: str  # Name of the preset it was built from; for display
     fees: FeeParams
     limits: LimitParams
     timers: TimerParams

@@ -9,7 +9,7 @@ from cowboy_sdk.testing import SimulatedChain
 from benchmarks.measure import Case, Report, measure, timed
 from benchmarks.world import World
 from trailboss.execution.block import Applied
-from trailboss.execution.frames import run_handler
+from trailboss.execution.host import run_handler
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import BlockSession, Envelope, Scope

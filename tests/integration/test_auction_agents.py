@@ -19,7 +19,7 @@ from tests.integration.auctions import (
     told,
 )
 from trailboss.codec.canonical import decode_canonical
-from trailboss.execution.auction import timers
+from trailboss.execution.auction import market
 from trailboss.model.decisions import FeeSource, Stop
 from trailboss.model.timers import freeze_fees
 from trailboss.model.transactions import FundActor
@@ -121,7 +121,7 @@ def test_agent_without_code_leaves_the_default_bid(monkeypatch: pytest.MonkeyPat
     actor = bidder(chain)
     actor.call("choose", bytes(19) + b"\x77", sender=chain.accounts[0], check=True)
     with monkeypatch.context() as patch:
-        patch.setattr(timers, "check_agent", lambda *_: None)
+        patch.setattr(market, "check_agent", lambda *_: None)
         arm(actor, "a", height=chain.height + 2)
     chain.mine()
     assert ran(actor) == ["a"]

@@ -3,8 +3,7 @@
 import pytest
 
 from tests.integration.auctions import CAP, CBY, arm, bidder, fired, open_auction, standing, tell
-from trailboss.execution.auction.standings import read_epoch
-from trailboss.execution.auction.weights import score_of, weight_after
+from trailboss.execution.auction.standings import read_epoch, score_of, weight_after
 from trailboss.governance.parameters import RESCALE_WEIGHTS
 from trailboss.model.auction import SCORE_UNIT
 from trailboss.model.configs import amount_of

@@ -12,9 +12,8 @@ from typing import Any, Final
 from msgspec import Struct, structs
 
 from trailboss.codec.canonical import decode_canonical, encode_canonical
-from trailboss.execution.frames import run_handler
-from trailboss.execution.hooks import CollectedBids
-from trailboss.execution.session import BlockSession, Envelope, Scope
+from trailboss.execution.host import run_handler
+from trailboss.execution.session import BlockSession, CollectedBids, Envelope, Scope
 from trailboss.execution.timers import write_timer
 from trailboss.mechanisms.context import Bid
 from trailboss.model.blocks import Origin

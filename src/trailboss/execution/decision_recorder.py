@@ -7,8 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from trailboss.execution.hooks import CollectedBids
-from trailboss.execution.session import BlockSession
+from trailboss.execution.session import BlockSession, CollectedBids
 from trailboss.mechanisms.base import Decision, Mechanism, Rest, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.model.decisions import APART_MAX, ENTRIES_MAX, DecisionRecord, ExaminedTimer, Stop

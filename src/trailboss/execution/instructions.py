@@ -7,7 +7,7 @@ from trailboss.codec.canonical import encode_canonical
 from trailboss.crypto.digest import keccak256
 from trailboss.execution import development, timers
 from trailboss.execution.checks import no_actor
-from trailboss.execution.frames import CREATION_HANDLERS, run_handler
+from trailboss.execution.host import CREATION_HANDLERS, run_handler
 from trailboss.execution.paid_execution import Run, handler_body
 from trailboss.execution.session import BlockContext, Scope
 from trailboss.governance import apply as governance

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from trailboss.codec.canonical import encode_canonical, fields_encoder
-from trailboss.execution.frames import run_handler
+from trailboss.execution.host import run_handler
 from trailboss.execution.mailbox import keep_gas
 from trailboss.execution.session import BlockSession, Envelope, Scope, timer_event
 from trailboss.fees.settlement import settle

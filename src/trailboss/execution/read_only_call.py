@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from trailboss.execution.frames import run_handler
+from trailboss.execution.host import run_handler
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope

@@ -24,6 +24,7 @@ from trailboss.execution.checks import (
     out_of_range,
 )
 from trailboss.execution.session import BlockSession, Scope
+from trailboss.mechanisms.base import Decision
 from trailboss.model import effects
 from trailboss.model.envelopes import route_payload
 from trailboss.model.terms import Terms
@@ -39,7 +40,7 @@ from trailboss.model.timers import (
 )
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
-from trailboss.primitives.units import U64_MAX, Cycles, Height, clamp
+from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, clamp
 from trailboss.state.keys import TIMERS, timer_key, transient_key
 from trailboss.state.store import Store
 from trailboss.vm.meter import Meter
@@ -274,6 +275,14 @@ def remove_timer(session: BlockSession, timer: Timer, end: TimerEnd) -> None:
     account = session.ledger.account(timer.actor)
     account.timer_count -= 1
     session.ledger.put(timer.actor, account)
+
+
+def take_timer(session: BlockSession, decision: Decision) -> Cells:
+    """Take the worst-case cost of a timer from its fee payer and the timer from the store. Spec: CIP-5 §6.3."""
+    session.ledger.debit(decision.timer.fee_payer, decision.max_cost)
+    remove_timer(session, decision.timer, TimerEnd.FIRED)
+    session.take_out(decision.timer)
+    return session.context.rules.timer.max_cells_per_fire
 
 
 def _has_ended(session: BlockSession, timer: Timer) -> bool:

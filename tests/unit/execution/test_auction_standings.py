@@ -11,9 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.execution.auction.invariants import check_standings
-from trailboss.execution.auction.standings import Standings, counted, epoch_key, find_actor, read_epoch
-from trailboss.execution.auction.weights import weight_after
+from trailboss.execution.auction.standings import (
+    Standings,
+    check_standings,
+    counted,
+    epoch_key,
+    find_actor,
+    read_epoch,
+    weight_after,
+)
 from trailboss.execution.session import Fired
 from trailboss.model.auction import SCORE_UNIT, AuctionActor, AuctionEpoch, AuctionState
 from trailboss.model.configs import amount_of

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from trailboss.execution.auction.weights import relaxed, rescaled, score_of, weight_after
+from trailboss.execution.auction.standings import relaxed, rescaled, score_of, weight_after
 from trailboss.model.auction import SCORE_UNIT, AuctionActor, AuctionEpoch
 from trailboss.model.configs import amount_octets
 from trailboss.params import load_params

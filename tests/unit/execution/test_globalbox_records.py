@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.integration.boxes import crowded_box
-from trailboss.execution.globalbox.fires import enqueue_fire, escrow_address, materialize_fire, take_entry
-from trailboss.execution.globalbox.invariants import check_globalbox
-from trailboss.execution.globalbox.market import clock_at
+from trailboss.execution.globalbox.market import clock_at, enqueue_fire, escrow_address, materialize_fire, take_entry
 from trailboss.execution.globalbox.records import (
+    check_globalbox,
     collect_ended,
     count_target,
     find_ended,

@@ -309,7 +309,7 @@ def test_first_fault_is_told_when_there_are_several(first: int) -> None:
 def host(running: Scope, *, read_only: bool = False) -> ChainHost:
     """Return what a frame of the actor asks."""
     frame = Frame("", CODE, ACTOR, PERSON, "handler", b"", read_only)
-    return ChainHost(scope=running, frame=frame, sender=PERSON, meter=Meter(10**6, 10**6), call=None)
+    return ChainHost(scope=running, frame=frame, sender=PERSON, meter=Meter(10**6, 10**6))
 
 
 @pytest.mark.spec("L-20")

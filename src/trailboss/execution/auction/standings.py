@@ -4,23 +4,26 @@ A waiting timer is never touched. An actor's deferrals are a number of waiting t
 counted; a block adds to them only where that number changes. Weights are brought up to date one actor at a time, when
 the mechanism asks for it, from what the actor has done since the last time.
 
-Spec: CIP-1v1 §3
-Decision: D-18, D-58, D-59
+Every quotient is rounded down, and 0 if it has no divisor. After every block `check_standings` holds.
+
+Spec: CIP-1v1 §3. Decision: D-18, D-58, D-59
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 
-from trailboss.execution.auction.weights import relaxed, rescaled, weight_after
-from trailboss.execution.hooks import ReadableChain
-from trailboss.execution.session import BlockSession, Fired
+from trailboss.execution.session import BlockSession, Fired, ReadableChain
 from trailboss.governance.parameters import Read
-from trailboss.model.auction import AuctionActor, AuctionEpoch, AuctionState
-from trailboss.model.configs import amount_octets, amount_of, decode_record, encode_record
+from trailboss.model.auction import SCORE_UNIT, AuctionActor, AuctionEpoch, AuctionState
+from trailboss.model.configs import amount_octets, amount_of, decode_record, encode_record, is_outside
+from trailboss.params import AuctionParams
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Address
+from trailboss.primitives.units import clamp
 from trailboss.state.keys import config_key
 
 _ACTOR: Final = b"system:auction:actor:"
@@ -199,3 +202,94 @@ class Standings:
 def _highest(tip: bytes, fires: Sequence[Fired]) -> bytes:
     """Return the highest of a tip, as the state holds it, and those of fires."""
     return amount_octets(max(amount_of(tip), *(fire.tip for fire in fires))) if fires else tip
+
+
+RESET: Final = 0
+"""The factor that resets a weight instead of multiplying it."""
+
+
+def score_of(actor: AuctionActor, epoch: AuctionEpoch, lateness_scale: int) -> int:
+    """Return an actor's score of an epoch: the mean of effective tip, outcome, lateness and sparing use.
+
+    Args:
+        actor: Its record; deferrals are counted to the end of the epoch.
+        epoch: What all have done, this actor included.
+        lateness_scale: Blocks of lateness that score one half.
+    """
+    tip = _quotient(amount_of(actor.highest_tip), amount_of(epoch.highest_tip))
+    outcome = _quotient(actor.fires, actor.fires + actor.deferrals)
+    late = actor.deferrals // max(1, actor.fires + actor.waiting)
+    lateness = _quotient(late, late + lateness_scale)
+    sparing = SCORE_UNIT - _quotient(actor.cycles_used, epoch.cycles_used)
+    parts = (tip, outcome, lateness, sparing)
+    return sum(parts) // len(parts)
+
+
+def weight_after(actor: AuctionActor, epoch: AuctionEpoch, auction: AuctionParams) -> int:
+    """Return an actor's weight after an epoch in which it took part; deferrals are counted to the end of the epoch.
+
+    It moves towards the score by the share λ, within its bounds; an actor that was starved has the floor at least.
+    """
+    score = score_of(actor, epoch, auction.lateness_scale)
+    moved = ((SCORE_UNIT - auction.decay) * actor.weight + auction.decay * score) // SCORE_UNIT
+    weight = clamp(moved, auction.weight_min, auction.weight_max)
+    return max(weight, auction.starvation_floor) if actor.longest_wait >= auction.starvation_blocks else weight
+
+
+def relaxed(weight: int, start: int, epochs: int) -> int:
+    """Return a weight after epochs in which its actor took no part: each halves the distance to the start.
+
+    Half of an odd distance is rounded toward zero, so k halvings leave ⌈distance / 2ᵏ⌉, and never nothing.
+
+    >>> relaxed(900, 500, 0), relaxed(900, 500, 1), relaxed(900, 500, 3), relaxed(105, 500, 1), relaxed(505, 500, 99)
+    (900, 700, 550, 302, 501)
+    """
+    if weight >= start:
+        return start - ((start - weight) >> epochs)
+    return start + ((weight - start) >> epochs)
+
+
+def rescaled(weight: int, factors: Iterable[int], auction: AuctionParams) -> int:
+    """Return a weight after what governance has multiplied all weights by, in parts of `SCORE_UNIT`, in order."""
+    for factor in factors:
+        product = auction.weight_start if factor == RESET else weight * factor // SCORE_UNIT
+        weight = clamp(product, auction.weight_min, auction.weight_max)
+    return weight
+
+
+def _quotient(part: int, whole: int) -> int:
+    return SCORE_UNIT * part // whole if whole else 0
+
+
+def check_auction(chain: ReadableChain) -> None:
+    """Raise `InvariantError` unless the actors' records fit the timers that wait."""
+    rules = chain.rules()
+    outside = partial(is_outside, rules.gaps or (), rules.barred)
+    due = chain.timers(last=chain.store.height)
+    joined = (timer for timer in due if not outside(timer.fee_payer, (timer.height, timer.sequence)))
+    waiting = Counter(timer.actor for timer in joined)
+    check_standings(dict(find_actors(chain)), waiting, partial(read_epoch, chain.store.read))
+
+
+def check_standings(
+    actors: Mapping[bytes, AuctionActor], waiting: Mapping[bytes, int], epoch_of: Callable[[int], AuctionEpoch]
+) -> None:
+    """Raise `InvariantError` unless the actors' records fit their waiting timers, and the epochs' sums the records.
+
+    Decision: D-58, D-59
+    """
+    for address in sorted(actors.keys() | waiting.keys()):
+        counts = actors[address].waiting if address in actors else 0
+        if counts != waiting.get(address, 0):
+            raise InvariantError(
+                f"the auction counts {counts} waiting timers of {Address(address)} and has {waiting.get(address, 0)}"
+            )
+    for epoch, places in sorted(Counter(record.epoch for record in actors.values()).items()):
+        sums = epoch_of(epoch)
+        if sums.actors != places:
+            raise InvariantError(f"the auction's epoch {epoch} counts {sums.actors} actors and has {places}")
+        used = sum(record.cycles_used for record in actors.values() if record.epoch == epoch)
+        if used > sums.cycles_used:
+            raise InvariantError(
+                f"actors used {used} cycles of the auction's epoch {epoch}, which counts {sums.cycles_used}"
+            )

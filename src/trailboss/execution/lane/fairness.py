@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from trailboss.execution.hooks import ReadableChain
-from trailboss.execution.session import BlockSession
+from trailboss.execution.session import BlockSession, ReadableChain
 from trailboss.governance.markets import FAIRNESS_KEY
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import Rules

@@ -1,7 +1,6 @@
 """The parameters that SetGovParam sets: the key of each, and the values in force at a height.
 
-Spec: CIP-5 §5.4
-Decision: D-34, D-66
+Spec: CIP-5 §5.4. Decision: D-34, D-66
 """
 
 from collections.abc import Callable
@@ -64,9 +63,7 @@ _EPOCHAL_FIELDS: Final = (
     *("max_fires_per_block", "max_fires_per_target", "age_weight", "bid_weight", "min_gas_limit", "payload_bytes_max"),
     *("max_timers_per_owner", "max_timers_per_target", "bid_min", "bid_max", "watch_keys_max"),
 )
-EPOCHAL: Final = MappingProxyType(
-    {f"system:globalbox:{field}".encode(): ("globalbox", field) for field in _EPOCHAL_FIELDS}
-)
+EPOCHAL: Final = MappingProxyType({f"system:globalbox:{key}".encode(): ("globalbox", key) for key in _EPOCHAL_FIELDS})
 """Those that come into force with the next governance epoch. Spec: CIP-5old §12. Decision: D-31, D-66."""
 RESCALE_WEIGHTS: Final = b"system:auction:rescale_weights"
 """Key of SetGovParam that multiplies all weights by its value, in parts of 10⁻⁹; 0 resets them. Spec: CIP-1v1 §3."""
@@ -111,8 +108,7 @@ def next_epoch(params: ChainParams, height: int) -> int:
 
 def with_param(params: ChainParams, subject: str, field: str, value: int) -> ChainParams:
     """Return ``params`` with one value replaced; relations are not checked here."""
-    changed = replace(getattr(params, subject), **{field: value})
-    return replace(params, **{subject: changed})
+    return replace(params, **{subject: replace(getattr(params, subject), **{field: value})})
 
 
 class Change(NamedTuple):

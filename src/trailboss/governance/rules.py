@@ -1,7 +1,4 @@
-"""The rules in force in a block, read once from the state that its parent left.
-
-Spec: CIP-5 §6.4, CIP-5 §7
-"""
+"""The rules in force in a block, read once from the state that its parent left. Spec: CIP-5 §6.4, CIP-5 §7."""
 
 from typing import Final
 
@@ -10,21 +7,9 @@ from msgspec import Struct
 from trailboss.fees.market import BasefeeRule, next_basefee
 from trailboss.governance.markets import MarketTerms, read_market, stored
 from trailboss.governance.parameters import Read, governed_params, next_change, system_slot_key
-from trailboss.model.configs import (
-    BarredPayer,
-    BarredPayers,
-    BasefeeConfig,
-    Basefees,
-    JoiningGap,
-    JoiningGaps,
-    LaneMultipliers,
-    Record,
-    TimerConfig,
-    amount_octets,
-    amount_of,
-    decode_record,
-)
-from trailboss.params import ChainParams, FeeParams, TimerParams
+from trailboss.model import configs
+from trailboss.model.configs import BasefeeConfig, LaneMultipliers, Record, TimerConfig, amount_octets, amount_of
+from trailboss.params import ChainParams, FeeParams
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U128_MAX, Cells, Cycles, Height, Price
 from trailboss.state.keys import config_key
@@ -56,8 +41,8 @@ class Rules(Struct, frozen=True):
     deployers: frozenset[bytes]  # accounts that may send system instructions
     market: MarketTerms
     changes_at: int  # first block above this one with other rules in the same state; 2**64 for none
-    gaps: tuple[JoiningGap, ...] | None = None  # due timers yet to join; None before any could. Decision: D-51
-    barred: tuple[BarredPayer, ...] = ()  # due timers that wait to join until payers can pay. Decision: D-79
+    gaps: tuple[configs.JoiningGap, ...] | None = None  # due timers yet to join; None before any could. Decision: D-51
+    barred: tuple[configs.BarredPayer, ...] = ()  # due timers that wait to join until payers can pay. Decision: D-79
 
     def timer_cycles_max(self) -> Cycles:
         """Return the cycles that fires may use in the block."""
@@ -92,9 +77,8 @@ class Rules(Struct, frozen=True):
 
     def basefees_rest(self) -> bool:
         """Return whether a block that uses nothing leaves all basefees, and the lane's state, as they are."""
-        if self.gaps or self.barred:  # Maybe left by cancelled timers alone: a block that finds none closes them.
-            return False
-        if not self.market.rests():
+        # Cancelled timers alone may have left gaps: a block that finds none closes them.
+        if self.gaps or self.barred or not self.market.rests():
             return False
         return self.next_basefees(0, 0) == (self.cycle_basefee, self.cell_basefee)
 
@@ -112,17 +96,18 @@ class Rules(Struct, frozen=True):
 def read_rules(params: ChainParams, read: Read, height: int) -> Rules:
     """Read the rules that the present state puts in force; ``params`` are the chain's own, before governance."""
     effective = governed_params(params, read, height)
-    gaps = stored(read, JOINING_KEY, JoiningGaps)
-    barred = stored(read, BARRED_KEY, BarredPayers)
-    basefees = stored(read, BASEFEES_KEY, Basefees)
-    deployers = read(DEPLOYERS_KEY) or b""
+    gaps = stored(read, JOINING_KEY, configs.JoiningGaps)
+    barred = stored(read, BARRED_KEY, configs.BarredPayers)
+    basefees = stored(read, BASEFEES_KEY, configs.Basefees)
+    deployers, unit = read(DEPLOYERS_KEY) or b"", params.fees.lane_multiplier_unit
+    level = LaneMultipliers(unit, unit, unit, unit)
     cycle_basefee = params.fees.genesis_cycle_basefee if basefees is None else Price(amount_of(basefees.cycle))
     return Rules(
         height=Height(height),
         params=effective,
         timer=timer_config(params, read),
-        basefee=_slot_record(params, read, BASEFEE_CONFIG, BasefeeConfig) or default_basefee_config(params.fees),
-        multipliers=_slot_record(params, read, LANE_MULTIPLIERS, LaneMultipliers) or default_multipliers(params.fees),
+        basefee=_slot_record(params, read, BASEFEE_CONFIG, BasefeeConfig) or _default_basefee_config(params.fees),
+        multipliers=_slot_record(params, read, LANE_MULTIPLIERS, LaneMultipliers) or level,
         cycle_basefee=cycle_basefee,
         cell_basefee=params.fees.genesis_cell_basefee if basefees is None else Price(amount_of(basefees.cell)),
         deployers=frozenset(deployers[i : i + Address.WIDTH] for i in range(0, len(deployers), Address.WIDTH)),
@@ -135,27 +120,16 @@ def read_rules(params: ChainParams, read: Read, height: int) -> Rules:
 
 def timer_config(params: ChainParams, read: Read) -> TimerConfig:
     """Return the stored TimerConfig, or the defaults. Spec: CIP-5 §6.4."""
-    return _slot_record(params, read, TIMER_CONFIG, TimerConfig) or default_timer_config(params.timers)
+    default = TimerConfig(*(getattr(params.timers, name) for name in TimerConfig.__struct_fields__))
+    return _slot_record(params, read, TIMER_CONFIG, TimerConfig) or default
 
 
-def default_timer_config(timers: TimerParams) -> TimerConfig:
-    """Return the TimerConfig in force while none is stored. Spec: CIP-5 §6.4."""
-    return TimerConfig(*(getattr(timers, name) for name in TimerConfig.__struct_fields__))
-
-
-def default_basefee_config(fees: FeeParams) -> BasefeeConfig:
-    """Return the BasefeeConfig in force while none is stored."""
+def _default_basefee_config(fees: FeeParams) -> BasefeeConfig:
     floor, ceiling = amount_octets(fees.min_basefee), amount_octets(fees.max_basefee)
     targets = (fees.cycles_target, fees.cells_target, 0, 0)
     return BasefeeConfig(fees.alpha, fees.max_change_denominator, floor, ceiling, *targets)
 
 
-def default_multipliers(fees: FeeParams) -> LaneMultipliers:
-    """Return the lane fee multipliers in force while none are stored: 1.0 each."""
-    unit = fees.lane_multiplier_unit
-    return LaneMultipliers(unit, unit, unit, unit)
-
-
 def _slot_record(params: ChainParams, read: Read, name: bytes, kind: type[Record]) -> Record | None:
     slot = read(system_slot_key(params, name))
-    return None if slot is None else decode_record(decode_slot(slot)[1], kind)
+    return None if slot is None else configs.decode_record(decode_slot(slot)[1], kind)

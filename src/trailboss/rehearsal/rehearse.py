@@ -12,9 +12,9 @@ from typing import Final, TypeGuard
 from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
+from trailboss.governance.apply import check_activation
 from trailboss.governance.parameters import ACTIVATION
 from trailboss.governance.rules import Rules
-from trailboss.governance.votes import check_activation
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32

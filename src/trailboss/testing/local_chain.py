@@ -31,8 +31,8 @@ from trailboss.chain.stock_timers import (
     ended_refusal,
 )
 from trailboss.codec.canonical import decode_canonical
+from trailboss.governance.apply import ACTIVATION_NOTICE
 from trailboss.governance.parameters import ACTIVATION
-from trailboss.governance.votes import ACTIVATION_NOTICE
 from trailboss.model.blocks import Block
 from trailboss.model.decisions import DecisionRecord
 from trailboss.model.events import TIMER_CANCELLED

@@ -8,10 +8,7 @@ from typing import Final, NamedTuple
 from sortedcontainers import SortedKeyList, SortedList
 
 CROWD: Final = 4_096
-"""With more timers alive than this a height keeps a line for each payer, so that a walk can leave out a payer at once.
-
-Up to here, looking at each of them takes less than a millisecond.
-"""
+"""With more timers alive than this, which take a millisecond to look at, a height keeps a line for each payer."""
 
 
 class Pending(NamedTuple):
@@ -33,8 +30,7 @@ _sequence_of = attrgetter("sequence")
 class Bucket:
     """The timers of one height: ``alive``, in FIFO order, and ``expired``, the first to expire first.
 
-    One whose last height lies before its own is among the expired from the beginning.
-
+    One whose last height lies before its own is expired from the beginning.
     Spec: CIP-5 §5.4, CIP-5 §6.5. Decision: D-78
     """
 

@@ -1,4 +1,4 @@
-"""The timers in memory: those that are due, and those in the ring."""
+"""The timers in memory: those that are due, and those in the ring, tier 1."""
 
 from collections.abc import Iterator
 from heapq import heappop, heappush, merge
@@ -8,71 +8,129 @@ from sortedcontainers import SortedDict
 
 from trailboss.params import CalendarParams
 from trailboss.timer_queue.bucket import Bucket, IsOut, Pending
-from trailboss.timer_queue.ring import Ring
+from trailboss.timer_queue.placement import ring_slot
+
+
+class Ring:
+    """Buckets of the next ``ring_size`` heights, each in the slot of its height modulo that size.
+
+    One integer has a bit for each taken slot, so the next height needs no scan and no heap.
+    Spec: CIP-1v3 §2.1. Decision: D-10
+    """
+
+    __slots__ = ("_calendar", "_first", "_slots", "_taken")
+
+    def __init__(self, calendar: CalendarParams, now: int) -> None:
+        self._calendar = calendar
+        self._first = now + 1  # the lowest height with a slot
+        self._slots: list[Bucket | None] = [None] * calendar.ring_size
+        self._taken = 0  # bit i stands for slot i
+
+    def __len__(self) -> int:
+        """Return how many heights have a bucket. Complexity: O(1) in heights and timers."""
+        return self._taken.bit_count()
+
+    def put(self, height: int, bucket: Bucket) -> None:
+        """Hold the bucket of one of the next heights. Complexity: O(1)."""
+        slot = ring_slot(height, self._calendar)
+        self._slots[slot] = bucket
+        self._taken |= 1 << slot
+
+    def find(self, height: int) -> Bucket | None:
+        """Return the bucket of one of the next heights, or None. Complexity: O(1)."""
+        return self._slots[ring_slot(height, self._calendar)]
+
+    def drop(self, height: int) -> None:
+        """Forget the bucket of one of the next heights. Complexity: O(1)."""
+        slot = ring_slot(height, self._calendar)
+        self._slots[slot] = None
+        self._taken ^= 1 << slot
+
+    def first_height(self) -> int | None:
+        """Return the lowest height with a bucket. Complexity: O(1)."""
+        if not self._taken:
+            return None
+        # The slots of the heights to come start at the first one's and go around.
+        start = ring_slot(self._first, self._calendar)
+        ahead = self._taken >> start
+        mask, skipped = (ahead, 0) if ahead else (self._taken, self._calendar.ring_size - start)
+        return self._first + (mask & -mask).bit_length() - 1 + skipped
+
+    def take_through(self, now: int) -> Iterator[tuple[int, Bucket]]:
+        """Remove and yield the buckets of all heights up to ``now``, lowest first. Complexity: O(1) a bucket."""
+        while (height := self.first_height()) is not None and height <= now:
+            bucket = self.find(height)
+            self.drop(height)
+            if bucket is not None:  # Its bit has said so.
+                yield height, bucket
+        self._first = now + 1
+
+    def walk(self) -> Iterator[tuple[int, Bucket]]:
+        """Yield height and bucket, lowest height first. Complexity: O(ring size)."""
+        for height in range(self._first, self._first + self._calendar.ring_size):
+            bucket = self.find(height)
+            if bucket is not None:
+                yield height, bucket
+
+    def faults(self) -> Iterator[str]:
+        """Yield a reason for each slot whose bit is wrong. Complexity: O(ring size)."""
+        for slot, bucket in enumerate(self._slots):
+            if (bucket is not None) != bool(self._taken >> slot & 1):
+                yield f"ring slot {slot} is {'free' if bucket is None else 'taken'}, but its bit says otherwise"
 
 
 class NearTimers:
-    """Timers of heights up to the ring's last, by height and by id.
+    """Timers of heights up to the ring's last, by height and by id; a due bucket waits beside the ring until empty."""
 
-    The ring holds the buckets of heights to come. A due bucket waits beside it for as long as it has timers.
-    """
-
-    __slots__ = ("_died", "_due", "_due_count", "_entries", "_expired_at", "_mortal", "_now", "_ring")
+    __slots__ = ("_died", "_due", "_expired_at", "_mortal", "_now", "_ring", "due_count", "entries")
 
     def __init__(self, calendar: CalendarParams, now: int) -> None:
         self._now = now
         self._ring = Ring(calendar, now)
         self._due = SortedDict()  # height to bucket
-        self._due_count = 0
-        self._entries: dict[bytes, Pending] = {}
+        self.due_count = 0
+        self.entries: dict[bytes, Pending] = {}
         self._mortal: list[tuple[int, int]] = []  # A heap: when the first of a due bucket may expire, and its height.
         self._expired_at: set[int] = set()  # Heights of due buckets that hold expired timers.
         self._died: list[bytes] = []  # Those that the last move of the clock has found so.
 
     def __len__(self) -> int:
         """Return how many timers are in memory. Complexity: O(1)."""
-        return len(self._entries)
+        return len(self.entries)
 
     @property
     def heights(self) -> int:
         """How many heights have a bucket."""
         return len(self._due) + len(self._ring)
 
-    def entry(self, timer_id: bytes) -> Pending | None:
-        """Return a timer, or None. Complexity: O(1)."""
-        return self._entries.get(timer_id)
-
     def add(self, timer: Pending) -> None:
         """Put a timer in. Complexity: O(log k) for the k timers of its height."""
-        height = timer.height
+        height, is_due = timer.height, timer.height <= self._now
         bucket = self._bucket(height)
         if bucket is None:
             bucket = Bucket()
-            if height <= self._now:
+            if is_due:
                 self._due[height] = bucket
             else:
                 self._ring.put(height, bucket)
         is_expired = timer.expires_at < max(height, self._now)
         bucket.add(timer, is_expired=is_expired)
-        self._entries[timer.timer_id] = timer
-        if height <= self._now:
-            self._due_count += 1
+        self.entries[timer.timer_id] = timer
+        if is_due:
+            self.due_count += 1
             if is_expired or bucket.next_death() == timer.expires_at:
                 self._watch(height, bucket)
 
     def take(self, timer_id: bytes) -> int | None:
-        """Take a timer out, and its bucket with the last one; return its height, or None if it is not here.
-
-        Complexity: as `add`.
-        """
-        timer = self._entries.pop(timer_id, None)
+        """Take a timer out, and its bucket with the last; return its height, or None. Complexity: as `add`."""
+        timer = self.entries.pop(timer_id, None)
         bucket = None if timer is None else self._bucket(timer.height)
         if timer is None or bucket is None:
             return None
         height = timer.height
         bucket.remove(timer)
         if height <= self._now:
-            self._due_count -= 1
+            self.due_count -= 1
             if not bucket.expired:
                 self._expired_at.discard(height)
         if not bucket:
@@ -87,11 +145,6 @@ class NearTimers:
         bucket = self._bucket(height)
         for timer in () if bucket is None else chain(bucket.alive, bucket.expired):
             yield timer.sequence, timer.timer_id
-
-    @property
-    def due_count(self) -> int:
-        """How many timers are due, those that have expired included."""
-        return self._due_count
 
     @property
     def expired_count(self) -> int:
@@ -119,11 +172,8 @@ class NearTimers:
 
     def died(self) -> list[bytes]:
         """Return the timers that waited when the clock was moved last and have expired with that, in no order."""
-        return [
-            timer_id
-            for timer_id in self._died
-            if (timer := self._entries.get(timer_id)) is not None and timer.expires_at < self._now
-        ]
+        found = ((timer_id, self.entries.get(timer_id)) for timer_id in self._died)
+        return [timer_id for timer_id, timer in found if timer is not None and timer.expires_at < self._now]
 
     def first_due(self) -> int | None:
         """Return the lowest height whose timers are due, or None. Complexity: O(1)."""
@@ -151,7 +201,7 @@ class NearTimers:
                 self._watch(height, bucket)
         for height, bucket in self._ring.take_through(now):
             self._due[height] = bucket
-            self._due_count += len(bucket)
+            self.due_count += len(bucket)
             for _ in bucket.bury(now):
                 pass
             self._watch(height, bucket)
@@ -165,19 +215,15 @@ class NearTimers:
             if not bucket:
                 yield f"height {height} has an empty bucket; the last timer to leave must take the bucket with it"
             for timer in chain(bucket.alive, bucket.expired):
-                if timer.height != height or self._entries.get(timer.timer_id) != timer:
+                if timer.height != height or self.entries.get(timer.timer_id) != timer:
                     yield f"timer {timer.timer_id.hex()} lies at height {height}, but its entry says otherwise"
                 if (timer in bucket.expired) != (timer.expires_at < max(height, self._now)):
                     yield f"timer {timer.timer_id.hex()} expires after {timer.expires_at} and lies on the wrong side"
         due = sum(map(len, self._due.values()))
-        if due != self._due_count:
-            yield f"{due} timers are due, but {self._due_count} are counted"
-        if held != len(self._entries):
-            yield f"the buckets hold {held} timers, but {len(self._entries)} have an entry"
-
-    def entries(self) -> dict[bytes, Pending]:
-        """Return every timer here by id; live, for reading."""
-        return self._entries
+        if due != self.due_count:
+            yield f"{due} timers are due, but {self.due_count} are counted"
+        if held != len(self.entries):
+            yield f"the buckets hold {held} timers, but {len(self.entries)} have an entry"
 
     def _watch(self, height: int, bucket: Bucket) -> None:
         """Note when a due bucket's timers expire, and whether any have."""
@@ -188,7 +234,6 @@ class NearTimers:
             self._expired_at.add(height)
 
     def _bucket(self, height: int) -> Bucket | None:
-        """Return the bucket of a height, or None."""
         return self._due.get(height) if height <= self._now else self._ring.find(height)
 
 

@@ -17,7 +17,7 @@ from trailboss.primitives.units import U64_MAX
 from trailboss.timer_queue.bucket import IsOut, Pending
 from trailboss.timer_queue.near import NearTimers
 from trailboss.timer_queue.placement import Tier, check_calendar, epoch_of, epoch_start, tier_of
-from trailboss.timer_queue.source import TimerSource
+from trailboss.timer_queue.source import StoredTimers
 
 READ_AHEAD_MAX: Final = 1_024
 """Most timers that one block reads before they are due, a few milliseconds of work.
@@ -52,17 +52,10 @@ class TimerQueue:
     timers are placed and cancelled as transactions commit; then the source commits the same changes. If it does not,
     or goes back, `rewind` follows.
 
-    Adding, removing and changing: `place`, `cancel`, `move`, `extend`.
-    The clock: `advance`, `rewind`, `now`.
-    Walking: `due`, `expired`, `died`, `ids_at`, `next_due_height`.
-    Looking up: `height_of`, `tier`, `statistics`, `check_invariants`.
-
     Complexities count n pending timers, of which those due and those of the next ``ring_size`` heights are in memory.
-
     Spec: CIP-1v3 §2. Decision: D-02, D-10
 
     >>> from trailboss.state.store import MemoryStore
-    >>> from trailboss.timer_queue.source import StoredTimers
     >>> calendar = CalendarParams(ring_size=8, epoch_length=4, epoch_count=4)
     >>> queue = TimerQueue(calendar, StoredTimers(MemoryStore()))
     >>> for sequence, height in enumerate((3, 30, 6)):
@@ -86,14 +79,13 @@ class TimerQueue:
     _far: int | None
     """The lowest height beyond the frontier; `NEVER` if nothing lies there, None until it is looked up."""
 
-    def __init__(self, calendar: CalendarParams, source: TimerSource, now: int = 0) -> None:
+    def __init__(self, calendar: CalendarParams, source: StoredTimers, now: int = 0) -> None:
         """Open a queue over the timers that are committed after the block of height ``now``.
 
         Complexity: that of reading what is due, and at most ``READ_AHEAD_MAX`` timers more.
         """
         check_calendar(calendar)
-        self._calendar = calendar
-        self._source = source
+        self._calendar, self._source = calendar, source
         # The reach may lag by a stretch, and yet a whole epoch is within it before its first block.
         self._stretch = min(STRETCH_MAX, calendar.ring_size - calendar.epoch_length)
         self._restart(now)
@@ -142,8 +134,6 @@ class TimerQueue:
     def move(self, timer: Pending) -> None:
         """Give a timer another height; at the present one it is due at once. Decision: D-69.
 
-        Complexity: That of `cancel` and of `place`.
-
         Raises:
             InvariantError: If the height is past, or the timer is not there.
         """
@@ -159,14 +149,14 @@ class TimerQueue:
 
         Complexity: O(log k) for the k timers of its height in memory; O(1) beyond the frontier, which is read later.
         """
-        timer = self._near.entry(timer_id)
+        timer = self._near.entries.get(timer_id)
         if timer is not None:
             self._near.take(timer_id)
             self._near.add(timer._replace(expires_at=expires_at))
 
     def height_of(self, timer_id: bytes) -> int | None:
         """Return the height of a timer, or None. Complexity: O(1), and a look-up of the source beyond the frontier."""
-        entry = self._near.entry(timer_id)
+        entry = self._near.entries.get(timer_id)
         if entry is None:
             if timer_id not in self._changed:
                 return self._source.height_of(timer_id)
@@ -175,7 +165,7 @@ class TimerQueue:
 
     def fee_payer_of(self, timer_id: bytes) -> bytes:
         """Return who pays for a timer that is due. Complexity: O(1)."""
-        timer = self._near.entry(timer_id)
+        timer = self._near.entries.get(timer_id)
         if timer is None:
             raise InvariantError(f"timer {timer_id.hex()} is asked about as if it were due")
         return timer.fee_payer
@@ -277,10 +267,7 @@ class TimerQueue:
         self._read(blocks * READ_AHEAD_MAX)
 
     def rewind(self, now: int) -> None:
-        """Move the clock back after the source has gone back, or drop a block; memory is read again. Spec: CIP-5 §7.
-
-        Complexity: as opening a queue.
-        """
+        """Move the clock back after the source has gone back; complexity as opening a queue. Spec: CIP-5 §7."""
         if now > self._now:
             raise InvariantError(f"the clock cannot rewind from height {self._now} on to {now}")
         self._restart(now)
@@ -363,7 +350,7 @@ class TimerQueue:
                 far = timer.height
                 break
             committed[timer.timer_id] = timer
-        held = self._near.entries()
+        held = self._near.entries
         for timer_id in sorted(committed.keys() | held.keys()):
             here, there = held.get(timer_id), committed.get(timer_id)
             places = [None if timer is None else (timer.height, timer.sequence) for timer in (here, there)]

@@ -1,7 +1,6 @@
 """Where the queue reads the timers that it does not hold in memory: the committed state."""
 
 from collections.abc import Iterator
-from typing import Protocol
 
 from trailboss.model.timers import Timer, decode_timer
 from trailboss.primitives.units import U64_MAX
@@ -15,27 +14,8 @@ def pending_of(timer: Timer) -> Pending:
     return Pending(timer.expires_at, timer.sequence, timer.timer_id, timer.fee_payer, timer.height)
 
 
-class TimerSource(Protocol):
-    """Committed timers, in order of height and, within a height, of id."""
-
-    def scan(self, height: int, timer_id: bytes = b"") -> Iterator[Pending]:
-        """Yield every timer from a height and an id, or the beginning of one, on, ascending by height and id."""
-        ...
-
-    def count_below(self, height: int) -> int:
-        """Return how many timers are due below a height; all of them if it is above 2**64 - 1."""
-        ...
-
-    def height_of(self, timer_id: bytes) -> int | None:
-        """Return the height at which a timer is due, or None if there is none of that id."""
-        ...
-
-
 class StoredTimers:
-    """The timers of a store, read at every call: it never falls behind a commit or a revert.
-
-    Spec: CIP-1v3 §2.3. Decision: D-02
-    """
+    """The timers of a store, read at every call: it never falls behind a commit. Spec: CIP-1v3 §2.3. Decision: D-02."""
 
     __slots__ = ("_store",)
 
@@ -43,7 +23,7 @@ class StoredTimers:
         self._store = store
 
     def scan(self, height: int, timer_id: bytes = b"") -> Iterator[Pending]:
-        """Yield timers in order; see `TimerSource.scan`. The store must not change meanwhile.
+        """Yield timers from a height and an id, or the beginning of one, on; the store must not change meanwhile.
 
         Complexity: O(log n) for the first of n timers, O(1) for each one after it.
         """
@@ -51,10 +31,9 @@ class StoredTimers:
             yield pending_of(decode_timer(octets))
 
     def count_below(self, height: int) -> int:
-        """Return how many timers are due below a height. Complexity: O(log n), from the counts in the tree."""
-        if height > U64_MAX:
-            return self._store.count(TIMERS)
-        return self._store.count(TIMERS, timer_key(height, b""))
+        """Return how many timers are due below a height, which may be 2**64. Complexity: O(log n), from the tree."""
+        keys = (timer_key(height, b""),) if height <= U64_MAX else ()
+        return self._store.count(TIMERS, *keys)
 
     def height_of(self, timer_id: bytes) -> int | None:
         """Return the height of a timer, or None if there is none of that id. Complexity: one look-up of the store."""

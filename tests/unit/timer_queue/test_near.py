@@ -119,7 +119,7 @@ def test_bucket_goes_when_its_last_timer_does(now: int) -> None:
     assert (list(near.at(5)), near.heights, first_height(near)) == ([(2, b"2")], 2, 5)
     assert near.take(b"2") == 5
     assert (list(near.at(5)), near.heights, first_height(near)) == ([], 1, 6)
-    assert (near.entry(b"2"), near.entry(b"3")) == (None, pending((6, 3, b"3")))
+    assert (near.entries.get(b"2"), near.entries.get(b"3")) == (None, pending((6, 3, b"3")))
     assert list(near.faults()) == []
 
 
@@ -128,11 +128,11 @@ def _empty(near: NearTimers) -> None:
 
 
 def _forget(near: NearTimers) -> None:
-    del near._entries[b"1"]
+    del near.entries[b"1"]
 
 
 def _invent(near: NearTimers) -> None:
-    near._entries[b"9"] = pending((5, 9, b"9"))
+    near.entries[b"9"] = pending((5, 9, b"9"))
 
 
 def _unmark(near: NearTimers) -> None:
@@ -140,7 +140,7 @@ def _unmark(near: NearTimers) -> None:
 
 
 def _miscount(near: NearTimers) -> None:
-    near._due_count = 2
+    near.due_count = 2
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,9 @@ def test_whole_epoch_is_in_memory_when_it_begins() -> None:
     blocks = blocks_with(*range(40, 64))
     for now in range(1, 40):
         blocks.advance(now)
-    assert [height for height in range(40, 64) if blocks.queue._near.entry(name(height - 40))] == [*range(40, 45)]
+    assert [height for height in range(40, 64) if blocks.queue._near.entries.get(name(height - 40))] == [*range(40, 45)]
     blocks.advance(40)
-    assert [height for height in range(40, 64) if blocks.queue._near.entry(name(height - 40))] == [*range(40, 49)]
+    assert [height for height in range(40, 64) if blocks.queue._near.entries.get(name(height - 40))] == [*range(40, 49)]
 
 
 @pytest.mark.spec("F-05")
@@ -241,7 +241,7 @@ def test_height_is_complete_when_the_frontier_lies_inside_it(height: int, monkey
     assert queue._frontier == (height, sorted(name(sequence) for sequence in range(30))[3])
     blocks.place(*[height] * 10)
     near, far = (
-        [sequence for sequence in range(40) if bool(queue._near.entry(name(sequence))) == side]
+        [sequence for sequence in range(40) if bool(queue._near.entries.get(name(sequence))) == side]
         for side in (True, False)
     )
     assert len(near) > 3
@@ -372,7 +372,7 @@ def _cancel_only_here(blocks: Blocks) -> None:
 
 
 def _empty_entry(blocks: Blocks) -> None:
-    del blocks.queue._near._entries[name(1)]
+    del blocks.queue._near.entries[name(1)]
 
 
 @pytest.mark.parametrize(

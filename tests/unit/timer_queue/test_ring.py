@@ -5,7 +5,7 @@ import pytest
 from tests.model.timer_list import pending
 from trailboss.params import CalendarParams
 from trailboss.timer_queue.bucket import Bucket
-from trailboss.timer_queue.ring import Ring
+from trailboss.timer_queue.near import Ring
 
 CALENDAR = CalendarParams(ring_size=8, epoch_length=4, epoch_count=4)
 

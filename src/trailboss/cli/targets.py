@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 
-from trailboss.chain.development import (
-    ACCOUNTS_MAX,
-    DEPLOYER,
-    PROPOSER,
-    DevelopmentAccount,
-    account_name,
-    development_account,
-)
+from trailboss.chain import development
 from trailboss.cli.directory_chain import DirectoryChain
 from trailboss.cli.errors import Missing, Mistake
 from trailboss.cli.keys import find_key, read_key
@@ -34,7 +27,11 @@ PREFIX_MIN: Final = 6
 CANDIDATES_MAX: Final = 4
 """Candidates that a message about an ambiguous id names."""
 LIST_ACCOUNTS: Final = "list accounts and actors with `trailboss balance`"
-NAMES: Final = (DEPLOYER, PROPOSER, *map(account_name, range(ACCOUNTS_MAX)))
+NAMES: Final = (
+    development.DEPLOYER,
+    development.PROPOSER,
+    *map(development.account_name, range(development.ACCOUNTS_MAX)),
+)
 """Names of development accounts, funded or not."""
 _URL: Final = re.compile(r"https?://|[A-Za-z0-9.-]+:[0-9]{1,5}/?$")
 OpenChain: TypeAlias = "DirectoryChain | RemoteChain"
@@ -108,7 +105,7 @@ def resolve_address(text: str) -> Address:
         raise Mistake(
             f"{text!r} is no account: {rejection.what}",
             "give an address, 0x and 40 hexadecimal digits, or the name of a development account: 0 to "
-            f"{ACCOUNTS_MAX - 1}, deployer",
+            f"{development.ACCOUNTS_MAX - 1}, deployer",
         ) from None
 
 
@@ -123,12 +120,13 @@ def resolve_signer(who: str | None, key: str | None) -> Signer:
         if who is None or resolve_address(who) == owner:
             return Signer(owner, private_key)
     address = resolve_address("0" if who is None else who)
-    for account in map(development_account, NAMES):
+    for account in map(development.development_account, NAMES):
         if account.address == address:
             return Signer(address, account.private_key)
     raise Mistake(
         f"the key of {address} is not known" + ("" if key is None else ": the private key given is another account's"),
-        f"give its key with --private-key, or send from a development account, 0 to {ACCOUNTS_MAX - 1} or deployer",
+        "give its key with --private-key, or send from a development account, "
+        f"0 to {development.ACCOUNTS_MAX - 1} or deployer",
     )
 
 
@@ -197,10 +195,10 @@ def _ambiguous(what: str, text: str, found: Sequence[Hash32 | Address]) -> Mista
     return Mistake(f"{len(found)} {what} begin with {text}: {shown}{more}", "give more digits")
 
 
-def _named(text: str) -> DevelopmentAccount | None:
+def _named(text: str) -> development.DevelopmentAccount | None:
     short = text.removeprefix("account ")
-    name = short if short in (DEPLOYER, PROPOSER) else f"account {short}"
-    return development_account(name) if name in NAMES else None
+    name = short if short in (development.DEPLOYER, development.PROPOSER) else f"account {short}"
+    return development.development_account(name) if name in NAMES else None
 
 
 def _is_prefix(text: str) -> bool:

@@ -6,23 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from trailboss.chain import ChainReader
+from trailboss.cli import output
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import FAILED
 from trailboss.cli.lazy import group
 from trailboss.cli.options import LIMIT, Limit, height, number
-from trailboss.cli.output import (
-    Cell,
-    columns,
-    console,
-    note,
-    note_rest,
-    print_facts,
-    print_json,
-    print_pairs,
-    print_table,
-    progress,
-    show,
-)
 from trailboss.governance.parameters import ACTIVATION
 from trailboss.model.transactions import SetGovParam
 from trailboss.primitives.units import format_cby
@@ -43,7 +31,7 @@ activation = group("Rehearse the activation of the timer lane, and vote for it."
 
 Activation = Annotated[int, height("First block under the lane's rules.", least=1)]
 Blocks = Annotated[int, number("Blocks to rehearse after that one.", most=REHEARSED_MAX)]
-COLUMNS = columns(
+COLUMNS = output.columns(
     "timer | >due | >gas limit? | fires in the lane/17 | >a cycle? | >CBY | "
     ">burned? | >lane burn? | >tip? | under FIFO/13 | >CBY"
 )
@@ -81,14 +69,14 @@ def rehearse(run: Invocation, height: Activation, blocks: Blocks = REHEARSED_BLO
     found = _rehearse(run.chain, height, blocks, quiet=run.as_json)
     shown = found.timers[: limit or None]
     if run.as_json:
-        print_json(_summary(found) | {"timers": to_json_value(shown), "more": len(shown) < len(found.timers)})
+        output.print_json(_summary(found) | {"timers": to_json_value(shown), "more": len(shown) < len(found.timers)})
         return
     _show_summary(found)
     if shown:
-        print_table("What becomes of each timer", COLUMNS, [_row(timer) for timer in shown])
+        output.print_table("What becomes of each timer", COLUMNS, [_row(timer) for timer in shown])
     if any(timer.scheduled_at for timer in shown):
-        note("* scheduled by a fire of the rehearsal")
-    note_rest(len(shown), len(found.timers))
+        output.note("* scheduled by a fire of the rehearsal")
+    output.note_rest(len(shown), len(found.timers))
     _show_advice(found)
 
 
@@ -110,7 +98,7 @@ def propose(run: Invocation, height: Activation, blocks: Blocks = REHEARSED_BLOC
     if not run.as_json:
         run.show_receipts({"vote": receipt})
         return
-    print_json({"rehearsal": _summary(found), "vote": to_json_value(receipt)})
+    output.print_json({"rehearsal": _summary(found), "vote": to_json_value(receipt)})
     if not receipt.ok:
         raise typer.Exit(FAILED)
 
@@ -123,12 +111,12 @@ def status(run: Invocation) -> None:
     Example: trailboss activation status
     """
     document = activation_status(run.chain)
-    show(document, _status_facts(document), as_json=run.as_json)
+    output.show(document, _status_facts(document), as_json=run.as_json)
 
 
 def _rehearse(chain: ChainReader, height: int, blocks: int, *, quiet: bool) -> ActivationRehearsal:
     total = 2 * max(0, height + blocks - chain.height)
-    with progress("rehearsing", total, quiet=quiet) as advance:
+    with output.progress("rehearsing", total, quiet=quiet) as advance:
         return rehearse_activation(chain, height, blocks, advance)
 
 
@@ -144,7 +132,7 @@ def _summary(found: ActivationRehearsal) -> dict[str, object]:
 def _show_summary(found: ActivationRehearsal) -> None:
     cap = f"at most {found.max_cycles_per_fire:,} cycles a fire"
     clamped = ", to which it holds older timers" if found.clamps_gas_limit else ""
-    print_facts(
+    output.print_facts(
         {
             "rehearsed": f"blocks {found.from_height + 1} to {found.last_height}, on two copies of the chain",
             "the lane": f"from block {found.activation_height} on; {cap}{clamped}",
@@ -152,11 +140,11 @@ def _show_summary(found: ActivationRehearsal) -> None:
             "fired late": _delays(found.lane),
         }
     )
-    heads = columns("timers | >in the lane | >under FIFO")
-    print_table("Both copies", heads, list(_total_rows(found)))
+    heads = output.columns("timers | >in the lane | >under FIFO")
+    output.print_table("Both copies", heads, list(_total_rows(found)))
 
 
-def _total_rows(found: ActivationRehearsal) -> Iterator[tuple[Cell, ...]]:
+def _total_rows(found: ActivationRehearsal) -> Iterator[tuple[output.Cell, ...]]:
     yield "due", found.lane.timers, found.fifo.timers
     for name, words in COUNTED.items():
         pair = getattr(found.lane, name), getattr(found.fifo, name)
@@ -170,7 +158,7 @@ def _total_rows(found: ActivationRehearsal) -> Iterator[tuple[Cell, ...]]:
 
 def _show_advice(found: ActivationRehearsal) -> None:
     advice = found.advice or ("No timer would be worse off than under FIFO, but for the lane basefee that it pays.",)
-    print_pairs(console(), [("advice", sentence) for sentence in advice])
+    output.print_pairs(output.console(), [("advice", sentence) for sentence in advice])
 
 
 def _path(basefees: tuple[Run, ...], end: int) -> str:
@@ -194,9 +182,9 @@ def _delays(totals: RunTotals) -> str | None:
     return f"{', '.join(parts)} blocks" if parts else None
 
 
-def _row(timer: RehearsedTimer) -> tuple[Cell, ...]:
+def _row(timer: RehearsedTimer) -> tuple[output.Cell, ...]:
     payment, other = timer.lane.payment, timer.fifo
-    prices: tuple[Cell, ...] = (None,) * 5
+    prices: tuple[output.Cell, ...] = (None,) * 5
     if payment is not None:
         burned = payment.cycle_burned + payment.cell_burned
         parts = (payment.paid, burned, payment.lane_burned, payment.tip)
@@ -240,7 +228,7 @@ def _reason(reason: str, fate: Fate) -> str:
 # The present state of the lane
 
 
-def _status_facts(found: dict[str, Any]) -> dict[str, Cell]:
+def _status_facts(found: dict[str, Any]) -> dict[str, output.Cell]:
     height, timers = found["activation_height"], found["timers"]
     if found["active"]:
         lane = f"active since block {height}"

@@ -10,23 +10,11 @@ import typer
 from msgspec.structs import asdict as struct_dict
 
 from trailboss.chain import ChainReader
+from trailboss.cli import output
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.directory_chain import DirectoryChain
 from trailboss.cli.errors import Missing, Mistake
 from trailboss.cli.options import LIMIT, Limit, Number, Text, argument, number, option, whole_number
-from trailboss.cli.output import (
-    Cell,
-    columns,
-    console,
-    drawn_facts,
-    drawn_table,
-    note,
-    print_facts,
-    print_json,
-    print_pairs,
-    print_section,
-    print_table,
-)
 from trailboss.cli.targets import resolve_actor
 from trailboss.codec.textual import to_json
 from trailboss.model.blocks import Block
@@ -43,10 +31,10 @@ from trailboss.views.mechanism.registry import views_of
 from trailboss.views.records import DecisionView, event_view, receipt_view
 from trailboss.views.text import time_words
 
-TRANSACTION_COLUMNS = columns("transaction | from | >nonce? | instruction/14")
-RECEIPT_COLUMNS = columns("receipt of | timer | actor? | status/12 | >cycles | >cells? | >CBY paid")
-EVENT_COLUMNS = columns("event | emitter? | timer | data/29")
-EVENTS: Final = columns(">block | event | emitter | timer | data/29")
+TRANSACTION_COLUMNS = output.columns("transaction | from | >nonce? | instruction/14")
+RECEIPT_COLUMNS = output.columns("receipt of | timer | actor? | status/12 | >cycles | >cells? | >CBY paid")
+EVENT_COLUMNS = output.columns("event | emitter? | timer | data/29")
+EVENTS: Final = output.columns(">block | event | emitter | timer | data/29")
 
 
 @command()
@@ -83,16 +71,16 @@ def _show_block(found: Block, limit: int, *, as_json: bool) -> None:
     receipts = [receipt_view(receipt, found.height) for receipt in found.receipts]
     own = [event_view(event, found.height) for event in found.events]
     if as_json:
-        print_json(_document(found, receipts, own))
+        output.print_json(_document(found, receipts, own))
         return
-    print_facts(_facts(found))
+    output.print_facts(_facts(found))
     events = [event for receipt in receipts for event in receipt.events] + own
-    width = console().width
-    print_section("Transactions", TRANSACTION_COLUMNS, list(map(_transaction_row, found.transactions)), limit)
-    print_section("Receipts", RECEIPT_COLUMNS, list(map(_receipt_row, receipts)), limit)
-    print_section("Events", EVENT_COLUMNS, [_event_row(each, width) for each in events], limit)
+    width = output.console().width
+    output.print_section("Transactions", TRANSACTION_COLUMNS, list(map(_transaction_row, found.transactions)), limit)
+    output.print_section("Receipts", RECEIPT_COLUMNS, list(map(_receipt_row, receipts)), limit)
+    output.print_section("Events", EVENT_COLUMNS, [_event_row(each, width) for each in events], limit)
     if not (found.transactions or receipts or events):
-        note(f"nothing happened in block {found.height}")
+        output.note(f"nothing happened in block {found.height}")
 
 
 def _document(found: Block, receipts: list[Receipt], own: list[Event]) -> dict[str, Any]:
@@ -113,7 +101,7 @@ def _document(found: Block, receipts: list[Receipt], own: list[Event]) -> dict[s
     }
 
 
-def _facts(found: Block) -> dict[str, Cell]:
+def _facts(found: Block) -> dict[str, output.Cell]:
     header = found.header
     cycle, cell = amount_of(header.cycle_basefee), amount_of(header.cell_basefee)
     return {
@@ -137,7 +125,7 @@ def _had_due_timers(found: Block) -> bool:
     return any((record.examined_count, *waiting))
 
 
-def _transaction_row(transaction: Transaction) -> tuple[Cell, ...]:
+def _transaction_row(transaction: Transaction) -> tuple[output.Cell, ...]:
     words = _instruction_words(transaction.instruction)
     return transaction_hash(transaction), transaction.sender, str(transaction.nonce), words
 
@@ -147,32 +135,32 @@ def _instruction_words(instruction: Instruction) -> str:
     return f"{name}: {instruction.handler}" if isinstance(instruction, ExecuteActor) else name
 
 
-def _receipt_row(receipt: Receipt) -> tuple[Cell, ...]:
+def _receipt_row(receipt: Receipt) -> tuple[output.Cell, ...]:
     status = receipt.status if receipt.error is None else f"{receipt.status}: E{receipt.error.code}"
     used = (receipt.cycles_used, receipt.cells_used)
     return receipt.origin, receipt.timer_id, receipt.actor, status, *used, format_cby(receipt.fee_paid)
 
 
-def _event_row(event: Event, width: int) -> tuple[Cell, ...]:
+def _event_row(event: Event, width: int) -> tuple[output.Cell, ...]:
     return event.name, event.emitter, event.timer_id, data_words(event, width)
 
 
 def _show_lane(found: Block, view: DecisionView | None, limit: int, *, as_json: bool) -> None:
     if as_json:
-        print_json({"height": found.height, "lane": to_json_value(view)})
+        output.print_json({"height": found.height, "lane": to_json_value(view)})
         return
     if view is not None:
-        print_facts({"block": view.height, **drawn_facts(decision_facts(view))})
+        output.print_facts({"block": view.height, **output.drawn_facts(decision_facts(view))})
     if view is None or not _had_due_timers(found):
-        note(f"no timer that could run was due in block {found.height}")
+        output.note(f"no timer that could run was due in block {found.height}")
         return
     views = views_of(view.mechanism)
     rows = [views.decision_cells(row) for row in (*view.rows, *view.runners_up)]
-    columns, cells = drawn_table(views.decision_columns, rows)
-    print_section(f"Due timers of block {view.height}", columns, cells, limit)
+    heads, cells = output.drawn_table(views.decision_columns, rows)
+    output.print_section(f"Due timers of block {view.height}", heads, cells, limit)
     if view.sentences:
         typer.echo()
-        print_pairs(console(), [("waiting", sentence) for sentence in view.sentences])
+        output.print_pairs(output.console(), [("waiting", sentence) for sentence in view.sentences])
 
 
 def _complete_topic(incomplete: str) -> list[str]:
@@ -212,23 +200,23 @@ def events(
 
 def _show_events(latest: list[Event], *, more: bool, as_json: bool) -> None:
     if as_json:
-        print_json({"events": latest, "more": more})
+        output.print_json({"events": latest, "more": more})
         return
     if latest:
-        width = console().width
-        print_table("Events", EVENTS, [_listed_event(event, width) for event in latest])
+        width = output.console().width
+        output.print_table("Events", EVENTS, [_listed_event(event, width) for event in latest])
     else:
-        note("no such events")
+        output.note("no such events")
     if more:
-        note(f"these are the last {len(latest)}; --limit 0 shows all")
+        output.note(f"these are the last {len(latest)}; --limit 0 shows all")
 
 
 def _follow(found: Iterable[Event | int], *, as_json: bool) -> None:
     """Print events as they come, a line each, or a JSON document a line; and when the chain has gone back."""
-    printer = console()
+    printer = output.console()
     for event in found:
         if isinstance(event, int):
-            note(f"the chain has gone back to block {event}")
+            output.note(f"the chain has gone back to block {event}")
         elif as_json:
             typer.echo(json.dumps(to_json_value(event)))
         else:
@@ -237,5 +225,5 @@ def _follow(found: Iterable[Event | int], *, as_json: bool) -> None:
             printer.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _listed_event(event: Event, width: int) -> tuple[Cell, ...]:
+def _listed_event(event: Event, width: int) -> tuple[output.Cell, ...]:
     return str(event.block_height), event.name, event.emitter, event.timer_id, data_words(event, width)

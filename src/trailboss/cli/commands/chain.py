@@ -11,37 +11,10 @@ import typer
 
 from trailboss.chain import Chain, ChainReader
 from trailboss.chain.development import ACCOUNT_BALANCE, ACCOUNT_COUNT, development_genesis
+from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command, printed_pairs
 from trailboss.cli.directory_chain import size_of
 from trailboss.cli.errors import Mistake
-from trailboss.cli.options import (
-    DIRECTORY_VARIABLE,
-    Accounts,
-    AsJson,
-    Mechanism,
-    Number,
-    Params,
-    Preset,
-    Texts,
-    argument,
-    default_directory,
-    height,
-    number,
-    option,
-    whole_number,
-)
-from trailboss.cli.output import (
-    Cell,
-    columns,
-    console,
-    drawn_facts,
-    note,
-    print_json,
-    print_pairs,
-    print_table,
-    progress,
-    show,
-)
 from trailboss.cli.parsing import parse_overrides, read_file
 from trailboss.cli.targets import OpenChain, is_url
 from trailboss.execution.genesis import Genesis, parse_genesis
@@ -61,22 +34,22 @@ PRINTED_MAX: Final = 200
 """Lines printed by actors that are shown: the last ones."""
 LONGEST_NUMBER: Final = 15
 """Digits of a number that is still written out, if it is a power of ten."""
-PARAMETERS: Final = columns("parameter | >value | set by | >preset")
+PARAMETERS: Final = output.columns("parameter | >value | set by | >preset")
 COUNTED: Final = ("fired", "reverted", "expired", "unfunded", "cancelled", "deferred", "messages")
 
 
 def init(
     directory: Annotated[
-        Path | None, argument("DIR", "Directory of the new chain.", "chain", envvar=DIRECTORY_VARIABLE)
+        Path | None, options.argument("DIR", "Directory of the new chain.", "chain", envvar=options.DIRECTORY_VARIABLE)
     ] = None,
     genesis_file: Annotated[
-        Path | None, option("FILE", "Start from this genesis, a TOML file.", name="--genesis")
+        Path | None, options.option("FILE", "Start from this genesis, a TOML file.", name="--genesis")
     ] = None,
-    preset: Preset = None,
-    mechanism: Mechanism = None,
-    param: Params = None,
-    accounts: Accounts = None,
-    as_json: AsJson = False,
+    preset: options.Preset = None,
+    mechanism: options.Mechanism = None,
+    param: options.Params = None,
+    accounts: options.Accounts = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Create a chain in a directory.
 
@@ -85,7 +58,7 @@ def init(
 
     Example: trailboss init play --mechanism lane --accounts 20
     """
-    place = directory or default_directory()
+    place = directory or options.default_directory()
     genesis = _genesis(genesis_file, preset, mechanism, parse_overrides(param or []), accounts)
     rules = {"chain_id": genesis.chain_id, "preset": genesis.preset, "mechanism": genesis.mechanism}
     funded = f"{len(genesis.accounts)}, holding {format_cby(sum(genesis.accounts.values()))} CBY"
@@ -93,7 +66,7 @@ def init(
         # The deployer is one of them.
         funded = f"0 to {len(genesis.accounts) - 2} and deployer, {format_cby(ACCOUNT_BALANCE)} CBY each"
     with closing(Chain.create(place, genesis)) as chain:
-        show(
+        output.show(
             {"directory": str(place), **rules, "instance_id": genesis.instance_id(), "state_root": chain.state_root},
             {
                 "chain": str(place),
@@ -135,14 +108,14 @@ def status(run: Invocation) -> None:
     found = status_of(run.chain)
     size = None if is_url(run.place) else size_of(Path(run.place))
     where = {"url": run.place} if size is None else {"directory": run.place}
-    show(
+    output.show(
         {**where, **to_json_value(found), **({} if size is None else {"bytes": size})},
         _status_facts(found, run.place if size is None else f"{run.place}, {size:,} bytes"),
         as_json=run.as_json,
     )
 
 
-def _status_facts(found: ChainStatus, where: str) -> dict[str, Cell]:
+def _status_facts(found: ChainStatus, where: str) -> dict[str, output.Cell]:
     genesis = found.genesis
     return {
         "chain": where,
@@ -153,7 +126,7 @@ def _status_facts(found: ChainStatus, where: str) -> dict[str, Cell]:
         "genesis": str(genesis.block_hash),
         "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {_mechanism_words(found)}",
         "basefees": f"{found.basefees.cycle:,} a cycle, {found.basefees.cell:,} a cell",
-        **drawn_facts(status_facts(found)),
+        **output.drawn_facts(status_facts(found)),
         "money": f"{format_cby(found.supply)} CBY at genesis, {format_cby(found.burned)} burned since",
         "timers": _timer_words(found.timers),
     }
@@ -176,7 +149,9 @@ def _mechanism_words(found: ChainStatus) -> str:
 @command()
 def params(
     run: Invocation,
-    path: Annotated[Texts, argument("PATH", "Only these, as timers or timers.max_ttl_blocks.", "all")] = None,
+    path: Annotated[
+        options.Texts, options.argument("PATH", "Only these, as timers or timers.max_ttl_blocks.", "all")
+    ] = None,
 ) -> None:
     """Show the parameters in force in the next block, and who set them.
 
@@ -190,12 +165,14 @@ def params(
             subjects = ", ".join((*SUBJECTS, MULTIPLIERS))
             raise Mistake(f"there is no parameter {each!r}", f"give a path, or one of the subjects: {subjects}")
     if run.as_json:
-        print_json({"preset": chain.genesis.preset, "parameters": wanted})
+        output.print_json({"preset": chain.genesis.preset, "parameters": wanted})
     else:
-        print_table(f"Parameters, preset {chain.genesis.preset}", PARAMETERS, [_setting_row(item) for item in wanted])
+        output.print_table(
+            f"Parameters, preset {chain.genesis.preset}", PARAMETERS, [_setting_row(item) for item in wanted]
+        )
 
 
-def _setting_row(setting: Setting) -> tuple[Cell, ...]:
+def _setting_row(setting: Setting) -> tuple[output.Cell, ...]:
     preset = "" if setting.preset is None or setting.preset == setting.value else _short_number(setting.preset)
     return setting.path, _short_number(setting.value), setting.set_by, preset
 
@@ -210,8 +187,10 @@ def _short_number(value: int) -> str:
 @command()
 def mine(
     run: Invocation,
-    blocks: Annotated[Number, argument("N", "Number of blocks.", "1", parser=whole_number(1))] = None,
-    to: Annotated[Number, height("Mine up to this height instead.", least=1)] = None,
+    blocks: Annotated[
+        options.Number, options.argument("N", "Number of blocks.", "1", parser=options.whole_number(1))
+    ] = None,
+    to: Annotated[options.Number, options.height("Mine up to this height instead.", least=1)] = None,
 ) -> None:
     """Build blocks without transactions; due timers run in them.
 
@@ -230,7 +209,7 @@ def mine(
             "give a height above it, or drop blocks with `trailboss reorg`",
         )
     start, tally, printed = chain.height, Counter[str](), deque[Printed](maxlen=PRINTED_MAX)
-    with progress("blocks", end - start, quiet=run.as_json) as advance, _interruptible() as is_interrupted:
+    with output.progress("blocks", end - start, quiet=run.as_json) as advance, _interruptible() as is_interrupted:
         for block in chain.advance_to(end):
             _count(tally, block)
             printed += block_prints(block)
@@ -240,7 +219,7 @@ def mine(
     _show_mined(chain, start, tally, printed, as_json=run.as_json)
     stopped = chain.height < end
     if stopped:
-        note(f"stopped before height {end}; what is built stays")
+        output.note(f"stopped before height {end}; what is built stays")
         raise typer.Exit(INTERRUPTED)
 
 
@@ -279,7 +258,7 @@ def _show_mined(
 ) -> None:
     counts = {name: tally[name] for name in COUNTED}
     happened = [f"{count:,} {name}" for name, count in counts.items() if count]
-    show(
+    output.show(
         {
             "from_height": start,
             "height": chain.height,
@@ -298,11 +277,13 @@ def _show_mined(
     )
     if not as_json:
         pairs = zip(printed, printed_pairs(printed), strict=True)
-        print_pairs(console(), [(label, f"block {line.block_height}, {words}") for line, (label, words) in pairs])
+        output.print_pairs(
+            output.console(), [(label, f"block {line.block_height}, {words}") for line, (label, words) in pairs]
+        )
 
 
 @command()
-def reorg(run: Invocation, depth: Annotated[int, number("Blocks to drop.", least=1)]) -> None:
+def reorg(run: Invocation, depth: Annotated[int, options.number("Blocks to drop.", least=1)]) -> None:
     """Drop the last blocks, with all their effects.
 
     New blocks take their place; the old ones are gone.
@@ -324,12 +305,12 @@ def snapshot(run: Invocation) -> None:
     Example: trailboss snapshot
     """
     chain = run.chain
-    facts: dict[str, Cell] = {"mark": chain.mark(), "height": chain.height}
-    show(facts, facts, as_json=run.as_json)
+    facts: dict[str, output.Cell] = {"mark": chain.mark(), "height": chain.height}
+    output.show(facts, facts, as_json=run.as_json)
 
 
 @command()
-def revert(run: Invocation, mark: Annotated[str, argument("MARK", "What snapshot printed.")]) -> None:
+def revert(run: Invocation, mark: Annotated[str, options.argument("MARK", "What snapshot printed.")]) -> None:
     """Go back to a snapshot: height, timers, money, everything.
 
     Example: trailboss revert 12:0x5f…
@@ -341,7 +322,7 @@ def revert(run: Invocation, mark: Annotated[str, argument("MARK", "What snapshot
 
 
 def _show_back(chain: OpenChain, before: int, *, as_json: bool) -> None:
-    show(
+    output.show(
         {"from_height": before, "height": chain.height, "state_root": chain.state_root},
         {"height": f"{before} back to {chain.height}", "state root": str(chain.state_root)},
         as_json=as_json,

@@ -8,18 +8,8 @@ import typer
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from trailboss.cli import output
 from trailboss.cli.options import AsJson, number
-from trailboss.cli.output import (
-    Cell,
-    Column,
-    console,
-    print_facts,
-    print_json,
-    print_section,
-    print_table,
-    progress,
-    rounded_cby,
-)
 from trailboss.model import events as names
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
@@ -67,7 +57,7 @@ COUNTED: Final = {
     names.TIMER_CANCELLED: "cancelled",
 }
 ENDINGS: Final = ("fired", "expired", "unfunded", "cancelled")
-ACTOR: Final = Column("actor")
+ACTOR: Final = output.Column("actor")
 
 
 def demo(
@@ -81,14 +71,14 @@ def demo(
     with LocalChain() as chain, warnings.catch_warnings():
         warnings.simplefilter("ignore", ChainWarning)
         cast = [_deploy(chain, name, value) for name, _, value in CAST]
-        with progress("running blocks", blocks, quiet=as_json) as advance:
+        with output.progress("running blocks", blocks, quiet=as_json) as advance:
             for _ in chain.chain.advance_to(chain.height + blocks):
                 advance()
         chain.check_invariants()
         tallies = [_tally(chain, *member[:2], handle) for member, handle in zip(CAST, cast, strict=True)]
         _check_tallies(chain, tallies)
         if as_json:
-            print_json(_document(chain, tallies, cast))
+            output.print_json(_document(chain, tallies, cast))
         else:
             _show(chain, tallies, cast)
 
@@ -130,17 +120,17 @@ def _show(chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> N
     fields = ("scheduled", "fired", "reverted", "expired", "unfunded", "cancelled", "live")
     rows = [(tally.actor, *(getattr(tally, field) or None for field in fields)) for tally in tallies]
     total = {field: sum(getattr(tally, field) for tally in tallies) for field in fields}
-    columns = [ACTOR, *(Column(field, right=True) for field in fields)]
+    columns = [ACTOR, *(output.Column(field, right=True) for field in fields)]
     typer.echo(f"Six actors, {chain.height} blocks")
-    print_table("", (ACTOR, Column("what it is")), [(tally.actor, tally.about) for tally in tallies])
-    print_section("How their timers ended", columns, [*rows, ("all", *total.values())])
+    output.print_table("", (ACTOR, output.Column("what it is")), [(tally.actor, tally.about) for tally in tallies])
+    output.print_section("How their timers ended", columns, [*rows, ("all", *total.values())])
     headings = ("cycles", "cells", "paid", "burned", "refunded", "paid a fire")
-    money = [ACTOR, *(Column(heading, right=True) for heading in headings)]
-    print_section("What their fires used and cost (CBY)", money, [_money_row(tally) for tally in tallies])
+    money = [ACTOR, *(output.Column(heading, right=True) for heading in headings)]
+    output.print_section("What their fires used and cost (CBY)", money, [_money_row(tally) for tally in tallies])
     ends = " + ".join(f"{total[field]} {field}" for field in (*ENDINGS, "live"))
     balances = chain.chain.circulating()
     typer.echo()
-    print_facts(
+    output.print_facts(
         {
             "money": f"balances {balances:,} + burned {chain.burned:,} = supply {chain.supply:,}",
             "timers": f"{ends} = {total['scheduled']} scheduled",
@@ -148,13 +138,13 @@ def _show(chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> N
         }
     )
     typer.echo("\nThe story of one timer (the last of runs_dry)")
-    console().print(str(chain.explain(_last_timer(chain, cast[3]))), markup=False, soft_wrap=True)
+    output.console().print(str(chain.explain(_last_timer(chain, cast[3]))), markup=False, soft_wrap=True)
 
 
-def _money_row(tally: Tally) -> tuple[Cell, ...]:
+def _money_row(tally: Tally) -> tuple[output.Cell, ...]:
     amounts = (tally.paid, tally.burned, tally.refunded)
-    each = rounded_cby(tally.paid // tally.fired) if tally.fired else None
-    return tally.actor, tally.cycles, tally.cells, *map(rounded_cby, amounts), each
+    each = output.rounded_cby(tally.paid // tally.fired) if tally.fired else None
+    return tally.actor, tally.cycles, tally.cells, *map(output.rounded_cby, amounts), each
 
 
 def _last_timer(chain: LocalChain, handle: ActorHandle) -> bytes:

@@ -15,17 +15,8 @@ from trailboss.cli.options import Actor, Number, TimerId, argument, number, whol
 from trailboss.cli.parsing import SHOWN_MAX, parse_number, read_file
 from trailboss.cli.targets import find_actor, find_timer
 from trailboss.governance.parameters import EPOCHAL, GOVERNED, RESCALE_WEIGHTS
+from trailboss.model import transactions
 from trailboss.model.configs import amount_of
-from trailboss.model.transactions import (
-    CancelTimer,
-    ExtendTimer,
-    Instruction,
-    SetGovParam,
-    UpdateBasefeeConfig,
-    UpdateLaneFeeMultipliers,
-    UpdateTimerConfig,
-    UpgradeActor,
-)
 from trailboss.primitives.units import U64_MAX
 
 govern = group("Send system instructions as the deployer.")
@@ -68,8 +59,12 @@ def timer_config(
     """
     given = (max_ttl_blocks, max_cycles_per_fire, max_cells_per_fire, max_timers_per_actor, gc_cycles_per_block)
     present = run.chain.rules().timer
-    values = _merged(UpdateTimerConfig, given, [getattr(present, name) for name in _names_of(UpdateTimerConfig)])
-    _govern(run, UpdateTimerConfig(**values))
+    values = _merged(
+        transactions.UpdateTimerConfig,
+        given,
+        [getattr(present, name) for name in _names_of(transactions.UpdateTimerConfig)],
+    )
+    _govern(run, transactions.UpdateTimerConfig(**values))
 
 
 @govern.command("basefee-config")
@@ -94,8 +89,8 @@ def basefee_config(
     now = run.chain.rules().basefee
     prices = (amount_of(now.min_basefee), amount_of(now.max_basefee))
     units = (now.cycles_target, now.cells_target, now.access_target, now.access_weight_scalar_ppm)
-    values = _merged(UpdateBasefeeConfig, given, (now.alpha, now.max_change_denominator, *prices, *units))
-    _govern(run, UpdateBasefeeConfig(**values))
+    values = _merged(transactions.UpdateBasefeeConfig, given, (now.alpha, now.max_change_denominator, *prices, *units))
+    _govern(run, transactions.UpdateBasefeeConfig(**values))
 
 
 @govern.command()
@@ -113,8 +108,8 @@ def multipliers(
     """
     now = run.chain.rules().multipliers
     present = (now.user, now.runner, now.timer, now.system)
-    values = _merged(UpdateLaneFeeMultipliers, (user, runner, timer, system), present)
-    _govern(run, UpdateLaneFeeMultipliers(**values))
+    values = _merged(transactions.UpdateLaneFeeMultipliers, (user, runner, timer, system), present)
+    _govern(run, transactions.UpdateLaneFeeMultipliers(**values))
 
 
 @govern.command("cancel-timer")
@@ -124,7 +119,7 @@ def cancel_timer(run: Invocation, timer_id: TimerId) -> None:
 
     Example: trailboss govern cancel-timer 0x6e3d2443
     """
-    _govern(run, CancelTimer(find_timer(run.chain, timer_id)))
+    _govern(run, transactions.CancelTimer(find_timer(run.chain, timer_id)))
 
 
 @govern.command("extend-timer")
@@ -138,7 +133,7 @@ def extend_timer(
 
     Example: trailboss govern extend-timer 0x6e3d2443 900
     """
-    _govern(run, ExtendTimer(find_timer(run.chain, timer_id), expires_at))
+    _govern(run, transactions.ExtendTimer(find_timer(run.chain, timer_id), expires_at))
 
 
 @govern.command("set")
@@ -173,7 +168,7 @@ def set_parameter(
             f"give one of {', '.join(PARAMETERS)}; timer-config, basefee-config and multipliers set others",
         )
     number = _setting(run.chain, path, value)
-    _govern(run, SetGovParam(PARAMETERS[path], number.to_bytes(8, "big")))
+    _govern(run, transactions.SetGovParam(PARAMETERS[path], number.to_bytes(8, "big")))
 
 
 @govern.command()
@@ -184,7 +179,7 @@ def upgrade(run: Invocation, actor: Actor, file: Annotated[Path, argument("FILE"
     Example: trailboss govern upgrade 0x044d2D5f clock.py
     """
     code = read_file(file, "source")
-    _govern(run, UpgradeActor(find_actor(run.chain, actor), code))
+    _govern(run, transactions.UpgradeActor(find_actor(run.chain, actor), code))
 
 
 def _setting(chain: ChainReader, path: str, text: str) -> int:
@@ -215,12 +210,14 @@ def _switch(path: str, text: str) -> int:
     return SWITCH_WORDS[text.lower()]
 
 
-def _names_of(kind: type[Instruction]) -> tuple[str, ...]:
+def _names_of(kind: type[transactions.Instruction]) -> tuple[str, ...]:
     """Return the names of an instruction's fields, which are those of its options."""
     return tuple(field.name for field in fields(kind))
 
 
-def _merged(kind: type[Instruction], given: Sequence[int | None], present: Sequence[int]) -> dict[str, int]:
+def _merged(
+    kind: type[transactions.Instruction], given: Sequence[int | None], present: Sequence[int]
+) -> dict[str, int]:
     """Return the fields of an instruction: the values given, else the present ones."""
     names = _names_of(kind)
     if all(value is None for value in given):
@@ -230,6 +227,6 @@ def _merged(kind: type[Instruction], given: Sequence[int | None], present: Seque
     return {name: kept if value is None else value for name, value, kept in pairs}
 
 
-def _govern(run: Invocation, instruction: Instruction) -> None:
+def _govern(run: Invocation, instruction: transactions.Instruction) -> None:
     [receipt] = run.send(instruction)
     run.show_receipts({"instruction": receipt})

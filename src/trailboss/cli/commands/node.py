@@ -14,36 +14,11 @@ from msgspec.structs import replace
 from trailboss import __version__
 from trailboss.chain.development import DEPLOYER, DevelopmentAccount, account_name, development_account
 from trailboss.chain.opening import GenesisOptions, funded_accounts
+from trailboss.cli import options as common
 from trailboss.cli.errors import Mistake, node_needed
-from trailboss.cli.options import (
-    DIRECTORY_PATH,
-    Accounts,
-    AsJson,
-    Directory,
-    Mechanism,
-    Number,
-    Params,
-    Preset,
-    Text,
-    Texts,
-    number,
-    option,
-)
 from trailboss.cli.output import columns, console, note, print_facts, print_json, print_table
 from trailboss.cli.parsing import parse_overrides
-from trailboss.node.options import (
-    BLOCK_TIME_MS,
-    HOST,
-    MANUAL,
-    PORT,
-    PORT_MAX,
-    Clock,
-    LogForm,
-    NodeOptions,
-    Pace,
-    Rhythm,
-    default_rate_limit,
-)
+from trailboss.node import options as node_options
 from trailboss.primitives.units import format_cby
 from trailboss.views.text import counted
 
@@ -58,7 +33,9 @@ KEYS_BESIDE: Final = 130
 MS_PER_SECOND: Final = 1_000
 _BLOCK_TIME: Final = re.compile(r"(?P<whole>\d{1,9})(?:\.(?P<part>\d{1,3}))?(?P<unit>ms|s)", re.ASCII)
 
-BlockTime = Annotated[Text, option("TIME", "Time between blocks, empty ones included, as 1s or 250ms.", "1s")]
+BlockTime = Annotated[
+    common.Text, common.option("TIME", "Time between blocks, empty ones included, as 1s or 250ms.", "1s")
+]
 Auto = Annotated[
     bool,
     typer.Option(
@@ -67,33 +44,40 @@ Auto = Annotated[
 ]
 Manual = Annotated[bool, typer.Option("--manual", help="Build blocks only on request.")]
 ClockOption = Annotated[
-    Clock, option("NAME", "Timestamps: chain, one interval a block; or wall, of this machine.", "chain")
+    node_options.Clock,
+    common.option("NAME", "Timestamps: chain, one interval a block; or wall, of this machine.", "chain"),
 ]
-Host = Annotated[str, option("ADDRESS", "Address to listen on; 0.0.0.0 for the whole network.")]
-Port = Annotated[int, number("Port to listen on; 0 for any free one.", metavar="PORT", most=PORT_MAX)]
-RateLimit = Annotated[Number, number("Most requests a second; 0 for any number.", "0 on loopback, else 100")]
-Cors = Annotated[Texts, option("ORIGIN", "Let pages of this origin read answers; may be repeated.")]
+Host = Annotated[str, common.option("ADDRESS", "Address to listen on; 0.0.0.0 for the whole network.")]
+Port = Annotated[
+    int, common.number("Port to listen on; 0 for any free one.", metavar="PORT", most=node_options.PORT_MAX)
+]
+RateLimit = Annotated[
+    common.Number, common.number("Most requests a second; 0 for any number.", "0 on loopback, else 100")
+]
+Cors = Annotated[common.Texts, common.option("ORIGIN", "Let pages of this origin read answers; may be repeated.")]
 NoExplorer = Annotated[bool, typer.Option("--no-explorer", help="Serve the API alone.")]
-Log = Annotated[LogForm | None, option("FORM", "Log lines: human or json.", "human in a terminal, else json")]
+Log = Annotated[
+    node_options.LogForm | None, common.option("FORM", "Log lines: human or json.", "human in a terminal, else json")
+]
 
 
 def dev(
-    chain: Annotated[Path | None, option("DIR", "Keep the chain here.", "a temporary directory")] = None,
+    chain: Annotated[Path | None, common.option("DIR", "Keep the chain here.", "a temporary directory")] = None,
     block_time: BlockTime = None,
     auto: Auto = False,
     manual: Manual = False,
-    mechanism: Mechanism = None,
-    preset: Preset = None,
-    param: Params = None,
-    accounts: Accounts = None,
-    host: Host = HOST,
-    port: Port = PORT,
-    clock: ClockOption = Clock.CHAIN,
+    mechanism: common.Mechanism = None,
+    preset: common.Preset = None,
+    param: common.Params = None,
+    accounts: common.Accounts = None,
+    host: Host = node_options.HOST,
+    port: Port = node_options.PORT,
+    clock: ClockOption = node_options.Clock.CHAIN,
     rate_limit: RateLimit = None,
     cors: Cors = None,
     no_explorer: NoExplorer = False,
     log: Log = None,
-    as_json: AsJson = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """Run a development chain: accounts, API, explorer, and calls that change the chain.
 
@@ -110,18 +94,18 @@ def dev(
 
 
 def node(
-    directory: Directory = DIRECTORY_PATH,
+    directory: common.Directory = common.DIRECTORY_PATH,
     block_time: BlockTime = None,
     auto: Auto = False,
     manual: Manual = False,
-    host: Host = HOST,
-    port: Port = PORT,
-    clock: ClockOption = Clock.CHAIN,
+    host: Host = node_options.HOST,
+    port: Port = node_options.PORT,
+    clock: ClockOption = node_options.Clock.CHAIN,
     rate_limit: RateLimit = None,
     cors: Cors = None,
     no_explorer: NoExplorer = False,
     log: Log = None,
-    as_json: AsJson = False,
+    as_json: common.AsJson = False,
 ) -> None:
     """Run the chain of a directory with API and explorer, without development calls.
 
@@ -134,18 +118,20 @@ def node(
     _run(replace(served, pace=pace, clock=clock, directory=directory, development=False), log, as_json=as_json)
 
 
-def _served(host: str, port: int, rate_limit: int | None, cors: list[str] | None, *, no_explorer: bool) -> NodeOptions:
+def _served(
+    host: str, port: int, rate_limit: int | None, cors: list[str] | None, *, no_explorer: bool
+) -> node_options.NodeOptions:
     """Return the options of a node that say who reaches it and what it serves."""
-    return NodeOptions(
+    return node_options.NodeOptions(
         host=host,
         port=port,
-        rate_limit=default_rate_limit(host) if rate_limit is None else rate_limit,
+        rate_limit=node_options.default_rate_limit(host) if rate_limit is None else rate_limit,
         cors_origins=tuple(cors or ()),
         explorer=not no_explorer,
     )
 
 
-def _run(options: NodeOptions, log: LogForm | None, *, as_json: bool) -> None:
+def _run(options: node_options.NodeOptions, log: node_options.LogForm | None, *, as_json: bool) -> None:
     # What is imported stays, and looking for garbage in it would take a tenth of the start.
     gc.disable()
     try:
@@ -168,15 +154,16 @@ def _begin(node: "Node", port: int, show: Callable[["Node", int], None]) -> None
     show(node, port)
 
 
-def _pace(block_time: str | None, *, auto: bool, manual: bool) -> Pace:
+def _pace(block_time: str | None, *, auto: bool, manual: bool) -> node_options.Pace:
     if manual:
         others = [name for name, is_given in (("--block-time", block_time), ("--auto", auto)) if is_given]
         if others:
             given = " and ".join((*others, "--manual"))
             raise Mistake(f"{given} are given", "with --manual a node builds blocks only on request")
-        return MANUAL
-    return Pace(
-        Rhythm.AUTO if auto else Rhythm.INTERVAL, BLOCK_TIME_MS if block_time is None else parse_block_time(block_time)
+        return node_options.MANUAL
+    return node_options.Pace(
+        node_options.Rhythm.AUTO if auto else node_options.Rhythm.INTERVAL,
+        node_options.BLOCK_TIME_MS if block_time is None else parse_block_time(block_time),
     )
 
 
@@ -203,7 +190,7 @@ def parse_block_time(text: str) -> int:
 def _urls(node: "Node", port: int) -> dict[str, str]:
     host = node.options.host
     # A node that listens everywhere is reached here under this machine's own address.
-    reached = {"0.0.0.0": HOST, "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    reached = {"0.0.0.0": node_options.HOST, "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
     base = f"http://{reached}:{port}"
     urls = {"explorer": f"{base}/"} if node.options.explorer else {}
     paths = {"api": "", "reference": "/swagger-ui", "openapi": "/openapi.json", "metrics": "/metrics"}
@@ -287,26 +274,26 @@ def _show_accounts(accounts: list[tuple[DevelopmentAccount, int]]) -> None:
     typer.echo("These keys are public: keep nothing of value here.")
 
 
-def _pace_words(options: NodeOptions) -> str:
+def _pace_words(options: node_options.NodeOptions) -> str:
     asked = "; POST /dev/mine builds one at once" if options.development else ""
     pace = options.pace
-    clock = "" if options.clock is Clock.CHAIN else "; timestamps are this machine's"
+    clock = "" if options.clock is node_options.Clock.CHAIN else "; timestamps are this machine's"
     whole, rest = divmod(pace.block_time_ms, MS_PER_SECOND)
     time = f"{pace.block_time_ms} ms" if rest else f"{whole} s"
     match pace.rhythm:
-        case Rhythm.INTERVAL:
+        case node_options.Rhythm.INTERVAL:
             return f"a block every {time}, empty ones too{asked}{clock}"
-        case Rhythm.AUTO:
+        case node_options.Rhythm.AUTO:
             return f"a block as soon as a transaction waits, and every {time} while a timer is pending{asked}{clock}"
-        case Rhythm.MANUAL:
+        case node_options.Rhythm.MANUAL:
             return f"no block by itself{asked}{clock}"
 
 
-def _exposed(options: NodeOptions) -> str:
+def _exposed(options: node_options.NodeOptions) -> str:
     may = "send transactions, set balances, go back in time, and act for every account"
     return "\n" + fill(
         f"WARNING: the node listens on {options.host}. Anyone who reaches that address can "
         f"{may if options.development else 'send transactions'}, and actors run in this process: one that never ends "
-        f"or takes all memory stops it. Listen on {HOST} unless you trust the whole network.",
+        f"or takes all memory stops it. Listen on {node_options.HOST} unless you trust the whole network.",
         TEXT_COLUMNS,
     )

@@ -6,16 +6,7 @@ from typing import Annotated
 
 from msgspec.structs import asdict as struct_dict
 
-from trailboss.chain.proofs import (
-    AccountSubject,
-    Proof,
-    Slot,
-    SlotSubject,
-    StorageSubject,
-    Subject,
-    TimersSubject,
-    timer_subject,
-)
+from trailboss.chain import proofs
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
 from trailboss.cli.lazy import group
@@ -43,7 +34,7 @@ def account(run: Invocation, who: Who, out: Out = None) -> None:
     Example: trailboss prove account 0
     """
     chain = run.chain
-    _prove(chain, AccountSubject(resolve_actor(chain, who)), out, as_json=run.as_json)
+    _prove(chain, proofs.AccountSubject(resolve_actor(chain, who)), out, as_json=run.as_json)
 
 
 @prove.command()
@@ -60,7 +51,7 @@ def slot(
     """
     octets = parse_payload(name)
     chain = run.chain
-    _prove(chain, SlotSubject(find_actor(chain, actor), octets), out, as_json=run.as_json)
+    _prove(chain, proofs.SlotSubject(find_actor(chain, actor), octets), out, as_json=run.as_json)
 
 
 @prove.command()
@@ -71,7 +62,7 @@ def storage(run: Invocation, actor: Actor, out: Out = None) -> None:
     Example: trailboss prove storage 0x044d2D5f
     """
     chain = run.chain
-    _prove(chain, StorageSubject(find_actor(chain, actor)), out, as_json=run.as_json)
+    _prove(chain, proofs.StorageSubject(find_actor(chain, actor)), out, as_json=run.as_json)
 
 
 @prove.command()
@@ -87,7 +78,7 @@ def timer(
     Example: trailboss prove timer 0x6e3d2443 --out timer.json
     """
     chain = run.chain
-    subject = timer_subject(chain.store, resolve_timer(chain, timer_id), height)
+    subject = proofs.timer_subject(chain.store, resolve_timer(chain, timer_id), height)
     _prove(chain, subject, out, as_json=run.as_json)
 
 
@@ -101,10 +92,10 @@ def timers(run: Invocation, first: AtHeight, last: AtHeight, out: Out = None) ->
     if last < first:
         raise Mistake(f"the last height, {last}, lies below the first, {first}", "swap them")
     chain = run.chain
-    _prove(chain, TimersSubject(Height(first), Height(last)), out, as_json=run.as_json)
+    _prove(chain, proofs.TimersSubject(Height(first), Height(last)), out, as_json=run.as_json)
 
 
-def _prove(chain: OpenChain, subject: Subject, out: Path | None, *, as_json: bool) -> None:
+def _prove(chain: OpenChain, subject: proofs.Subject, out: Path | None, *, as_json: bool) -> None:
     proof = chain.prove(subject)
     statement = proof.verify(chain.state_root)
     document = proof.to_json()
@@ -135,7 +126,7 @@ def verify_proof(
     if isinstance(document, dict):
         # What a node answers to POST /proof says more than the proof.
         document = document.get("proof", document)
-    statement = Proof.from_json(document).verify(state_root)
+    statement = proofs.Proof.from_json(document).verify(state_root)
     records = [_record_document(record) for record in statement.records]
     show(
         {"holds": True, "statement": str(statement), "state_root": state_root, "records": records},
@@ -144,7 +135,7 @@ def verify_proof(
     )
 
 
-def _record_document(record: Account | Slot | Timer) -> dict[str, object]:
+def _record_document(record: Account | proofs.Slot | Timer) -> dict[str, object]:
     document = struct_dict(record)
     if isinstance(record, Account):
         document["balance"] = amount_of(record.balance)

@@ -5,17 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trailboss.chain.stock_timers import (
-    TimerChange,
-    TimerOrder,
-    WatchOrder,
-    draft_cancel,
-    draft_schedule,
-    draft_update,
-    draft_watch,
-    ended_refusal,
-    scheduler_address,
-)
+from trailboss.chain import stock_timers
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
 from trailboss.cli.options import KEPT, PAYLOAD, Number, Text, Texts, TimerId, number, option
@@ -103,7 +93,7 @@ def schedule(
         "client_nonce": None if client_nonce is None else parse_payload(client_nonce),
     }
     if height is not None:
-        order = TimerOrder(
+        order = stock_timers.TimerOrder(
             height=height,
             fee_payer=None if payer is None else resolve_address(payer),
             max_fee_per_cycle=None if max_fee is None else parse_amount(max_fee),
@@ -112,11 +102,13 @@ def schedule(
             gas_bidding_agent=None if agent is None else find_actor(chain, agent),
             **terms,
         )
-        instructions = draft_schedule(chain, signer.address, order, amount)
+        instructions = stock_timers.draft_schedule(chain, signer.address, order, amount)
     else:
         watched = find_actor(chain, str(watch))
         keys = [watch_key(watched, parse_payload(each)) for each in slot or [""]]
-        instructions = draft_watch(chain, signer.address, WatchOrder(watch_keys=keys, **terms), amount)
+        instructions = stock_timers.draft_watch(
+            chain, signer.address, stock_timers.WatchOrder(watch_keys=keys, **terms), amount
+        )
     _send_order(run, instructions)
 
 
@@ -141,14 +133,14 @@ def _send_order(run: Invocation, instructions: Mapping[str, Instruction]) -> Non
     """
     receipts = dict(zip(instructions, run.send(*instructions.values()), strict=True))
     chain, receipt = run.chain, receipts.pop("order")
-    actor = scheduler_address(chain, run.signer.address)
+    actor = stock_timers.scheduler_address(chain, run.signer.address)
     identity = Hash32(receipt.return_value) if receipt.ok else None
     lead: dict[str, Cell] = {} if identity is None else {"timer": str(identity)}
     lead |= {"actor": f"{actor}, holds {format_cby(chain.balance(actor))} CBY"}
     run.show_receipts({"order": receipt} | receipts, lead)
     if identity is not None and not any(event.name == TIMER_SCHEDULED for event in receipt.events):
         if chain.timer(identity) is None:
-            raise ended_refusal(chain, identity)
+            raise stock_timers.ended_refusal(chain, identity)
         note(f"timer {identity} has the client nonce already: nothing has changed")
 
 
@@ -169,13 +161,13 @@ def update(
     if payload is None and gas_limit is None and bid is None:
         raise Mistake("nothing is to change", "give --payload, --gas-limit or --bid")
     signer, chain = run.signer, run.chain
-    change = TimerChange(
+    change = stock_timers.TimerChange(
         timer_id=find_timer(chain, timer),
         payload=None if payload is None else parse_payload(payload),
         gas_limit=gas_limit,
         bid=None if bid is None else parse_bid(bid),
     )
-    [receipt] = run.send(draft_update(chain, signer.address, change))
+    [receipt] = run.send(stock_timers.draft_update(chain, signer.address, change))
     lead = _lead(change.timer_id, receipt, "its next fire is queued already, and no other will follow")
     run.show_receipts({"order": receipt}, lead)
 
@@ -191,7 +183,7 @@ def cancel(run: Invocation, timer: TimerId) -> None:
     """
     signer, chain = run.signer, run.chain
     identity = find_timer(chain, timer)
-    [receipt] = run.send(draft_cancel(chain, signer.address, identity))
+    [receipt] = run.send(stock_timers.draft_cancel(chain, signer.address, identity))
     lead = _lead(identity, receipt, "its fire is in the mailbox already")
     run.show_receipts({"order": receipt}, lead)
 

@@ -6,21 +6,11 @@ from typing import Annotated, Final
 import typer
 
 from trailboss.chain import ChainReader
+from trailboss.cli import output
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
 from trailboss.cli.lazy import group
 from trailboss.cli.options import LIMIT, Limit, Number, Text, TimerId, argument, height, option
-from trailboss.cli.output import (
-    Cell,
-    columns,
-    console,
-    drawn_table,
-    note,
-    note_rest,
-    print_json,
-    print_pairs,
-    print_table,
-)
 from trailboss.cli.targets import resolve_actor, resolve_timer
 from trailboss.primitives.units import U64_MAX
 from trailboss.views import TimerLife
@@ -34,7 +24,7 @@ STATE_TEXT: Final = "; ".join(
     [f"One of {', '.join(STATES)}. live includes due and deferred"]
     + [f"{', '.join(views.timer_states)} under {name}" for name, views in MECHANISM_VIEWS.items() if views.timer_states]
 )
-COLUMNS = columns("timer | >height | state | actor | handler/12 | payer | >gas limit? | >expires after? | tier?")
+COLUMNS = output.columns("timer | >height | state | actor | handler/12 | payer | >gas limit? | >expires after? | tier?")
 
 
 def _state(text: str) -> str:
@@ -78,21 +68,21 @@ def timers(
 
 def _show(chain: ChainReader, entries: list[TimerEntry], state: str, *, more: bool, as_json: bool) -> None:
     if as_json:
-        print_json({"height": chain.height, "live": chain.timer_count(), "timers": entries, "more": more})
+        output.print_json({"height": chain.height, "live": chain.timer_count(), "timers": entries, "more": more})
         return
     if entries:
         title = f"{'Timers' if state == 'all' else f'{state.capitalize()} timers'} after block {chain.height}"
         views = views_for(chain)
-        columns, cells = drawn_table(views.timer_columns, map(views.timer_cells, entries))
+        heads, cells = output.drawn_table(views.timer_columns, map(views.timer_cells, entries))
         rows = [(*_row(entry), *own) for entry, own in zip(entries, cells, strict=True)]
-        print_table(title, [*COLUMNS, *columns], rows)
+        output.print_table(title, [*COLUMNS, *heads], rows)
     else:
-        note(f"no such timers after block {chain.height}; {chain.timer_count()} are live")
+        output.note(f"no such timers after block {chain.height}; {chain.timer_count()} are live")
     if more:
-        note(f"these are the first {len(entries)}; --limit 0 shows all")
+        output.note(f"these are the first {len(entries)}; --limit 0 shows all")
 
 
-def _row(entry: TimerEntry) -> tuple[Cell, ...]:
+def _row(entry: TimerEntry) -> tuple[output.Cell, ...]:
     payer = "the actor" if entry.fee_payer == entry.actor else entry.fee_payer
     ending = REVERTED if entry.reverted else entry.state
     state = entry.state if entry.ended_at is None else f"{ending} in {entry.ended_at}"
@@ -121,11 +111,11 @@ def explain(run: Invocation, timer_id: TimerId) -> None:
     identity = resolve_timer(chain, timer_id)
     life = chain.explain(identity)
     if run.as_json:
-        print_json(_document(life))
+        output.print_json(_document(life))
         return
-    printer = console()
+    printer = output.console()
     printer.print(life.heading(), markup=False, soft_wrap=True)
-    print_pairs(printer, life.lines(), indent="  ")
+    output.print_pairs(printer, life.lines(), indent="  ")
 
 
 def _document(life: TimerLife) -> dict[str, object]:
@@ -170,10 +160,10 @@ def mailbox(
     height = chain.height
     if run.as_json:
         name = "globalbox" if queued else "mailbox"
-        print_json({"height": height, "total": len(found), name: found[: limit or None]})
+        output.print_json({"height": height, "total": len(found), name: found[: limit or None]})
         return
     if table.rows:
-        print_table(f"{table.title}, after block {height}", *drawn_table(table.columns, table.rows))
+        output.print_table(f"{table.title}, after block {height}", *output.drawn_table(table.columns, table.rows))
     else:
-        note(table.empty)
-    note_rest(len(table.rows), len(found))
+        output.note(table.empty)
+    output.note_rest(len(table.rows), len(found))

@@ -5,18 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from time import monotonic, sleep
 from typing import Any, Final
 
-from trailboss.chain import ChainReader
+from trailboss.chain import ChainReader, proofs
 from trailboss.chain.block_records import decode_block
 from trailboss.chain.drafts import Terms
-from trailboss.chain.proofs import (
-    AccountSubject,
-    Proof,
-    SlotSubject,
-    StorageSubject,
-    Subject,
-    TimersSubject,
-    TimerSubject,
-)
 from trailboss.cli.errors import Missing
 from trailboss.cli.remote.client import BAD_REQUEST, OK, REQUEST_TIMEOUT, Client, read, read_error
 from trailboss.cli.remote.view import RemoteBlocks, RemoteStore
@@ -205,13 +196,13 @@ class RemoteChain(ChainReader):
         printed = tuple(read(Printed, line) for line in found["printed"])
         return Answer(_octets(found["return_value"]), error, found["cycles_used"], found["cells_used"], printed)
 
-    def prove(self, subject: Subject) -> Proof:
+    def prove(self, subject: proofs.Subject) -> proofs.Proof:
         """Return a proof that verifies against ``state_root``; `Missing` if blocks come faster than proofs."""
         members = _named(subject)
         for _ in range(PROOFS_MAX):
             answer = self._client.post("/proof", members)
             if answer["state_root"] == str(self.state_root):
-                return Proof.from_json(answer["proof"])
+                return proofs.Proof.from_json(answer["proof"])
             self._look()
         raise Missing(
             f"the state of {self.url} changes faster than it can be proven",
@@ -270,18 +261,18 @@ class RemoteChain(ChainReader):
         return [Hash32.parse(each) for each in found["timers"]]
 
 
-def _named(subject: Subject) -> dict[str, object]:
+def _named(subject: proofs.Subject) -> dict[str, object]:
     """Return the subject of a proof as the API writes it."""
     match subject:
-        case AccountSubject(address):
+        case proofs.AccountSubject(address):
             return {"kind": "account", "address": str(Address(address))}
-        case SlotSubject(address, name):
+        case proofs.SlotSubject(address, name):
             return {"kind": "slot", "address": str(Address(address)), "name": f"0x{name.hex()}"}
-        case StorageSubject(address):
+        case proofs.StorageSubject(address):
             return {"kind": "storage", "address": str(Address(address))}
-        case TimerSubject(height, timer_id):
+        case proofs.TimerSubject(height, timer_id):
             return {"kind": "timer", "timer_id": str(Hash32(timer_id)), "height": height}
-        case TimersSubject(first, last):
+        case proofs.TimersSubject(first, last):
             return {"kind": "timers", "first": first, "last": last}
 
 

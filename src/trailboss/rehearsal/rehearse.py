@@ -34,6 +34,7 @@ from trailboss.rehearsal.run import (
 )
 from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.mechanism.registry import views_of
+from trailboss.views.shared_fields import extended
 from trailboss.views.text import counted, span_words
 
 REHEARSED_BLOCKS: Final = 100
@@ -170,13 +171,12 @@ def _fates(run: RehearsalRun, known: Mapping[bytes, Timer], last: int) -> dict[b
 
 def _rehearsed(run: RehearsalRun, timer: Timer, fate: Fate, without: tuple[Timer, Fate] | None) -> RehearsedTimer:
     scheduled = run.scheduled.get(timer.timer_id)
-    return RehearsedTimer(
+    return extended(
+        RehearsedTimer,
+        timer,
         timer_id=Hash32(timer.timer_id),
         actor=Address(timer.actor),
-        height=timer.height,
-        gas_limit=timer.gas_limit,
         fee_payer=Address(timer.fee_payer),
-        expires_at=timer.expires_at,
         scheduled_at=None if scheduled is None else scheduled[1],
         lane=fate,
         fifo=None if without is None else without[1],

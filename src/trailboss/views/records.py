@@ -15,6 +15,7 @@ from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.mechanism.auction_records import AuctionTimer
 from trailboss.views.mechanism.globalbox_records import GlobalboxTimer
+from trailboss.views.shared_fields import extended
 
 FROZEN_FEES: Final = "frozen"
 AGENT_FEES: Final = "agent"
@@ -254,16 +255,11 @@ def event_view(event: EventRecord, height: int) -> Event:
 
 def receipt_view(receipt: ReceiptRecord, height: int) -> Receipt:
     """Return one receipt as people see it."""
-    return Receipt(
+    return extended(
+        Receipt,
+        receipt,
         status=receipt.status.value,
-        error=receipt.error,
-        cycles_used=receipt.cycles_used,
-        cells_used=receipt.cells_used,
         fee_paid=receipt.fee_paid,
-        fee_burned=receipt.fee_burned,
-        tip=receipt.tip,
-        refund=receipt.refund,
-        return_value=receipt.return_value,
         events=tuple(event_view(event, height) for event in receipt_events(receipt)),
         block_height=height,
         origin=receipt.origin.value,

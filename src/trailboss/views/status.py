@@ -9,6 +9,7 @@ from trailboss.views.mechanism.base import Fact
 from trailboss.views.mechanism.globalbox_records import GlobalboxStatus, globalbox_status
 from trailboss.views.mechanism.lane_records import LaneStatus, lane_status
 from trailboss.views.mechanism.registry import views_of
+from trailboss.views.shared_fields import extended
 
 
 class GenesisFacts(Struct, frozen=True, kw_only=True):
@@ -63,7 +64,7 @@ def status_of(chain: ChainReader) -> ChainStatus:
 
     Complexity: O(accounts) under the auction, else O(1).
     """
-    genesis, rules, totals = chain.genesis, chain.rules(), chain.totals()
+    genesis, rules = chain.genesis, chain.rules()
     cycle, cell = rules.user_basefees()
     supply, burned = chain.economy()
     return ChainStatus(
@@ -71,12 +72,8 @@ def status_of(chain: ChainReader) -> ChainStatus:
         block_hash=chain.head.hash,
         state_root=chain.state_root,
         timestamp_ms=chain.head.header.timestamp_ms,
-        genesis=GenesisFacts(
-            chain_id=genesis.chain_id,
-            preset=genesis.preset,
-            mechanism=genesis.mechanism,
-            instance_id=Hash32(genesis.instance_id()),
-            block_hash=chain.blocks[0].hash,
+        genesis=extended(
+            GenesisFacts, genesis, instance_id=Hash32(genesis.instance_id()), block_hash=chain.blocks[0].hash
         ),
         mechanism=chain.mechanism.name,
         basefees=UserBasefees(cycle=cycle, cell=cell),
@@ -85,15 +82,7 @@ def status_of(chain: ChainReader) -> ChainStatus:
         globalbox=globalbox_status(rules),
         supply=supply,
         burned=burned,
-        timers=TimerCounts(
-            live=chain.timer_count(),
-            fires=chain.fire_count(),
-            scheduled=totals.scheduled,
-            fired=totals.fired,
-            unfunded=totals.unfunded,
-            expired=totals.expired,
-            cancelled=totals.cancelled,
-        ),
+        timers=extended(TimerCounts, chain.totals(), live=chain.timer_count(), fires=chain.fire_count()),
     )
 
 
@@ -127,20 +116,17 @@ def mechanism_view(chain: ChainReader) -> MechanismView:
 
     Complexity: O(accounts) under the auction, else O(1).
     """
-    mechanism, calendar, rules = chain.mechanism, chain.params.calendar, chain.rules()
-    policy = mechanism.policy
-    return MechanismView(
+    mechanism, policy, rules = chain.mechanism, chain.mechanism.policy, chain.rules()
+    return extended(
+        MechanismView,
+        policy,
         height=chain.height,
         mechanism=mechanism.name,
         first=chain.genesis.mechanism,
         delivers=policy.phase.value,
         charges=policy.charging.value,
-        examined_max=policy.examined_max,
-        joined_max=policy.joined_max,
         calls=tuple(sorted(policy.calls)),
-        calendar=CalendarView(
-            ring_size=calendar.ring_size, epoch_length=calendar.epoch_length, epoch_count=calendar.epoch_count
-        ),
+        calendar=extended(CalendarView, chain.params.calendar),
         lane=lane_status(rules),
         auction=auction_status(chain),
         globalbox=globalbox_status(rules),

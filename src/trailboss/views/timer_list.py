@@ -16,13 +16,8 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.mechanism.base import MechanismViews
 from trailboss.views.mechanism.registry import TIMER_STATES, views_for
-from trailboss.views.records import (
-    AGENT_FEES,
-    FROZEN_FEES,
-    TimerEntry,
-    TimerView,
-    block_events,
-)
+from trailboss.views.records import AGENT_FEES, FROZEN_FEES, TimerEntry, TimerView, block_events
+from trailboss.views.shared_fields import extended
 
 LIVE: Final = "live"
 DUE: Final = "due"
@@ -119,18 +114,12 @@ def timer_view(timer: Timer, tier: str, rules: Rules, views: MechanismViews) -> 
     source = views.frozen_fees if fees else AGENT_FEES if asks_agent(timer.fees) else views.default_fees
     cell_fees = timer.cell_fees()
     is_short = cell_fees is not None and cell_fees[0] < rules.timer_basefees()[1]
-    return TimerView(
+    return extended(
+        TimerView,
+        timer,
         timer_id=Hash32(timer.timer_id),
         actor=Address(timer.actor),
-        height=timer.height,
-        handler=timer.handler,
-        payload=timer.payload,
         fee_payer=Address(timer.fee_payer),
-        gas_limit=timer.gas_limit,
-        access_limit=timer.access_limit,
-        expires_at=timer.expires_at,
-        sequence=timer.sequence,
-        schedule_block=timer.schedule_block,
         tier=DUE if timer.height <= now else tier,
         deferrals=max(0, now - timer.height + 1),
         deferred_for=timer.deferred_for or None,
@@ -148,27 +137,9 @@ def timer_view(timer: Timer, tier: str, rules: Rules, views: MechanismViews) -> 
 
 def live_entry(view: TimerView) -> TimerEntry:
     """Return a live timer as a list shows it."""
-    is_due = view.tier == DUE
-    return TimerEntry(
-        timer_id=view.timer_id,
-        height=view.height,
-        state=live_state(view),
-        actor=view.actor,
-        target=view.actor if view.globalbox is None else view.globalbox.target,
-        handler=view.handler,
-        fee_payer=view.fee_payer,
-        gas_limit=view.gas_limit,
-        expires_at=view.expires_at,
-        tier=None if is_due else view.tier,
-        deferred_for=view.deferred_for,
-        fees=view.fees,
-        max_fee_per_cycle=view.max_fee_per_cycle,
-        max_priority_fee_per_cycle=view.max_priority_fee_per_cycle,
-        over_cap=view.over_cap,
-        priced_out=view.priced_out,
-        auction=view.auction,
-        globalbox=view.globalbox,
-    )
+    target = view.actor if view.globalbox is None else view.globalbox.target
+    tier = None if view.tier == DUE else view.tier
+    return extended(TimerEntry, view, state=live_state(view), target=target, tier=tier)
 
 
 def live_state(view: TimerView) -> str:
@@ -209,7 +180,6 @@ def _ended(chain: ChainReader) -> Iterator[TimerEntry]:
 
 
 def _look_back(unscheduled: dict[bytes, _Ending], record: EventRecord) -> None:
-    """Take in an event of a timer's life, of which all that came after it has been taken in."""
     ending = unscheduled[record.timer_id]
     if record.name == names.TIMER_MOVED:
         ending.moved = ending.moved or record.data
@@ -227,10 +197,8 @@ def _ended_entry(actor: bytes, facts: Any, last: Any, state: str, height: int, *
         state=state,
         actor=Address(actor),
         target=Address(facts.get("target", actor)),
-        handler=facts["handler"],
         fee_payer=Address(facts["fee_payer"]),
-        gas_limit=facts["gas_limit"],
-        expires_at=facts["expires_at"],
+        **{name: facts[name] for name in ("handler", "gas_limit", "expires_at")},
         ended_at=height,
         reverted=reverted,
         fees=FROZEN_FEES if "max_fee_per_cycle" in facts else None,

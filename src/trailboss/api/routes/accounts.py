@@ -8,7 +8,6 @@ from msgspec import Struct
 from trailboss.api.errors import HttpError, missing
 from trailboss.api.operations import NOT_FOUND, Call, Routes
 from trailboss.api.requests import LIMIT_DEFAULT, Limit, Offset
-from trailboss.index.answers.records import extended
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.accounts import (
     NO_ACCOUNT,
@@ -20,6 +19,7 @@ from trailboss.views.accounts import (
     holder_of,
     storage_page,
 )
+from trailboss.views.shared_fields import extended
 
 routes: Final = Routes("accounts")
 SLOTS_SHOWN: Final = 50

@@ -5,12 +5,12 @@ from typing import Annotated, Final
 from trailboss.api.errors import HttpReason
 from trailboss.api.operations import Call, Routes
 from trailboss.api.requests import LIMIT_MAX, U64, Positive, integer
-from trailboss.index.answers.records import extended
 from trailboss.primitives.octets import Address
 from trailboss.views.forecast.quote import Quote, quote_timer
 from trailboss.views.forecast.recent import BLOCKS, BLOCKS_MAX
 from trailboss.views.forecast.runway import Runway, runway_of
 from trailboss.views.forecast.watchtower import PAYERS_SHOWN, Watch
+from trailboss.views.shared_fields import extended
 
 routes: Final = Routes("forecasts")
 Recent = Annotated[int, integer(BLOCKS_MAX, 1)]

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from trailboss.api.operations import NOT_FOUND, Call, Routes
 from trailboss.api.requests import LIMIT_DEFAULT, U64, Limit, Offset
 from trailboss.api.routes.lookups import block_at
-from trailboss.index.answers.records import extended
 from trailboss.primitives.octets import Address
 from trailboss.views.explain.decision_view import decision_view
 from trailboss.views.mechanism.auction_records import AuctionView, auction_of
@@ -20,6 +19,7 @@ from trailboss.views.mechanism.globalbox_records import (
     mailbox_of,
 )
 from trailboss.views.records import DecisionView
+from trailboss.views.shared_fields import extended
 from trailboss.views.status import MechanismView, mechanism_view
 
 routes: Final = Routes("mechanisms")

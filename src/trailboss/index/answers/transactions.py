@@ -5,12 +5,12 @@ from typing import Any
 from trailboss.chain.view import ChainView
 from trailboss.codec.textual import to_json
 from trailboss.index import Index
-from trailboss.index.answers.records import extended
 from trailboss.index.records import IndexedTransaction
 from trailboss.model.blocks import Block
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.octets import Hash32
 from trailboss.views.records import Receipt, receipt_view
+from trailboss.views.shared_fields import extended
 
 
 class TransactionReceipt(Receipt, frozen=True):

@@ -10,6 +10,7 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.mechanism.base import Fact, MechanismViews
 from trailboss.views.mechanism.registry import views_of
 from trailboss.views.records import BidRow, DecisionRow, DecisionView
+from trailboss.views.shared_fields import extended
 from trailboss.views.text import counted, decimal_text
 
 REASONS: Final = {
@@ -83,36 +84,28 @@ def decision_facts(view: DecisionView) -> Iterator[Fact]:
 
 def _bid_row(bid: AgentBid) -> BidRow:
     cell_cap, cell_tip = bid.cell_fees or (None, None)
-    return BidRow(
-        timer_id=Hash32(bid.timer_id),
-        max_fee=bid.max_fee,
-        max_priority_fee=bid.max_priority_fee,
-        max_fee_per_cell=cell_cap,
-        max_priority_fee_per_cell=cell_tip,
-    )
+    timer_id = Hash32(bid.timer_id)
+    return extended(BidRow, bid, timer_id=timer_id, max_fee_per_cell=cell_cap, max_priority_fee_per_cell=cell_tip)
 
 
 def _row(views: MechanismViews, item: ExaminedTimer, *, decided: bool) -> DecisionRow:
     is_ranked = item.rank > 0 and item.weight > 0
     waits = not decided or item.outcome not in OUTCOMES
     reason = item.reason if decided else DeferralReason.OUTRANKED
-    return DecisionRow(
+    return extended(
+        DecisionRow,
+        item,
         rank=item.rank or None,
         timer_id=Hash32(item.timer_id),
         actor=Address(item.actor),
-        tip=item.tip,
         weight=decimal_text(item.weight, 1) if is_ranked else None,
         effective_priority=decimal_text(item.effective_priority) if is_ranked and views.ranks_by_priority else None,
         max_fee=item.max_fee if is_ranked else None,
         fees=views.frozen_fees if item.fee_source is FeeSource.FROZEN else item.fee_source.value,
-        gas_limit=item.gas_limit,
         cycles_used=item.cycles_used if decided and item.outcome == Verdict.FIRE else None,
         outcome="waits" if waits else OUTCOMES[item.outcome],
         reason=REASONS[DeferralReason(reason)] if waits else "",
         target=Address(item.target or item.actor),
-        standing=item.standing,
-        fire_seq=item.fire_seq,
-        deliver_seq=item.deliver_seq,
     )
 
 

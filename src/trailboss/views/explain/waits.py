@@ -25,6 +25,7 @@ from trailboss.model.timers import DeferralReason
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.records import event_view
+from trailboss.views.shared_fields import extended
 from trailboss.views.text import decimal_text, heights_words, span_words
 
 AGENT_OFFER: Final = "agent_offer"
@@ -257,14 +258,8 @@ def bid_in(block: Block, timer_id: bytes) -> AskedBid | None:
     bid = recorded_bid(record, timer_id)
     if bid is not None:
         cell_cap, cell_tip = bid.cell_fees or (None, None)
-        return AskedBid(
-            height=block.height,
-            max_fee=bid.max_fee,
-            max_priority_fee=bid.max_priority_fee,
-            is_default=False,
-            max_fee_per_cell=cell_cap,
-            max_priority_fee_per_cell=cell_tip,
-        )
+        cells = {"max_fee_per_cell": cell_cap, "max_priority_fee_per_cell": cell_tip}
+        return extended(AskedBid, bid, height=block.height, is_default=False, **cells)
     fallbacks = (event for event in block.events if event.timer_id == timer_id and event.name == AGENT_FALLBACK)
     if all(event_view(event, block.height).data["reason"] == BUDGET_SPENT for event in fallbacks):
         return None

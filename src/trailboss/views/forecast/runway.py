@@ -17,6 +17,7 @@ from trailboss.views.forecast.balance_walk import Loop, walk_balance
 from trailboss.views.forecast.recent import BLOCKS, RecentBlock, of_present_mechanism, recent_blocks
 from trailboss.views.mechanism.base import MechanismViews
 from trailboss.views.mechanism.registry import views_at, views_for
+from trailboss.views.shared_fields import extended
 
 TIMERS_MAX: Final = 10_000
 """Most timers of a payer that are looked at, the lowest heights first."""
@@ -291,18 +292,8 @@ def _reach(chain: ChainReader, balance: int, going: Sequence[_Going], case: _Cas
             cost = min(-(-used // actor.fires), reserve) if actor.fires else reserve
             loops.append(Loop(fire.first, step, reserve, cost))
     walk = walk_balance(loops, balance, in_turn=chain.mechanism.policy.charging is Charging.IN_TURN)
-    return Reach(
-        name=case.name,
-        cycle_basefee=case.cycle_basefee,
-        lane_basefee=case.lane_basefee,
-        cell_basefee=case.cell_basefee,
-        fires=walk.fires,
-        spent=walk.spent,
-        dry_at=walk.dry_at,
-        required=walk.required,
-        available=walk.available,
-        priced_out=len(going) - len(loops),
-    )
+    prices = {name: getattr(case, name) for name in _Case.__struct_fields__}
+    return extended(Reach, walk, priced_out=len(going) - len(loops), **prices)
 
 
 def _notes(

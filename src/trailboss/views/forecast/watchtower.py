@@ -22,6 +22,7 @@ from trailboss.views.forecast.runway import runway_of
 from trailboss.views.mechanism.lane_records import lane_status
 from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import block_events
+from trailboss.views.shared_fields import extended
 
 PAID_TIMERS_MAX: Final = 256
 """Timers of a payer that are looked at, the lowest heights first: enough to see 255 fires ahead."""
@@ -62,10 +63,8 @@ class WatchedPayer(Struct, frozen=True, kw_only=True):
 
     def with_failures(self, counts: Mapping[str, int]) -> Self:
         """Return it with what `count_failures` gives for it."""
-        unfunded, expired, reverted = (counts.get(name, 0) for name in FAILURES)
-        if (unfunded, expired, reverted) == (self.unfunded, self.expired, self.reverted):
-            return self
-        return replace(self, unfunded=unfunded, expired=expired, reverted=reverted)
+        own = {name: counts.get(name, 0) for name in FAILURES}
+        return self if all(getattr(self, name) == own[name] for name in FAILURES) else replace(self, **own)
 
     def is_near(self, within: int) -> bool:
         """Return whether it pays for at most ``within`` more fires."""
@@ -128,22 +127,18 @@ def look_at(
     """
     runway = runway_of(chain, payer, most=PAID_TIMERS_MAX, timers=timers, recent=recent, reaches=1)
     [reach] = runway.reaches
-    is_dry = reach.dry_at is not None
-    found = WatchedPayer(
+    counts = failures.get(payer, {})
+    return extended(
+        WatchedPayer,
+        reach,
         payer=runway.payer,
         balance=runway.balance,
         timers=runway.timers - runway.stuck,
         has_more=runway.has_more,
-        fires_left=reach.fires if is_dry else None,
+        fires_left=None if reach.dry_at is None else reach.fires,
         blocks_left=None if reach.dry_at is None else reach.dry_at - runway.height,
-        dry_at=reach.dry_at,
-        required=reach.required,
-        available=reach.available,
-        unfunded=0,
-        expired=0,
-        reverted=0,
+        **{name: counts.get(name, 0) for name in FAILURES},
     )
-    return found.with_failures(failures.get(payer, {}))
 
 
 def watch_of(chain: ChainReader, payers: Iterable[WatchedPayer], recent: Sequence[RecentBlock], limit: int) -> Watch:

@@ -1,19 +1,17 @@
 """What people look at under the GBA auction: its timers, and the weights of its actors."""
 
-from collections.abc import Iterable
-
 from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.auction.standings import counted, find_actors, read_epoch
-from trailboss.governance.rules import Rules
-from trailboss.model.auction import AuctionActor, AuctionEpoch, AuctionState
+from trailboss.model.auction import AuctionState
 from trailboss.model.configs import amount_of
 from trailboss.model.markets import MarketKind
 from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address
+from trailboss.views.shared_fields import extended
 
 
 class AuctionTimer(Struct, frozen=True, kw_only=True):
@@ -71,47 +69,6 @@ def auction_timer(timer: Timer, terms: AuctionTerms, now: int) -> AuctionTimer:
     )
 
 
-def auction_view(
-    rules: Rules, state: AuctionState, sums: AuctionEpoch, actors: Iterable[tuple[bytes, AuctionActor]]
-) -> AuctionView:
-    """Return the auction as people see it.
-
-    Args:
-        rules: Those of the next block.
-        state: What all actors have in common.
-        sums: Those of the next block's epoch.
-        actors: Address and record of each that has one.
-    """
-    now, length = rules.height - 1, rules.params.calendar.epoch_length
-    epoch = rules.height // length
-    standings = [
-        ActorStanding(
-            actor=Address(address),
-            weight=record.weight,
-            is_behind=record.epoch < epoch or record.rescaled < len(state.rescales),
-            epoch=record.epoch,
-            waiting=record.waiting,
-            fires=record.fires,
-            deferrals=record.deferrals,
-            longest_wait=record.longest_wait,
-            highest_tip=amount_of(record.highest_tip),
-            cycles_used=record.cycles_used,
-        )
-        for address, record in ((address, counted(record, now)) for address, record in actors)
-    ]
-    return AuctionView(
-        height=now,
-        epoch=epoch,
-        first_block=epoch * length,
-        next_epoch_at=(epoch + 1) * length,
-        highest_tip=amount_of(sums.highest_tip),
-        cycles_used=sums.cycles_used,
-        waiting=sum(standing.waiting for standing in standings),
-        rescales=state.rescales,
-        actors=tuple(sorted(standings, key=lambda standing: standing.actor)),
-    )
-
-
 class AuctionStatus(Struct, frozen=True, kw_only=True):
     """The auction after a block. Spec: CIP-1v1 §3."""
 
@@ -123,10 +80,7 @@ class AuctionStatus(Struct, frozen=True, kw_only=True):
 
 
 def auction_of(chain: ChainReader) -> AuctionView:
-    """Return the auction's epoch and the weights of its actors.
-
-    Spec: CIP-1v1 §3
-    Complexity: O(accounts).
+    """Return the auction's epoch and the weights of its actors. Spec: CIP-1v1 §3. Complexity: O(accounts).
 
     Raises:
         Rejection: ``NOT_FOUND`` if the chain has no auction.
@@ -134,8 +88,30 @@ def auction_of(chain: ChainReader) -> AuctionView:
     rules = chain.rules()
     if rules.market.kind is not MarketKind.AUCTION:
         raise Rejection(RejectionReason.NOT_FOUND, "this chain has no auction: another mechanism was chosen for it")
-    sums = read_epoch(chain.store.read, rules.height // rules.params.calendar.epoch_length)
-    return auction_view(rules, rules.market.kept(AuctionState), sums, find_actors(chain))
+    now, length, rescales = chain.height, rules.params.calendar.epoch_length, rules.market.kept(AuctionState).rescales
+    epoch = rules.height // length
+    standings = [
+        extended(
+            ActorStanding,
+            record,
+            actor=Address(address),
+            is_behind=record.epoch < epoch or record.rescaled < len(rescales),
+            highest_tip=amount_of(record.highest_tip),
+        )
+        for address, record in ((address, counted(record, now)) for address, record in find_actors(chain))
+    ]
+    sums = read_epoch(chain.store.read, epoch)
+    return AuctionView(
+        height=now,
+        epoch=epoch,
+        first_block=epoch * length,
+        next_epoch_at=(epoch + 1) * length,
+        highest_tip=amount_of(sums.highest_tip),
+        cycles_used=sums.cycles_used,
+        waiting=sum(standing.waiting for standing in standings),
+        rescales=rescales,
+        actors=tuple(sorted(standings, key=lambda standing: standing.actor)),
+    )
 
 
 def auction_status(chain: ChainReader) -> AuctionStatus | None:
@@ -143,10 +119,5 @@ def auction_status(chain: ChainReader) -> AuctionStatus | None:
     if chain.rules().market.kind is not MarketKind.AUCTION:
         return None
     found = auction_of(chain)
-    return AuctionStatus(
-        epoch=found.epoch,
-        next_epoch_at=found.next_epoch_at,
-        waiting=found.waiting,
-        actors=len(found.actors),
-        budget_cycles=chain.rules().params.auction.budget_cycles,
-    )
+    budget_cycles = chain.rules().params.auction.budget_cycles
+    return extended(AuctionStatus, found, actors=len(found.actors), budget_cycles=budget_cycles)

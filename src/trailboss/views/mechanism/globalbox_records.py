@@ -1,6 +1,6 @@
 """What people look at under Globalbox: its timers, the queued fires, the mailbox, and timers that have ended."""
 
-from collections.abc import Iterable
+from collections import Counter
 from heapq import nsmallest
 
 from msgspec import Struct
@@ -13,7 +13,6 @@ from trailboss.mechanisms.globalbox.fires import position_of
 from trailboss.model.configs import amount_of
 from trailboss.model.globalbox import (
     FRACTION_BITS,
-    EndedTimer,
     GlobalboxState,
     MailboxEntry,
     TimerStatus,
@@ -25,6 +24,7 @@ from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
 from trailboss.model.timers import Timer, terms_of
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.shared_fields import extended
 
 
 class QueuedView(Struct, frozen=True, kw_only=True):
@@ -118,58 +118,28 @@ class EndedView(Struct, frozen=True, kw_only=True):
 def globalbox_timer(timer: Timer, terms: GlobalboxTerms) -> GlobalboxTimer:
     """Return what Globalbox keeps with a live timer, as people see it."""
     bid = bid_of(terms.bid)
-    return GlobalboxTimer(
+    return extended(
+        GlobalboxTimer,
+        terms,
         kind=terms.kind.value,
         target=Address(terms.target),
         due_height=_due_height(timer, terms),
-        watch_keys=terms.watch_keys,
         expiry_height=timer.expires_at,
         bid_fp=bid,
         bid=bid >> FRACTION_BITS,
-        client_nonce=terms.client_nonce,
-        fire_seq=terms.fire_seq,
         last_fire_height=terms.last_fire_height or None,
         status=TimerStatus.ACTIVE.value,
         fire=None if terms.fire is None else _queued_view(terms.fire),
-        in_mailbox=terms.in_mailbox,
     )
 
 
-def queue_views(timers: Iterable[Timer], state: GlobalboxState, rules: Rules, limit: int | None) -> list[FireView]:
-    """Return the queued fires in their order, the first ones if there is a limit.
-
-    Args:
-        timers: The live ones.
-        state: Globalbox's running numbers.
-        rules: Those of the next block.
-        limit: Most fires to return; None for all.
-
-    Complexity: O(timers + fires · log limit).
-    """
-    if not state.queued:
-        return []
-    rows = (
-        (position_of(timer, timer.terms.fire), timer)
-        for timer in timers
-        if isinstance(timer.terms, GlobalboxTerms) and timer.terms.fire is not None
-    )
-    first = sorted(rows) if limit is None else nsmallest(limit, rows)
-    clock = clock_at(state, rules.height, age_weight(rules))
-    ahead: dict[bytes, int] = {}
-    found = []
-    for place, (_, timer) in enumerate(first, start=1):
-        found.append(_fire_view(timer, place, ahead.get(timer.target, 0), clock))
-        ahead[timer.target] = ahead.get(timer.target, 0) + 1
-    return found
-
-
-def mailbox_view(entry: MailboxEntry) -> MailboxView:
-    """Return one entry of the mailbox as people see it."""
+def _mailbox_view(entry: MailboxEntry) -> MailboxView:
     timer, terms = entry.timer, terms_of(entry.timer, GlobalboxTerms)
     bid = bid_of(terms.bid)
-    return MailboxView(
+    return extended(
+        MailboxView,
+        entry,
         deliver_id=Hash32(entry.deliver_id),
-        deliver_seq=entry.deliver_seq,
         target=Address(terms.target),
         payload=timer.payload,
         gas_limit=timer.gas_limit,
@@ -180,25 +150,7 @@ def mailbox_view(entry: MailboxEntry) -> MailboxView:
         ),
         timer_id=Hash32(timer.timer_id),
         owner=Address(timer.actor),
-        fire_seq=entry.fire_seq,
-        hit_height=entry.hit_height,
-        materialized_at=entry.materialized_at,
         reserved=amount_of(entry.reserved),
-    )
-
-
-def ended_view(ended: EndedTimer, kept_blocks: int) -> EndedView:
-    """Return what is remembered of a timer that has ended, as people see it."""
-    return EndedView(
-        timer_id=Hash32(ended.timer_id),
-        owner=Address(ended.owner),
-        target=Address(ended.target),
-        kind=ended.kind.value,
-        status=ended.status.value,
-        fire_seq=ended.fire_seq,
-        last_fire_height=ended.last_fire_height or None,
-        ended_at=ended.ended_at,
-        collected_after=ended.ended_at + kept_blocks,
     )
 
 
@@ -208,26 +160,15 @@ def _due_height(timer: Timer, terms: GlobalboxTerms) -> int | None:
 
 def _queued_view(fire: QueuedFire) -> QueuedView:
     bid = bid_of(fire.bid)
-    return QueuedView(
-        standing=standing_of(fire.standing),
-        bucket=fire.bucket,
-        cursor=fire.cursor,
-        hit_height=fire.hit_height,
-        queued_at=fire.queued_at,
-        matched_keys=fire.matched_keys,
-        payload=fire.payload,
-        gas_limit=fire.gas_limit,
-        bid_fp=bid,
-        bid=bid >> FRACTION_BITS,
-    )
+    standing = standing_of(fire.standing)
+    return extended(QueuedView, fire, standing=standing, bid_fp=bid, bid=bid >> FRACTION_BITS)
 
 
 def _fire_view(timer: Timer, place: int, ahead: int, clock: int) -> FireView:
     terms = terms_of(timer, GlobalboxTerms)
-    fire = terms.fire
-    if fire is None:
+    if terms.fire is None:
         raise InvariantError(f"timer {timer.timer_id.hex()} has no fire in Globalbox")
-    view = _queued_view(fire)
+    view = _queued_view(terms.fire)
     return FireView(
         place=place,
         ahead_of_target=ahead,
@@ -269,43 +210,58 @@ def globalbox_status(rules: Rules) -> GlobalboxStatus | None:
 
 
 def globalbox_of(chain: ChainReader, limit: int | None = None) -> list[FireView]:
-    """Return the queued fires in their order, from the head of the queue.
+    """Return the queued fires in their order, at most ``limit`` from the head of the queue. Spec: CIP-5old §8.2.
 
-    Spec: CIP-5old §8.2
-    Complexity: O(live timers) if any fire is queued: the state keeps fires with their timers.
-
-    Args:
-        chain: Where.
-        limit: Most fires to return; None for all.
+    Complexity: O(live timers + fires · log limit) if any fire is queued: the state keeps fires with their timers.
 
     Raises:
         Rejection: ``NOT_FOUND`` if the chain has no Globalbox.
     """
-    return queue_views(chain.timers(), _state_of(chain), chain.rules(), limit)
+    state, rules = _state_of(chain), chain.rules()
+    if not state.queued:
+        return []
+    rows = (
+        (position_of(timer, timer.terms.fire), timer)
+        for timer in chain.timers()
+        if isinstance(timer.terms, GlobalboxTerms) and timer.terms.fire is not None
+    )
+    first = sorted(rows) if limit is None else nsmallest(limit, rows)
+    clock, ahead, found = clock_at(state, rules.height, age_weight(rules)), Counter[bytes](), []
+    for place, (_, timer) in enumerate(first, start=1):
+        found.append(_fire_view(timer, place, ahead[timer.target], clock))
+        ahead[timer.target] += 1
+    return found
 
 
 def mailbox_of(chain: ChainReader, target: bytes | None = None) -> list[MailboxView]:
-    """Return the entries that wait in the mailbox, in the order in which they will run.
+    """Return the entries that wait in the mailbox, for one actor if given, in the order in which they will run.
 
-    Spec: CIP-5old §9
-    Complexity: O(entries).
-
-    Args:
-        chain: Where.
-        target: Only those whose handler this actor runs; None for all.
+    Spec: CIP-5old §9. Complexity: O(entries).
 
     Raises:
         Rejection: ``NOT_FOUND`` if the chain has no Globalbox.
     """
     _state_of(chain)
     entries = mailbox_entries(chain.store.read)
-    return [mailbox_view(entry) for entry in entries if target in (None, entry.timer.target)]
+    return [_mailbox_view(entry) for entry in entries if target in (None, entry.timer.target)]
 
 
 def ended_timer_of(chain: ChainReader, timer_id: bytes) -> EndedView | None:
     """Return what is remembered of a timer of Globalbox that has ended, or None. Decision: D-64."""
     found = find_ended(chain.store.read, timer_id)
-    return None if found is None else ended_view(found, chain.rules().params.globalbox.ended_kept_blocks)
+    if found is None:
+        return None
+    return extended(
+        EndedView,
+        found,
+        timer_id=Hash32(found.timer_id),
+        owner=Address(found.owner),
+        target=Address(found.target),
+        kind=found.kind.value,
+        status=found.status.value,
+        last_fire_height=found.last_fire_height or None,
+        collected_after=found.ended_at + chain.rules().params.globalbox.ended_kept_blocks,
+    )
 
 
 def key_words(key: bytes) -> str:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from trailboss.api.app import create_app
 from trailboss.api.errors import HttpReason
-from trailboss.api.openapi import TAGS
+from trailboss.api.openapi import TAGS, meanings_of, operation_docs
 from trailboss.api.operations import GET, JSON, Operation
 from trailboss.api.requests import ADDRESS_RULE, HASH_RULE, PATH, Parameter, integer
 from trailboss.api.routes import OPERATIONS
@@ -248,7 +248,7 @@ def _line(operation: Operation) -> str:
 
 
 def _summary(operation: Operation) -> str:
-    return operation.docs[0]
+    return operation_docs(operation.run)[0]
 
 
 async def _section(client: httpx.AsyncClient, scene: Scene, operation: Operation, example: Example) -> str:
@@ -262,7 +262,7 @@ async def _section(client: httpx.AsyncClient, scene: Scene, operation: Operation
     listed = [each for name, each in operation.parameters.items() if each.place != PATH and name not in paging]
     parts = [f"### {operation.method} {operation.path}\n", _summary(operation)]
     if listed:
-        parts.append("\n" + "\n".join(_parameter(each, operation.meanings[each.name]) for each in listed))
+        parts.append("\n" + "\n".join(_parameter(each, meanings_of(operation)[each.name]) for each in listed))
     if is_paged:
         parts.append("\nPaged." if not listed else "\nPaged, too.")
     status = "" if answer.status_code == HTTPStatus.OK else f"# {answer.status_code}\n"
@@ -350,7 +350,7 @@ def _cut_text(text: str) -> str:
 
 def _errors() -> str:
     rows = (
-        f"| {each.code} | {each.status} | `{each.slug}` | {each.value.why} | {each.value.fix} |"
+        f"| {each.code} | {each.status} | `{each.slug}` | {each.why} | {each.fix} |"
         for each in sorted(HttpReason, key=lambda each: each.code)
     )
     return (

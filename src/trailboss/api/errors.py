@@ -9,7 +9,7 @@ Decision: D-72
 import json
 from collections.abc import Mapping
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -17,132 +17,69 @@ from trailboss.primitives.errors import ErrorObject, Fact, Rejection, RejectionR
 from trailboss.views.json_values import to_json_value
 
 
-class _Rule(NamedTuple):
-    code: int
-    status: int
-    slug: str
-    why: str
-    fix: str
-
-
+# fmt: off
 class HttpReason(Enum):
-    """Reasons to refuse a request that are not rules of the chain."""
+    """Reasons to refuse a request that are not rules of the chain: code from 4000 on, HTTP status, why, what to do."""
 
-    BAD_REQUEST = _Rule(
-        4000,
-        400,
-        "bad_request",
-        "a request must have the form that /openapi.json describes",
-        "correct what the message names and send the request again",
-    )
-    DEVELOPMENT_ONLY = _Rule(
-        4003,
-        403,
-        "development_only",
-        "the faucet and the calls under /dev change a chain at will: only `trailboss dev` answers them",
-        "start the node with `trailboss dev`, or send a transaction instead",
-    )
-    NOT_FOUND = _Rule(4004, 404, "not_found", "the named thing must exist", "check the path, the address or the id")
-    METHOD_NOT_ALLOWED = _Rule(
-        4005, 405, "method_not_allowed", "each path has its methods", "use a method that the header Allow lists"
-    )
-    FOREIGN_ORIGIN = _Rule(
-        4006,
-        403,
-        "foreign_origin",
-        "a web page of another origin may not change anything here",
-        "if the page is yours, start the node with --cors and its origin",
-    )
-    TIMEOUT = _Rule(
-        4008,
-        408,
-        "timeout",
-        "a node waits no longer than the request allows",
-        "read the receipt later: what was accepted stays accepted",
-    )
-    SLOW_REQUEST = _Rule(4009, 408, "slow_request", "a body must arrive within seconds", "send it without pauses")
-    GONE = _Rule(4010, 410, "gone", "the lease of a view ends a minute after its last use", "lease a new view")
-    TOO_LARGE = _Rule(4013, 413, "too_large", "the size of a request is bounded", "send less at once")
-    MEDIA_TYPE = _Rule(
-        4015,
-        415,
-        "media_type",
-        "a body must name its type, one of those in /openapi.json",
-        "set the header Content-Type",
-    )
-    WRONG_HOST = _Rule(
-        4021,
-        421,
-        "wrong_host",
+    BAD_REQUEST = (
+        4000, 400, "a request must have the form that /openapi.json describes",
+        "correct what the message names and send the request again")
+    DEVELOPMENT_ONLY = (
+        4003, 403, "the faucet and the calls under /dev change a chain at will: only `trailboss dev` answers them",
+        "start the node with `trailboss dev`, or send a transaction instead")
+    NOT_FOUND = 4004, 404, "the named thing must exist", "check the path, the address or the id"
+    METHOD_NOT_ALLOWED = 4005, 405, "each path has its methods", "use a method that the header Allow lists"
+    FOREIGN_ORIGIN = (
+        4006, 403, "a web page of another origin may not change anything here",
+        "if the page is yours, start the node with --cors and its origin")
+    TIMEOUT = (
+        4008, 408, "a node waits no longer than the request allows",
+        "read the receipt later: what was accepted stays accepted")
+    SLOW_REQUEST = 4009, 408, "a body must arrive within seconds", "send it without pauses"
+    GONE = 4010, 410, "the lease of a view ends a minute after its last use", "lease a new view"
+    TOO_LARGE = 4013, 413, "the size of a request is bounded", "send less at once"
+    MEDIA_TYPE = 4015, 415, "a body must name its type, one of those in /openapi.json", "set the header Content-Type"
+    WRONG_HOST = (
+        4021, 421,
         "a node on a loopback address answers only to this machine's names, because web pages can forge others",
-        "use localhost, or the address that the node listens on",
-    )
-    INVALID_VALUE = _Rule(
-        4022, 422, "invalid_value", "values have ranges and relations", "use a value that the rule allows"
-    )
-    TOO_MANY_REQUESTS = _Rule(
-        4029, 429, "too_many_requests", "a node limits the requests a second", "wait for the seconds in Retry-After"
-    )
-    HEADERS_TOO_LARGE = _Rule(4031, 431, "headers_too_large", "the size of a request is bounded", "send fewer headers")
-    INTERNAL = _Rule(4500, 500, "internal", "no request may make a node fail; this is a bug", "report the request")
-    UNAVAILABLE = _Rule(
-        4503, 503, "unavailable", "a node that stops or is overloaded refuses requests", "try again in a moment"
-    )
+        "use localhost, or the address that the node listens on")
+    INVALID_VALUE = 4022, 422, "values have ranges and relations", "use a value that the rule allows"
+    TOO_MANY_REQUESTS = 4029, 429, "a node limits the requests a second", "wait for the seconds in Retry-After"
+    HEADERS_TOO_LARGE = 4031, 431, "the size of a request is bounded", "send fewer headers"
+    INTERNAL = 4500, 500, "no request may make a node fail; this is a bug", "report the request"
+    UNAVAILABLE = 4503, 503, "a node that stops or is overloaded refuses requests", "try again in a moment"
 
-    @property
-    def code(self) -> int:
-        """The error code, from 4000 on."""
-        return self.value.code
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        return self.value.status
-
-    @property
-    def slug(self) -> str:
-        """The stable name."""
-        return self.value.slug
+    def __init__(self, code: int, status: int, why: str, fix: str) -> None:
+        self.code, self.status, self.slug, self.why, self.fix = code, status, self.name.lower(), why, fix
+# fmt: on
 
 
 SHOWN_CHARACTERS_MAX: Final = 80
 """Characters of a wrong value that an error repeats."""
-NOT_THERE: Final = frozenset(
-    {
-        RejectionReason.NOT_FOUND,
-        RejectionReason.ACTOR_NOT_FOUND,
-        RejectionReason.ERR_TARGET_NOT_FOUND,
-        RejectionReason.ERR_TIMER_NOT_FOUND,
-    }
+NOT_THERE: Final = (
+    RejectionReason.NOT_FOUND,
+    RejectionReason.ACTOR_NOT_FOUND,
+    RejectionReason.ERR_TARGET_NOT_FOUND,
+    RejectionReason.ERR_TIMER_NOT_FOUND,
 )
 """Rules of the chain that say that something is not there."""
 
 
 class HttpError(TrailbossError):
-    """A refused request.
-
-    Attributes:
-        reason: Why.
-        what: What was asked, with the offending value.
-        headers: Headers of the answer.
-        context: The facts, by name.
-    """
+    """A refused request: why, what was asked with the offending value, headers of the answer, the facts by name."""
 
     def __init__(
         self, reason: HttpReason, what: str, *, headers: Mapping[str, str] | None = None, **context: Fact
     ) -> None:
         super().__init__(reason, what)
-        self.reason = reason
-        self.what = what
-        self.headers = dict(headers or {})
-        self.context = context
+        self.reason, self.what, self.headers, self.context = reason, what, dict(headers or {}), context
 
     def __str__(self) -> str:
         return str(self.error())
 
     def error(self) -> ErrorObject:
         """Return the refusal in the shape that receipts have too."""
-        rule = self.reason.value
+        rule = self.reason
         return ErrorObject(rule.code, rule.slug, self.what, rule.why, rule.fix, dict(self.context))
 
 
@@ -176,8 +113,7 @@ def clipped(value: object) -> str:
 
 def status_of(rejection: Rejection) -> int:
     """Return the HTTP status of a refusal by the chain."""
-    reason = HttpReason.NOT_FOUND if rejection.reason in NOT_THERE else HttpReason.INVALID_VALUE
-    return reason.status
+    return (HttpReason.NOT_FOUND if rejection.reason in NOT_THERE else HttpReason.INVALID_VALUE).status
 
 
 def missing(what: str, **context: str | int) -> HttpError:

@@ -3,18 +3,19 @@
 Decision: D-72, D-97, D-99
 """
 
+import re
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
+from inspect import cleandoc, getsource
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from trailboss.api.docstrings import documentation
 from trailboss.api.operations import GET, JSON, Operation, Refusal
-from trailboss.api.requests import BODY, Parameter, type_parts
+from trailboss.api.requests import BODY, SHARED, Parameter, type_parts
 from trailboss.codec.exact import SUFFIX
 from trailboss.primitives.octets import Address, Hash32
 
@@ -63,6 +64,17 @@ RESUME: Final = {
     "description": "Id of the last event that the client received.",
     "schema": {"type": "string"},
 }
+SHARED_FIELDS: Final = {
+    "height": "Height of the last block.",
+    "total_count": "Number of all entries.",
+    "more": "Whether there are further entries.",
+}
+"""Meanings of fields that many answers have."""
+_FIELD: Final = re.compile(r"    (\w+): .*?(?:  # (.*))?$")
+_COMMENT: Final = re.compile(r"    # (.*)$")
+_CITES: Final = re.compile(r"\s*(?:Spec|Decision|Source): .*$", re.MULTILINE)
+_MARKUP: Final = re.compile(r"``?")
+_NONE: Final = re.compile(r"\bNone\b")
 
 
 def describe(operations: Iterable[Operation]) -> Schema:
@@ -101,7 +113,7 @@ def _gather(kind: Any, found: dict[str, type[Struct]]) -> None:
 
 
 def _operation(operation: Operation) -> Schema:
-    summary, description = operation.docs
+    summary, description = operation_docs(operation.run)
     found: Schema = {
         "tags": [operation.tag],
         "summary": summary,
@@ -110,13 +122,14 @@ def _operation(operation: Operation) -> Schema:
     }
     if description:
         found["description"] = description
-    shown = [_parameter(each, operation.meanings) for each in operation.parameters.values() if each.place != BODY]
+    meanings = meanings_of(operation)
+    shown = [_parameter(each, meanings) for each in operation.parameters.values() if each.place != BODY]
     if operation.produces != JSON and shown:
         shown.append(RESUME)
     if shown:
         found["parameters"] = shown
     if operation.method != GET:
-        found["requestBody"] = _body(operation)
+        found["requestBody"] = _body(operation, meanings)
     return found
 
 
@@ -138,7 +151,7 @@ def schema_of(parameter: Parameter) -> Schema:
     return schema if parameter.default is None else schema | {"default": parameter.default}
 
 
-def _body(operation: Operation) -> Schema:
+def _body(operation: Operation, meanings: Mapping[str, str]) -> Schema:
     if operation.body is not None:
         media = operation.body.media
         return {"required": True, "content": {name: {"schema": dict(schema)} for name, schema in media.items()}}
@@ -147,7 +160,7 @@ def _body(operation: Operation) -> Schema:
     schema: Schema = {
         "type": "object",
         "properties": {
-            name: schema_of(each) | {"description": operation.meanings.get(name, "")} for name, each in members.items()
+            name: schema_of(each) | {"description": meanings.get(name, "")} for name, each in members.items()
         },
         "additionalProperties": False,
     }
@@ -161,7 +174,7 @@ def _responses(operation: Operation) -> Schema:
     found: Schema = {"200": {"description": "The answer.", "content": {operation.produces: {"schema": answer}}}}
     about: dict[int, list[str]] = {}
     for reason in operation.reasons():
-        about.setdefault(reason.status, []).append(f"{reason.slug} ({reason.code}): {reason.value.why}")
+        about.setdefault(reason.status, []).append(f"{reason.slug} ({reason.code}): {reason.why}")
     for status, texts in about.items():
         schema = _answer(operation.refusals.get(status, Refusal))
         found[str(status)] = {"description": f"{'; '.join(texts)}.", "content": {JSON: {"schema": schema}}}
@@ -208,3 +221,56 @@ def _finished(node: Any) -> Any:
     if found.get("type") == "object" and ("properties" in found or "additionalProperties" in found):
         found["patternProperties"] = {f"{SUFFIX}$": {"$ref": COMPONENTS.format(name=EXACT)}}
     return found
+
+
+# Docstrings, and the comments beside fields and parameters
+
+
+def documentation(kind: type) -> tuple[str, dict[str, str]]:
+    """Return what a record's docstring says of it, and comments of its fields; `SHARED_FIELDS` has the rest."""
+    members: dict[str, str] = dict(SHARED_FIELDS)
+    for base in reversed(kind.__mro__):
+        if issubclass(base, Struct) and base is not Struct:
+            members |= field_comments(getsource(base))
+    return as_prose(cleandoc(kind.__doc__ or "").split("\n\n")[0]), members
+
+
+def field_comments(source: str) -> dict[str, str]:
+    r"""Return the comments of a record's fields: behind each of them, or in whole lines above it.
+
+    >>> field_comments("class A(Struct):\n    size: int  # in bytes\n    # The owner.\n    owner: bytes")
+    {'size': 'In bytes.', 'owner': 'The owner.'}
+    """
+    found: dict[str, str] = {}
+    above: list[str] = []
+    for line in source.splitlines():
+        comment, field = _COMMENT.match(line), _FIELD.match(line)
+        if comment:
+            above.append(comment[1])
+            continue
+        words = (field[2] or " ".join(above)) if field else ""
+        if field and words:
+            text = as_prose(words if words.startswith("`") else f"{words[0].upper()}{words[1:]}")
+            found[field[1]] = text if text.endswith(".") else f"{text}."
+        above = []
+    return found
+
+
+def operation_docs(run: Callable[..., Any]) -> tuple[str, str]:
+    """Return the summary and the description that a function's docstring gives."""
+    summary, _, description = cleandoc(run.__doc__ or "").partition("\n\n")
+    return as_prose(summary), as_prose(description)
+
+
+def meanings_of(operation: Operation) -> dict[str, str]:
+    """Return what parameters of an operation mean, by name."""
+    return SHARED | field_comments(getsource(operation.run).partition(") ->")[0])
+
+
+def as_prose(text: str) -> str:
+    """Return words of a docstring in one line, for readers of JSON.
+
+    >>> as_prose("Height of the block; None for none. See `Block`. Spec: CIP-5 §3.1")
+    'Height of the block; null for none. See Block.'
+    """
+    return " ".join(_NONE.sub("null", _MARKUP.sub("", _CITES.sub("", text))).split())

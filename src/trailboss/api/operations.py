@@ -18,9 +18,8 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from trailboss.api.docstrings import operation_docs, parameter_comments
 from trailboss.api.errors import HttpError, HttpReason, clipped, encode_json, shown
-from trailboss.api.requests import BODY, QUERY, SHARED, Parameter, Reader, asked_of, parameters_of, read_document
+from trailboss.api.requests import BODY, QUERY, Parameter, Reader, asked_of, parameters_of, read_document
 from trailboss.api.stream import Streams
 from trailboss.chain.view import ChainView
 from trailboss.primitives.errors import ErrorObject, ViewGoneError
@@ -43,6 +42,7 @@ ALWAYS: Final = (HttpReason.BAD_REQUEST, HttpReason.TOO_MANY_REQUESTS, HttpReaso
 """Reasons for which every path may refuse."""
 OF_BODIES: Final = (HttpReason.TOO_LARGE, HttpReason.MEDIA_TYPE)
 NOT_FOUND: Final = (HttpReason.NOT_FOUND,)
+Run = Callable[..., Any]
 
 
 class Refusal(Struct, frozen=True):
@@ -59,26 +59,13 @@ class RawBody(Struct, frozen=True):
 
 
 class Call:
-    """One request.
+    """One request, with bytes and media type of a `RawBody`, empty otherwise."""
 
-    Attributes:
-        node: The node.
-        names: Names of accounts, by address.
-        streams: The node's streams of events.
-        method: ``GET``, ``HEAD`` or ``POST``.
-        body: Bytes of a `RawBody`; empty otherwise.
-        media: Its media type.
-    """
-
-    __slots__ = ("_scope", "_view", "body", "media", "names", "node", "streams")
+    __slots__ = ("_view", "body", "media", "names", "node", "scope", "streams")
 
     def __init__(self, server: "Server", scope: Scope, body: bytes, media: str) -> None:
-        self.node = server.node
-        self.names = server.names
-        self.streams = server.streams
-        self.body = body
-        self.media = media
-        self._scope = scope
+        self.node, self.names, self.streams = server.node, server.names, server.streams
+        self.scope, self.body, self.media = scope, body, media
         self._view: ChainView | None = None
 
     @property
@@ -88,15 +75,6 @@ class Call:
             self._view = self.node.view
         return self._view
 
-    @property
-    def method(self) -> str:
-        """Method of the request."""
-        return str(self._scope["method"])
-
-    def header(self, name: str) -> str | None:
-        """Return the value of a header; None if it is not there."""
-        return Headers(scope=self._scope).get(name)
-
     def look_again(self) -> None:
         """Drop the view, so that `view` is the newest one."""
         self._view = None
@@ -105,7 +83,7 @@ class Call:
 class Operation(Struct, frozen=True, kw_only=True, dict=True):
     """A function that answers one path and method."""
 
-    run: Callable[..., Any]  # the function; its name is the operation's id, its docstring the description
+    run: Run  # the function; its name is the operation's id, its docstring the description
     method: str  # ``GET`` or ``POST``
     path: str  # with the names of its parameters in braces
     tag: str  # subject
@@ -131,16 +109,6 @@ class Operation(Struct, frozen=True, kw_only=True, dict=True):
         return asked_of(self.run, self.hints)
 
     @cached_property
-    def docs(self) -> tuple[str, str]:
-        """Summary and description."""
-        return operation_docs(self.run)
-
-    @cached_property
-    def meanings(self) -> dict[str, str]:
-        """What its parameters mean, by name."""
-        return SHARED | parameter_comments(self.run)
-
-    @cached_property
     def parameters(self) -> dict[str, Parameter]:
         """Its parameters, by name."""
         place = BODY if self.method == POST and self.body is None else QUERY
@@ -162,22 +130,17 @@ class Routes:
     def __iter__(self) -> Iterator[Operation]:
         return iter(self._operations)
 
-    def get(self, path: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def get(self, path: str, **options: Any) -> Callable[[Run], Run]:
         """Declare the answer to GET; the options are attributes of `Operation`."""
-        return self._declare(GET, path, options)
+        return partial(self._declare, {"method": GET, "path": path, **options})
 
-    def post(self, path: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def post(self, path: str, **options: Any) -> Callable[[Run], Run]:
         """Declare the answer to POST; the options are attributes of `Operation`."""
-        return self._declare(POST, path, options)
+        return partial(self._declare, {"method": POST, "path": path, **options})
 
-    def _declare(
-        self, method: str, path: str, options: dict[str, Any]
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        def declare(run: Callable[..., Any]) -> Callable[..., Any]:
-            self._operations.append(Operation(run=run, method=method, path=path, tag=self.tag, **options))
-            return run
-
-        return declare
+    def _declare(self, options: dict[str, Any], run: Run) -> Run:
+        self._operations.append(Operation(run=run, tag=self.tag, **options))
+        return run
 
 
 class Server:
@@ -212,11 +175,7 @@ def _read(run: Callable[[], Any]) -> Response:
 
 
 class Endpoint:
-    """The ASGI application that answers an operation's requests.
-
-    Attributes:
-        path: Path of the operation, with the names of its parameters in braces.
-    """
+    """The ASGI application that answers an operation's requests."""
 
     __slots__ = ("_is_short", "_operation", "_reader", "_server", "path")
 
@@ -229,10 +188,6 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        response = await self._answer(scope, receive)
-        await response(scope, receive, send)
-
-    async def _answer(self, scope: Scope, receive: Receive) -> Response:
         operation, document, body, media = self._operation, None, b"", ""
         if not scope["path"].isprintable():
             what = f"the path is {shown(scope['path'])}, it must not hold control characters"
@@ -244,13 +199,14 @@ class Endpoint:
         asked = self._reader.read(scope["path_params"], scope["query_string"], document)
         call = Call(self._server, scope, body, media)
         try:
-            return await self._run(call, asked)
+            response = await self._run(call, asked)
         except ViewGoneError:
             if operation.method == POST:
                 raise
             # The chain went back behind the view; the next one is of the branch that holds now.
             call.look_again()
-            return await self._run(call, asked)
+            response = await self._run(call, asked)
+        await response(scope, receive, send)
 
     async def _run(self, call: Call, asked: dict[str, Any]) -> Response:
         if self._is_short:

@@ -11,10 +11,9 @@ from trailboss.api.routes import (
     development,
     forecasts,
     mechanisms,
+    node,
     search,
-    service,
     state,
-    streams,
     submission,
     timers,
     transactions,
@@ -31,8 +30,7 @@ SUBJECTS: Final = (
     forecasts,
     search,
     calls_and_proofs,
-    service,
-    streams,
+    node,
     development,
 )
 OPERATIONS: Final[tuple[Operation, ...]] = tuple(chained.from_iterable(subject.routes for subject in SUBJECTS))

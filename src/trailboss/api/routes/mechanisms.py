@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from trailboss.api.operations import NOT_FOUND, Call, Routes
 from trailboss.api.requests import LIMIT_DEFAULT, U64, Limit, Offset
-from trailboss.api.routes.lookups import block_at
+from trailboss.api.routes.chain import block_at
 from trailboss.primitives.octets import Address
 from trailboss.views.explain.decision_view import decision_view
 from trailboss.views.mechanism.auction_records import AuctionView, auction_of

@@ -1,15 +1,18 @@
-"""The two paths for watching a node: ``/events`` for programs and pages, ``/metrics`` for Prometheus.
+"""The node itself, and how to watch it: ``/events`` for programs and pages, ``/metrics`` for Prometheus.
 
 Decision: D-73
 """
 
+from importlib.metadata import version
 from typing import Annotated, Final
 
+from msgspec import Struct
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from trailboss.api.errors import malformed, shown
-from trailboss.api.operations import Call, Routes
+from trailboss.api.errors import HttpReason, malformed, shown
+from trailboss.api.operations import Call, Refusal, Routes, respond
 from trailboss.api.requests import U64, choice, text
 from trailboss.api.sse import Position, Selection
 from trailboss.api.stream import EVENT_STREAM
@@ -17,9 +20,41 @@ from trailboss.node.watchtower import KNOWN_MAX
 from trailboss.primitives.octets import Address, Hash32
 
 routes: Final = Routes("node")
+VERSION: Final = version("trailboss")
 BLOCKS: Final = "blocks"
 EVENTS: Final = "events"
 BOTH: Final = "blocks,events"
+
+
+class HealthAnswer(Struct, frozen=True, kw_only=True):
+    """Whether the node works."""
+
+    status: str  # ``running``, ``stopping`` or ``failed``
+    reason: str  # why it failed; empty otherwise
+    height: int
+    waiting: int  # transactions that wait
+    pace: str  # what makes it build blocks: ``interval``, ``auto`` or ``manual``
+    block_time_ms: int  # milliseconds from one block to the next; 0 under ``manual``
+    development: bool  # whether it answers calls under ``/dev``
+    version: str  # of the program
+
+
+@routes.get("/health", refusals={HttpReason.UNAVAILABLE.status: Refusal | HealthAnswer})
+async def health(call: Call) -> HealthAnswer | Response:
+    """Return whether the node works. The status is 503 if it does not."""
+    node = call.node
+    found, pace = node.health, node.pace
+    answer = HealthAnswer(
+        status=found.status,
+        reason=found.reason,
+        height=call.view.height,
+        waiting=len(node.mempool),
+        pace=pace.rhythm.value,
+        block_time_ms=pace.block_time_ms,
+        development=node.development is not None,
+        version=VERSION,
+    )
+    return respond(answer, HttpReason.UNAVAILABLE.status if not found.is_running else 200)
 
 
 @routes.get("/events", produces=EVENT_STREAM)
@@ -41,12 +76,12 @@ async def events(
     follow. `end` has the reason why the stream ends. A client that reconnects with `Last-Event-ID` misses nothing.
     """
     place = None if since is None else Position(since)
-    last = call.header("last-event-id")
+    last = Headers(scope=call.scope).get("last-event-id")
     if last is not None:
         place = Position.after_mark(last)
         if place is None:
             raise malformed("header", "Last-Event-ID", shown(last), "an id of this stream")
-    if call.method == "HEAD":
+    if call.scope["method"] == "HEAD":
         return Response(media_type=EVENT_STREAM)
     selection = Selection(
         name=name,

@@ -4,13 +4,7 @@ from typing import NamedTuple
 
 from trailboss.chain.reader import ChainReader
 from trailboss.execution import development
-from trailboss.execution.admission import (
-    check_balance,
-    check_destination,
-    check_limits,
-    check_price,
-    nonce_mismatch,
-)
+from trailboss.execution.admission import check_balance, check_destination, check_limits, check_price, nonce_mismatch
 from trailboss.execution.instructions import intrinsic_costs
 from trailboss.model.configs import amount_of
 from trailboss.model.transactions import Transaction
@@ -52,11 +46,7 @@ def standing_of(reader: ChainReader, address: bytes) -> Standing:
 
 
 def changed_accounts(reader: ChainReader) -> frozenset[bytes] | None:
-    """Return the addresses of all accounts that the chain has changed since a view of it was published.
-
-    Returns:
-        None for a chain itself, which remembers no earlier state.
-    """
+    """Return the accounts that the chain has changed since a view of it was published; None for a chain itself."""
     store = reader.store
     if not isinstance(store, StoreView):
         return None
@@ -69,8 +59,7 @@ def check_sender(reader: ChainReader, transaction: Transaction) -> None:
     An unsigned one passes on a development chain. Decision: D-69.
 
     Raises:
-        Rejection: ``INVALID_SIGNATURE``; ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the
-            wire.
+        Rejection: ``INVALID_SIGNATURE``; ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit the wire.
     """
     development.check_sender(transaction, reader.rules(), is_development=reader.genesis.development)
 
@@ -82,8 +71,8 @@ def check_admission(
 
     Args:
         reader: The chain.
-        transaction: The transaction; its signature is not looked at.
-        standing: Of its sender, by `standing_of`.
+        transaction: Its signature is not looked at.
+        standing: Of its sender.
         promised: What the sender's other transactions that wait may need, base units.
         ahead: How far its nonce may be ahead of its sender's. None for a transaction that has waited before: it goes on
             waiting for those before it, however many they are, and for basefees that its fee caps cover.
@@ -107,11 +96,6 @@ def _check_nonce(transaction: Transaction, nonce: int, ahead: int | None) -> Non
     if transaction.nonce < nonce:
         raise nonce_mismatch(transaction, nonce)
     if ahead is not None and transaction.nonce > nonce + ahead:
-        raise Rejection(
-            RejectionReason.NONCE_GAP,
-            f"{transaction.sender} is at nonce {nonce}, the transaction has {transaction.nonce}: more than {ahead} "
-            "ahead",
-            expected=nonce,
-            actual=transaction.nonce,
-            ahead_max=ahead,
-        )
+        found = transaction.nonce
+        what = f"{transaction.sender} is at nonce {nonce}, the transaction has {found}: more than {ahead} ahead"
+        raise Rejection(RejectionReason.NONCE_GAP, what, expected=nonce, actual=found, ahead_max=ahead)

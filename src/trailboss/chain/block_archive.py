@@ -17,11 +17,9 @@ class Records(Protocol):
 
     def at(self, height: int) -> Block:
         """Return the last record at or below a height."""
-        ...
 
     def records(self, first: int) -> Iterator[Block]:
         """Yield the records from a height on, ascending. Do not keep or drop any meanwhile."""
-        ...
 
 
 class BlockArchive(Records, Protocol):
@@ -29,11 +27,9 @@ class BlockArchive(Records, Protocol):
 
     def keep(self, record: Block | None) -> None:
         """Keep a record above all others, or none; all that came since the last call is safe when this returns."""
-        ...
 
     def drop_above(self, height: int) -> None:
         """Forget the records above a height."""
-        ...
 
 
 class MemoryArchive:
@@ -74,15 +70,12 @@ class RecordStore(Protocol):
 
     def seal(self, record: tuple[int, bytes] | None) -> None:
         """Make all staged blocks durable, and with them a record under its height, if one is given."""
-        ...
 
     def record_at(self, height: int) -> tuple[int, bytes]:
         """Return the last record at or below a height, and its height."""
-        ...
 
     def records(self, first: int) -> Iterator[tuple[int, bytes]]:
         """Yield heights and records from a height on, ascending."""
-        ...
 
 
 class DiskArchive:
@@ -91,7 +84,6 @@ class DiskArchive:
     __slots__ = ("_path", "_store")
 
     def __init__(self, store: RecordStore, path: Path) -> None:
-        """Read and write the records of a store."""
         self._store = store
         self._path = path
 

@@ -1,23 +1,24 @@
 """A block as bytes: everything that a chain remembers of it, to be kept in a store.
 
 A record is a version byte and then positional msgpack: header, transactions as their wire bytes, receipts, the block's
-own events, how it chose among its due timers, and what gas bidding agents printed. Amounts are 16 bytes, for msgpack's
+own events, how it chose among its due timers, and what gas bidding agents printed. Fields stand in the order of the
+model's records, so a field that is added there needs another version. Amounts are 16 bytes, for msgpack's
 integers have 64 bits. The hash is not in it: it is the header's. What was printed is at the end of what holds it, and
 older records lack it.
 """
 
+from types import GenericAlias
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import fields
 
 from trailboss.codec.canonical import pack
 from trailboss.codec.wire import decode_transaction, encode_transaction
-from trailboss.model.blocks import Block, Header, Origin, ReceiptRecord, Status, header_hash
-from trailboss.model.configs import JoiningGap, amount_octets, amount_of
-from trailboss.model.decisions import AgentBid, AgentFailure, DecisionRecord, ExaminedTimer, FeeSource, Order, Stop
-from trailboss.model.events import EventRecord
+from trailboss.model.blocks import Block, ReceiptRecord, header_hash
+from trailboss.model.configs import amount_octets, amount_of
+from trailboss.model.decisions import AgentBid, AgentFailure, DecisionRecord, ExaminedTimer
 from trailboss.model.globalbox import standing_octets, standing_of
-from trailboss.model.printed import PrintedLine
 from trailboss.primitives.errors import ErrorObject, Fact, Rejection, RejectionReason
 from trailboss.primitives.units import U64_MAX, Price
 
@@ -47,93 +48,28 @@ class _StoredError(msgspec.Struct, frozen=True, array_like=True, gc=False):
     context: tuple[tuple[str, _StoredFact], ...]
 
 
-class _StoredReceipt(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A receipt with its four amounts as bytes."""
-
-    origin: Origin
-    origin_hash: bytes
-    sender: bytes
-    payer: bytes
-    status: Status
-    error: _StoredError | None
-    cycles_used: int
-    cells_used: int
-    reserved: bytes
-    fee_burned: bytes
-    tip: bytes
-    refund: bytes
-    return_value: bytes
-    events: tuple[EventRecord, ...]
-    timer_id: bytes
-    actor: bytes
-    printed: tuple[PrintedLine, ...] = ()
+def _stored_form(kind: type[msgspec.Struct], **types: Any) -> Any:
+    """Return the stored form of a record: its fields but a hash, some with other types; only ``printed`` may lack."""
+    members = [(each.name, types.get(each.name, each.type)) for each in fields(kind) if each.name != "hash"]
+    defined = [(*each, ()) if each[0] == "printed" else each for each in members]
+    return msgspec.defstruct(f"_Stored{kind.__name__}", defined, frozen=True, array_like=True, gc=False)
 
 
-class _StoredExamined(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An examined timer with its two prices as bytes, and its standing, if it has one, as 32."""
-
-    timer_id: bytes
-    actor: bytes
-    rank: int
-    outcome: str
-    reason: str
-    gas_limit: int
-    cycles_used: int
-    tip: bytes
-    weight: int
-    max_fee: bytes
-    fee_source: FeeSource
-    target: bytes
-    standing: bytes
-    fire_seq: int | None
-    deliver_seq: int | None
-
-
-class _StoredDecisions(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A decision record with its prices and its amount as bytes."""
-
-    mechanism: str
-    order: Order
-    cycle_basefee: bytes
-    cell_basefee: bytes
-    lane_basefee: bytes
-    next_lane_basefee: bytes
-    previous_tip: bytes
-    median_fires: int
-    lane_cycles_max: int
-    lane_cycles_used: int
-    max_cycles_per_fire: int
-    lane_burned: bytes
-    examined: tuple[_StoredExamined, ...]
-    runner_up_count: int
-    examined_count: int
-    cut_off: int
-    stopped: Stop
-    smallest_gas: int
-    outranked: int
-    priced_out: int
-    over_cap: int
-    not_joined: int
-    gaps: tuple[JoiningGap, ...]
-    agent_cycles: int
-    agent_failures: tuple[tuple[bytes, bytes], ...]
-    agent_bids: tuple[tuple[bytes, ...], ...]
-    queued: int
-    in_mailbox: int
-    carried: int
-
-
-class _StoredBlock(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A block with its transactions as wire bytes."""
-
-    header: Header
-    transactions: tuple[bytes, ...]
-    receipts: tuple[_StoredReceipt, ...]
-    events: tuple[EventRecord, ...]
-    decisions: _StoredDecisions | None
-    printed: tuple[PrintedLine, ...] = ()
-
-
+_StoredReceipt: Final = _stored_form(ReceiptRecord, error=_StoredError | None, **dict.fromkeys(_RECEIPT_AMOUNTS, bytes))
+_StoredExamined: Final = _stored_form(ExaminedTimer, standing=bytes, **dict.fromkeys(_EXAMINED_AMOUNTS, bytes))
+_StoredDecisions: Final = _stored_form(
+    DecisionRecord,
+    examined=GenericAlias(tuple, (_StoredExamined, ...)),
+    agent_failures=tuple[tuple[bytes, bytes], ...],
+    agent_bids=tuple[tuple[bytes, ...], ...],
+    **dict.fromkeys(_DECISION_AMOUNTS, bytes),
+)
+_StoredBlock: Final = _stored_form(
+    Block,
+    transactions=tuple[bytes, ...],
+    receipts=GenericAlias(tuple, (_StoredReceipt, ...)),
+    decisions=_StoredDecisions | None,
+)
 _decoder: Final = msgspec.msgpack.Decoder(_StoredBlock)
 
 
@@ -196,7 +132,7 @@ def _restored(stored: msgspec.Struct, amounts: tuple[str, ...]) -> dict[str, Any
     return values | {name: amount_of(values[name]) for name in amounts}
 
 
-def _stored_decisions(record: DecisionRecord) -> _StoredDecisions:
+def _stored_decisions(record: DecisionRecord) -> Any:
     values = _stored(record, _DECISION_AMOUNTS)
     values["examined"] = tuple(map(_stored_examined, record.examined))
     # What a program raises may hold lone surrogates, which msgpack's text cannot.
@@ -208,7 +144,7 @@ def _stored_decisions(record: DecisionRecord) -> _StoredDecisions:
     return _StoredDecisions(**values)
 
 
-def _decisions(stored: _StoredDecisions) -> DecisionRecord:
+def _decisions(stored: Any) -> DecisionRecord:
     values = _restored(stored, _DECISION_AMOUNTS)
     values["examined"] = tuple(map(_examined, stored.examined))
     values["agent_failures"] = tuple(AgentFailure(item, _text(what)) for item, what in stored.agent_failures)
@@ -222,22 +158,22 @@ def _bid(timer_id: bytes, max_fee: bytes, priority: bytes, *cell_fees: bytes) ->
     return AgentBid(timer_id, cap, tip, (cells[0], cells[1]) if cells else None)
 
 
-def _stored_examined(item: ExaminedTimer) -> _StoredExamined:
+def _stored_examined(item: ExaminedTimer) -> Any:
     standing = b"" if item.standing is None else standing_octets(item.standing)
     return _StoredExamined(**_stored(item, _EXAMINED_AMOUNTS) | {"standing": standing})
 
 
-def _examined(stored: _StoredExamined) -> ExaminedTimer:
+def _examined(stored: Any) -> ExaminedTimer:
     standing = standing_of(stored.standing) if stored.standing else None
     return ExaminedTimer(**_restored(stored, _EXAMINED_AMOUNTS) | {"standing": standing})
 
 
-def _stored_receipt(receipt: ReceiptRecord) -> _StoredReceipt:
+def _stored_receipt(receipt: ReceiptRecord) -> Any:
     error = None if receipt.error is None else _stored_error(receipt.error)
     return _StoredReceipt(**_stored(receipt, _RECEIPT_AMOUNTS) | {"error": error})
 
 
-def _receipt(stored: _StoredReceipt) -> ReceiptRecord:
+def _receipt(stored: Any) -> ReceiptRecord:
     error = None if stored.error is None else _error(stored.error)
     return ReceiptRecord(**_restored(stored, _RECEIPT_AMOUNTS) | {"error": error})
 

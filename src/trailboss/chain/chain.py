@@ -42,25 +42,18 @@ class Chain(ChainReader):
 
     On disk every block is durable when the call that builds it returns: a process killed at any instruction leaves a
     chain that opens at its last block.
-
-    Attributes:
-        genesis: What it started from.
-        params: Its parameters before governance.
-        engine: What runs its actors.
-        queue: The calendar queue over its state.
     """
 
+    engine: Engine  # what runs its actors
+    queue: TimerQueue  # the calendar queue over its state
     store: Store  # the committed state
     blocks: History  # its blocks by height, a sequence for reading
     _closed_with_it: tuple[Engine | DiskStore, ...]
 
     def __init__(self, genesis: Genesis, engine: Engine | None = None, disk: DiskStore | None = None) -> None:
-        """Start a chain in memory, or go on with the one in a store on disk.
+        """Start a chain in memory, or go on with the one in a store on disk, which the chain closes; see `open`.
 
-        Args:
-            genesis: What it starts from, or started from.
-            engine: What runs its actors; None for the native one.
-            disk: A store on disk, empty or of this genesis; the chain closes it. `create` and `open` are the usual way.
+        The engine None stands for the native one.
 
         Raises:
             ConfigurationError: If the genesis cannot be.
@@ -110,9 +103,8 @@ class Chain(ChainReader):
         Args:
             directory: Made if it is not there.
             genesis: What the chain starts from.
-            engine: See the class.
-            durable: Whether blocks survive a power cut as soon as they are built. Otherwise they survive the end of
-                the process only: for a chain that can be built again.
+            engine: None for the native one.
+            durable: Whether blocks survive a power cut as soon as they are built, or only the end of the process.
             settings: What the store is tuned with.
 
         Raises:
@@ -120,19 +112,12 @@ class Chain(ChainReader):
             StorageError: If a chain or anything else is in the directory, or it cannot be written.
         """
         check_genesis(genesis)
-        disk = DiskStore.create(
-            directory, encode_genesis(genesis), durable=durable, settings=settings or DEFAULT_SETTINGS
-        )
+        settings = settings or DEFAULT_SETTINGS
+        disk = DiskStore.create(directory, encode_genesis(genesis), durable=durable, settings=settings)
         return cls._over(disk, genesis, engine)
 
     @classmethod
-    def open(
-        cls,
-        directory: Path,
-        engine: Engine | None = None,
-        *,
-        settings: StoreSettings | None = None,
-    ) -> Self:
+    def open(cls, directory: Path, engine: Engine | None = None, *, settings: StoreSettings | None = None) -> Self:
         """Open the chain in a directory, as its last block left it.
 
         Raises:
@@ -219,12 +204,8 @@ class Chain(ChainReader):
             Rejection: ``INVALID_DATA`` for a height below the present one.
         """
         if height < self.height:
-            raise Rejection(
-                RejectionReason.INVALID_DATA,
-                f"cannot advance to height {height}: the chain is at {self.height}",
-                height=height,
-                current_height=self.height,
-            )
+            what = f"cannot advance to height {height}: the chain is at {self.height}"
+            raise Rejection(RejectionReason.INVALID_DATA, what, height=height, current_height=self.height)
         while self.height < height:
             idle = idle_until(self, self.queue, self.mechanism, height) - self.height
             if idle > 0:
@@ -234,7 +215,6 @@ class Chain(ChainReader):
                 yield self.head
 
     def _seal_idle(self, count: int) -> list[Block]:
-        """Build blocks in which nothing happens, and append them in one step."""
         block = seal_idle(self.next_context(), self.store.state_root)
         blocks = [block]
         # The block after the last that has a timestamp is refused by itself.
@@ -249,27 +229,16 @@ class Chain(ChainReader):
         return blocks
 
     def next_context(self, timestamp_ms: int | None = None) -> BlockContext:
-        """Return the facts of the next block.
-
-        Args:
-            timestamp_ms: Milliseconds since 1970, not before the parent's; None for one interval after it.
-
-        Raises:
-            Rejection: ``INVALID_DATA`` for a timestamp before the parent's, or above 64 bits.
-        """
+        """Return the facts of the next block; its timestamp and refusals are those of `build`."""
         parent = self.head
         if timestamp_ms is None:
             timestamp_ms = parent.header.timestamp_ms + self._interval_ms
         elif timestamp_ms < parent.header.timestamp_ms:
-            raise Rejection(
-                RejectionReason.INVALID_DATA,
-                f"timestamp {timestamp_ms} ms lies before the parent's {parent.header.timestamp_ms} ms",
-            )
+            what = f"timestamp {timestamp_ms} ms lies before the parent's {parent.header.timestamp_ms} ms"
+            raise Rejection(RejectionReason.INVALID_DATA, what)
         if timestamp_ms > U64_MAX:
-            raise Rejection(
-                RejectionReason.INVALID_DATA,
-                f"timestamp {timestamp_ms} ms of block {parent.height + 1} lies above {U64_MAX} ms",
-            )
+            what = f"timestamp {timestamp_ms} ms of block {parent.height + 1} lies above {U64_MAX} ms"
+            raise Rejection(RejectionReason.INVALID_DATA, what)
         rules = self.rules()
         mechanism = self._mechanisms.at(rules.market.kind)
         return BlockContext(
@@ -300,30 +269,20 @@ class Chain(ChainReader):
             Rejection: ``NOT_FOUND`` if the chain does not hold that block (any more).
         """
         if snapshot.height > self.height or self.blocks[snapshot.height].hash != snapshot.hash:
-            raise Rejection(
-                RejectionReason.NOT_FOUND,
-                f"the chain does not hold block {snapshot.hash} at height {snapshot.height}",
-                height=snapshot.height,
-            )
+            what = f"the chain does not hold block {snapshot.hash} at height {snapshot.height}"
+            raise Rejection(RejectionReason.NOT_FOUND, what, height=snapshot.height)
         self._go_back(snapshot.height)
 
     def reorg(self, depth: int) -> None:
         """Drop the last blocks, as when another branch wins: state, clock, queue, fees. Build on to take their place.
 
-        Args:
-            depth: Blocks to drop, 1 up to the present height.
-
         Raises:
-            Rejection: ``INVALID_DATA`` for another depth.
+            Rejection: ``INVALID_DATA`` for a depth other than 1 up to the present height.
             StorageError: If the chain is on disk and its undo journal does not reach that far.
         """
         if not 1 <= depth <= self.height:
-            raise Rejection(
-                RejectionReason.INVALID_DATA,
-                f"cannot drop {depth} blocks: a chain at height {self.height} can drop 1..={self.height}",
-                depth=depth,
-                current_height=self.height,
-            )
+            what = f"cannot drop {depth} blocks: a chain at height {self.height} can drop 1..={self.height}"
+            raise Rejection(RejectionReason.INVALID_DATA, what, depth=depth, current_height=self.height)
         self._go_back(self.height - depth)
 
     @property
@@ -341,10 +300,7 @@ class Chain(ChainReader):
     # Looking
 
     def publish(self) -> ChainView:
-        """Return the chain as it stands, for other threads to read while it goes on.
-
-        Complexity: O(1). A chain that never publishes pays nothing for it.
-        """
+        """Return the chain as it stands, for other threads to read while it goes on. Complexity: O(1)."""
         # Views ask a mechanism for its name and its policy, and must not meet what those that select remember.
         if self._published_mechanisms is None:
             self._published_mechanisms = Succession(self.genesis.mechanism, self.params)

@@ -55,14 +55,10 @@ def development_genesis(
 ) -> Genesis:
     """Return the genesis of a development chain: its accounts and the deployer are funded, and the deployer may govern.
 
-    Args:
-        preset: Parameter preset.
-        mechanism: Scheduling mechanism.
-        overrides: Parameters that differ from the preset, by dotted path.
-        accounts: How many numbered accounts are funded, from ``account 0`` on.
+    Overrides are parameters by dotted path; the numbered accounts begin with ``account 0``.
 
     Raises:
-        ConfigurationError: Unless that is within 1..=``ACCOUNTS_MAX``.
+        ConfigurationError: Unless the accounts are 1 to ``ACCOUNTS_MAX``.
     """
     if type(accounts) is not int or not 1 <= accounts <= ACCOUNTS_MAX:
         raise ConfigurationError(f"accounts = {accounts!r} must be an integer within 1..={ACCOUNTS_MAX}")
@@ -116,6 +112,6 @@ def draft_drop(chain: ChainReader, timer_id: bytes) -> CancelTimer:
 def _live_timer(chain: ChainReader, timer_id: bytes) -> Timer:
     timer = chain.timer(timer_id)
     if timer is None:
-        shown = timer_id.hex()
-        raise Rejection(RejectionReason.NOT_FOUND, f"there is no live timer 0x{shown}", timer_id=shown)
+        what = f"there is no live timer 0x{timer_id.hex()}"
+        raise Rejection(RejectionReason.NOT_FOUND, what, timer_id=timer_id.hex())
     return timer

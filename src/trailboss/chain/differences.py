@@ -140,9 +140,7 @@ def _transaction_words(transaction: Transaction | None) -> str:
 
 def _committed(receipt: ReceiptRecord) -> ReceiptRecord:
     """Return a receipt without what no root commits to: its error's words, what was reserved, what was printed."""
-    error = receipt.error
-    if error is not None:
-        error = ErrorObject(error.code, error.slug, "", "", "")
+    error = receipt.error and ErrorObject(receipt.error.code, receipt.error.slug, "", "", "")
     return replace(receipt, error=error, reserved=Amount(0), printed=())
 
 
@@ -168,7 +166,6 @@ def _receipt_words(name: str, value: object) -> str:
 
 
 def _origin_words(receipt: ReceiptRecord) -> str:
-    """Return what an execution came from."""
     if receipt.origin is Origin.TRANSACTION:
         return f"transaction {Hash32(receipt.origin_hash)}"
     if receipt.origin is Origin.TIMER:

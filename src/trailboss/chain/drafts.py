@@ -9,13 +9,7 @@ from trailboss.chain.reader import ChainReader
 from trailboss.crypto.digest import keccak256
 from trailboss.crypto.signatures import address_of
 from trailboss.model.actors import encode_manifest
-from trailboss.model.transactions import (
-    DeployActor,
-    Instruction,
-    Transaction,
-    derive_actor_address,
-    sign_transaction,
-)
+from trailboss.model.transactions import DeployActor, Instruction, Transaction, derive_actor_address, sign_transaction
 from trailboss.primitives.octets import Address
 
 CYCLES_LIMIT: Final = 5_000_000
@@ -41,12 +35,7 @@ def draft_transaction(
 ) -> Transaction:
     """Return an instruction as a signed transaction that the chain's next block can hold.
 
-    Args:
-        chain: Whose id, basefees and nonce it takes.
-        instruction: What to do.
-        private_key: Of who signs and pays, 32 bytes.
-        terms: Limits and fee caps.
-        waiting: Transactions of the same sender that come before it and are in no block yet.
+    The private key has 32 bytes; ``waiting`` counts the sender's transactions before it that no block holds yet.
 
     Raises:
         Rejection: ``OVERFLOW`` or ``INVALID_DATA`` for what has no encoding, such as an amount of more than 64 bits.
@@ -97,12 +86,9 @@ def draft_deployment(
         init_payload: Argument of the creation call.
         entitlements: What its manifest declares.
     """
+    manifest = encode_manifest(entitlements)
     instruction = DeployActor(
-        code=code,
-        salt=salt,
-        init_handler=init_handler,
-        init_payload=init_payload,
-        manifest=encode_manifest(entitlements),
+        code=code, salt=salt, init_handler=init_handler, init_payload=init_payload, manifest=manifest
     )
     return instruction, derive_actor_address(deployer, salt, keccak256(code))
 

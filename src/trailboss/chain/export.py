@@ -79,7 +79,6 @@ def export_chain(chain: ChainReader, path: Path, on_block: OnBlock | None = None
 
 
 def _make_durable(path: Path) -> None:
-    """Wait until the content of a file, or the names in a directory, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -202,10 +201,10 @@ def _build(path: Path, chain: Chain, on_block: OnBlock | None) -> None:
     with frames_of(path) as reader:
         for content in reader.frames():
             if isinstance(content, GenesisContent):
-                _check_same(reader, chain.head, content)
+                _check_same(reader, chain.head, content.state_root, content.hash)
             elif isinstance(content, BlockContent):
                 block = _build_block(reader, chain, content)
-                _check_same(reader, block, content)
+                _check_same(reader, block, content.state_root, content.hash)
                 if on_block is not None:
                     on_block(block)
             elif isinstance(content, IdleContent):
@@ -228,27 +227,19 @@ def _build_idle(reader: FrameReader, chain: Chain, content: IdleContent, on_bloc
     """Build a run of idle blocks; the hash of the last commits to all of them."""
     state_root = chain.state_root
     for block in chain.advance_to(content.last):
-        _check_root(reader, block, state_root)
+        _check_same(reader, block, state_root, None)
         if on_block is not None:
             on_block(block)
-    _check_hash(reader, chain.head, content.hash)
+    _check_same(reader, chain.head, state_root, content.hash)
 
 
-def _check_same(reader: FrameReader, block: Block, content: GenesisContent | BlockContent) -> None:
-    _check_root(reader, block, content.state_root)
-    _check_hash(reader, block, content.hash)
-
-
-def _check_root(reader: FrameReader, block: Block, recorded: bytes) -> None:
+def _check_same(reader: FrameReader, block: Block, state_root: bytes, block_hash: bytes | None) -> None:
     found = block.header.state_root
-    if found != recorded:
-        what = f"the state root is 0x{found.hex()}, and 0x{recorded.hex()} is recorded"
+    if found != state_root:
+        what = f"the state root is 0x{found.hex()}, and 0x{state_root.hex()} is recorded"
         raise _differing(reader, block.height, what)
-
-
-def _check_hash(reader: FrameReader, block: Block, recorded: bytes) -> None:
-    if block.hash != recorded:
-        raise _differing(reader, block.height, f"its hash is {block.hash}, and 0x{recorded.hex()} is recorded")
+    if block_hash not in (None, block.hash):
+        raise _differing(reader, block.height, f"its hash is {block.hash}, and 0x{block_hash.hex()} is recorded")
 
 
 def _differing(reader: FrameReader, height: int, what: str) -> StorageError:

@@ -33,11 +33,8 @@ FORMAT_VERSION: Final = 3
 _VERSION_WIDTH: Final = 2
 _LENGTH_WIDTH: Final = 4
 _CHECKSUM_WIDTH: Final = 4
-
 _NO_ROOM: Final = (ENOSPC, EDQUOT, EFBIG)
-
 _ANOTHER_COPY: Final = "use another copy of the file, or export the chain again"
-
 _NAME_AN_EXPORT: Final = "name a file that trailboss export wrote"
 
 
@@ -119,12 +116,7 @@ class FrameWriter:
 
 
 class FrameReader:
-    """The frames of an export, one after the other, each checked against its checksum.
-
-    Attributes:
-        path: Of the export.
-        offset: Of the frame read last, bytes.
-    """
+    """The frames of an export, one after the other, each checked against its checksum; ``offset`` is the last one's."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         """Begin to read a file.

@@ -31,22 +31,9 @@ def idle_after(parent: Block, interval_ms: int) -> Block:
     """
     before = parent.header
     # Plain bytes are hashed in half the time of their subclasses, and this runs for every block of a month.
-    header = Header(
-        before.version,
-        before.chain_id,
-        before.height + 1,
-        bytes(parent.hash),
-        before.timestamp_ms + interval_ms,
-        bytes(before.proposer),
-        _NOTHING,
-        _NOTHING,
-        bytes(before.state_root),
-        before.cycle_basefee,
-        before.cell_basefee,
-        0,
-        0,
-        0,
-    )
+    identity = before.version, before.chain_id, before.height + 1, bytes(parent.hash), before.timestamp_ms + interval_ms
+    roots = bytes(before.proposer), _NOTHING, _NOTHING, bytes(before.state_root)
+    header = Header(*identity, *roots, before.cycle_basefee, before.cell_basefee, 0, 0, 0)
     return Block(header=header, hash=header_hash(header))
 
 
@@ -79,12 +66,6 @@ class BlockSequence(Sequence[Block], ABC):
     __slots__ = ("_archive", "_interval_ms")
 
     def __init__(self, archive: Records, interval_ms: int) -> None:
-        """Read the blocks of an archive.
-
-        Args:
-            archive: Where their records lie.
-            interval_ms: Milliseconds from a block to an idle one after it.
-        """
         self._archive = archive
         self._interval_ms = interval_ms
 
@@ -162,7 +143,6 @@ class BlockSequence(Sequence[Block], ABC):
         return self._archive.at(height)
 
     def _block(self, height: int) -> Block:
-        """Return a block below the head."""
         return self._at(height)
 
     def _at(self, height: int) -> Block:
@@ -187,7 +167,6 @@ class BlockSequence(Sequence[Block], ABC):
             yield block
 
     def _records(self, first: int, last: int) -> Iterator[Block]:
-        """Yield the recorded blocks of heights ``first..=last``; none if that is empty."""
         if first > last:
             return
         for record in self._archive.records(first):
@@ -206,13 +185,7 @@ class History(BlockSequence):
     def __init__(
         self, archive: BlockArchive, interval_ms: int, genesis: Block | None = None, *, height: int = 0
     ) -> None:
-        """Start a history with a genesis block, or go on with one that the archive holds already.
-
-        Args:
-            archive: Where its records lie.
-            interval_ms: Milliseconds from a block to an idle one after it.
-            genesis: Block 0, kept at once; None for an archive that holds it.
-            height: Height of the head, without a genesis.
+        """Start a history with a genesis block, or go on with one that the archive holds up to a height.
 
         Raises:
             InvariantError: For a genesis of another height than 0.
@@ -234,11 +207,7 @@ class History(BlockSequence):
         return self._head
 
     def published(self, state: StoreView) -> "PublishedBlocks":
-        """Return the present blocks for other threads to read, whatever becomes of the chain.
-
-        Args:
-            state: The state after the head, in the store whose blocks these are.
-        """
+        """Return the present blocks for other threads to read; the state is that after the head."""
         return PublishedBlocks(self._archive, self._interval_ms, self._head, state)
 
     def append(self, block: Block) -> None:
@@ -252,11 +221,9 @@ class History(BlockSequence):
     def extend(self, blocks: Sequence[Block]) -> None:
         """Append a run of blocks, all but the first of which follow idly; on disk they become durable in one step.
 
-        Args:
-            blocks: In order, at most ``CHECKPOINT_BLOCKS``.
-
         Raises:
-            InvariantError: If one does not continue the one before it, or there are too many; nothing has changed then.
+            InvariantError: If one does not continue the one before it, or there are more than ``CHECKPOINT_BLOCKS``;
+                nothing has changed then.
         """
         if not blocks:
             return

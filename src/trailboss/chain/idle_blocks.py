@@ -12,16 +12,8 @@ def idle_until(chain: ChainReader, queue: TimerQueue, mechanism: Mechanism, limi
 
     Nothing happens while no timer is due that could run and none ends, no message waits, the basefees rest, the lane is
     not activated and no block leaves its fairness window, and while Globalbox has nothing queued, carried, to collect
-    or to change.
-
-    Args:
-        chain: Its state and rules.
-        queue: The calendar queue over that state.
-        mechanism: What selects the due timers of the next block.
-        limit: Not below the present height.
-
-    Returns:
-        A height; the present one or less if the next block is not idle.
+    or to change. The limit is not below the present height; the result is that height, or
+    less, if the next block is not idle.
     """
     rules, height = chain.rules(), chain.store.height
     if not (rules.basefees_rest() and nothing_waits(chain.store.read)):

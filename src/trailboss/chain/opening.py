@@ -75,16 +75,13 @@ def open_as_wanted(directory: Path, wanted: GenesisOptions) -> Chain:
     """
     chain = Chain.open(directory)
     try:
-        difference = next(differences(chain.genesis, wanted), None)
+        for difference in differences(chain.genesis, wanted):
+            what = f"{directory} holds a chain that started with {difference}"
+            raise ConfigurationError(f"{what}: leave that option out, or name another directory")
     except ConfigurationError:
         chain.close()
         raise
-    if difference is None:
-        return chain
-    chain.close()
-    raise ConfigurationError(
-        f"{directory} holds a chain that started with {difference}: leave that option out, or name another directory"
-    )
+    return chain
 
 
 def new_genesis(wanted: GenesisOptions) -> Genesis:

@@ -43,10 +43,7 @@ def prove(store: ReadableStore, subject: Subject) -> Proof:
 def timer_subject(store: ReadableStore, timer_id: bytes, height: int | None = None) -> TimerSubject:
     """Return the subject that is the timer with an id. Decision: D-02 (a timer lies under its height).
 
-    Args:
-        store: The committed state.
-        timer_id: 32 bytes.
-        height: Block height at which the timer is, or was to be, due; None for a timer that is live.
+    The height is that at which it is, or was to be, due; None for a timer that is live.
 
     Raises:
         Rejection: ``NOT_FOUND`` if no height is given and no live timer has the id, for where it is not can only be

@@ -110,18 +110,12 @@ class ChainReader:
         return StoredTimers(self.store).count_below(self.store.height + 1)
 
     def timer_counts(self, bounds: Sequence[int]) -> list[int]:
-        """Return how many live timers are due between each of some heights and the next one.
+        """Return how many live timers are due between each of some heights and the next one: one count less than these.
 
-        Args:
-            bounds: Heights, ascending; the timers of the last one are not counted. 2**64 for the end of all heights.
-
-        Returns:
-            One count less than there are bounds.
+        The timers of the last height are not counted. Complexity: O(log n) a bound, however many timers there are.
 
         Raises:
-            Rejection: ``INVALID_DATA`` if they do not ascend or lie outside of 0..=2**64.
-
-        Complexity: O(log n) a bound, however many timers there are.
+            Rejection: ``INVALID_DATA`` if the heights do not ascend or lie outside of 0..=2**64.
         """
         if any(not 0 <= bound <= U64_MAX + 1 for bound in bounds) or list(bounds) != sorted(bounds):
             what = f"heights {', '.join(map(str, bounds))} must ascend within 0..={U64_MAX + 1}"

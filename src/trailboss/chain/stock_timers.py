@@ -120,11 +120,8 @@ def draft_schedule(
     Before it stand the deployment of the owner's scheduler, if it is needed, and its funding, if there is any; in the
     auction the deployment of the agent that bids what the order offers, unless there is one.
 
-    Args:
-        chain: On which.
-        owner: Who gives the order, signs and pays for the transactions.
-        order: The timer.
-        value: Base units that the scheduler gets; None for ``FUNDS`` when it is deployed, and then none.
+    The owner signs and pays for the transactions. The value is the base units that the scheduler gets; None for
+    ``FUNDS`` when it is deployed, and then none.
 
     Raises:
         Rejection: ``INVALID_INPUT`` for an option that the chain's mechanism does not have, and in the auction
@@ -272,12 +269,9 @@ def _check_call(chain: ChainReader, form: str) -> None:
 
 def _no_option(chain: ChainReader, stock: _Stock, name: str) -> Rejection:
     had = ", ".join([*stock.options, *stock.offer])
-    return Rejection(
-        RejectionReason.INVALID_INPUT,
-        f"{name} is no option of a timer under mechanism {chain.mechanism.name}, whose options are: {had}",
-        option=name,
-        mechanism=chain.mechanism.name,
-    )
+    mechanism = chain.mechanism.name
+    what = f"{name} is no option of a timer under mechanism {mechanism}, whose options are: {had}"
+    return Rejection(RejectionReason.INVALID_INPUT, what, option=name, mechanism=mechanism)
 
 
 @cache

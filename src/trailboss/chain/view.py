@@ -18,14 +18,7 @@ class ChainView(ChainReader):
     blocks: PublishedBlocks
 
     def __init__(self, chain: ChainReader, mechanisms: Succession, store: StoreView, blocks: PublishedBlocks) -> None:
-        """Look at a chain; `Chain.publish` is the way.
-
-        Args:
-            chain: The chain; its rules are read once for both.
-            mechanisms: Of the chain, by name and policy; none of them has ever selected anything.
-            store: Its state.
-            blocks: Its blocks up to the same height.
-        """
+        """Look at a chain; `Chain.publish` is the way. The mechanisms are its own, and have never selected anything."""
         self.genesis = chain.genesis
         self.params = chain.params
         self.store = store

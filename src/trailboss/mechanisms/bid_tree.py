@@ -27,9 +27,8 @@ MERGED_MAX: Final = FANOUT // 2
 Place = tuple[Any, ...]
 """Where an item belongs in its tree; unique there."""
 Bounds = tuple[Any, ...]
-"""What an item is searched by; a node has the least of each below it. The first two are max_fee and max_priority,
-negated, each with what breaks ties; a third, if any, is the last height at which any of the item's timers may fire,
-negated."""
+"""What an item is searched by; a node has the least of each below it. Of groups of timers they are max_fee and
+max_priority, negated, each with what breaks ties, and the last height at which any of the timers may fire, negated."""
 
 _place_of = attrgetter("place")
 

@@ -10,7 +10,7 @@ Decision: D-11, D-19, D-30, D-39
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
-from itertools import chain, count
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -24,7 +24,7 @@ SORTED_MAX: Final = 8
 """Up to this many timers for each that may be asked for, sorting all takes less time than a search for the first."""
 
 Member = TypeVar("Member")
-Key = tuple[Any, ...]
+Key = tuple[int, int, Any]
 """What a timer is ranked by, ascending; its last part is the timer's member of its group, and no two share that."""
 
 
@@ -34,28 +34,37 @@ class BidGroup(msgspec.Struct, Generic[Member], eq=False, gc=False, kw_only=True
     actor: bytes
     payer: bytes
     fees: bytes  # `Timer.fees` of all of them
-    max_fee: Price = Price(0)  # cap of basefee and tip together; 0 while there is no bid of their own
-    max_priority: Price = Price(0)  # cap of the tip; 0 likewise
-    place: Place = ()
     members: list[Member] = []  # what identifies those that are ranked, in rank
+    ends: int = 0  # last height at which any may fire, negated; 0 where that does not matter
     bounds: Bounds = ()  # up to date while it is in a tree
-
-    def __post_init__(self) -> None:
-        """Read the caps from the fees."""
-        if self.is_stated:
-            max_fee, max_priority = stated_fees(self.fees)
-            self.max_fee, self.max_priority = Price(max_fee), Price(max_priority)
-        self.place = self.max_fee - self.max_priority, self.actor, self.payer, self.fees
 
     @property
     def is_stated(self) -> bool:
         """Whether the timers have a bid of their own, rather than the default."""
         return is_stated(self.fees)
 
+    @property
+    def caps(self) -> tuple[Price, Price]:
+        """The caps of basefee and tip together and of the tip; 0 while there is no bid of their own."""
+        max_fee, max_priority = stated_fees(self.fees) if self.is_stated else (0, 0)
+        return Price(max_fee), Price(max_priority)
+
+    @property
+    def place(self) -> Place:
+        """Headroom, and what sets groups with the same apart. It is worked out, as each group takes memory."""
+        max_fee, max_priority = self.caps
+        return max_fee - max_priority, self.actor, self.payer, self.fees
+
+    @property
+    def precedence(self) -> int:
+        """What decides between timers that offer the same, before their members do; ascending."""
+        return 0
+
     def measure(self) -> Bounds:
         """Work out the bounds, where some of its timers are ranked, and return those before."""
-        before, first = self.bounds, self.members[0]
-        self.bounds = ((-self.max_fee, first), (-self.max_priority, first))
+        before, precedence, first = self.bounds, self.precedence, self.members[0]
+        max_fee, max_priority = self.caps
+        self.bounds = ((-max_fee, precedence, first), (-max_priority, precedence, first), self.ends)
         return before
 
 
@@ -117,26 +126,25 @@ def ranked(lineup: Lineup, waiting: int, asked_for: int) -> Iterator[Any]:
     return ranked_all(lineup) if waiting <= SORTED_MAX * asked_for else ranked_first(lineup)
 
 
-def _keyed(priced: PricedTree, items: Iterable[Bounded], basefee: int, height: int) -> Iterator[tuple[Key, Any]]:
-    """Yield items of a tree with what the best of each group is ranked by, or what nothing below a node comes before.
+def _keyed(priced: PricedTree, items: Iterable[Bounded], lineup: Lineup) -> Iterator[tuple[Any, ...]]:
+    """Yield, for each item of a tree, a key that none below it comes before, and what `ranked_first` keeps with it.
 
     Items of which all timers are priced out or have expired are left out.
     """
     _, tip, weight = priced
+    basefee, ended = lineup.basefee, -lineup.height
     for item in items:
-        bounds = item.bounds
-        if len(bounds) > 2 and -bounds[2] < height:
+        by_fee, best, ends = item.bounds
+        if ends > ended:
             continue
-        by_fee, best = bounds[0], bounds[1]
+        value, precedence, member = best
         if tip is not None:
             value = -tip
-        else:
-            value, room = best[0], by_fee[0] + basefee
-            if room > value:
-                value, best = room, by_fee
+        elif by_fee[0] + basefee > value:
+            value, precedence, member = by_fee
+            value += basefee
         if value <= 0:
-            value *= weight
-            yield best if value == best[0] else (value, *best[1:]), item
+            yield value * weight, precedence, member, False, item, priced, 0
 
 
 def ranked_all(lineup: Lineup) -> Iterator[Any]:
@@ -145,15 +153,15 @@ def ranked_all(lineup: Lineup) -> Iterator[Any]:
     Complexity: O(n) for n timers, and O(n log n) as they are asked for.
     """
     apart = lineup.apart
-    found: dict[Key, list[Any]] = {}
+    found: dict[tuple[int, int], list[Any]] = {}
     for priced in lineup.trees:
-        for key, group in _keyed(priced, priced.tree.items(), lineup.basefee, lineup.height):
+        for value, precedence, _, _, group, _, _ in _keyed(priced, priced.tree.items(), lineup):
             if group.payer not in lineup.out:
                 members = [each for each in group.members if each not in apart] if apart else group.members
-                found.setdefault(key[:-1], []).extend(members)
-    for member, own_key in apart.items():
-        if own_key is not None:
-            found.setdefault(own_key[:-1], []).append(member)
+                found.setdefault((value, precedence), []).extend(members)
+    for key in apart.values():
+        if key is not None:
+            found.setdefault(key[:2], []).append(key[2])
     return chain.from_iterable(sorted(found[key]) for key in sorted(found))
 
 
@@ -166,33 +174,28 @@ def ranked_first(lineup: Lineup) -> Iterator[Any]:
         number of timers in a group nor on the bids. A payer that is left out costs O(log n) for each different bid of
         its timers that would come first.
     """
-    trees, basefee, out, height, apart = lineup
-    numbers = count()
-    # What the best is ranked by; a number that no two share; a node or a group, its tree, and how many members of the
-    # group have come. What is ranked apart has neither, but a member.
-    seen: list[tuple[Any, ...]] = [(key, next(numbers), None, each, 0) for each, key in apart.items() if key]
+    out, apart = lineup.out, lineup.apart
+    # The key of the best; whether it is ranked apart, as its group may have the same key; a node or a group, its tree,
+    # and how many members of the group have come.
+    seen: list[tuple[Any, ...]] = [(*key, True, None, None, 0) for key in apart.values() if key]
+    for priced in lineup.trees:
+        seen += _keyed(priced, [priced.tree.root] if priced.tree.root else (), lineup)
     heapify(seen)
-    opened: list[tuple[PricedTree, list[Any]]] = [(each, [each.tree.root]) for each in trees if each.tree.root]
-    while seen or opened:
-        for priced, children in opened:
-            for key, child in _keyed(priced, children, basefee, height):
-                heappush(seen, (key, next(numbers), child, priced, 0))
-        opened.clear()
-        if not seen:
-            return
-        key, number, best, priced, place = seen[0]
-        if best is None:
+    while seen:
+        value, precedence, member, is_apart, best, priced, number = seen[0]
+        if isinstance(best, BidNode):
             heappop(seen)
-            yield priced
-        elif isinstance(best, BidNode):
+            for each in _keyed(priced, best.children, lineup):
+                heappush(seen, each)
+        elif is_apart:
             heappop(seen)
-            opened.append((priced, best.children))
+            yield member
         else:
-            members, is_out, member = best.members, best.payer in out, best.members[place]
-            place += 1
-            if is_out or place == len(members):
+            members, is_out = best.members, best.payer in out
+            number += 1
+            if is_out or number == len(members):
                 heappop(seen)
             else:
-                heapreplace(seen, ((*key[:-1], members[place]), number, best, priced, place))
+                heapreplace(seen, (value, precedence, members[number], False, best, priced, number))
             if not is_out and member not in apart:
                 yield member

@@ -15,7 +15,7 @@ def check_index(index: LaneIndex, world: World) -> None:
     fresh.join(world.waiting(), lambda actor: world.fires.get(actor, 0))
     assert contents(index) == contents(fresh)
     for entry in index.timers.values():
-        assert entry.group.last_expiry >= entry.expires_at
+        assert -entry.group.ends >= entry.expires_at
     for key, tree in index.trees.items():
         assert check_tree(tree), f"the tree {key} is empty, and must go"
 
@@ -50,5 +50,5 @@ def contents(index: LaneIndex) -> dict[str, object]:
 
 def described(group: LaneGroup) -> tuple[object, ...]:
     """Return what a group is."""
-    terms = group.actor, group.payer, group.fees, group.is_over_cap, group.max_fee, group.max_priority, group.place
+    terms = group.actor, group.payer, group.fees, group.is_over_cap, group.caps, group.place
     return *terms, tuple(group.members)

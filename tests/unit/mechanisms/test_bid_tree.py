@@ -39,8 +39,8 @@ def make_group(
 
 
 def measure(group: BidGroup[int], expiry: int = FOREVER) -> None:
-    first = group.members[0]
-    group.bounds = ((-group.max_fee, first), (-group.max_priority, first), -expiry)
+    group.ends = -expiry
+    group.measure()
 
 
 def make_tree(*groups: BidGroup[int]) -> BidTree[BidGroup[int]]:
@@ -77,8 +77,8 @@ def test_tree_keeps_its_rules_when_groups_come_and_go(seed: int) -> None:
             tree.change(group, before)
         if step % 20 == 0:
             assert {id(group) for group in check_tree(tree)} == {id(group) for group in groups}
-            apart = {dice.choice(group.members): dice.choice([None, (-5, 7)]) for group in groups[:2]}
-            apart = {member: key and (key[0], member) for member, key in apart.items()}
+            apart = {dice.choice(group.members): dice.choice([None, -5]) for group in groups[:2]}
+            apart = {member: value and (value, 0, member) for member, value in apart.items()}
             lineup = lineup_of(tree, dice.randrange(45), out=set(PAYERS[: dice.randrange(3)]), apart=apart)
             assert list(ranked_first(lineup)) == list(ranked_all(lineup))
     for group in groups:
@@ -164,7 +164,7 @@ def test_change_takes_one_step_a_level(monkeypatch: pytest.MonkeyPatch, size: in
     group = next(tree.items())
     tree.change(group, group.bounds)
     assert len(steps) == 1
-    for bounds in (((-(10**9), 0), (-(10**9), 0), -FOREVER), group.bounds):
+    for bounds in (((-(10**9), 0, 0), (-(10**9), 0, 0), -FOREVER), group.bounds):
         steps.clear()
         before, group.bounds = group.bounds, bounds
         tree.change(group, before)

@@ -60,17 +60,17 @@ class AuctionGroup(BidGroup[Due]):
     owner: WeighedActor
     is_late: bool
     held: int = 0  # how many they are, ranked or not
+    ceiling: int = AFFORDABLE  # the highest basefee that the bid covers
+
+    def __post_init__(self) -> None:
+        """Read the ceiling from the fees."""
+        if self.is_stated:
+            self.ceiling = self.caps[0]
 
     @property
-    def ceiling(self) -> int:
-        """The highest basefee that the bid covers."""
-        return self.max_fee if self.is_stated else AFFORDABLE
-
-    def measure(self) -> Bounds:
-        """Work out the bounds, where some of its timers are ranked, and return those before."""
-        before, first = self.bounds, (-self.owner.weight, self.members[0])
-        self.bounds = ((-self.max_fee, *first), (-self.max_priority, *first))
-        return before
+    def precedence(self) -> int:
+        """The weight of the actor, which comes before due order."""
+        return -self.owner.weight
 
 
 class LateTimer(msgspec.Struct, eq=False, gc=False):

@@ -268,7 +268,7 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
     def _bid(self, timer_id: bytes, group: AuctionGroup) -> PricedBid:
         """Work out what the timers of a group bid, or one of them whose agent was asked."""
         answer, default = self._answers.get(timer_id), self._market.default_bid
-        max_fee, priority, source = group.max_fee, group.max_priority, FROZEN
+        (max_fee, priority), source = group.caps, FROZEN
         if not group.is_stated:
             max_fee, priority, source = default.max_fee, default.max_priority_fee, default.source
         bid = self._price(

@@ -16,7 +16,7 @@ import msgspec
 from sortedcontainers import SortedList
 
 from trailboss.mechanisms.base import Follower
-from trailboss.mechanisms.bid_tree import BidTree, Bounds
+from trailboss.mechanisms.bid_tree import BidTree
 from trailboss.mechanisms.gas_limits import GasLimits
 from trailboss.mechanisms.ranking import BidGroup, grow, shrink
 from trailboss.model.timers import DeferralReason, Timer, asks_agent
@@ -31,34 +31,34 @@ _group_key = attrgetter("is_over_cap", "fees", "payer")
 class LaneGroup(BidGroup[bytes]):
     """The timers of one actor that offer the same and have the same payer; a member is a timer's id, ascending.
 
-    Groups above the lane's cap are in no tree. No timer expires after ``last_expiry``; perhaps all do before.
+    Groups above the lane's cap are in no tree. No timer expires after ``ends`` says; perhaps all do before.
     """
 
     is_over_cap: bool
-    last_expiry: int = 0
 
     @property
     def is_asking(self) -> bool:
         """Whether an agent prices the timers, the actor's or their own."""
         return asks_agent(self.fees)
 
-    def measure(self) -> Bounds:
-        """Work out the bounds, the last expiry among them, and return those before."""
-        before = super().measure()
-        self.bounds += (-self.last_expiry,)
-        return before
-
 
 class LaneEntry(msgspec.Struct, gc=False):
     """What the index keeps of a joined timer. Decision: D-13."""
 
-    due: tuple[int, int, bytes]  # height, sequence and id: its place in due order
+    height: int
+    sequence: int
+    timer_id: bytes
     expires_at: int
     gas_limit: Cycles
     stated_gas: Cycles  # its gas limit before any clamp
     schedule_block: int
     is_marked: bool  # whether its record says that it is above the cap
     group: LaneGroup
+
+    @property
+    def due(self) -> tuple[int, int, bytes]:
+        """Its place in due order."""
+        return self.height, self.sequence, self.timer_id
 
 
 class LaneActor(msgspec.Struct, eq=False, gc=False):
@@ -96,7 +96,7 @@ class LaneIndex(Follower):
         self.trees: dict[tuple[int, bool], BidTree[LaneGroup]] = {}
         self.over_cap = 0
         self._actors: dict[bytes, LaneActor] = {}
-        self._fee_caps = SortedList()
+        self._fee_caps = SortedList()  # Negated, as in the bounds of the groups, so that both share the integers.
         self.gas_limits = GasLimits()
         self._expired: dict[bytes, LaneEntry] = {}  # By id; they are counted nowhere, and still in their groups.
 
@@ -108,8 +108,7 @@ class LaneIndex(Follower):
 
     def priced_out(self, basefee: int) -> int:
         """Return how many have frozen fees that do not cover a basefee. Complexity: O(log n)."""
-        count: int = self._fee_caps.bisect_left(basefee)
-        return count
+        return len(self._fee_caps) - int(self._fee_caps.bisect_right(-basefee))
 
     def is_set_aside(self, timers: int) -> bool:
         """Return whether this number of timers are all there are, all are above the cap, and all are marked so.
@@ -145,7 +144,9 @@ class LaneIndex(Follower):
             if not is_over_cap:
                 self.gas_limits.add(gas_limit)
             entry = self.timers[timer.timer_id] = LaneEntry(
-                due=(shared.setdefault(timer.height, timer.height), timer.sequence, timer.timer_id),
+                height=shared.setdefault(timer.height, timer.height),
+                sequence=timer.sequence,
+                timer_id=timer.timer_id,
                 expires_at=shared.setdefault(timer.expires_at, timer.expires_at),
                 gas_limit=gas_limit,
                 stated_gas=stated_gas,
@@ -269,20 +270,21 @@ class LaneIndex(Follower):
 
     def _put_in(self, entries: Collection[LaneEntry]) -> None:
         grown: dict[LaneGroup, bool] = {}
+        shared: dict[int, int] = {}
         for entry in entries:
             group = entry.group
             grown.setdefault(group, not group.members)
-            group.members.append(entry.due[2])
-            group.last_expiry = max(group.last_expiry, entry.expires_at)
+            group.members.append(entry.timer_id)
+            group.ends = min(group.ends, shared.setdefault(entry.expires_at, -entry.expires_at))
         for group in grown:
-            group.members.sort()
+            group.members = sorted(group.members)  # a list of its own size, which an appended one is not
         grow({group: is_new for group, is_new in grown.items() if not group.is_over_cap}, self._tree)
         inside = [entry for entry in entries if not entry.group.is_over_cap]
         outside = [entry for entry in entries if entry.group.is_over_cap]
         self.over_cap += len(outside)
         self.unmarked.update([entry.due for entry in outside if not entry.is_marked])
         self.asking.update([entry.due for entry in inside if entry.group.is_asking])
-        self._fee_caps.update([entry.group.max_fee for entry in inside if entry.group.is_stated])
+        self._fee_caps.update([entry.group.bounds[0][0] for entry in inside if entry.group.is_stated])
 
     def _take_out(self, entry: LaneEntry) -> None:
         self._uncount(entry)
@@ -296,13 +298,13 @@ class LaneIndex(Follower):
             if not entry.is_marked:
                 self.unmarked.remove(entry.due)
         elif group.is_stated:
-            self._fee_caps.remove(group.max_fee)
+            self._fee_caps.remove(group.bounds[0][0])
         elif group.is_asking:
             self.asking.remove(entry.due)
 
     def _unrank(self, entry: LaneEntry) -> None:
         """Take a timer from its group."""
-        group, timer_id = entry.group, entry.due[2]
+        group, timer_id = entry.group, entry.timer_id
         if group.is_over_cap:
             del group.members[bisect_left(group.members, timer_id)]
         else:

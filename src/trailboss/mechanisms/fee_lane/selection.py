@@ -64,7 +64,7 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
         index = self._index
         present = (index.timers[timer_id] for _, _, timer_id in index.unmarked if timer_id in index.timers)
         for entry in islice(present, self._policy.joined_max):
-            timer = self._market.timer_of(entry.due[0], entry.due[2])
+            timer = self._market.timer_of(entry.height, entry.timer_id)
             yield self._decide_unranked(timer, entry.gas_limit, Verdict.DEFER, DeferralReason.OVER_CAP)
 
     def _ask(self) -> None:
@@ -107,11 +107,11 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
                 stopped = stopped or Stop.EXAMINED_MAX
             if stopped is None and entry.group not in bids and self._is_hopeless(entry):
                 continue
-            height, _, timer_id = entry.due
+            timer_id = entry.timer_id
             bid = bids.get(entry.group)
             if bid is None or answers:
                 bid = self._bid(entry.group, answers.get(timer_id))
-            timer = timer_of(height, timer_id)
+            timer = timer_of(entry.height, timer_id)
             cost = gas_limit * bid.cycle_price + bid.cells_cost
             available = balance_of(timer.fee_payer)
             fate: Fate | None = FIRES
@@ -168,7 +168,9 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
             for (fires, is_frozen), tree in index.trees.items()
         ]
         priorities = {timer_id: self._priority(timer_id) for timer_id in self._answers if timer_id in index.timers}
-        apart = {timer_id: None if priority < 0 else (-priority, timer_id) for timer_id, priority in priorities.items()}
+        apart = {
+            timer_id: None if priority < 0 else (-priority, 0, timer_id) for timer_id, priority in priorities.items()
+        }
         lineup = Lineup(trees, basefee, self._out, self._context.height, apart)
         return ranked(lineup, len(index.timers), self._asked_for(index.gas_limits.smallest))
 
@@ -217,7 +219,7 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
             self._out.add(entry.group.payer)
             return None
         self._dead_left -= not has_funds
-        self._deferred.append(entry.due[2])
+        self._deferred.append(entry.timer_id)
         return Verdict.DEFER, DeferralReason.LANE_FULL if has_funds else DeferralReason.GC_EXHAUSTED
 
     def _bid(self, group: LaneGroup, answer: Bid | None) -> PricedBid:
@@ -233,7 +235,7 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
                 agent_cycles=answer.cycles_used,
                 lane_basefee=basefee,
             )
-        max_fee, priority, source = group.max_fee, group.max_priority, FROZEN
+        (max_fee, priority), source = group.caps, FROZEN
         if not group.is_stated:
             max_fee, priority = Price(2 * basefee), self._market.previous_tip
             source = FeeSource.FALLBACK if group.is_asking else FeeSource.DEFAULT

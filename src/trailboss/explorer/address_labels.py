@@ -27,15 +27,10 @@ class Names:
 
     def __init__(self, reader: ChainReader, known: Mapping[bytes, str], labels: Labels) -> None:
         """Begin with fixed names and the labels of sources seen so far, to which more are added."""
-        self._reader = reader
-        self._known = known
-        self._labels = labels
+        self._reader, self._known, self._labels = reader, known, labels
 
     def get(self, address: bytes) -> str:
-        """Return the name of an address; empty if it has none.
-
-        Complexity: O(1) and a read of its account, and once for each source a search in it.
-        """
+        """Return the name of an address; empty if it has none. Complexity: O(1), and once a source a search in it."""
         known = self._known.get(bytes(address))
         if known is not None:
             return known
@@ -79,10 +74,7 @@ def label_of(source: bytes) -> str:
 
 
 def fixed_names(reader: ChainReader) -> dict[bytes, str]:
-    """Return the names that no actor has chosen: of development accounts and of the system's actors.
-
-    Complexity: derives a key for each development account; call it once for a chain.
-    """
+    """Return the names that no actor has chosen; it derives a key for each development account."""
     governance = reader.params.governance
     system = (governance.basefee_actor, governance.governance_actor, governance.escrow_actor)
     addresses = (ZERO_ADDRESS, *map(system_address, system))

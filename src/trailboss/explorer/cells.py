@@ -208,12 +208,7 @@ def _pieces(what: str, names: Names) -> Iterator[Cell]:
 def _linked(kind: str, octets: bytes, names: Names) -> Content:
     if len(octets) == Address.WIDTH:
         return address(octets, names)
-    match kind:
-        case "timer ":
-            return timer(octets)
-        case "transaction ":
-            return transaction(octets)
-        case "code_hash ":
-            # A program has no page.
-            return short_root(octets)
-    return short_root(octets, links.search(f"0x{octets.hex()}"))
+    if kind == "code_hash ":  # a program has no page
+        return short_root(octets)
+    shown = {"timer ": timer, "transaction ": transaction}.get(kind)
+    return shown(octets) if shown else short_root(octets, links.search(f"0x{octets.hex()}"))

@@ -8,24 +8,13 @@ from trailboss.explorer import cells
 from trailboss.explorer.address_labels import Names
 from trailboss.explorer.documents import Content
 from trailboss.explorer.text import octet_words, titled, visible
-from trailboss.model.transactions import (
-    CancelTimer,
-    ExecuteActor,
-    ExtendTimer,
-    FundActor,
-    Instruction,
-    MoveTimer,
-    SetBalance,
-    SetGovParam,
-    Transfer,
-)
+from trailboss.model import transactions
+from trailboss.model.transactions import CancelTimer, ExtendTimer, Instruction, MoveTimer
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address
 from trailboss.views.text import WIDE, value_words
 
 CODE_FIELDS: Final = ("code", "manifest")  # fields that may be long; their length says enough
-AMOUNT_FIELDS: Final = ("amount",)
-ID_FIELDS: Final = ("timer_id",)
 DECODED_MAX: Final = 600  # characters of a decoded value that are shown
 DECODED_BYTES_MAX: Final = 65_536  # bytes that are decoded; of more only the first are shown
 
@@ -38,17 +27,17 @@ def instruction_line(instruction: Instruction, names: Names) -> Content:
 def _parts(instruction: Instruction, names: Names) -> tuple[Content | str, ...]:
     name = instruction.name
     match instruction:
-        case ExecuteActor(actor, handler, _):
+        case transactions.ExecuteActor(actor, handler, _):
             return "calls ", cells.said(handler, 60), " of ", cells.address(actor, names)
-        case Transfer(to, amount):
+        case transactions.Transfer(to, amount):
             return "sends ", cells.money(amount), " to ", cells.address(to, names)
-        case FundActor(actor, amount):
+        case transactions.FundActor(actor, amount):
             return "funds ", cells.address(actor, names), " with ", cells.money(amount)
         case CancelTimer(timer_id) | ExtendTimer(timer_id, _) | MoveTimer(timer_id, _):
             return name, " ", cells.timer(timer_id)
-        case SetBalance(account, amount):
+        case transactions.SetBalance(account, amount):
             return name, " ", cells.address(account, names), " ", cells.money(amount)
-        case SetGovParam(key, value):
+        case transactions.SetGovParam(key, value):
             return name, f" {decoded(key)} = {int.from_bytes(value, 'big'):,}"
     return (name,)
 
@@ -64,14 +53,14 @@ def _field(name: str, value: Any, names: Names) -> Content:
     match value:
         case Address():
             return cells.address(value, names)
-        case bytes() if name in ID_FIELDS:
+        case bytes() if name == "timer_id":
             return cells.timer(value)
         case bytes():
             return cells.text(f"{len(value):,} bytes") if name in CODE_FIELDS else payload(value)
         case Enum():
             return cells.text(value.name.lower())
         case int():
-            return cells.money(value) if name in AMOUNT_FIELDS else cells.text(f"{value:,}")
+            return cells.money(value) if name == "amount" else cells.text(f"{value:,}")
     return cells.said(str(value))
 
 

@@ -5,21 +5,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from trailboss.explorer import cells
+from trailboss.explorer import cells, documents
 from trailboss.explorer.address_labels import Names
-from trailboss.explorer.documents import (
-    HALF,
-    Column,
-    Content,
-    Notice,
-    Pager,
-    Row,
-    Section,
-    Table,
-    bare,
-    columns,
-    numbers,
-)
+from trailboss.explorer.documents import Column, Content, Pager, Row, Section, Table, bare, columns, numbers
 from trailboss.explorer.instructions import instruction_line
 from trailboss.explorer.links import PAGE_ROWS, Query
 from trailboss.explorer.page_context import Reading
@@ -47,11 +35,8 @@ RECEIPT_COLUMNS: Final = (
 )
 HISTORY_COLUMNS: Final = BLOCK + RECEIPT_COLUMNS + bare("What", wide=True)
 TIMER_COLUMNS: Final = (
-    bare("Timer")
-    + numbers("Height")
-    + bare("State")
-    + columns("Actor", "Handler", "Payer")
-    + numbers("Gas limit", "Expires after")
+    *(*bare("Timer"), *numbers("Height"), *bare("State")),
+    *(*columns("Actor", "Handler", "Payer"), *numbers("Gas limit", "Expires after")),
 )
 TONES: Final = {
     "ok": "good", "fired": "good", "due": "now", "queued": "now", "in-mailbox": "now", "deferred": "warn",
@@ -86,14 +71,10 @@ def block_row(found: Block, budget: int) -> Row:
 
 def event_row(event: Event, names: Names, key: object, *, with_block: bool = False) -> Row:
     """Return an event, with its block in front if wanted."""
-    shown = (
-        *((cells.block(event.block_height),) if with_block else ()),
-        cells.said(event.name),
-        cells.address(event.emitter, names),
-        cells.timer(event.timer_id),
-        cells.sentence(data_words(event, WIDE), names),
-    )
-    return cells.row(key, *shown, tone=EVENT_TONES.get(event.name, ""))
+    first = (cells.block(event.block_height),) if with_block else ()
+    emitter, what = cells.address(event.emitter, names), cells.sentence(data_words(event, WIDE), names)
+    tone = EVENT_TONES.get(event.name, "")
+    return cells.row(key, *first, cells.said(event.name), emitter, cells.timer(event.timer_id), what, tone=tone)
 
 
 def printed_sections(lines: Sequence[Printed], names: Names) -> tuple[Table, ...]:
@@ -195,8 +176,10 @@ def decision_sections(view: DecisionView, reading: Reading, query: Query) -> tup
     if not found and not view.sentences:
         return ()
     title = "How it chose among its due timers"
-    facts = cells.facts("decision", title, cells.mechanism_facts(decision_facts(view), names), span=HALF)
-    waiting = (Notice(f"waiting-{at}", "", cells.text(f"Waiting: {why}.")) for at, why in enumerate(view.sentences))
+    facts = cells.facts("decision", title, cells.mechanism_facts(decision_facts(view), names), span=documents.HALF)
+    waiting = (
+        documents.Notice(f"waiting-{at}", "", cells.text(f"Waiting: {why}.")) for at, why in enumerate(view.sentences)
+    )
 
     def row(at: int) -> Row:
         shown = mechanism_cells(views.decision_columns, views.decision_cells(found[at]), names)
@@ -211,7 +194,7 @@ def pager_of(
 ) -> Pager | None:
     """Return the pager of a list of ``total`` rows, whose page the parameter ``name`` selects; None for an empty list.
 
-    With ``names_first`` the address names the first page too, as where another one is shown without.
+    With ``names_first`` the address names the first page too.
     """
     if not total:
         return None
@@ -236,10 +219,7 @@ def offset_of(query: Query, total: int, *, rows: int = PAGE_ROWS, name: str = "p
 
 
 def read_page(query: Query, read: Callable[[int, int], Any], name: str = "page") -> tuple[Sequence[Any], int]:
-    """Return the items of a list's page and how many the list has; its last page if a later one is asked for.
-
-    ``read`` takes an offset and the most items to return.
-    """
+    """Return the items of a list's page, or of its last, and how many it has; ``read`` takes an offset and a most."""
     found = read((query.page(name) - 1) * PAGE_ROWS, PAGE_ROWS)
     if found.total and not found.items:
         found = read(offset_of(query, found.total, name=name), PAGE_ROWS)
@@ -258,10 +238,7 @@ def paged_table(
     name: str = "",
     empty: str = "",
 ) -> Table:
-    """Return a page of a list whose rows are drawn by their place; a short list has no pager.
-
-    The parameter that selects the page is called ``name``, else as the table's key.
-    """
+    """Return a page of a list, which the parameter ``name`` selects, else the key; a short list has no pager."""
     name = name or key
     offset = offset_of(query, total, rows=rows, name=name)
     shown = tuple(row(at) for at in range(offset, min(offset + rows, total)))

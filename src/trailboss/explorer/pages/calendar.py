@@ -88,19 +88,14 @@ def _heat_map(stretch: Stretch, counts: Sequence[int], now: int) -> parts.HeatMa
     scale = scale_of(max(counts, default=0))
     steps = [least for least, _, _ in scale]
     drawn = tuple(
-        parts.HeatCell(first, last, count, scale[bisect_right(steps, count) - 1][1])
-        for first, last, count in _cells(stretch, counts)
+        parts.HeatCell(first, end - 1, count, scale[bisect_right(steps, count) - 1][1])
+        for (first, end), count in zip(pairwise(stretch.bounds), counts, strict=True)
     )
     levels = tuple((colour, words) for _, colour, words in scale)
     is_next = stretch.bounds[0] <= now + 1 < stretch.bounds[1]
     title = f"{TITLES[stretch.key]}, {counted(sum(counts), 'timer')}"
     note = f"{stretch.note} The framed one holds the next block." if is_next else stretch.note
     return parts.HeatMap(stretch.key, title, min(COLUMNS, len(drawn)), drawn, levels, now + 1, note=note)
-
-
-def _cells(stretch: Stretch, counts: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    for (first, end), count in zip(pairwise(stretch.bounds), counts, strict=True):
-        yield first, end - 1, count
 
 
 def scale_of(greatest: int) -> list[tuple[int, int, str]]:
@@ -145,10 +140,10 @@ def _facts(reading: Reading) -> parts.Facts:
 
 def _busiest(stretches: Sequence[Stretch], counts: Sequence[Sequence[int]]) -> parts.Table:
     hottest = [
-        (-count, first, last)
+        (-count, first, end - 1)
         for stretch, some in zip(stretches, counts, strict=True)
         if stretch.key != "next" or len(stretches) == 1
-        for first, last, count in _cells(stretch, some)
+        for (first, end), count in zip(pairwise(stretch.bounds), some, strict=True)
         if count
     ]
     rows = tuple(
@@ -156,6 +151,5 @@ def _busiest(stretches: Sequence[Stretch], counts: Sequence[Sequence[int]]) -> p
         for count, first, last in sorted(hottest)[:BUSIEST]
         for words in (str(first) if first == last else f"{first} to {last}",)
     )
-    return parts.Table(
-        "busiest", "Busiest heights", columns("Heights") + numbers("Timers"), rows, "No timer is scheduled.", span=THIRD
-    )
+    heads, empty = columns("Heights") + numbers("Timers"), "No timer is scheduled."
+    return parts.Table("busiest", "Busiest heights", heads, rows, empty, span=THIRD)

@@ -14,18 +14,12 @@ from trailboss.views.status import status_of
 from trailboss.views.text import counted
 
 POINTS: Final = 240
-RANGES: Final = {
-    "240": "last 240 blocks",
-    "2400": "last 2,400 blocks",
-    "24000": "last 24,000 blocks",
-    "all": "all blocks",
-}
-DEFAULT: Final = "240"
+RANGES: Final = {**{str(last): f"last {last:,} blocks" for last in (240, 2_400, 24_000)}, "all": "all blocks"}
 
 
 def fees(reading: Reading, query: Query, _subject: str) -> Document:
     """Return the page."""
-    chosen = query.choice("blocks", RANGES, DEFAULT)
+    chosen = query.choice("blocks", RANGES, "240")
     first = 1 if chosen == "all" else max(1, reading.height + 1 - int(chosen))
     spans = reading.node.index.statistics(first, reading.height, POINTS, reading.height) if reading.height else ()
     note = f"blocks {first} to {reading.height}. {_thinned(spans)}" if spans else "there is no block yet"
@@ -50,10 +44,8 @@ def _stats(reading: Reading) -> Stats:
     cycle = "of the next block" if timer_cycle == others.cycle else f"fires pay {timer_cycle:,}"
     cell = "of the next block" if timer_cell == others.cell else f"fires pay {timer_cell:,}"
     items = (
-        cells.stat("Cycle basefee", others.cycle, cycle),
-        cells.stat("Cell basefee", others.cell, cell),
-        mechanism_stat(status),
-        burned_stat(totals.burned, status),
+        *(cells.stat("Cycle basefee", others.cycle, cycle), cells.stat("Cell basefee", others.cell, cell)),
+        *(mechanism_stat(status), burned_stat(totals.burned, status)),
         cells.stat("Tips", cells.short_money(totals.tips), "to proposers"),
         cells.stat("Fees in all", cells.short_money(totals.burned + totals.tips), counts),
     )
@@ -71,8 +63,10 @@ def _charts(reading: Reading, spans: Sequence[BlockSpan]) -> tuple[Chart, ...]:
     others = [(span.tally.cycles - span.tally.timer_cycles) // count for span, count in blocks]
     budget = reading.view.rules().timer_cycles_max() or 1
     use = [round(100 * cycles / budget, 2) for cycles in fires]
-    burned = [_cby(span.tally.burned, count) for span, count in blocks]
-    tips = [_cby(span.tally.tips, count) for span, count in blocks]
+    burned, tips = (
+        [round(getattr(span.tally, name) / count / BASE_UNITS_PER_CBY, 6) for span, count in blocks]
+        for name in ("burned", "tips")
+    )
     cell = [("Cell basefee", [span.cell_basefee_max for span in spans])]
 
     def bars(key: str, title: str, label: str, series: list[Series], note: str = "") -> Chart:
@@ -89,7 +83,3 @@ def _charts(reading: Reading, spans: Sequence[BlockSpan]) -> tuple[Chart, ...]:
         bars("burned", "Burned and tips a block", "CBY burned and CBY of tips, by height.", money, "CBY"),
         Chart("cell-basefee", "Basefee a cell", "Cell basefee by height.", heights, cell, note="base units", span=HALF),
     )
-
-
-def _cby(amount: int, blocks: int) -> float:
-    return round(amount / blocks / BASE_UNITS_PER_CBY, 6)

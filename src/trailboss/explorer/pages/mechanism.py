@@ -1,6 +1,6 @@
 """The page of the mechanism that chooses among due timers: its rules, its state, its tables, and what it did lately."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from trailboss.explorer import cells, tables
@@ -10,6 +10,7 @@ from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.text import share_words
 from trailboss.model.blocks import Block
+from trailboss.model.decisions import DecisionRecord
 from trailboss.views.mechanism import base
 from trailboss.views.status import MechanismView, mechanism_view, status_facts
 from trailboss.views.text import counted
@@ -17,10 +18,6 @@ from trailboss.views.text import counted
 RECENT: Final = 120
 SHOWN: Final = 20
 PERCENT: Final = 100
-DELIVERS: Final = {
-    "after_transactions": "after the block's transactions",
-    "before_transactions": "before the block's transactions",
-}
 CHARGES: Final = {
     "all_first": "all payers of a block before the first fire",
     "in_turn": "each payer when its turn comes",
@@ -48,7 +45,7 @@ def _rules(reading: Reading, found: MechanismView) -> Facts:
     cap = f"{reading.mechanism.cycles_per_fire(rules):,} cycles, {rules.timer.max_cells_per_fire:,} cells"
     facts = {
         "Mechanism": changed,
-        "Timers run": DELIVERS[found.delivers],
+        "Timers run": found.delivers.replace("_", " the block's "),
         "Charges": CHARGES[found.charges],
         "A block has": f"{rules.timer_cycles_max():,} cycles for fires",
         "One fire may use": cap,
@@ -86,19 +83,15 @@ def _use(reading: Reading, blocks: Sequence[Block]) -> Chart:
 
 
 def _blocks(blocks: Sequence[Block]) -> Table:
-    rows = tuple(_block_rows(reversed(blocks)))
+    rows = tuple(_block_row(block, block.decisions) for block in reversed(blocks) if block.decisions is not None)
     note = f"of the last {counted(len(blocks), 'block')}, those with due timers"
     empty = "No timer has fallen due lately. A decision record appears here as soon as one does."
     return Table("decisions", "Decisions", BLOCK_COLUMNS, rows[:SHOWN], empty, note=note, scrolls=True)
 
 
-def _block_rows(blocks: Iterable[Block]) -> Iterable[Row]:
-    for block in blocks:
-        record = block.decisions
-        if record is None:
-            continue
-        fired = sum(item.outcome == "fire" for item in record.decided)
-        used = cells.text(share_words(record.lane_cycles_used, record.lane_cycles_max), kind="number")
-        counts = (record.cut_off, record.outranked, record.priced_out, record.over_cap, record.not_joined)
-        shown = (count or None for count in counts)
-        yield cells.row(block.height, cells.block(block.height), record.examined_count, fired, used, *shown)
+def _block_row(block: Block, record: DecisionRecord) -> Row:
+    fired = sum(item.outcome == "fire" for item in record.decided)
+    used = cells.text(share_words(record.lane_cycles_used, record.lane_cycles_max), kind="number")
+    counts = (record.cut_off, record.outranked, record.priced_out, record.over_cap, record.not_joined)
+    shown = (count or None for count in counts)
+    return cells.row(block.height, cells.block(block.height), record.examined_count, fired, used, *shown)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from trailboss.explorer import cells
-from trailboss.explorer.documents import Content, Document, Notice, Row, Table, bare
+from trailboss.explorer.documents import Document, Notice, Row, Table, bare
 from trailboss.explorer.failures import missing_document
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading, Redirect
@@ -43,52 +43,39 @@ def search(reading: Reading, query: Query, _subject: str) -> Document | Redirect
 def _rows(reading: Reading, asked: str) -> Iterator[Row]:
     plain = asked.replace(",", "").replace("_", "").removeprefix("#")
     if plain.isascii() and plain.isdecimal() and len(plain) <= len(str(U64_MAX)) and int(plain) <= reading.height:
-        yield _row("Block", cells.block(int(plain)), f"block {int(plain)}")
-    yield from _named(reading, asked)
+        yield cells.row(f"block {int(plain)}", "Block", cells.block(int(plain)), None)
+    for address in reading.names.named(asked):
+        yield cells.row(address.hex(), "Account", cells.address(address, reading.names), None)
     digits = asked[2:] if asked[:2] in ("0x", "0X") else asked
     if HEXADECIMAL.issuperset(digits) and PREFIX_MIN <= len(digits) <= 2 * Hash32.WIDTH:
         yield from _by_digits(reading, digits.lower())
-
-
-def _row(kind: str, which: Content, key: str, more: Content | str | None = None) -> Row:
-    return cells.row(key, kind, which, more)
-
-
-def _named(reading: Reading, asked: str) -> Iterator[Row]:
-    for address in reading.names.named(asked):
-        yield _row("Account", cells.address(address, reading.names), address.hex())
 
 
 def _by_digits(reading: Reading, digits: str) -> Iterator[Row]:
     if len(digits) == 2 * Hash32.WIDTH:
         waiting = reading.node.mempool.find(bytes.fromhex(digits))
         if waiting is not None or reading.node.mempool.refusal(bytes.fromhex(digits)) is not None:
-            yield _row("Transaction", cells.transaction(bytes.fromhex(digits)), digits, "not in a block")
+            yield cells.row(digits, "Transaction", cells.transaction(bytes.fromhex(digits)), "not in a block")
     found = reading.node.index.search(digits, reading.view.blocks, FOUND_MAX)
     for height in found.blocks:
-        yield _row("Block", cells.block_hash(reading.view.blocks[height].hash), f"block {height}", cells.block(height))
+        found_hash = cells.block_hash(reading.view.blocks[height].hash)
+        yield cells.row(f"block {height}", "Block", found_hash, cells.block(height))
     for transaction in found.transactions:
         in_block = cells.line("in block ", cells.block(transaction.height))
-        yield _row("Transaction", cells.transaction(transaction.hash), transaction.hash.hex(), in_block)
+        yield cells.row(transaction.hash.hex(), "Transaction", cells.transaction(transaction.hash), in_block)
     for timer_id in found.timers:
-        timer = reading.node.index.timer(timer_id, reading.height)
-        about = None
+        timer, about = reading.node.index.timer(timer_id, reading.height), None
         if timer is not None:
-            state = REVERTED if timer.reverted else timer.state
-            about = cells.line(f"{state}, ", cells.said(timer.handler))
-        yield _row("Timer", cells.timer(timer_id), timer_id.hex(), about)
-    for address in found.addresses:
-        yield _address_row(reading, address)
-    if len(digits) == 2 * Address.WIDTH and not found.addresses:
-        address = Address(bytes.fromhex(digits))
-        if reading.view.account(address) is not None:
-            yield _address_row(reading, address)
-
-
-def _address_row(reading: Reading, address: Address) -> Row:
-    account = reading.view.account(address)
-    kind = "Actor" if account is not None and account.code_hash else "Account"
-    return _row(kind, cells.address(address, reading.names), address.hex(), cells.text(address, kind="mono dim"))
+            about = cells.line(f"{REVERTED if timer.reverted else timer.state}, ", cells.said(timer.handler))
+        yield cells.row(timer_id.hex(), "Timer", cells.timer(timer_id), about)
+    addresses = list(found.addresses)
+    if len(digits) == 2 * Address.WIDTH and not addresses:
+        whole = Address(bytes.fromhex(digits))
+        addresses = [whole] if reading.view.account(whole) is not None else []
+    for address in addresses:
+        account, shown = reading.view.account(address), cells.address(address, reading.names)
+        kind = "Actor" if account is not None and account.code_hash else "Account"
+        yield cells.row(address.hex(), kind, shown, cells.text(address, kind="mono dim"))
 
 
 def nowhere(_reading: Reading, query: Query, _subject: str) -> Document:

@@ -13,10 +13,10 @@ from trailboss.execution.host import run_handler
 from trailboss.execution.ledger import Ledger
 from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import BlockSession, Envelope, Scope
-from trailboss.fees.settlement import Prices
+from trailboss.fees import Prices
 from trailboss.mechanisms.base import Follower
 from trailboss.model.blocks import Origin
-from trailboss.model.markets import MarketKind
+from trailboss.model.configs import MarketKind
 from trailboss.params import load_params
 from trailboss.primitives.octets import ZERO_HASH
 from trailboss.primitives.units import Cells, Cycles, Price

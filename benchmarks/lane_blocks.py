@@ -13,7 +13,7 @@ from trailboss.execution.ledger import Ledger
 from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import BlockSession
 from trailboss.mechanisms.base import Follower
-from trailboss.model.markets import MarketKind
+from trailboss.model.configs import MarketKind
 from trailboss.primitives.units import Height
 from trailboss.state.overlay import Overlay
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from cowboy_sdk import codec
 from msgspec import Struct, field
 
-from trailboss.model.markets import MarketKind
+from trailboss.model.configs import MarketKind
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.units import BASE_UNITS_PER_CBY as CBY
 from trailboss.testing import ActorHandle, LocalChain

@@ -127,7 +127,7 @@ def module_findings(path: str, text: str, documents: Documents) -> list[Finding]
     found += citation_findings(path, text, documents)
     found += length_findings(path, text, tree)
     parts = path.split("/")
-    package = parts[2] if path.startswith("src/trailboss/") else ""
+    package = parts[2].removesuffix(".py") if path.startswith("src/trailboss/") else ""
     if package in CORE:
         found += determinism_findings(path, tree, package)
         found += state_findings(path, tree)

@@ -8,7 +8,7 @@ from tools import tidy
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = tidy.Documents({"CIP-5": ("6", "6.3"), "CIP-1v3": ("5",), "overview": ()}, frozenset({1, 9}))
-CORE = "src/trailboss/fees/market.py"
+CORE = "src/trailboss/fees.py"
 SHELL = "src/trailboss/cli/main.py"
 
 FAULTS = {

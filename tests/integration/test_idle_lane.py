@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trailboss.chain import Chain
-from trailboss.model.markets import MarketKind
+from trailboss.model.configs import MarketKind
 from trailboss.model.transactions import SetGovParam
 from trailboss.testing import ActorHandle, LocalChain
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.integration.helpers import INDEX_CELLS
-from trailboss.fees.market import BasefeeRule, next_basefee
+from trailboss.fees import BasefeeRule, next_basefee
 from trailboss.params import load_params
 from trailboss.primitives.units import Price
 from trailboss.testing import LocalChain

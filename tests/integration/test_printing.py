@@ -9,7 +9,7 @@ from tests.integration.node.apis import serve
 from trailboss.chain import Chain
 from trailboss.chain.block_records import decode_block, encode_block
 from trailboss.chain.replay import replay_to, verify_chain
-from trailboss.model.printed import Printing
+from trailboss.execution.session import Printing
 from trailboss.testing import ActorHandle, LocalChain
 
 CBY = 10**9

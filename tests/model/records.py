@@ -18,9 +18,16 @@ from tests.model.world import ASK, Event, Receipt, Timer
 from trailboss.chain.chain import Chain
 from trailboss.model import auction, globalbox, terms
 from trailboss.model.blocks import Block, ReceiptRecord
-from trailboss.model.configs import BlockFires, FairnessTotals, JoiningGap, LaneState, amount_of, decode_record
+from trailboss.model.configs import (
+    BlockFires,
+    FairnessTotals,
+    JoiningGap,
+    LaneState,
+    MarketKind,
+    amount_of,
+    decode_record,
+)
 from trailboss.model.events import EventRecord
-from trailboss.model.markets import MarketKind
 from trailboss.model.timers import ASK_AGENT, NO_FEES
 from trailboss.state.keys import config_key, ended_key, fire_key
 

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.mechanisms.due_timers import due_apart, expiry_order
-from trailboss.fees.settlement import Prices
+from trailboss.fees import Prices
 from trailboss.mechanisms.base import Decision, Rest, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.mechanisms.fifo import Fifo, build_fifo

@@ -5,7 +5,7 @@ Source: docs/spec/sources.md §8
 
 from typing import Final
 
-from trailboss.fees.settlement import Prices, max_cost, offered_tip
+from trailboss.fees import Prices, max_cost, offered_tip
 from trailboss.governance.rules import Rules
 from trailboss.model.transactions import FundActor, Transaction, Transfer
 from trailboss.params import LimitParams

@@ -27,7 +27,7 @@ from trailboss.execution.markets import MARKETS
 from trailboss.execution.paid_execution import handler_body, run_envelope
 from trailboss.execution.session import BlockContext, BlockSession, Envelope
 from trailboss.execution.timers import committed_timers
-from trailboss.fees.settlement import Prices, max_cost
+from trailboss.fees import Prices, max_cost
 from trailboss.governance.rules import BASEFEES_KEY, ECONOMY_KEY
 from trailboss.mechanisms.base import Mechanism, Phase
 from trailboss.model.blocks import HEADER_VERSION, Block, Header, Origin, ReceiptRecord, header_hash, receipts_root

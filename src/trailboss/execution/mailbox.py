@@ -15,7 +15,7 @@ import msgspec
 from trailboss.codec.canonical import decode_canonical, encode_canonical
 from trailboss.execution.checks import check_size, invalid
 from trailboss.execution.session import BlockSession, Envelope, Scope
-from trailboss.fees.settlement import Prices, max_cost
+from trailboss.fees import Prices, max_cost
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import DEFERRED_KEY, MAILBOX_KEY
 from trailboss.model.blocks import Origin

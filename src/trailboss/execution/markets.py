@@ -16,7 +16,7 @@ from trailboss.execution.session import MarketHooks, open_nothing
 from trailboss.execution.timers import take_timer
 from trailboss.mechanisms.base import Verdict
 from trailboss.model import calls
-from trailboss.model.markets import MarketKind
+from trailboss.model.configs import MarketKind
 from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import terms_of
 

@@ -15,7 +15,7 @@ from trailboss.codec.canonical import encode_canonical, fields_encoder
 from trailboss.execution.host import run_handler
 from trailboss.execution.mailbox import keep_gas
 from trailboss.execution.session import BlockSession, Envelope, Scope, timer_event
-from trailboss.fees.settlement import settle
+from trailboss.fees import settle
 from trailboss.model import effects
 from trailboss.model import events as topics
 from trailboss.model.blocks import ReceiptRecord, Status

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.execution.ledger import Ledger
-from trailboss.fees.settlement import Prices
+from trailboss.fees import Prices
 from trailboss.governance.markets import MarketTerms
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import SCHEDULER_KEY, Rules
@@ -20,8 +20,7 @@ from trailboss.model.blocks import Origin, ReceiptRecord
 from trailboss.model.configs import BarredPayer, JoiningGap, SchedulerTotals, decode_record, encode_record
 from trailboss.model.decisions import AgentBid, AgentFailure, DecisionRecord
 from trailboss.model.effects import Effect
-from trailboss.model.events import EventRecord
-from trailboss.model.printed import BLOCK_CHARACTERS_MAX, PrintedLine, Printing
+from trailboss.model.events import CHARACTERS_MAX, EventRecord, PrintedLine
 from trailboss.model.timers import Timer, TimerEnd, TimerRequest
 from trailboss.params import ChainParams
 from trailboss.primitives.octets import ZERO_HASH
@@ -32,6 +31,58 @@ from trailboss.timer_queue.queue import TimerQueue
 from trailboss.timer_queue.source import pending_of
 from trailboss.vm.engine import Engine
 from trailboss.vm.meter import Meter
+
+LINES_MAX: Final = 100  # printed lines of one execution that are kept
+BLOCK_CHARACTERS_MAX: Final = 131_072  # printed characters of one block that are kept
+
+
+class Printing:
+    """The printed lines of one execution, in order; kept beside receipts for people. Decision: D-89."""
+
+    __slots__ = ("_is_cut", "_is_open", "_lines", "_room")
+
+    def __init__(self) -> None:
+        self._lines: list[PrintedLine] = []
+        self._is_open = False
+        self._room = CHARACTERS_MAX
+        self._is_cut = False
+
+    def write(self, actor: bytes, handler: str, text: str) -> None:
+        """Add printed text; a line continues until it ends, or another handler prints."""
+        kept = text[: self._room]
+        self._room -= len(kept)
+        self._is_cut = self._is_cut or len(kept) < len(text)
+        *ended, rest = kept.split("\n")
+        for piece in ended:
+            self._add(actor, handler, piece)
+            self._is_open = False
+        if rest:
+            self._add(actor, handler, rest)
+            self._is_open = True
+
+    def warn(self, actor: bytes, handler: str, text: str) -> None:
+        """Add a warning, unless it is there already."""
+        line = PrintedLine(actor, handler, text, is_warning=True)
+        if line not in self._lines:
+            self._lines.append(line)
+            self._is_open = False
+
+    def lines(self) -> tuple[PrintedLine, ...]:
+        """Return the kept lines; the last one says if some are missing."""
+        if not self._is_cut:
+            return tuple(self._lines)
+        last = self._lines[-1]
+        words = f"(more is printed and not kept: {LINES_MAX} lines and {CHARACTERS_MAX:,} characters are the most)"
+        return (*self._lines, PrintedLine(last.actor, last.handler, words))
+
+    def _add(self, actor: bytes, handler: str, piece: str) -> None:
+        last = self._lines[-1] if self._is_open else None
+        if last is not None and (last.actor, last.handler) == (actor, handler):
+            self._lines[-1] = PrintedLine(actor, handler, last.text + piece)
+        elif len(self._lines) < LINES_MAX:
+            self._lines.append(PrintedLine(actor, handler, piece))
+        else:
+            self._is_cut = True
 
 
 class BlockContext(Struct, frozen=True):

@@ -16,9 +16,8 @@ from trailboss.governance.parameters import ACTIVATION, RESCALE_WEIGHTS
 from trailboss.governance.rules import BASEFEE_CONFIG, LANE_MULTIPLIERS, TIMER_CONFIG, Rules, timer_config
 from trailboss.model import configs, events
 from trailboss.model.auction import SCORE_UNIT, AuctionState
-from trailboss.model.configs import BasefeeConfig, LaneMultipliers, TimerConfig, encode_record
+from trailboss.model.configs import BasefeeConfig, LaneMultipliers, MarketKind, TimerConfig, encode_record
 from trailboss.model.events import EventRecord
-from trailboss.model.markets import MarketKind
 from trailboss.model.transactions import SetGovParam, UpdateBasefeeConfig, UpdateLaneFeeMultipliers, UpdateTimerConfig
 from trailboss.params import ChainParams, parameter_bounds
 from trailboss.params.records import check_relations

@@ -10,12 +10,11 @@ from typing import Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from trailboss.fees.market import BasefeeRule, next_basefee
+from trailboss.fees import BasefeeRule, next_basefee
 from trailboss.governance.parameters import Read
 from trailboss.model.auction import AuctionState
-from trailboss.model.configs import LaneState, Record, amount_octets, amount_of, decode_record
+from trailboss.model.configs import LaneState, MarketKind, Record, amount_octets, amount_of, decode_record
 from trailboss.model.globalbox import GlobalboxState
-from trailboss.model.markets import MarketKind
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import U64_MAX, Cycles, Price, clamp

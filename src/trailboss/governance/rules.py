@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from trailboss.fees.market import BasefeeRule, next_basefee
+from trailboss.fees import BasefeeRule, next_basefee
 from trailboss.governance.markets import MarketTerms, read_market, stored
 from trailboss.governance.parameters import Read, governed_params, next_change, system_slot_key
 from trailboss.model import configs

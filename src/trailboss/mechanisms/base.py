@@ -14,11 +14,11 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from trailboss.fees.settlement import Prices
+from trailboss.fees import Prices
 from trailboss.mechanisms.context import SelectionContext
+from trailboss.model.configs import MarketKind
 from trailboss.model.decisions import FeeSource, Order, Stop
 from trailboss.model.globalbox import CarriedHit, MailboxEntry
-from trailboss.model.markets import MarketKind
 from trailboss.model.terms import QueuedFire
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.units import Amount, Cycles, Price

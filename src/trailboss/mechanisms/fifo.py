@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from trailboss.fees.settlement import Prices
+from trailboss.fees import Prices
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Mechanism, Phase, Rest, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.model import calls

@@ -7,7 +7,7 @@ from typing import Final
 from trailboss.mechanisms import auction, fifo, globalbox
 from trailboss.mechanisms import fee_lane as lane
 from trailboss.mechanisms.base import Mechanism
-from trailboss.model.markets import MarketKind
+from trailboss.model.configs import MarketKind
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ConfigurationError
 

@@ -6,7 +6,7 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from trailboss.fees.settlement import Prices
+from trailboss.fees import Prices
 from trailboss.mechanisms.base import DeliveryPolicy, Follower, Rest, Verdict
 from trailboss.mechanisms.context import MarketT_co, SelectionContext
 from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource

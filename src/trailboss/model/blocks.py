@@ -10,8 +10,7 @@ from trailboss.codec.canonical import pack
 from trailboss.crypto.digest import domain_digest, merkle_root
 from trailboss.model.configs import amount_octets
 from trailboss.model.decisions import DecisionRecord
-from trailboss.model.events import EventRecord
-from trailboss.model.printed import PrintedLine
+from trailboss.model.events import EventRecord, PrintedLine
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Hash32

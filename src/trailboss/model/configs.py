@@ -1,6 +1,7 @@
 """Governed configurations as the state holds them, and the running totals. Amounts are 16 bytes big-endian."""
 
 from collections.abc import Callable, Iterable
+from enum import Enum
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -199,3 +200,15 @@ def amount_octets(amount: int) -> bytes:
 def amount_of(octets: bytes) -> Amount:
     """Return the amount that 16 bytes hold."""
     return Amount(int.from_bytes(octets, "big"))
+
+
+class MarketKind(Enum):
+    """What a chain keeps for its mechanism: from genesis on, or from the activation on. A registry has its rules."""
+
+    NONE = "none"  # nothing
+    LANE = "lane"
+    """Basefee and median tip of the timer lane, and its fairness window. Spec: CIP-1v3 §5, CIP-1v3 §8."""
+    AUCTION = "auction"
+    """Weights of actors. Spec: CIP-1v1 §3."""
+    GLOBALBOX = "globalbox"
+    """The queue of fires and its mailbox. Spec: CIP-5old §5.3."""

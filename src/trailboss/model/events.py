@@ -1,4 +1,4 @@
-"""Events: what happened, by name, with canonical data."""
+"""Events: what happened, by name, with canonical data; and what actors print, outside consensus."""
 
 from typing import Final
 
@@ -58,3 +58,15 @@ class EventRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     emitter: bytes  # 20 bytes: the actor, or the system actor that emits the protocol's events
     data: bytes  # canonical CBOR of the clause's fields for protocol events; the actor's own bytes for its events
     timer_id: bytes = b""  # the timer it is about, or empty
+
+
+CHARACTERS_MAX: Final = 8_192  # characters of one execution, and of one ``print``, that are kept
+
+
+class PrintedLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One line that an actor printed, or a warning about what it did."""
+
+    actor: bytes  # actor whose handler ran, 20 bytes
+    handler: str
+    text: str  # the line, without control characters
+    is_warning: bool = False  # whether the chain emits it, not the actor

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from trailboss.codec.canonical import decode_canonical
 from trailboss.model.blocks import Block, ReceiptRecord
-from trailboss.model.events import EventRecord
-from trailboss.model.printed import PrintedLine
+from trailboss.model.events import EventRecord, PrintedLine
 from trailboss.primitives.errors import ErrorObject, Rejection
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.mechanism.auction_records import AuctionTimer

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from trailboss.model.printed import PrintedLine
+from trailboss.model.events import PrintedLine
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import ErrorObject
 from trailboss.vm.host import Host

@@ -12,7 +12,7 @@ from itertools import islice
 from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
 from typing import Any, Final, cast
 
-from trailboss.model.printed import CHARACTERS_MAX
+from trailboss.model.events import CHARACTERS_MAX
 
 DEPTH_MAX: Final = 8  # nested containers that are shown
 ITEMS_MAX: Final = 1_000  # items of one container that are shown

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from trailboss.fees.settlement import Prices, max_cost
+from trailboss.fees import Prices, max_cost
 from trailboss.mechanisms import registry
 from trailboss.mechanisms.base import Charging, Decision, DeliveryPolicy, DueTimers, Mechanism, Phase, Rest, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext

@@ -12,7 +12,7 @@ from trailboss.execution.genesis import (
     parse_genesis,
 )
 from trailboss.governance.rules import read_rules
-from trailboss.model.markets import MarketKind
+from trailboss.model.configs import MarketKind
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.octets import ZERO_HASH, Address
 from trailboss.state.store import MemoryStore

@@ -31,10 +31,10 @@ from trailboss.execution.ledger import Ledger
 from trailboss.execution.markets import MARKETS
 from trailboss.execution.session import timer_event
 from trailboss.execution.timers import find_record, write_timer
-from trailboss.fees.settlement import Prices
+from trailboss.fees import Prices
 from trailboss.governance.markets import GLOBALBOX_KEY
 from trailboss.mechanisms.base import Follower
-from trailboss.model.configs import amount_octets, amount_of, encode_record
+from trailboss.model.configs import MarketKind, amount_octets, amount_of, encode_record
 from trailboss.model.globalbox import (
     EndedTimer,
     GlobalboxState,
@@ -44,7 +44,6 @@ from trailboss.model.globalbox import (
     standing_octets,
     standing_of,
 )
-from trailboss.model.markets import MarketKind
 from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
 from trailboss.model.timers import RECORD_VERSION, Timer, TimerEnd, encode_timer
 from trailboss.primitives.errors import InvariantError

@@ -12,7 +12,7 @@ from trailboss.execution.ledger import Ledger
 from trailboss.execution.markets import MARKETS
 from trailboss.execution.paid_execution import commit_effect
 from trailboss.execution.session import BlockContext, BlockSession, Envelope, Scope
-from trailboss.fees.settlement import Prices
+from trailboss.fees import Prices
 from trailboss.governance.markets import LANE_KEY
 from trailboss.governance.rules import read_rules
 from trailboss.mechanisms.base import Follower

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.fees.market import BasefeeRule, next_basefee
+from trailboss.fees import BasefeeRule, next_basefee
 
 LANE = 2_000_000
 CLIP, SCALE = 1, 8

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.fees.market import BasefeeRule, next_basefee
+from trailboss.fees import BasefeeRule, next_basefee
 
 MARKET = BasefeeRule(target=10_000_000, alpha=8, max_change_denominator=8, minimum=10_000, maximum=10**24)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trailboss.fees.settlement import Prices, max_cost, offered_tip, settle
+from trailboss.fees import Prices, max_cost, offered_tip, settle
 
 price = st.integers(0, 10**20)
 unit = st.integers(0, 10**6)

@@ -14,9 +14,15 @@ from trailboss.governance.markets import AUCTION_KEY, GLOBALBOX_KEY
 from trailboss.governance.parameters import ACTIVATION, EPOCHAL, GOVERNED, RESCALE_WEIGHTS, with_param
 from trailboss.governance.rules import DEPLOYERS_KEY, Rules, read_rules
 from trailboss.model.auction import SCORE_UNIT, AuctionState
-from trailboss.model.configs import BasefeeConfig, LaneMultipliers, TimerConfig, amount_octets, encode_record
+from trailboss.model.configs import (
+    BasefeeConfig,
+    LaneMultipliers,
+    MarketKind,
+    TimerConfig,
+    amount_octets,
+    encode_record,
+)
 from trailboss.model.globalbox import GlobalboxState
-from trailboss.model.markets import MarketKind
 from trailboss.model.transactions import (
     SetGovParam,
     UpdateBasefeeConfig,

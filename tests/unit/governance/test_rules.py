@@ -22,11 +22,11 @@ from trailboss.model.configs import (
     JoiningGaps,
     LaneMultipliers,
     LaneState,
+    MarketKind,
     TimerConfig,
     amount_octets,
     encode_record,
 )
-from trailboss.model.markets import MarketKind
 from trailboss.params import load_params
 from trailboss.primitives.octets import Address
 from trailboss.state.keys import STORAGE

@@ -9,8 +9,8 @@ from trailboss.mechanisms.auction import Auction, build_auction
 from trailboss.mechanisms.base import Charging, DueTimers, Phase
 from trailboss.model import calls
 from trailboss.model.auction import DelayAction
+from trailboss.model.configs import MarketKind
 from trailboss.model.decisions import FeeSource, Stop
-from trailboss.model.markets import MarketKind
 from trailboss.model.timers import Timer
 from trailboss.params import load_params
 from trailboss.primitives.errors import InvariantError

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.unit.mechanisms.due_timers import due_apart
-from trailboss.fees.settlement import Prices, max_cost
+from trailboss.fees import Prices, max_cost
 from trailboss.mechanisms.base import Charging, Decision, DueTimers, Phase, Rest, Verdict
 from trailboss.mechanisms.context import Market, SelectionContext
 from trailboss.mechanisms.fifo import build_fifo

@@ -18,9 +18,9 @@ from tests.unit.mechanisms.globalbox_worlds import (
 from trailboss.mechanisms.base import Decision, DueTimers, Rest, Verdict
 from trailboss.mechanisms.globalbox import build_globalbox
 from trailboss.model import calls
+from trailboss.model.configs import MarketKind
 from trailboss.model.decisions import FeeSource, Stop
 from trailboss.model.globalbox import CarriedHit, bid_octets
-from trailboss.model.markets import MarketKind
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.params import load_params
 from trailboss.primitives.errors import InvariantError

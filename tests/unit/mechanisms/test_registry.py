@@ -6,7 +6,7 @@ from trailboss.mechanisms import registry
 from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.fifo import Fifo
 from trailboss.mechanisms.registry import MECHANISMS, Succession, build_mechanism
-from trailboss.model.markets import MarketKind
+from trailboss.model.configs import MarketKind
 from trailboss.params import load_params
 from trailboss.primitives.errors import ConfigurationError
 

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from trailboss.codec.canonical import encode_canonical
 from trailboss.governance.rules import read_rules
+from trailboss.model.configs import MarketKind
 from trailboss.model.events import EventRecord
-from trailboss.model.markets import MarketKind
 from trailboss.model.timers import ASK_AGENT, NO_FEES, RECORD_VERSION, Timer, freeze_fees
 from trailboss.params import load_params
 from trailboss.primitives.errors import Rejection, RejectionReason

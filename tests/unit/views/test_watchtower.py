@@ -3,8 +3,8 @@
 import pytest
 
 from tests.unit.views.test_runway import CBY, PULSE
+from trailboss.model.configs import MarketKind
 from trailboss.model.events import TIMER_UNFUNDED
-from trailboss.model.markets import MarketKind
 from trailboss.testing import ActorHandle, LocalChain
 from trailboss.views.forecast.runway import runway_of
 from trailboss.views.forecast.watchtower import WatchedPayer, burned_by_fires, look

@@ -2,7 +2,8 @@
 
 import pytest
 
-from trailboss.model.printed import CHARACTERS_MAX, LINES_MAX, PrintedLine, Printing
+from trailboss.execution.session import LINES_MAX, Printing
+from trailboss.model.events import CHARACTERS_MAX, PrintedLine
 
 MADE = """
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple

@@ -7,8 +7,8 @@ from trailboss.mechanisms.auction.selection import AuctionSelection
 from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, IndexedMechanism, Phase
 from trailboss.mechanisms.context import AuctionMarket, SelectionContext
 from trailboss.model import calls
+from trailboss.model.configs import MarketKind
 from trailboss.model.decisions import Order
-from trailboss.model.markets import MarketKind
 from trailboss.params import ChainParams
 
 NAME: Final = "auction"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import chain, islice
 
-from trailboss.fees.settlement import Prices, max_cost, offered_cell_tip, offered_tip
+from trailboss.fees import Prices, max_cost, offered_cell_tip, offered_tip
 from trailboss.mechanisms.auction.index import AuctionEntry, AuctionGroup, AuctionIndex, Due
 from trailboss.mechanisms.auction.slices import cut_slices, skip_timer
 from trailboss.mechanisms.base import Decision, DeliveryPolicy, Rest, Verdict

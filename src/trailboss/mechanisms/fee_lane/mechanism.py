@@ -10,8 +10,8 @@ from trailboss.mechanisms.context import LaneMarket, SelectionContext
 from trailboss.mechanisms.fee_lane.index import LaneIndex
 from trailboss.mechanisms.fee_lane.selection import LaneSelection
 from trailboss.model import calls
+from trailboss.model.configs import MarketKind
 from trailboss.model.decisions import Order
-from trailboss.model.markets import MarketKind
 from trailboss.params import ChainParams
 
 NAME: Final = "lane"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Final
 
-from trailboss.fees.settlement import Prices, offered_cell_tip, offered_tip
+from trailboss.fees import Prices, offered_cell_tip, offered_tip
 from trailboss.mechanisms.base import Decision, DeliveryPolicy, DueTimers, Rest, Verdict
 from trailboss.mechanisms.context import Bid, LaneMarket, SelectionContext
 from trailboss.mechanisms.fee_lane.index import LaneEntry, LaneGroup, LaneIndex

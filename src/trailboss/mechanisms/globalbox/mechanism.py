@@ -8,8 +8,8 @@ from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox.index import GlobalboxIndex
 from trailboss.mechanisms.globalbox.selection import GlobalboxSelection
 from trailboss.model import calls
+from trailboss.model.configs import MarketKind
 from trailboss.model.decisions import Order
-from trailboss.model.markets import MarketKind
 from trailboss.model.timers import Timer
 from trailboss.params import ChainParams
 from trailboss.primitives.errors import InvariantError

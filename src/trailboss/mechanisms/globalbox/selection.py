@@ -8,7 +8,7 @@ from heapq import merge
 from itertools import chain
 from typing import Any
 
-from trailboss.fees.settlement import Prices, max_cost
+from trailboss.fees import Prices, max_cost
 from trailboss.mechanisms.base import Decision, DeliveryPolicy, DueTimers, Rest, Verdict
 from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox.candidates import Candidate, Scoring, order_candidates

@@ -4,7 +4,7 @@ Decision: D-96
 """
 
 from trailboss.chain.reader import ChainReader
-from trailboss.fees.settlement import Prices, max_cost
+from trailboss.fees import Prices, max_cost
 from trailboss.model.timers import Timer
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby

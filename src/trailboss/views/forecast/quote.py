@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.checks import gas_limit_bounds
-from trailboss.fees.settlement import Prices, max_cost
+from trailboss.fees import Prices, max_cost
 from trailboss.governance.rules import Rules
 from trailboss.model.timers import DeferralReason, decode_timer
 from trailboss.primitives.errors import Rejection, RejectionReason

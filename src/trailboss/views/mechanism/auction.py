@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from trailboss.chain.reader import ChainReader
-from trailboss.fees.settlement import Prices, offered_cell_tip, offered_tip
+from trailboss.fees import Prices, offered_cell_tip, offered_tip
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms import auction
 from trailboss.model import events as names

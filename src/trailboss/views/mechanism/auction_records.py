@@ -5,8 +5,7 @@ from msgspec import Struct
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.auction.standings import counted, find_actors, read_epoch
 from trailboss.model.auction import AuctionState
-from trailboss.model.configs import amount_of
-from trailboss.model.markets import MarketKind
+from trailboss.model.configs import MarketKind, amount_of
 from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import Rejection, RejectionReason

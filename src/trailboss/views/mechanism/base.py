@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
-from trailboss.fees.settlement import Prices, max_cost
+from trailboss.fees import Prices, max_cost
 from trailboss.governance.rules import Rules
 from trailboss.model.blocks import Block, ReceiptRecord
 from trailboss.model.decisions import DecisionRecord, Stop

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.lane.fairness import read_totals
-from trailboss.fees.settlement import Prices, offered_tip
+from trailboss.fees import Prices, offered_tip
 from trailboss.governance.markets import is_active
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms import fee_lane

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.decision_recorder import CANCELLED
-from trailboss.fees.settlement import Prices
+from trailboss.fees import Prices
 from trailboss.governance.markets import is_active
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms import fifo

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.globalbox.records import is_executing
-from trailboss.fees.settlement import Prices
+from trailboss.fees import Prices
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms import globalbox
 from trailboss.mechanisms.base import Verdict

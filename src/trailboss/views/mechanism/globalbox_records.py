@@ -10,7 +10,7 @@ from trailboss.execution.globalbox.market import age_weight, clock_at
 from trailboss.execution.globalbox.records import find_ended, mailbox_entries
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms.globalbox.fires import position_of
-from trailboss.model.configs import amount_of
+from trailboss.model.configs import MarketKind, amount_of
 from trailboss.model.globalbox import (
     FRACTION_BITS,
     GlobalboxState,
@@ -19,7 +19,6 @@ from trailboss.model.globalbox import (
     bid_of,
     standing_of,
 )
-from trailboss.model.markets import MarketKind
 from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
 from trailboss.model.timers import Timer, terms_of
 from trailboss.primitives.errors import InvariantError, Rejection, RejectionReason

@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from trailboss.chain.reader import ChainReader
 from trailboss.governance.rules import Rules
-from trailboss.model.configs import LaneState, amount_of
-from trailboss.model.markets import MarketKind
+from trailboss.model.configs import LaneState, MarketKind, amount_of
 from trailboss.primitives.errors import Rejection, RejectionReason
 
 

@@ -1,4 +1,4 @@
-"""What an execution costs: reserved before it runs, settled after. Pure arithmetic over integers."""
+"""Fees, in integers: what an execution costs, reserved before it runs and settled after; a market's next basefee."""
 
 import msgspec
 
@@ -37,16 +37,7 @@ def max_cost(cycles: Cycles, cells: Cells, prices: Prices) -> Amount:
 
 
 def settle(reserved: Amount, cycles_used: Cycles, cells_used: Cells, prices: Prices) -> Settlement:
-    """Split a reservation by what was used.
-
-    Spec: CIP-5 §6.3
-
-    Args:
-        reserved: Base units taken before the run, at least the cost of what was used.
-        cycles_used: Cycles used, within the limit reserved for.
-        cells_used: Cells used, within the limit reserved for.
-        prices: The prices the reservation was made at.
-    """
+    """Split ``reserved``, base units taken at these prices, by what was used, which costs no more. Spec: CIP-5 §6.3."""
     lane_burned = cycles_used * prices.lane_basefee
     burned = lane_burned + cycles_used * prices.cycle_basefee + cells_used * prices.cell_basefee
     tip = cycles_used * prices.cycle_tip + cells_used * prices.cell_tip
@@ -64,3 +55,30 @@ def offered_cell_tip(fees: tuple[int, int] | None, basefee: Price) -> Price:
     Spec: CIP-1v3 §7.1. Decision: D-86
     """
     return Price(0) if fees is None else offered_tip(*fees, basefee)
+
+
+class BasefeeRule(msgspec.Struct, frozen=True):
+    """The rule of one metered resource."""
+
+    target: int  # units a block should use
+    alpha: int  # divisor of the relative distance from the target
+    max_change_denominator: int  # the fee moves by at most one part in this many
+    minimum: int  # floor, base units per unit
+    maximum: int  # ceiling, base units per unit
+    least_rise: int = 0  # least step up, base units per unit, so that a small fee is not stuck. Decision: D-15.
+
+
+def next_basefee(basefee: Price, used: int, rule: BasefeeRule) -> Price:
+    """Return the basefee of the next block.
+
+    It rises when a block used more than the target and falls when it used less, in proportion to the distance, by at
+    most one part in ``max_change_denominator``. The step rounds down in size. Spec: CIP-3 §2. Decision: D-22
+
+    >>> rule = BasefeeRule(target=1_000, alpha=8, max_change_denominator=8, minimum=1, maximum=10**24)
+    >>> next_basefee(800, 1_500, rule), next_basefee(800, 9_000, rule), next_basefee(800, 0, rule)
+    (850, 900, 700)
+    """
+    step = basefee * abs(used - rule.target) // rule.target // rule.alpha
+    step = min(step, basefee // rule.max_change_denominator)
+    moved = basefee + max(step, rule.least_rise) if used > rule.target else basefee - step
+    return Price(min(max(moved, rule.minimum), rule.maximum))

@@ -1,1 +1,0 @@
-"""Fees: the next base fee of a market, and what a paid execution costs whom."""

@@ -155,24 +155,12 @@ class MoveTimer(_Instruction, frozen=True):
     height: int
 
 
-Instruction = (
-    CreateAccount
-    | Transfer
-    | FundActor
-    | DeployActor
-    | ExecuteActor
-    | UpgradeActor
-    | UpdateBasefeeConfig
-    | CancelTimer
-    | UpdateTimerConfig
-    | ExtendTimer
-    | UpdateLaneFeeMultipliers
-    | SetGovParam
-    | SetBalance
-    | MoveTimer
+# fmt: off
+Instruction = (  # any instruction that this chain executes
+    CreateAccount | Transfer | FundActor | DeployActor | ExecuteActor | UpgradeActor | UpdateBasefeeConfig | CancelTimer
+    | UpdateTimerConfig | ExtendTimer | UpdateLaneFeeMultipliers | SetGovParam | SetBalance | MoveTimer
 )
-"""Any instruction that this chain executes."""
-
+# fmt: on
 AccessEntry = tuple[Address, tuple[Hash32, ...]]
 """An address and its storage slots that a transaction announces to access."""
 

@@ -33,73 +33,58 @@ from trailboss.codec.kinds import (
 from trailboss.primitives.errors import Rejection, RejectionReason
 
 _NAMES_FROM: Final = {
-    0: (
-        "CreateAccount Transfer RunnerRegister RunnerUpdateRateCard RunnerHeartbeat RunnerDeregister JobSubmit "
-        "JobResultSubmit JobCancel JobResultCommit TokenCreate TokenTransfer TokenTransferFrom TokenApprove "
-        "TokenMint TokenBurn TokenFreeze TokenUnfreeze TokenSetHook TokenTransferOwnership TokenTransferBatch "
-        "TokenIncreaseAllowance TokenDecreaseAllowance TokenPermit TokenBurnFrom"
-    ),
+    0: """CreateAccount Transfer RunnerRegister RunnerUpdateRateCard RunnerHeartbeat RunnerDeregister JobSubmit
+        JobResultSubmit JobCancel JobResultCommit TokenCreate TokenTransfer TokenTransferFrom TokenApprove TokenMint
+        TokenBurn TokenFreeze TokenUnfreeze TokenSetHook TokenTransferOwnership TokenTransferBatch
+        TokenIncreaseAllowance TokenDecreaseAllowance TokenPermit TokenBurnFrom""",
     30: "EntitlementGrant EntitlementRevoke EntitlementDelegate",
-    40: (
-        "UpdateSettlementConfig FundActor KeyDelivery UpgradeActor UpdateBasefeeConfig SubmitProposal CastVote "
-        "ExecuteProposal CancelTimer UpdateTimerConfig ExtendTimer DeployCode SessionOpen SessionDeposit "
-        "SessionSettle SessionClose SessionFinalize SessionSlash SessionOpenAssigned"
-    ),
+    40: """UpdateSettlementConfig FundActor KeyDelivery UpgradeActor UpdateBasefeeConfig SubmitProposal CastVote
+        ExecuteProposal CancelTimer UpdateTimerConfig ExtendTimer DeployCode SessionOpen SessionDeposit SessionSettle
+        SessionClose SessionFinalize SessionSlash SessionOpenAssigned""",
     60: "RegisterTeeTrustedKey RevokeTeeTrustedKey SubmitTeeAttestation RevokeTeeAttestation",
-    68: (
-        "SetSecret UpdateSecretPolicy DeleteSecretVersion DeleteSecret RegisterCbssProxy DeregisterCbssProxy "
-        "RotateCommittee SlashCbssProxy SubmitReleaseReceipt RequestAccountDkg FinalizeSecretVersion "
-        "SubmitLivenessChallenge LivenessChallengeResponse ExpireDkgPending ExpireLivenessChallenge "
-        "RequestReshare ForcedDeregisterCbssProxy SubmitDrainRelayProposal SubmitAutoDrainPolicyProposal "
-        "ExecutorRegistryPin ExecutorRegistryUnpin UpdateLaneFeeMultipliers UpdateRentConfig SettleActorRent "
-        "SetActorQuota RestoreActor UpdateReputationConfig UpdateAggregatorConfig UpdateSlashDistribution "
-        "SubmitCrashAttestation UpdateNonRevealConfig UpdateCommitteeConfig UpdateSemanticSimilarityModel Ras"
-    ),
-    108: (
-        "CastValidatorVote CircuitBreaker CancelProposal SubmitTreasuryProposal SubmitRegistryProposal "
-        "EndorseProposal SetGovParam UpgradeSystemActor RollbackSystemActor CastBallot SetCip31FeeSplit "
-        "RunnerUpdateDelegationConfig RunnerDelegateStake RunnerIncreaseDelegation RunnerUndelegateStake "
-        "RunnerClaimUnbonded DeprecateBinding VerifyCae UpdateCollateral GcNonces TradingPostDeclare "
-        "TradingPostDeclareVersion TradingPostRetireDeclaration TradingPostRegisterStore TradingPostGrant "
-        "TradingPostRevokeGrant TradingPostRegisterArtifact TradingPostRetireArtifact TradingPostHire "
-        "TradingPostDeposit TradingPostWithdrawUnused TradingPostRenew TradingPostSetRenewal TradingPostPauseHire "
-        "TradingPostResumeHire TradingPostRevokeHire TradingPostSettlePerCall TradingPostAttest IntentDeposit "
-        "IntentWithdraw IntentSettle IntentBroadcast IntentRequestWithdraw IntentCreditDeposit "
-        "RegisterTlockRelease SubmitTlockRelease OpenAuction SubmitSealedBid RevealAuction"
-    ),
-    158: (
-        "GovRequestSystemDkg SubmitSystemDkgProposal RegisterImage DeregisterImage RegisterResourceClass "
-        "DeregisterResourceClass UpdateContainerSettlementConfig DisputeContainerBilling SubmitParamProposal "
-        "SubmitRentConfigProposal SubmitLaneFeeMultipliersProposal SubmitSettlementConfigProposal"
-    ),
-    171: (
-        "SubmitReputationConfigProposal SubmitAggregatorConfigProposal SubmitSlashDistributionProposal "
-        "SubmitNonRevealConfigProposal SubmitCommitteeConfigProposal SubmitContainerSettlementConfigProposal "
-        "SubmitSemanticSimilarityModelProposal SubmitExecutorRegistryPinProposal "
-        "SubmitExecutorRegistryUnpinProposal SubmitCip31FeeSplitProposal SubmitUpgradeSystemActorProposal "
-        "SubmitRollbackSystemActorProposal RunnerUpdateCapabilities PaymentGateSetPolicy PaymentGateGetPolicy "
-        "PaymentGateDepositBudget PaymentGateWithdrawBudget PaymentGateBudgetBalance PaymentGateDeductBudget "
-        "PaymentGatePurchasePass PaymentGatePassBalance PaymentGatePurchaseEpoch PaymentGateEpochStatus "
-        "PaymentGateVerifyPayment PaymentGateSettlePayment RegisterWorkload UpdateWorkload DeregisterWorkload "
-        "ReportWorkloadStatus BankIssueCard BankDeposit BankWithdraw BankCloseCard BankSetDefaultCard "
-        "BankSetPolicy BankFreeze BankUnfreeze BankPauseBank BankUnpauseBank BankMintFromFiatVoucher "
-        "BankSettleProvider BankIssueCardV2 SetBankOperator SetBankFiatMintSigner BankTransferOwnership "
-        "SubmitRegisterBankProposal SubmitGrantReleaseProposal Cbqs RunnerUpdateEndpoint RoomAuthority"
-    ),
-    222: (
-        "SubmitFraudProof GrantSecretActor SetWorkloadResourcePolicy PurchaseAllowance BeginWorkloadAttempt "
-        "PublishWorkloadCredentialOffer PublishWorkloadOwnerCertificate"
-    ),
+    68: """SetSecret UpdateSecretPolicy DeleteSecretVersion DeleteSecret RegisterCbssProxy DeregisterCbssProxy
+        RotateCommittee SlashCbssProxy SubmitReleaseReceipt RequestAccountDkg FinalizeSecretVersion
+        SubmitLivenessChallenge LivenessChallengeResponse ExpireDkgPending ExpireLivenessChallenge RequestReshare
+        ForcedDeregisterCbssProxy SubmitDrainRelayProposal SubmitAutoDrainPolicyProposal ExecutorRegistryPin
+        ExecutorRegistryUnpin UpdateLaneFeeMultipliers UpdateRentConfig SettleActorRent SetActorQuota RestoreActor
+        UpdateReputationConfig UpdateAggregatorConfig UpdateSlashDistribution SubmitCrashAttestation
+        UpdateNonRevealConfig UpdateCommitteeConfig UpdateSemanticSimilarityModel Ras""",
+    108: """CastValidatorVote CircuitBreaker CancelProposal SubmitTreasuryProposal SubmitRegistryProposal
+        EndorseProposal SetGovParam UpgradeSystemActor RollbackSystemActor CastBallot SetCip31FeeSplit
+        RunnerUpdateDelegationConfig RunnerDelegateStake RunnerIncreaseDelegation RunnerUndelegateStake
+        RunnerClaimUnbonded DeprecateBinding VerifyCae UpdateCollateral GcNonces TradingPostDeclare
+        TradingPostDeclareVersion TradingPostRetireDeclaration TradingPostRegisterStore TradingPostGrant
+        TradingPostRevokeGrant TradingPostRegisterArtifact TradingPostRetireArtifact TradingPostHire TradingPostDeposit
+        TradingPostWithdrawUnused TradingPostRenew TradingPostSetRenewal TradingPostPauseHire TradingPostResumeHire
+        TradingPostRevokeHire TradingPostSettlePerCall TradingPostAttest IntentDeposit IntentWithdraw IntentSettle
+        IntentBroadcast IntentRequestWithdraw IntentCreditDeposit RegisterTlockRelease SubmitTlockRelease OpenAuction
+        SubmitSealedBid RevealAuction""",
+    158: """GovRequestSystemDkg SubmitSystemDkgProposal RegisterImage DeregisterImage RegisterResourceClass
+        DeregisterResourceClass UpdateContainerSettlementConfig DisputeContainerBilling SubmitParamProposal
+        SubmitRentConfigProposal SubmitLaneFeeMultipliersProposal SubmitSettlementConfigProposal""",
+    171: """SubmitReputationConfigProposal SubmitAggregatorConfigProposal SubmitSlashDistributionProposal
+        SubmitNonRevealConfigProposal SubmitCommitteeConfigProposal SubmitContainerSettlementConfigProposal
+        SubmitSemanticSimilarityModelProposal SubmitExecutorRegistryPinProposal SubmitExecutorRegistryUnpinProposal
+        SubmitCip31FeeSplitProposal SubmitUpgradeSystemActorProposal SubmitRollbackSystemActorProposal
+        RunnerUpdateCapabilities PaymentGateSetPolicy PaymentGateGetPolicy PaymentGateDepositBudget
+        PaymentGateWithdrawBudget PaymentGateBudgetBalance PaymentGateDeductBudget PaymentGatePurchasePass
+        PaymentGatePassBalance PaymentGatePurchaseEpoch PaymentGateEpochStatus PaymentGateVerifyPayment
+        PaymentGateSettlePayment RegisterWorkload UpdateWorkload DeregisterWorkload ReportWorkloadStatus BankIssueCard
+        BankDeposit BankWithdraw BankCloseCard BankSetDefaultCard BankSetPolicy BankFreeze BankUnfreeze BankPauseBank
+        BankUnpauseBank BankMintFromFiatVoucher BankSettleProvider BankIssueCardV2 SetBankOperator SetBankFiatMintSigner
+        BankTransferOwnership SubmitRegisterBankProposal SubmitGrantReleaseProposal Cbqs RunnerUpdateEndpoint
+        RoomAuthority""",
+    222: """SubmitFraudProof GrantSecretActor SetWorkloadResourcePolicy PurchaseAllowance BeginWorkloadAttempt
+        PublishWorkloadCredentialOffer PublishWorkloadOwnerCertificate""",
 }
 """First number of a gapless run of instruction numbers, and its names, so that a refusal can name the instruction.
 
 Each number is read off the public codec's encoding of a valid record; only RouteInvocation's is unknown.
 """
 
-SYSTEM_NAMES: Final[dict[int, str]] = {
+SYSTEM_NAMES: Final[dict[int, str]] = {  # name of each system instruction by its number
     first + offset: name for first, names in _NAMES_FROM.items() for offset, name in enumerate(names.split())
 }
-"""Name of each system instruction by its number."""
 
 UNNUMBERED_SYSTEM_NAMES: Final = ("RouteInvocation",)  # system instructions whose number is unknown
 
@@ -113,11 +98,8 @@ FAMILY_NAMES: Final[dict[int, str]] = {0: "System", 1: "Actor", 2: "Custom", 3: 
 """Name of each family of instructions by its tag."""
 
 NAMES: Final[dict[str, dict[int, str]]] = {
-    "System": SYSTEM_NAMES,
-    "Actor": ACTOR_NAMES,
-    "Custom": {},
-    "Library": LIBRARY_NAMES,
-}
+    "System": SYSTEM_NAMES, "Actor": ACTOR_NAMES, "Custom": {}, "Library": LIBRARY_NAMES,
+}  # fmt: skip
 """Names of the instructions of each family by number. A custom instruction has a module and an action, no name."""
 
 
@@ -236,29 +218,19 @@ SYSTEM: Final[dict[int, Form]] = {
 }
 """The system instructions that this chain executes, by opcode; the last two on development chains alone."""
 
-ACTOR: Final[dict[int, Form]] = {
-    0: _form(
-        records.DeployActor,
-        OCTETS,
-        octets(SALT_MAX),
-        option(TEXT),
-        option(OCTETS),
-        option(OCTETS),
-        option(U16),
-        _ROUTES,
-        _OWNER_DRAW,
-    ),
+_BYTES: Final = option(OCTETS)
+_DEPLOYMENT: Final = (OCTETS, octets(SALT_MAX), option(TEXT), _BYTES, _BYTES, option(U16), _ROUTES, _OWNER_DRAW)
+ACTOR: Final[dict[int, Form]] = {  # the actor instructions, by opcode
+    0: _form(records.DeployActor, *_DEPLOYMENT),
     1: _form(records.ExecuteActor, ADDRESS, TEXT, OCTETS),
 }
-"""The actor instructions, by opcode."""
 
 _SUPPORTED: Final[dict[str, dict[int, Form]]] = {"System": SYSTEM, "Actor": ACTOR, "Custom": {}, "Library": {}}
-_PLACES: Final[dict[type[Any], tuple[int, int, Form]]] = {
+_PLACES: Final[dict[type[Any], tuple[int, int, Form]]] = {  # family tag, opcode and form of each instruction record
     form.record: (tag, opcode, form)
     for tag, family in FAMILY_NAMES.items()
     for opcode, form in _SUPPORTED[family].items()
 }
-"""Family tag, opcode and form of each instruction record."""
 _FORMS_BY_NAME: Final[dict[tuple[str, str], Form]] = {
     (FAMILY_NAMES[tag], form.record.__name__): form for tag, _, form in _PLACES.values()
 }
@@ -329,27 +301,15 @@ def _parse_instruction(value: Any, path: str) -> Any:
 INSTRUCTION: Final = Kind(_write_instruction, _read_instruction, _show_instruction, _parse_instruction, 2)
 
 _OPTIONAL_U64: Final = option(U64)
+_VARINTS: Final = "cycles_limit cells_limit access_limit max_fee_per_cycle max_fee_per_cell"
 ENVELOPE: Final[tuple[tuple[str, Kind], ...]] = (
-    ("chain_id", VARINT),
-    ("nonce", VARINT),
-    ("instruction", INSTRUCTION),
-    ("cycles_limit", VARINT),
-    ("cells_limit", VARINT),
-    ("access_limit", VARINT),
-    ("max_fee_per_cycle", VARINT),
-    ("max_fee_per_cell", VARINT),
-    ("max_fee_per_access", DECIMAL),
-    ("max_priority_fee_per_cycle", VARINT),
-    ("max_priority_fee_per_cell", VARINT),
-    ("max_priority_fee_per_access", DECIMAL),
-    ("sender", ADDRESS),
-    ("access_list", option(sequence(pair(ADDRESS, sequence(HASH))))),
-    ("metadata", OCTETS),
-    ("origin_tx_hash", option(HASH)),
-    ("origin_remaining_cycles", _OPTIONAL_U64),
-    ("origin_remaining_cells", _OPTIONAL_U64),
-    ("origin_remaining_access", _OPTIONAL_U64),
-    ("signature", SIGNATURE),
-    ("additional_signers", sequence(pair(ADDRESS, SIGNATURE))),
-)
+    ("chain_id", VARINT), ("nonce", VARINT), ("instruction", INSTRUCTION),
+    *((name, VARINT) for name in _VARINTS.split()), ("max_fee_per_access", DECIMAL),
+    ("max_priority_fee_per_cycle", VARINT), ("max_priority_fee_per_cell", VARINT),
+    ("max_priority_fee_per_access", DECIMAL), ("sender", ADDRESS),
+    ("access_list", option(sequence(pair(ADDRESS, sequence(HASH))))), ("metadata", OCTETS),
+    ("origin_tx_hash", option(HASH)), ("origin_remaining_cycles", _OPTIONAL_U64),
+    ("origin_remaining_cells", _OPTIONAL_U64), ("origin_remaining_access", _OPTIONAL_U64),
+    ("signature", SIGNATURE), ("additional_signers", sequence(pair(ADDRESS, SIGNATURE))),
+)  # fmt: skip
 """The fields of a transaction in wire order. Those up to ``signature`` are signed as they are."""

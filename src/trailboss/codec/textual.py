@@ -14,30 +14,13 @@ from trailboss.codec.layout import ENVELOPE
 from trailboss.primitives.errors import Rejection, RejectionReason
 
 _KINDS: Final[dict[str, Kind]] = dict(ENVELOPE)
-_LATE: Final = (
-    "signature",
-    "additional_signers",
-    "origin_tx_hash",
-    "origin_remaining_cycles",
-    "origin_remaining_cells",
-    "origin_remaining_access",
-    "metadata",
-)
-_MEMBERS: Final[dict[str, str]] = {
+_ORIGIN: Final = ("origin_tx_hash", *(f"origin_remaining_{unit}" for unit in ("cycles", "cells", "access")), "metadata")
+_LATE: Final = ("signature", "additional_signers", *_ORIGIN)
+_MEMBERS: Final[dict[str, str]] = {  # field of the record by member of the JSON object, in the public codec's order
     "from" if name == "sender" else name: name for name in (*(name for name in _KINDS if name not in _LATE), *_LATE)
 }
-"""Field of the record by member of the JSON object, in the public codec's order."""
-_OPTIONAL: Final = (
-    "max_priority_fee_per_cycle",
-    "max_priority_fee_per_cell",
-    "max_priority_fee_per_access",
-    "access_list",
-    "origin_tx_hash",
-    "origin_remaining_cycles",
-    "origin_remaining_cells",
-    "origin_remaining_access",
-    "metadata",
-)
+_TIPS: Final = tuple(f"max_priority_fee_per_{unit}" for unit in ("cycle", "cell", "access"))
+_OPTIONAL: Final = (*_TIPS, "access_list", *_ORIGIN)
 _REQUIRED: Final = tuple(member for member in _MEMBERS if member not in _OPTIONAL)
 
 

@@ -15,10 +15,9 @@ from trailboss.primitives.units import U64_MAX, Price
 
 PRESETS: Final = ("mainnet", "minimal", "public")
 _FOLDER: Final = Path(__file__).with_name("presets")
-SUBJECTS: Final[Mapping[str, type[Struct]]] = MappingProxyType(
+SUBJECTS: Final[Mapping[str, type[Struct]]] = MappingProxyType(  # the record of each subject, by its name in a path
     {field.name: field.type for field in fields(ChainParams) if field.name != "preset"}
 )
-"""The record of each subject, by its name in a path."""
 PRICE_MAX: Final = 2**127 - 1
 """Highest price, base units a unit, so that sums of two still fit 128 bits; other parameters fit 64 bits."""
 _ONE: Final = 1_000_000_000

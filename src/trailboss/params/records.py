@@ -283,7 +283,7 @@ class ChainParams(Struct, frozen=True, kw_only=True):
 
 
 SYSTEM_ACTORS: Final = ("basefee_actor", "governance_actor", "escrow_actor")
-_AT_LEAST: Final = (
+_AT_LEAST: Final = (  # parameters that must be at least as large as another
     ("timers.lane_cycles_per_block", "timers.max_cycles_per_fire"),
     ("timers.gc_cycles_per_block", "timers.gc_cycles_per_timer"),
     ("fees.genesis_cycle_basefee", "fees.min_basefee"),
@@ -311,14 +311,12 @@ _AT_LEAST: Final = (
     ("timers.max_cycles_per_fire", "globalbox.min_gas_limit"),
     ("globalbox.bid_max", "globalbox.bid_min"),
 )
-"""Parameters that must be at least as large as another."""
 
 
 def check_relations(params: ChainParams) -> None:
     """Check the relations between parameters.
 
-    Spec: CIP-1 §2.1
-    Decision: D-10 (a ring shorter than one epoch and a block cannot take a promoted epoch)
+    Spec: CIP-1 §2.1. Decision: D-10 (a ring shorter than one epoch and a block cannot take a promoted epoch)
 
     Raises:
         ConfigurationError: Naming the parameter, its value and the rule.

@@ -26,11 +26,7 @@ class _FixedBytes(bytes):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read hexadecimal text, with or without ``0x``.
-
-        Raises:
-            Rejection: ``INVALID_DATA`` if it is not hexadecimal of the right length.
-        """
+        """Read hexadecimal text, with or without ``0x``."""
         digits = text[2:] if text[:2] in ("0x", "0X") else text
         try:
             octets = bytes.fromhex(digits)

@@ -117,9 +117,8 @@ class Overlay:
     def scan(self, address: bytes, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         """Return name and value of an actor's first slots whose names begin with ``prefix``, ascending by name.
 
-        Names longer than ``slots.SCANNED_NAME_MAX`` are skipped.
-
-        Complexity: O(limit × log slots), and O(log slots) for each slot written since the last scan.
+        Names longer than ``slots.SCANNED_NAME_MAX`` are skipped. Complexity: O(limit × log slots), and O(log slots) for
+        each slot written since the last scan.
         """
         names = self._noted_slots().scan(address, self._base.slot_names(address), prefix, limit)
         records = (self.read(storage_key(address, name)) for name in names)

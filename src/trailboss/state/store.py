@@ -273,11 +273,7 @@ class Store(ABC):
 def _slot_moves(
     changes: Mapping[bytes, bytes | None], before: Mapping[bytes, bytes | None]
 ) -> list[tuple[bytes, bytes, bool]]:
-    """Return address and name of each slot that ``changes`` adds (True) or removes (False) from ``before``.
-
-    Raises:
-        InvariantError: If an added or removed value is not a slot record.
-    """
+    """Return address and name of each slot that ``changes`` adds (True) or removes (False) from ``before``."""
     moves: list[tuple[bytes, bytes, bool]] = []
     for key, new in changes.items():
         if key[0] == STORAGE_BYTE:

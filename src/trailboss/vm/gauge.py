@@ -187,7 +187,7 @@ def ordered(value: object) -> object:
     return value
 
 
-_SHARED: Final[dict[str, object]] = {
+_SHARED: Final[dict[str, object]] = {  # the names that instrumented code of every frame calls
     PREFIX + "ordered": ordered,
     PREFIX + "callee": texts.callee,
     PREFIX + "method": texts.method,
@@ -197,7 +197,6 @@ _SHARED: Final[dict[str, object]] = {
     PREFIX + "everything": BaseException,
     HERE: -1,
 }
-"""The names that instrumented code of every frame calls."""
 
 
 class _Delegation:

@@ -41,15 +41,12 @@ _NAMES: Final = """fork_actor force_unsubscribe_event intent_broadcast intent_br
 UNSUPPORTED: Final = tuple(_NAMES.split())
 """Calls of the public host that the specifications do not need: they exist, and refuse by name."""
 _OWN_CODES: Final = {
-    RejectionReason.OUT_OF_CYCLES: 1,
-    RejectionReason.OUT_OF_CELLS: 1,
-    RejectionReason.INVALID_DATA: 2,
-    RejectionReason.OVERFLOW: 2,
-    RejectionReason.ACTOR_NOT_FOUND: 3,
-    RejectionReason.HANDLER_NOT_FOUND: 3,
-    RejectionReason.UNAUTHORIZED: 5,
-    RejectionReason.UNAUTHORIZED_TIMER: 5,
-    RejectionReason.CALL_NOT_PERMITTED: 5,
+    **dict.fromkeys((RejectionReason.OUT_OF_CYCLES, RejectionReason.OUT_OF_CELLS), 1),
+    **dict.fromkeys((RejectionReason.INVALID_DATA, RejectionReason.OVERFLOW), 2),
+    **dict.fromkeys((RejectionReason.ACTOR_NOT_FOUND, RejectionReason.HANDLER_NOT_FOUND), 3),
+    **dict.fromkeys(
+        (RejectionReason.UNAUTHORIZED, RejectionReason.UNAUTHORIZED_TIMER, RejectionReason.CALL_NOT_PERMITTED), 5
+    ),
 }
 _HOST_CODES: Final = range(1, 9)
 
@@ -59,13 +56,8 @@ def host_code(reason: RejectionReason) -> int:
 
     Source: cowboy-facts §2.8
     """
-    if reason.code - HOST_CODE_BASE in _HOST_CODES:
-        return reason.code - HOST_CODE_BASE
-    return _OWN_CODES.get(reason, reason.code)
-
-
-def _charge_gas(site: CallSite, amount: int) -> None:
-    site.meter.charge_cycles(amount)
+    own = reason.code - HOST_CODE_BASE
+    return own if own in _HOST_CODES else _OWN_CODES.get(reason, reason.code)
 
 
 def _keccak256(site: CallSite, message: bytes) -> bytes:
@@ -74,8 +66,8 @@ def _keccak256(site: CallSite, message: bytes) -> bytes:
     return keccak256(message)
 
 
-def _verify_signature(_site: CallSite, _algorithm: int, key: bytes, message: bytes, signature: bytes) -> bool:
-    return verify_ed25519(key, message, signature)
+def _write_slot(site: CallSite, key: bytes, value: bytes) -> None:
+    site.host.write_slot(key, value)
 
 
 def _scan_state_prefix(site: CallSite, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
@@ -103,11 +95,6 @@ def _unsupported(name: str) -> HostCall:
     return refuse
 
 
-def _reading(call: str, answer: Callable[[CallSite], object]) -> HostCall:
-    return host_call(call, {}, "context_read", answer)
-
-
-_BLOCK_HEIGHT: Final = _reading("current_block", lambda site: site.host.context()["block_height"])
 _SIGNATURE: Final[Mapping[str, Check]] = {
     "algorithm": partial(integer, maximum=ED25519, minimum=ED25519),
     "public_key": partial(octets, width=KEY_WIDTH),
@@ -115,74 +102,48 @@ _SIGNATURE: Final[Mapping[str, Check]] = {
     "signature": partial(octets, width=SIGNATURE_WIDTH),
 }
 _EVENT: Final[Mapping[str, Check]] = {
-    "name": text,
-    "data": octets,
-    "schema": optional(partial(octets, width=SCHEMA_WIDTH)),
-}
+    "name": text, "data": octets, "schema": optional(partial(octets, width=SCHEMA_WIDTH)),
+}  # fmt: skip
 _CALL: Final[Mapping[str, Check]] = {
-    "target": address,
-    "method": text,
-    "payload": octets,
-    "cycles_limit": integer,
-    "access_limit": optional(integer),
+    "target": address, "method": text, "payload": octets, "cycles_limit": integer, "access_limit": optional(integer),
+}  # fmt: skip
+_TRANSFER: Final[Mapping[str, Check]] = {"to": address, "amount": partial(integer, maximum=U128_MAX)}
+_READINGS: Final[Mapping[str, Callable[[CallSite], object]]] = {
+    "context": lambda site: site.host.context(),
+    "current_block": lambda site: site.host.context()["block_height"],
+    "runtime_config": lambda _: {"continuation_mode": "fsm"},
+    "self_address": lambda site: site.frame.actor,
+    "actor_owner": lambda site: site.host.owner(),
+    "gas_left": lambda site: site.meter.cycles_left,
 }
-HOST_CALLS: Final[Mapping[str, HostCall]] = {
-    "context": _reading("context", lambda site: site.host.context()),
-    "current_block": _BLOCK_HEIGHT,
-    "block_height": _BLOCK_HEIGHT,
-    "runtime_config": _reading("runtime_config", lambda _: {"continuation_mode": "fsm"}),
-    "self_address": _reading("self_address", lambda site: site.frame.actor),
-    "actor_owner": _reading("actor_owner", lambda site: site.host.owner()),
-    "gas_left": _reading("gas_left", lambda site: site.meter.cycles_left),
-    "charge_gas": host_call("charge_gas", {"amount": integer}, None, _charge_gas),
-    "randomness": host_call(
-        "randomness", {"domain": octets}, "randomness", lambda site, domain: site.host.randomness(domain)
+_CALLS: Final[Mapping[str, tuple[Mapping[str, Check], str | None, Callable[..., object]]]] = {
+    **{name: ({}, "context_read", answer) for name, answer in _READINGS.items()},
+    "charge_gas": ({"amount": integer}, None, lambda site, amount: site.meter.charge_cycles(amount)),
+    "randomness": ({"domain": octets}, "randomness", lambda site, domain: site.host.randomness(domain)),
+    "keccak256": ({"data": octets}, None, _keccak256),
+    "verify_signature": (_SIGNATURE, "signature_check", lambda _site, _algorithm, *values: verify_ed25519(*values)),
+    "get_state": ({"key": octets}, "state_read", lambda site, key: site.host.read_slot(key)),
+    "set_state": ({"key": unreserved, "value": octets}, "state_write", _write_slot),
+    "delete_state": ({"key": unreserved}, "state_delete", lambda site, key: site.host.delete_slot(key)),
+    "set_reserved_state": ({"key": reserved, "value": octets}, "state_write", _write_slot),
+    "delete_reserved_state": ({"key": reserved}, "state_delete", lambda site, key: site.host.delete_slot(key)),
+    "scan_state_prefix": ({"prefix": octets, "limit": integer}, None, _scan_state_prefix),
+    "send_message": (
+        {"target": address, "payload": octets}, "message_send", lambda site, *values: site.host.send_message(*values)
     ),
-    "keccak256": host_call("keccak256", {"data": octets}, None, _keccak256),
-    "verify_signature": host_call("verify_signature", _SIGNATURE, "signature_check", _verify_signature),
-    "get_state": host_call("get_state", {"key": octets}, "state_read", lambda site, key: site.host.read_slot(key)),
-    "set_state": host_call(
-        "set_state",
-        {"key": unreserved, "value": octets},
-        "state_write",
-        lambda site, key, value: site.host.write_slot(key, value),
+    "create_deferred_tx": (
+        {"handler": text, "payload": octets}, "message_send", lambda site, *values: site.host.defer_call(*values)
     ),
-    "delete_state": host_call(
-        "delete_state", {"key": unreserved}, "state_delete", lambda site, key: site.host.delete_slot(key)
-    ),
-    "set_reserved_state": host_call(
-        "set_reserved_state",
-        {"key": reserved, "value": octets},
-        "state_write",
-        lambda site, key, value: site.host.write_slot(key, value),
-    ),
-    "delete_reserved_state": host_call(
-        "delete_reserved_state", {"key": reserved}, "state_delete", lambda site, key: site.host.delete_slot(key)
-    ),
-    "scan_state_prefix": host_call("scan_state_prefix", {"prefix": octets, "limit": integer}, None, _scan_state_prefix),
+    "transfer_balance": (_TRANSFER, "transfer_balance", lambda site, to, amount: site.host.transfer(to, amount)),
+}  # fmt: skip
+"""The calls without optional arguments: the checks, the price and the action of each; see `host_call`."""
+HOST_CALLS: Final[Mapping[str, HostCall]] = {  # every call by its public name
+    **{name: host_call(name, *call) for name, call in _CALLS.items()},
+    "block_height": host_call("current_block", *_CALLS["current_block"]),
     **TIMER_CALLS,
     "emit_event": host_call("emit_event", _EVENT, "event_emit", _emit_event, required=2),
-    "send_message": host_call(
-        "send_message",
-        {"target": address, "payload": octets},
-        "message_send",
-        lambda site, target, payload: site.host.send_message(target, payload),
-    ),
-    "create_deferred_tx": host_call(
-        "create_deferred_tx",
-        {"handler": text, "payload": octets},
-        "message_send",
-        lambda site, handler, payload: site.host.defer_call(handler, payload),
-    ),
     "call_actor": host_call("call_actor", _CALL, "actor_call", _call_actor, required=CALL_ARGUMENTS),
-    "transfer_balance": host_call(
-        "transfer_balance",
-        {"to": address, "amount": partial(integer, maximum=U128_MAX)},
-        "transfer_balance",
-        lambda site, to, amount: site.host.transfer(to, amount),
-    ),
     **{name: _unsupported(name) for name in UNSUPPORTED},
 }
-"""Every call by its public name."""
 
 __all__ = ["HOST_CALLS", "UNSUPPORTED", "ArgumentFault", "CallSite", "HostCall", "host_code"]

@@ -14,14 +14,9 @@ from trailboss.vm.instrument import PREFIX, SETTERS, TEXT_METHODS
 from trailboss.vm.printed_lines import printed_text
 from trailboss.vm.rules import ACTOR_BUILTINS, GRAMMAR, REFUSED_ATTRIBUTES, SDK_BUILTINS
 
-VERSION_ATTRIBUTES: Final = (
-    "__annotate__",
-    "__annotate_func__",
-    "__annotations_cache__",
-    "__firstlineno__",
-    "__static_attributes__",
-)
-"""What some versions of Python add to every class. Decision: D-40."""
+VERSION_ATTRIBUTES: Final = (  # what some versions of Python add to every class. Decision: D-40
+    "__annotate__", "__annotate_func__", "__annotations_cache__", "__firstlineno__", "__static_attributes__",
+)  # fmt: skip
 _NO_DEFAULT: Final = object()
 
 
@@ -141,17 +136,8 @@ SET_MAKERS: Final = ("and_", "iand", "ior", "isub", "ixor", "or_", "sub", "xor")
 IMPLEMENTATION: Final = "pvm"
 """``sys.implementation.name`` of guests; the SDK takes "cpython" for a developer's own machine."""
 DATACLASS_PARAMS: Final = (
-    "init",
-    "repr",
-    "eq",
-    "order",
-    "unsafe_hash",
-    "frozen",
-    "match_args",
-    "kw_only",
-    "slots",
-    "weakref_slot",
-)
+    "init", "repr", "eq", "order", "unsafe_hash", "frozen", "match_args", "kw_only", "slots", "weakref_slot",
+)  # fmt: skip
 
 
 class FrameLocal:

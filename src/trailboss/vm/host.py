@@ -22,9 +22,8 @@ class Host(Protocol):
     def context(self) -> Mapping[str, object]:
         """Return the facts of this execution, by the public names.
 
-        Source: cowboy-facts §2.1 (chain_id, chain_instance_id, pvm_version, sender, actor_addr, tx_hash,
-        block_height, timestamp_ms, hire_id). A Globalbox fire also has ``deliver_id`` and ``trigger_ctx``.
-        Decision: D-83.
+        Source: cowboy-facts §2.1 (chain_id, chain_instance_id, pvm_version, sender, actor_addr, tx_hash, block_height,
+        timestamp_ms, hire_id). A Globalbox fire also has ``deliver_id`` and ``trigger_ctx``. Decision: D-83.
         """
 
     def owner(self) -> bytes:

@@ -219,11 +219,7 @@ class NativeEngine:
             return b"", refusal.error()
 
     def _encoded(self, handler: str, value: object) -> bytes:
-        """Return the bytes of a handler's return value. Decision: D-37.
-
-        Raises:
-            Rejection: ``INVALID_DATA`` if it has no encoding, or too long a one.
-        """
+        """Return the bytes of a handler's return value. Decision: D-37."""
         octets = _octets(handler, value)
         limit = self._params.limits.return_bytes_max
         if len(octets) > limit:

@@ -26,12 +26,11 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_BINARY: Final = {
+_BINARY: Final = {  # left-nesting operators, by precedence
     operator: place
     for place, operators in enumerate(("|", "^", "&", "<< >>", "+ -", "* / // % @", "**"))
     for operator in operators.split()
 }
-"""Left-nesting operators, by precedence."""
 _TRAILER: Final = max(_BINARY.values()) + 1  # an attribute, a call or a subscript binds closer than any of them
 _UNARY: Final = ("-", "+", "~", "not", "await")
 _SAME_STATEMENT: Final = ("else", "except", "finally", "case")

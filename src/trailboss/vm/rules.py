@@ -362,11 +362,7 @@ def _bound_names(tree: ast.Module) -> Iterator[str]:
 
 
 def _check_formatted(source: str) -> None:
-    """Refuse formatted strings that only Python 3.12 and later allow.
-
-    Raises:
-        Rejection: ``INVALID_DATA`` with line and column.
-    """
+    """Refuse formatted strings that only Python 3.12 and later allow."""
     start, middle, end = (getattr(token, f"FSTRING_{part}", None) for part in ("START", "MIDDLE", "END"))
     quotes: list[str] = []
     for each in tokenize.generate_tokens(io.StringIO(source).readline) if start is not None else ():

@@ -24,11 +24,10 @@ from trailboss.vm.rules import GRAMMAR, LANE_PACKAGE, LANE_SDK, SDK
 
 DEVELOPMENT_ONLY: Final = ("_signature_mock", "delegation", "mock_host", "recipes", "testing")
 """Modules of the SDK for a developer's machine: they read files, or replace the host."""
-DOCUMENTED_NAMES: Final = {
+DOCUMENTED_NAMES: Final = {  # names that the SDK documents and its modules lack, with their meaning, by module
     "cowboy_sdk": {"current_block": "runtime.get_block_height"},
     "cowboy_sdk.runtime": {"current_block": "get_block_height"},
 }
-"""Names that the SDK documents and its modules lack, with their meaning, by module."""
 MODULES_KEPT: Final = 256  # enough for the SDK under a handful of cost tables
 
 

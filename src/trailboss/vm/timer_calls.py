@@ -31,6 +31,7 @@ from trailboss.vm.arguments import (
 )
 from trailboss.vm.engine import CallSite, HostCall
 
+_OFFER: Final = ("max_fee_per_cycle", "max_priority_fee_per_cycle")
 _PRICE: Final = partial(integer, maximum=PRICE_MAX)
 _REQUEST: Final[Mapping[str, Check]] = {
     "height": integer,
@@ -39,15 +40,12 @@ _REQUEST: Final[Mapping[str, Check]] = {
     "gas_limit": optional(integer),
     "access_limit": optional(integer),
     "expires_at": optional(integer),
-    "max_fee_per_cycle": optional(_PRICE),
-    "max_priority_fee_per_cycle": optional(_PRICE),
+    **dict.fromkeys(_OFFER, optional(_PRICE)),
     "gas_bidding_agent": optional(address),
 }
 """The fields of a `TimerRequest`, in the order in which they are checked. Spec: CIP-1v3 §6, CIP-1v3 §7."""
 _REQUIRED: Final = 2
-_OFFER: Final = ("max_fee_per_cycle", "max_priority_fee_per_cycle")
-_WITHDRAWN: Final = "bid"
-"""Parameter of earlier versions; giving it, even as None, is reported. Spec: CIP-1v3 §6."""
+_WITHDRAWN: Final = "bid"  # parameter of earlier versions; giving it, even as None, is reported. Spec: CIP-1v3 §6
 _BY_NAME: Final = ("gas_bidding_agent", _WITHDRAWN)
 _TIMER: Final = ("height", "payload", "fee_payer", "gas_limit", "expires_at")
 _SDK_TIMER: Final = ("height", "payload", "fee_payer", "gas_limit", "access_limit", "expires_at")
@@ -57,17 +55,17 @@ _SCHEDULE_EX: Final = ("schedule_timer_ex", (*_TIMER, "access_limit"), (*_OFFER,
 
 
 def _schedule_timer(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
-    request = _request(*_SCHEDULE, positional, named)
+    request = _request(_SCHEDULE, positional, named)
     site.meter.charge_cycles(site.params.costs.timer_schedule)
     return plain(site.host.schedule_timer(request))
 
 
 def _schedule_timer_ex(site: CallSite, positional: Sequence[object], named: Mapping[str, object]) -> object:
-    call, names, by_name = _SCHEDULE_EX
+    call, _, by_name = _SCHEDULE_EX
     if len(positional) == len(_SDK_TIMER) and all(name in by_name for name in named):
         request = _sdk_request(call, positional, named)
     else:
-        request = _request(call, names, by_name, positional, named)
+        request = _request(_SCHEDULE_EX, positional, named)
     site.meter.charge_cycles(site.params.costs.timer_schedule)
     return plain(site.host.schedule_timer(request, calls.SCHEDULE_EX))
 
@@ -87,12 +85,9 @@ def _sdk_request(call: str, positional: Sequence[object], named: Mapping[str, ob
 
 
 def _request(
-    call: str,
-    names: tuple[str, ...],
-    by_name: tuple[str, ...],
-    positional: Sequence[object],
-    named: Mapping[str, object],
+    form: tuple[str, tuple[str, ...], tuple[str, ...]], positional: Sequence[object], named: Mapping[str, object]
 ) -> TimerRequest:
+    call, names, by_name = form
     values = bind(call, names, positional, named, required=_REQUIRED, named_only=by_name)
     return _checked(call, dict(zip((*names, *by_name), values, strict=True)), named)
 
@@ -120,12 +115,11 @@ _BOX: Final[Mapping[str, Check]] = {
 """What ``set_timeout`` and ``set_state_watch`` share in Globalbox. Spec: CIP-5old §6.1."""
 _BIDDING: Final = ("payload", "gas_limit", "bid_fp", "expiry_height", "client_nonce")
 _UPDATE: Final[Mapping[str, Check]] = {
-    "target": _TARGET,
-    "timer_id": octets,
-    "payload": optional(octets),
-    "gas_limit": _OPTIONAL_WIDE,
+    "target": _TARGET, "timer_id": octets, "payload": optional(octets), "gas_limit": _OPTIONAL_WIDE,
     "bid_fp": _OPTIONAL_WIDE,
-}
+}  # fmt: skip
+_AGENT: Final[Mapping[str, Check]] = {"agent": optional(address)}
+_EXTENSION: Final[Mapping[str, Check]] = {"timer_id": octets, "new_expires_at": integer}
 _IDENTITY_WIDTH: Final = 2  # parameters that name a timer in Globalbox: its target and its id
 
 
@@ -134,9 +128,8 @@ def _watch_keys(call: str, name: str, value: object) -> tuple[bytes, ...]:
 
 
 def _set_globalbox_timer(site: CallSite, due_height: int, target: bytes, payload: bytes, *rest: Any) -> object:
-    return site.host.market_call(
-        calls.SET_TIMEOUT_GLOBALBOX, GlobalboxRequest(target, payload, due_height, None, *rest)
-    )
+    request = GlobalboxRequest(target, payload, due_height, None, *rest)
+    return site.host.market_call(calls.SET_TIMEOUT_GLOBALBOX, request)
 
 
 def _set_globalbox_watch(site: CallSite, keys: tuple[bytes, ...], target: bytes, payload: bytes, *rest: Any) -> object:
@@ -194,21 +187,15 @@ def _is_auctions(site: CallSite, positional: Sequence[object], named: Mapping[st
     return site.host.has_call(calls.SET_TIMEOUT_AUCTION) > site.host.has_call(calls.SET_TIMEOUT_GLOBALBOX)
 
 
-TIMER_CALLS: Final[Mapping[str, HostCall]] = {
+TIMER_CALLS: Final[Mapping[str, HostCall]] = {  # each timer call by its public name
     "schedule_timer": _schedule_timer,
     "schedule_timer_ex": _schedule_timer_ex,
     "extend_timer": host_call(
-        "extend_timer",
-        {"timer_id": octets, "new_expires_at": integer},
-        "timer_extend",
-        lambda site, timer_id, expires_at: site.host.extend_timer(timer_id, expires_at),
+        "extend_timer", _EXTENSION, "timer_extend", lambda site, *values: site.host.extend_timer(*values)
     ),
     "cancel_timer": _cancel_timer,
     "set_gas_bidding_agent": host_call(
-        "set_gas_bidding_agent",
-        {"agent": optional(address)},
-        "state_write",
-        lambda site, agent: site.host.set_agent(agent),
+        "set_gas_bidding_agent", _AGENT, "state_write", lambda site, agent: site.host.set_agent(agent)
     ),
     "timer_lane": host_call("timer_lane", {}, "context_read", lambda site: site.host.timer_lane()),
     "set_timeout": _set_timeout,
@@ -228,4 +215,3 @@ TIMER_CALLS: Final[Mapping[str, HostCall]] = {
         required=_IDENTITY_WIDTH,
     ),
 }
-"""Each timer call by its public name."""

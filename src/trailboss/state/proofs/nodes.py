@@ -82,12 +82,10 @@ def fold_nodes(nodes: Sequence[ShownNode], keys: KeyRange) -> tuple[bytes, list[
     """Check the shown part of a tree, parents first; return the tree's digest and all its entries within a range.
 
     Nothing is trusted: the digests and the canonical form are checked as far as they are shown. The last node comes
-    first, so that every node finds its children folded; nothing recurses.
+    first, so that every node finds its children folded; nothing recurses. Complexity: O(size of the nodes).
 
     Raises:
         ProofError: Naming the node, counted from 0, and the rule that it breaks.
-
-    Complexity: O(size of the nodes).
     """
     folded: list[_Folded] = []
     pages: list[bytes] = []

@@ -54,12 +54,10 @@ class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     def verify(self, state_root: bytes) -> Statement:
         """Check the proof against a trusted state root of 32 bytes, and return what it proves.
 
-        Spec: CIP-1v3 §2.3, CIP-5 §3.2
+        Spec: CIP-1v3 §2.3, CIP-5 §3.2. Complexity: O(size of the proof).
 
         Raises:
             ProofError: If it proves nothing about that root; the message names the step that failed.
-
-        Complexity: O(size of the proof).
         """
         if self.version != PROOF_VERSION:
             raise ProofError(f"the proof has version {self.version}; this verifier reads version {PROOF_VERSION}")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.conftest import Ask, Run
 from tests.e2e.test_cli_remote import running_node
-from tests.unit.views.test_runway import PULSE
+from tests.unit.forecast.test_runway import PULSE
 
 LOOP = "2,100000"
 GUARD_SECONDS = 60

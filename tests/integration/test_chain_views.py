@@ -12,13 +12,13 @@ from tests.model.session import USER_ADDRESSES, Session
 from trailboss.chain.chain import Chain
 from trailboss.chain.proofs import AccountSubject, TimersSubject
 from trailboss.chain.reader import ChainReader
+from trailboss.forecast.quote import quote_timer
+from trailboss.forecast.runway import runway_of
 from trailboss.model import events as names
 from trailboss.model.blocks import Block
 from trailboss.primitives.errors import Rejection, ViewGoneError
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.explain.life import EarlierEvents, TimerLife, events_since, explain_timer
-from trailboss.views.forecast.quote import quote_timer
-from trailboss.views.forecast.runway import runway_of
 from trailboss.views.mechanism.auction_records import auction_of
 from trailboss.views.mechanism.globalbox_records import globalbox_of, mailbox_of
 from trailboss.views.records import block_events, events_of

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from trailboss.cli.errors import Mistake
 from trailboss.cli.remote.client import JSON, connect, headers_for, reason_of, split_url
+from trailboss.forecast.watchtower import WatchedPayer
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.views.forecast.watchtower import WatchedPayer
 from trailboss.views.json_values import to_json_value
 from trailboss.views.text import counted
 

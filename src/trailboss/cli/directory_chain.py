@@ -14,8 +14,7 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.views import Answer, Event, Receipt, TimerLife, explain_timer
 from trailboss.views.explain.life import latest_events
 from trailboss.views.read_only_calls import ask_actor, try_timer
-from trailboss.views.receipts import build_block
-from trailboss.views.records import TimerEntry
+from trailboss.views.records import TimerEntry, build_block
 from trailboss.views.timer_list import TimerFilter, list_timers, match_timer
 
 

@@ -10,11 +10,11 @@ from trailboss.chain.view import ChainView
 from trailboss.explorer.address_labels import Names
 from trailboss.explorer.documents import Document
 from trailboss.explorer.links import Query
+from trailboss.forecast.runway import Runway, runway_of
 from trailboss.primitives.octets import Address
-from trailboss.views.forecast.recent import BLOCKS, RecentBlock, recent_blocks
-from trailboss.views.forecast.runway import Runway, runway_of
 from trailboss.views.mechanism.base import MechanismViews
 from trailboss.views.mechanism.registry import views_for
+from trailboss.views.recent_blocks import BLOCKS, RecentBlock, recent_blocks
 from trailboss.views.timer_list import TimerFilter
 
 if TYPE_CHECKING:

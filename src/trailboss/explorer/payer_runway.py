@@ -10,11 +10,11 @@ from trailboss.explorer.cells import Words
 from trailboss.explorer.documents import HALF, Chart, Notice, Row, Section, Table, bare, numbers
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.text import blocks_words
+from trailboss.forecast.runway import PaidActor, Reach, Runway
 from trailboss.index.records import DaySpend
 from trailboss.model.blocks import Origin
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import BASE_UNITS_PER_CBY, format_cby
-from trailboss.views.forecast.runway import PaidActor, Reach, Runway
 from trailboss.views.text import counted, rounded
 
 BASEFEES: Final = {"present": "present", "twice": "twice", "p95": "95th percentile"}

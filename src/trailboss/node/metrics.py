@@ -23,6 +23,7 @@ from prometheus_client import (
 )
 
 from trailboss.chain import ChainReader
+from trailboss.forecast.watchtower import FAILURES, PAYERS_SHOWN, Watch, burned_by_fires, count_failures
 from trailboss.mempool import Statistics
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
@@ -30,7 +31,6 @@ from trailboss.node.block_builder import Published
 from trailboss.primitives.errors import Rejection
 from trailboss.primitives.octets import Address
 from trailboss.views.calendar import TierCounts, tier_counts
-from trailboss.views.forecast.watchtower import FAILURES, PAYERS_SHOWN, Watch, burned_by_fires, count_failures
 from trailboss.views.records import block_events
 
 PREFIX: Final = "trailboss_"

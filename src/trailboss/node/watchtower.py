@@ -15,12 +15,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from trailboss.chain.view import ChainView
-from trailboss.index import Index
-from trailboss.model.blocks import Origin
-from trailboss.model.events import TIMER_SCHEDULED
-from trailboss.node.block_builder import Published
-from trailboss.views.forecast.recent import BLOCKS, recent_blocks
-from trailboss.views.forecast.watchtower import (
+from trailboss.forecast.watchtower import (
     PAID_TIMERS_MAX,
     PAYERS_SHOWN,
     Watch,
@@ -29,6 +24,11 @@ from trailboss.views.forecast.watchtower import (
     look_at,
     watch_of,
 )
+from trailboss.index import Index
+from trailboss.model.blocks import Origin
+from trailboss.model.events import TIMER_SCHEDULED
+from trailboss.node.block_builder import Published
+from trailboss.views.recent_blocks import BLOCKS, recent_blocks
 from trailboss.views.records import block_events
 
 TIMERS_MAX: Final = 2_000  # timers of payers that are looked at at once, after which a look is over; 30 µs each

@@ -31,6 +31,8 @@ from trailboss.chain.stock_timers import (
     ended_refusal,
 )
 from trailboss.codec.canonical import decode_canonical
+from trailboss.forecast.quote import WITHIN, Quote, quote_timer
+from trailboss.forecast.runway import Runway, runway_of
 from trailboss.governance.apply import ACTIVATION_NOTICE
 from trailboss.governance.parameters import ACTIVATION
 from trailboss.model.blocks import Block
@@ -48,9 +50,6 @@ from trailboss.testing.outbox import Outbox, read_source
 from trailboss.testing.parties import ActorHandle, Party, PendingReceipt, TestAccount, address_of_party, show_printed
 from trailboss.views import Event, Receipt, TimerLife, TimerView, explain_timer
 from trailboss.views.explain.life import events_since
-from trailboss.views.forecast.quote import WITHIN, Quote, quote_timer
-from trailboss.views.forecast.recent import BLOCKS
-from trailboss.views.forecast.runway import Runway, runway_of
 from trailboss.views.mechanism.auction_records import AuctionView, auction_of
 from trailboss.views.mechanism.globalbox_records import (
     EndedView,
@@ -62,8 +61,8 @@ from trailboss.views.mechanism.globalbox_records import (
 )
 from trailboss.views.mechanism.registry import views_for
 from trailboss.views.read_only_calls import try_timer
-from trailboss.views.receipts import deployment_of
-from trailboss.views.records import block_prints, receipt_view
+from trailboss.views.recent_blocks import BLOCKS
+from trailboss.views.records import block_prints, deployment_of, receipt_view
 from trailboss.views.timer_list import timer_view
 from trailboss.vm.native import NativeEngine
 

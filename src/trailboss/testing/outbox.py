@@ -12,8 +12,7 @@ from trailboss.primitives.errors import ConfigurationError, Rejection, Trailboss
 from trailboss.primitives.octets import Address
 from trailboss.testing.parties import PendingReceipt, RevertedError, TestAccount, show_printed
 from trailboss.views import Receipt
-from trailboss.views.receipts import build_block
-from trailboss.views.records import block_prints, refusal_view
+from trailboss.views.records import block_prints, build_block, refusal_view
 from trailboss.vm.native import NativeEngine
 
 

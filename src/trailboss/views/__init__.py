@@ -1,4 +1,4 @@
-"""A chain for reading: records, lists, explanations and forecasts. None of them changes it."""
+"""A chain for reading: records, lists and explanations. None of them changes it."""
 
 from trailboss.views.explain.life import LifeStep, TimerLife, explain_timer
 from trailboss.views.records import Answer, Event, Receipt, TimerView

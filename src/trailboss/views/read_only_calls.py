@@ -8,7 +8,7 @@ from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U64_MAX, Amount, Height
-from trailboss.views.explain.outlook import reserve_of
+from trailboss.views.explain.life import reserve_of
 from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import Answer, printed_views
 from trailboss.vm.meter import Meter

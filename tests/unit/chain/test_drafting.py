@@ -4,7 +4,7 @@ from trailboss.chain import Chain
 from trailboss.chain.development import account_name, development_account, development_genesis
 from trailboss.chain.drafts import Terms, draft_deployment, draft_transaction
 from trailboss.model.transactions import ExecuteActor, FundActor, Transfer
-from trailboss.views.receipts import build_block
+from trailboss.views.records import build_block
 
 ALICE, BOB = (development_account(account_name(index)) for index in range(2))
 SOURCE = b"def echo(payload):\n    return payload\n"

@@ -19,7 +19,7 @@ from trailboss.state import view
 from trailboss.state.commitment import build_roots, state_root
 from trailboss.state.disk.store import StoreSettings
 from trailboss.state.keys import KEY_WIDTHS
-from trailboss.views.receipts import build_block
+from trailboss.views.records import build_block
 
 SETTINGS = StoreSettings(flush_interval=2, kept_journal=1_000, map_size=1 << 16)
 """A store that writes its flat tables all the time, in a file that has to grow."""

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from trailboss.cli import alerts as alerting
 from trailboss.cli.alerts import Alert, Spells, parse_call
 from trailboss.cli.errors import Mistake
+from trailboss.forecast.watchtower import WatchedPayer
 from trailboss.primitives.octets import Address
-from trailboss.views.forecast.watchtower import WatchedPayer
 
 WITHIN = 10
 PAYER = WatchedPayer(

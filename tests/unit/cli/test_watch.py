@@ -9,7 +9,7 @@ from rich.console import Console
 from tests.unit.cli.test_alerts import PAYER
 from trailboss.cli.commands import watch as module
 from trailboss.cli.commands.watch import Tower, Wanted
-from trailboss.views.forecast.watchtower import Watch
+from trailboss.forecast.watchtower import Watch
 
 
 def watch_of(*payers: object) -> Watch:

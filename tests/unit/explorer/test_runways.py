@@ -4,8 +4,8 @@ import pytest
 
 from tests.unit.explorer.standin import StandIn, look
 from trailboss.explorer import page_context as reading_module
-from trailboss.views.forecast.recent import BLOCKS, recent_blocks
-from trailboss.views.forecast.runway import runway_of
+from trailboss.forecast.runway import runway_of
+from trailboss.views.recent_blocks import BLOCKS, recent_blocks
 from trailboss.views.timer_list import TimerFilter
 
 

@@ -12,9 +12,8 @@ from trailboss.model.decisions import DecisionRecord, ExaminedTimer, FeeSource, 
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.units import Price
 from trailboss.testing import LocalChain
-from trailboss.views.forecast.chances import Offer, chance_within
-from trailboss.views.forecast.recent import RecentBlock
 from trailboss.views.mechanism.registry import views_of
+from trailboss.views.recent_blocks import Offer, RecentBlock, chance_within
 
 OUTRANKED, PRICED_OUT, LANE_FULL = DeferralReason.OUTRANKED, DeferralReason.PRICED_OUT, DeferralReason.LANE_FULL
 GAS = 300

@@ -1,7 +1,7 @@
 """The ways of fires, from events alone."""
 
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.views.explain.fires import FirePath, fire_paths, waits_words
+from trailboss.views.explain.life import FirePath, fire_paths, waits_words
 from trailboss.views.records import Event
 
 

@@ -12,8 +12,7 @@ from trailboss.index.answers.blocks import BlockSummary, BlockView, block_view, 
 from trailboss.model.blocks import Block
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import U64_MAX
-from trailboss.views.settings import Setting, lies_under, settings_of
-from trailboss.views.status import ChainStatus, status_of
+from trailboss.views.status import ChainStatus, Setting, lies_under, settings_of, status_of
 
 routes: Final = Routes("chain")
 PATH_CHARACTERS_MAX: Final = 64

@@ -5,11 +5,11 @@ from typing import Annotated, Final
 from trailboss.api.errors import HttpReason
 from trailboss.api.operations import Call, Routes
 from trailboss.api.requests import LIMIT_MAX, U64, Positive, integer
+from trailboss.forecast.quote import Quote, quote_timer
+from trailboss.forecast.runway import Runway, runway_of
+from trailboss.forecast.watchtower import PAYERS_SHOWN, Watch
 from trailboss.primitives.octets import Address
-from trailboss.views.forecast.quote import Quote, quote_timer
-from trailboss.views.forecast.recent import BLOCKS, BLOCKS_MAX
-from trailboss.views.forecast.runway import Runway, runway_of
-from trailboss.views.forecast.watchtower import PAYERS_SHOWN, Watch
+from trailboss.views.recent_blocks import BLOCKS, BLOCKS_MAX
 from trailboss.views.shared_fields import extended
 
 routes: Final = Routes("forecasts")

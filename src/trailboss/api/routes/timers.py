@@ -13,7 +13,7 @@ from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
 from trailboss.views.calendar import CalendarCounts, calendar_counts, tier_ends
-from trailboss.views.explain.fires import FirePath
+from trailboss.views.explain.life import FirePath
 from trailboss.views.explain.waits import AskedBid, Wait
 from trailboss.views.timer_list import LIVE, STATES, TimerFilter
 

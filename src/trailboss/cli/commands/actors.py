@@ -17,7 +17,7 @@ from trailboss.model.transactions import ExecuteActor, FundActor, Instruction
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
 from trailboss.views import Answer, Receipt
-from trailboss.views.explain.outlook import unpaid_words
+from trailboss.views.explain.life import unpaid_words
 from trailboss.views.text import counted, words
 
 Cbor = Annotated[bool, typer.Option("--cbor", help="The payload is JSON; send it as CBOR.")]

@@ -24,8 +24,16 @@ from trailboss.params.loader import SUBJECTS
 from trailboss.primitives.units import format_cby
 from trailboss.views.json_values import to_json_value
 from trailboss.views.records import Printed, block_events, block_prints
-from trailboss.views.settings import MULTIPLIERS, Setting, lies_under, settings_of
-from trailboss.views.status import ChainStatus, TimerCounts, status_facts, status_of
+from trailboss.views.status import (
+    MULTIPLIERS,
+    ChainStatus,
+    Setting,
+    TimerCounts,
+    lies_under,
+    settings_of,
+    status_facts,
+    status_of,
+)
 from trailboss.views.text import counted, time_words
 
 INTERRUPTED: Final = 130

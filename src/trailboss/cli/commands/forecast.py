@@ -8,13 +8,12 @@ from trailboss.cli.command import Invocation, command
 from trailboss.cli.options import ANYONE, Number, Text, argument, complete_account, number, option
 from trailboss.cli.output import Cell, columns, note, print_facts, print_json, print_section
 from trailboss.cli.targets import find_actor, resolve_actor
+from trailboss.forecast.quote import FULL_BLOCKS_MAX, Backlog, Quote, quote_timer
+from trailboss.forecast.runway import PaidActor, Reach, runway_of
 from trailboss.primitives.units import format_cby
 from trailboss.views.explain.decision_view import REASONS
-from trailboss.views.forecast.chances import Chance
-from trailboss.views.forecast.quote import FULL_BLOCKS_MAX, Backlog, Quote, quote_timer
-from trailboss.views.forecast.recent import BLOCKS, BLOCKS_MAX
-from trailboss.views.forecast.runway import PaidActor, Reach, runway_of
 from trailboss.views.json_values import to_json_value
+from trailboss.views.recent_blocks import BLOCKS, BLOCKS_MAX, Chance
 from trailboss.views.text import counted, decimal_text, rounded
 
 PRICES: Final = columns("what | >price | >units | >CBY | >base units")

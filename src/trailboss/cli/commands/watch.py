@@ -21,10 +21,10 @@ from trailboss.cli.options import WHO, Text, Texts, complete_account, number, op
 from trailboss.cli.output import Cell, columns, console, fitting_table, note, print_facts, print_json, print_table
 from trailboss.cli.remote.client import Client, read
 from trailboss.cli.targets import is_url, node_url, open_directory, resolve_address
+from trailboss.forecast.watchtower import PAYERS_SHOWN, WITHIN_MAX, Watch, WatchedPayer, look
 from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
-from trailboss.views.forecast.watchtower import PAYERS_SHOWN, WITHIN_MAX, Watch, WatchedPayer, look
 from trailboss.views.json_values import to_json_value
 
 RUNS_DRY: Final = 3

@@ -12,12 +12,12 @@ from trailboss.explorer.instructions import payload
 from trailboss.explorer.links import PAGE_ROWS, Query, parse_id
 from trailboss.explorer.page_context import Reading, Redirect
 from trailboss.explorer.text import blocks_words
+from trailboss.forecast.runway import Runway
 from trailboss.index import EventFilter, read_events
 from trailboss.index.answers.timers import timer_page
 from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views import accounts as views
-from trailboss.views.forecast.runway import Runway
 from trailboss.views.text import counted
 from trailboss.views.timer_list import TimerFilter
 

@@ -1,24 +1,24 @@
 """A timer's whole life, and why each decision fell as it did."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain as chained
 from itertools import dropwhile, islice, takewhile
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
 from trailboss.execution.agents import BUDGET_SPENT
+from trailboss.fees import Prices, max_cost
 from trailboss.model import events as names
 from trailboss.model.blocks import Block, Origin, ReceiptRecord
 from trailboss.model.decisions import Order
 from trailboss.model.events import EventRecord
 from trailboss.model.timers import Timer, asks_agent
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
-from trailboss.primitives.octets import Hash32
-from trailboss.primitives.units import U64_MAX
-from trailboss.views.explain.fires import FirePath, fire_paths, waits_words
-from trailboss.views.explain.outlook import outlook
+from trailboss.primitives.octets import Address, Hash32
+from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views.explain.sentences import sentence, step_kind
 from trailboss.views.explain.waits import (
     AskedBid,
@@ -30,9 +30,72 @@ from trailboss.views.explain.waits import (
     quiet_wait,
     waiting_words,
 )
-from trailboss.views.mechanism.base import Occurrence, OutlookKind, StepKind, Trial
-from trailboss.views.mechanism.registry import views_for
+from trailboss.views.mechanism.base import Occurrence, Outlook, OutlookKind, StepKind, Trial, next_block_for
+from trailboss.views.mechanism.registry import views_at, views_for
 from trailboss.views.records import Event, block_events, event_view, events_of
+from trailboss.views.text import counted, failure_words
+
+
+class FirePath(Struct, frozen=True, kw_only=True):
+    """One fire's path. Heights are those of blocks; None for what has not happened, or not yet."""
+
+    fire_seq: int  # which fire of the timer, from 0
+    hit_height: int  # height from which its age counts: the due height, or that of the block whose change hit it
+    queued_at: int  # block that put it into Globalbox
+    materialized_at: int | None = None  # block that moved it to the mailbox
+    deliver_seq: int | None = None  # its number there
+    ended_at: int | None = None  # block in which it ran, or its timer ended
+    outcome: str = "queued"  # ``queued``, ``in mailbox``, ``ran``, ``reverted``, or ``gone``: its timer ended first
+    matched_keys: tuple[bytes, ...] = ()  # watched keys that were modified, as far as its delivery has reported them
+
+
+def fire_paths(events: Iterable[Event]) -> tuple[FirePath, ...]:
+    """Return the path of each fire, in the order in which they were queued.
+
+    Args:
+        events: All of one timer, in order.
+    """
+    paths: list[FirePath] = []
+    for event in events:
+        if event.name == names.TIMER_QUEUED:
+            facts = event.data
+            paths.append(
+                FirePath(fire_seq=facts["fire_seq"], hit_height=facts["hit_height"], queued_at=event.block_height)
+            )
+        else:
+            paths = [_after(path, event) for path in paths]
+    return tuple(paths)
+
+
+def waits_words(paths: Sequence[FirePath], height: int) -> str:
+    """Return how long fires have waited by a block, in words; empty if none did."""
+    waits = []
+    for path in paths:
+        # A fire that has not ended waits in the last block too.
+        end = height + 1 if path.ended_at is None else path.ended_at
+        moved = end if path.materialized_at is None else path.materialized_at
+        counts = ((moved - path.queued_at, "Globalbox"), (end - moved, "the mailbox"))
+        parts = [f"{counted(count, 'block')} in {where}" for count, where in counts if count]
+        if parts:
+            waits.append(f"fire {path.fire_seq}: {' and '.join(parts)}")
+    return "; ".join(waits)
+
+
+def _after(path: FirePath, event: Event) -> FirePath:
+    """Return a path after an event of its timer."""
+    facts, height = event.data, event.block_height
+    if event.name in names.TIMER_ENDINGS:
+        # What is in the mailbox runs without its timer.
+        return replace(path, outcome="gone", ended_at=height) if path.outcome == "queued" else path
+    if event.name == names.TIMER_MATERIALIZED and path.outcome == "queued" and path.fire_seq == facts["fire_seq"]:
+        return replace(path, materialized_at=height, deliver_seq=facts["deliver_seq"], outcome="in mailbox")
+    if path.deliver_seq is None or path.deliver_seq != facts.get("deliver_seq") or path.ended_at is not None:
+        return path
+    if event.name == names.TIMER_FIRE_RECEIPT:
+        outcome = "ran" if facts["status"] == "ok" else facts["status"]
+        return replace(path, ended_at=height, outcome=outcome, matched_keys=tuple(facts["matched_keys"]))
+    return path
+
 
 LIVE: Final = "live"
 BLOCKS_MAX: Final = 1_000
@@ -376,3 +439,41 @@ def events_since(chain: ChainReader, since: int = 0, name: str | None = None) ->
     """Yield events from block ``since`` on, inclusive, oldest first; with a name only those."""
     for block in chain.blocks.eventful(since):
         yield from events_of(block, name)
+
+
+def outlook(chain: ChainReader, timer: Timer, trial: Trial | None) -> Outlook:
+    """Return what comes next for a live timer.
+
+    Args:
+        chain: Where.
+        timer: The timer.
+        trial: What its handler came to when it was tried; None if it was not.
+    """
+    found = views_at(chain, next_block_for(chain, timer)).outlook(chain, timer, trial)
+    if trial is None or trial.failure is None:
+        return found
+    text = f"{found.text}; run as things stand, its handler reverts: {failure_words(trial.failure)}"
+    return Outlook(OutlookKind.REVERTS, text)
+
+
+def reserve_of(chain: ChainReader, timer: Timer) -> int:
+    """Return what the next fire of a live timer reserves at the present basefees without a tip, base units.
+
+    A fire that waits in the mailbox of Globalbox reserves nothing: it has been paid for.
+    """
+    rules, views = chain.rules(), views_for(chain)
+    if views.is_paid(timer):
+        return 0
+    prices = Prices(*rules.timer_basefees(), lane_basefee=rules.market.surcharge)
+    return max_cost(views.next_fire(rules, timer).gas_limit, rules.timer.max_cells_per_fire, prices)
+
+
+def unpaid_words(chain: ChainReader, timer: Timer) -> str:
+    """Return that the payer of a live timer holds less than its fire reserves, and how much; empty if it does not."""
+    cost, balance = reserve_of(chain, timer), chain.balance(timer.fee_payer)
+    if balance >= cost:
+        return ""
+    return (
+        f"timer {Hash32(timer.timer_id)} cannot be paid as things stand: a fire costs up to {format_cby(cost)} CBY, "
+        f"{Address(timer.fee_payer)} holds {format_cby(balance)} CBY"
+    )

@@ -16,7 +16,7 @@ from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import Cycles, format_cby
 from trailboss.views.explain.waits import WaitingTimer, WaitReader
-from trailboss.views.forecast.chances import Quoting
+from trailboss.views.recent_blocks import Quoting
 from trailboss.views.records import DEFAULT_FEES, FROZEN_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
 
 Value = str | int | Hash32 | Address | None

@@ -20,10 +20,9 @@ from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U64_MAX, Cycles, Price, clamp, format_cby
 from trailboss.views.explain import waits
-from trailboss.views.forecast.chances import Offer, Quoting, refused
-from trailboss.views.forecast.recent import RecentBlock
 from trailboss.views.mechanism import base
 from trailboss.views.mechanism.lane_records import LaneStatus, lane_cap, lane_gas_limit
+from trailboss.views.recent_blocks import Offer, Quoting, RecentBlock, refused
 from trailboss.views.records import AGENT_FEES, DecisionRow, DecisionView, TimerView
 from trailboss.views.text import counted
 

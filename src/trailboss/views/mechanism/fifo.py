@@ -17,10 +17,9 @@ from trailboss.model.actors import Account
 from trailboss.model.decisions import DecisionRecord, Stop
 from trailboss.model.timers import DeferralReason, Timer
 from trailboss.params.loader import PRICE_MAX
-from trailboss.views.forecast.chances import Offer, Quoting, refused
-from trailboss.views.forecast.recent import RecentBlock
 from trailboss.views.mechanism import base
 from trailboss.views.mechanism.lane_records import LaneStatus
+from trailboss.views.recent_blocks import Offer, Quoting, RecentBlock, refused
 from trailboss.views.records import DecisionRow
 
 

@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.unit.api.stream.broadcasts import CBY, SPEAKER, Broadcasts
 from tools.metrics_page import metrics_page
 from trailboss.api import stream
+from trailboss.forecast.watchtower import look
 from trailboss.mempool.records import Statistics
 from trailboss.model.events import PROTOCOL_TOPICS, TIMER_ENDINGS
 from trailboss.node.block_builder import Published
@@ -16,7 +17,6 @@ from trailboss.node.metrics import Metrics
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 from trailboss.testing import LocalChain
-from trailboss.views.forecast.watchtower import look
 from trailboss.views.records import block_events
 
 WAITING = Statistics(transactions=7, executable=6, senders=2, bytes=1_234, journal_bytes=0)

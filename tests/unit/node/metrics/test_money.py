@@ -11,14 +11,14 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
+from tests.unit.forecast.test_runway import CBY, PULSE
 from tests.unit.node.metrics.test_metrics import WAITING
-from tests.unit.views.test_runway import CBY, PULSE
+from trailboss.forecast.watchtower import PAYERS_SHOWN, look
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.node.block_builder import Published
 from trailboss.node.metrics import ACTORS_MAX, OTHERS, Metrics
 from trailboss.primitives.octets import Address
 from trailboss.testing import LocalChain
-from trailboss.views.forecast.watchtower import PAYERS_SHOWN, look
 
 RULES = resources.files("trailboss.node").joinpath("alerts.yml")
 FAILS = PULSE + "\ndef handle_timer(payload):\n    raise ValueError(payload)\n"

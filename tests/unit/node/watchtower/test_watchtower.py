@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from tests.integration.node.apis import lively_chain, serve
-from tests.unit.views.test_runway import CBY, PULSE
+from tests.unit.forecast.test_runway import CBY, PULSE
+from trailboss.forecast import watchtower as forecast
+from trailboss.forecast.watchtower import WatchedPayer, look, look_at
 from trailboss.index import Index
 from trailboss.node import watchtower
 from trailboss.node.block_builder import Published
 from trailboss.node.watchtower import Watchtower
 from trailboss.testing import LocalChain
-from trailboss.views.forecast import watchtower as forecast
-from trailboss.views.forecast.watchtower import WatchedPayer, look, look_at
 
 ACTORS = 12
 

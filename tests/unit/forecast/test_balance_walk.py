@@ -5,8 +5,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trailboss.forecast.runway import BalanceWalk, Loop, walk_balance
 from trailboss.primitives.units import U64_MAX
-from trailboss.views.forecast.balance_walk import BalanceWalk, Loop, walk_balance
 
 
 @st.composite

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.unit.views.test_runway import CBY, PULSE
+from tests.unit.forecast.test_runway import CBY, PULSE
+from trailboss.forecast.runway import runway_of
+from trailboss.forecast.watchtower import WatchedPayer, burned_by_fires, look
 from trailboss.model.configs import MarketKind
 from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.testing import ActorHandle, LocalChain
-from trailboss.views.forecast.runway import runway_of
-from trailboss.views.forecast.watchtower import WatchedPayer, burned_by_fires, look
 
 STUMBLES = PULSE + "\ndef handle_timer(payload):\n    schedule(payload)\n    raise ValueError(payload)\n"
 

@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
+from trailboss.forecast import runway as module
+from trailboss.forecast.runway import PaidActor, Reach, Runway
 from trailboss.model.events import TIMER_UNFUNDED
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.testing import ActorHandle, LocalChain
-from trailboss.views.forecast import runway as module
-from trailboss.views.forecast.runway import PaidActor, Reach, Runway
 
 CBY = 10**9
 CELLS = 550_000 * 10_000

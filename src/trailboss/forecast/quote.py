@@ -17,10 +17,17 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U64_MAX, Cells, Cycles, Height, Price
 from trailboss.state.keys import TIMERS, timer_range
 from trailboss.timer_queue.source import StoredTimers
-from trailboss.views.forecast.chances import Chance, Offer, chance_within, refused
-from trailboss.views.forecast.recent import BLOCKS, of_present_mechanism, recent_blocks
 from trailboss.views.mechanism.base import MechanismViews
 from trailboss.views.mechanism.registry import views_at, views_for, views_of
+from trailboss.views.recent_blocks import (
+    BLOCKS,
+    Chance,
+    Offer,
+    chance_within,
+    of_present_mechanism,
+    recent_blocks,
+    refused,
+)
 
 WITHIN: Final = (1, 5, 10, 50)
 """Numbers of blocks for which a quote gives a chance by default."""

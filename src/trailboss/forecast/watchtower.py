@@ -14,13 +14,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from trailboss.chain.reader import ChainReader
+from trailboss.forecast.runway import runway_of
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_ENDINGS, TIMER_EXPIRED, TIMER_UNFUNDED
 from trailboss.primitives.octets import Address
-from trailboss.views.forecast.recent import BLOCKS, RecentBlock, recent_blocks
-from trailboss.views.forecast.runway import runway_of
 from trailboss.views.mechanism.lane_records import lane_status
 from trailboss.views.mechanism.registry import views_for
+from trailboss.views.recent_blocks import BLOCKS, RecentBlock, recent_blocks
 from trailboss.views.records import block_events
 from trailboss.views.shared_fields import extended
 

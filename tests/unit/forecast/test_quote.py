@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import pytest
 
+from trailboss.forecast import quote as module
+from trailboss.forecast.quote import Quote
 from trailboss.model.blocks import Origin
 from trailboss.model.timers import DeferralReason
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.testing import ActorHandle, LocalChain, SetGovParam
-from trailboss.views.forecast import quote as module
-from trailboss.views.forecast.quote import Quote
 
 CBY = 10**9
 FRAME = 10_000

@@ -1,1 +1,0 @@
-"""What a timer would cost, how soon it would run, and how long a balance lasts."""

@@ -23,14 +23,10 @@ from trailboss.node.options import NodeOptions, is_loopback
 
 HEADERS_BYTES_MAX: Final = 32_768
 FAUCET_PER_MINUTE: Final = 5
-SECONDS_PER_MINUTE: Final = 60
 PREFLIGHT_SECONDS: Final = 600
-FAUCET: Final = "/faucet"
 UNLIMITED: Final = ("/explorer/assets/", "/explorer/stream", "/health", "/metrics")
 """Beginnings of paths that the rate limit does not count: files that a page loads, and monitoring."""
 READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
-UNROUTED: Final = "none"
-ANY_ORIGIN: Final = "*"
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
 
 Clock = Callable[[], float]
@@ -50,16 +46,8 @@ class TokenBucket:
     """
 
     def __init__(self, *, rate: float, depth: float, clock: Clock) -> None:
-        """Begin with a full bucket.
-
-        Args:
-            rate: Tokens a second, above 0.
-            depth: Most tokens that it holds, at least 1.
-            clock: Seconds, never going back.
-        """
-        self._rate = rate
-        self._depth = depth
-        self._clock = clock
+        """Begin full: ``depth`` tokens, at least 1, at most; ``rate`` a second, above 0; a clock in seconds."""
+        self._rate, self._depth, self._clock = rate, depth, clock
         self._tokens = depth
         self._at = clock()
 
@@ -93,15 +81,12 @@ class Limits:
     """Passes requests on to an application, or refuses them; counts the answers."""
 
     def __init__(self, app: ASGIApp, options: NodeOptions, metrics: Metrics, clock: Clock) -> None:
-        self._app = app
-        self._metrics = metrics
-        self._clock = clock
-        self._is_local = options.is_loopback
-        self._bound = options.host
+        self._app, self._metrics, self._clock = app, metrics, clock
+        self._is_local, self._bound = options.is_loopback, options.host
         self._origins = frozenset(map(str.lower, options.cors_origins))
         rate = options.rate_limit
         self._requests = TokenBucket(rate=rate, depth=rate, clock=clock) if rate else None
-        self._faucet = TokenBucket(rate=FAUCET_PER_MINUTE / SECONDS_PER_MINUTE, depth=FAUCET_PER_MINUTE, clock=clock)
+        self._faucet = TokenBucket(rate=FAUCET_PER_MINUTE / 60, depth=FAUCET_PER_MINUTE, clock=clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; pass on what is none."""
@@ -112,7 +97,7 @@ class Limits:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                path = getattr(scope.get("endpoint"), "path", UNROUTED)
+                path = getattr(scope.get("endpoint"), "path", "none")
                 self._metrics.answered(path, message["status"], self._clock() - began)
             await send(message)
 
@@ -124,11 +109,6 @@ class Limits:
             await self._app(scope, receive, answer)
 
     def _check(self, scope: Scope) -> None:
-        """Check the head of a request.
-
-        Raises:
-            HttpError: If the request is refused.
-        """
         headers, path = Headers(scope=scope), scope["path"]
         if sum(len(name) + len(value) for name, value in headers.raw) > HEADERS_BYTES_MAX:
             what = f"the headers have more than {HEADERS_BYTES_MAX:,} bytes"
@@ -138,7 +118,7 @@ class Limits:
             _check_rate(self._requests)
         if scope["method"] not in READING:
             self._check_origin(headers)
-            if path == FAUCET:
+            if path == "/faucet":
                 _check_rate(self._faucet)
 
     def _check_host(self, headers: Headers) -> None:
@@ -157,7 +137,7 @@ class Limits:
         """Check that no page of another origin asks; programs name no origin."""
         origins = headers.getlist("origin")
         origin = ",".join(origins).lower()
-        if not origins or origin in self._origins or ANY_ORIGIN in self._origins:
+        if not origins or origin in self._origins or "*" in self._origins:
             return
         if origin.partition("://")[2] != headers["host"].lower():
             shown = origin[:SHOWN_CHARACTERS_MAX]

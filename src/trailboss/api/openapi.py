@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from inspect import cleandoc, getsource
+from sys import modules
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -231,7 +232,9 @@ def documentation(kind: type) -> tuple[str, dict[str, str]]:
     members: dict[str, str] = dict(SHARED_FIELDS)
     for base in reversed(kind.__mro__):
         if issubclass(base, Struct) and base is not Struct:
-            members |= field_comments(getsource(base))
+            # Not the class's own source: `inspect` would parse the module for each, as no other thread may meanwhile.
+            source = getsource(modules[base.__module__])
+            members |= field_comments(source.partition(f"\nclass {base.__name__}(")[2].partition("\n\n\n")[0])
     return as_prose(cleandoc(kind.__doc__ or "").split("\n\n")[0]), members
 
 

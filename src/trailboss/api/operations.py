@@ -29,17 +29,13 @@ if TYPE_CHECKING:
     from trailboss.node.service import Node
 
 JSON: Final = "application/json"
-READERS: Final = 2
-"""Threads for long reads; more would only compete with the chain's."""
-READS_WAITING_MAX: Final = 64
-"""Long reads that wait for a thread; a further one is refused."""
+READERS: Final = 2  # threads for long reads; more would only compete with the chain's
+READS_WAITING_MAX: Final = 64  # long reads that wait for a thread; a further one is refused
 BODY_BYTES_MAX: Final = 2**20
-BODY_SECONDS: Final = 10.0
-"""Time in which a body must arrive."""
+BODY_SECONDS: Final = 10.0  # time in which a body must arrive
 GET: Final = "GET"
 POST: Final = "POST"
 ALWAYS: Final = (HttpReason.BAD_REQUEST, HttpReason.TOO_MANY_REQUESTS, HttpReason.UNAVAILABLE)
-"""Reasons for which every path may refuse."""
 OF_BODIES: Final = (HttpReason.TOO_LARGE, HttpReason.MEDIA_TYPE)
 NOT_FOUND: Final = (HttpReason.NOT_FOUND,)
 Run = Callable[..., Any]
@@ -159,8 +155,8 @@ class Server:
         Raises:
             HttpError: ``UNAVAILABLE`` if too many wait.
         """
-        if self._reading >= READERS + READS_WAITING_MAX:
-            waiting = self._reading - READERS
+        waiting = self._reading - READERS
+        if waiting >= READS_WAITING_MAX:
             what = f"{waiting} long reads wait already"
             raise HttpError(HttpReason.UNAVAILABLE, what, headers={"Retry-After": "1"}, waiting=waiting)
         self._reading += 1

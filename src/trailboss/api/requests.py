@@ -27,8 +27,7 @@ QUERY: Final = "query"
 BODY: Final = "body"
 QUERY_BYTES_MAX: Final = 8_192
 I64_MAX: Final = 2**63 - 1
-OFFSET_MAX: Final = 2**53 - 1
-"""Lists are shorter, and SQLite takes no larger offset."""
+OFFSET_MAX: Final = 2**53 - 1  # lists are shorter, and SQLite takes no larger offset
 LIMIT_MAX: Final = 1_000
 LIMIT_DEFAULT: Final = 50
 LATEST: Final = "latest"
@@ -102,15 +101,10 @@ Limit = Annotated[int, integer(LIMIT_MAX, 1)]
 Positive = Annotated[int, integer(least=1)]
 BLOCK_RULE: Final = f"a height, a hash of 64 hexadecimal digits, or {LATEST}"
 BlockName = Annotated[
-    str,
-    Meta(pattern=rf"^({LATEST}|0|[1-9][0-9]{{0,19}}|(0[xX])?[0-9a-fA-F]{{64}})$", extra={"rule": BLOCK_RULE}),
+    str, Meta(pattern=rf"^({LATEST}|0|[1-9][0-9]{{0,19}}|(0[xX])?[0-9a-fA-F]{{64}})$", extra={"rule": BLOCK_RULE})
 ]
 Prefix = Annotated[
-    str,
-    Meta(
-        pattern="^(0[xX])?[0-9a-fA-F]{1,64}$",
-        extra={"rule": "1 to 64 hexadecimal digits, with or without 0x"},
-    ),
+    str, Meta(pattern="^(0[xX])?[0-9a-fA-F]{1,64}$", extra={"rule": "1 to 64 hexadecimal digits, with or without 0x"})
 ]
 
 
@@ -137,10 +131,10 @@ class Parameter(Struct, frozen=True, kw_only=True):
 
 def asked_of(run: Callable[..., Any], hints: Mapping[str, Any]) -> type[Struct]:
     """Return a Struct of a function's keyword parameters."""
-    named = [each for each in signature(run).parameters.values() if each.kind is each.KEYWORD_ONLY]
     members = [
         (each.name, hints[each.name]) if each.default is each.empty else (each.name, hints[each.name], each.default)
-        for each in named
+        for each in signature(run).parameters.values()
+        if each.kind is each.KEYWORD_ONLY
     ]
     return msgspec.defstruct(run.__name__, members, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
@@ -196,12 +190,7 @@ class Reader:
         self._empty = None if any(each.is_required for each in parameters.values()) else asdict(asked())
 
     def read(self, path: Mapping[str, str], query: bytes, document: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the values of the parameters, by name.
-
-        Args:
-            path: Texts of the path's parameters.
-            query: As it stands behind the question mark.
-            document: JSON object of the body; None if the operation reads none.
+        """Return the values of the parameters, by name; the document is the body's, None if the operation reads none.
 
         Raises:
             HttpError: ``BAD_REQUEST`` for a parameter that is unknown, missing, repeated or against its rule, and for a
@@ -312,16 +301,15 @@ def read_document(body: bytes) -> dict[str, Any]:
         HttpError: ``BAD_REQUEST`` for anything else: another encoding than UTF-8, a member that stands twice, NaN,
             numbers of thousands of digits, nesting without end.
     """
+    rule = "one JSON object in UTF-8"
     try:
         value = json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_refuse) if body else {}
     except (ValueError, RecursionError) as error:
         what = f"the body is not JSON: {fault_of(error)}"
-        raise HttpError(HttpReason.BAD_REQUEST, what, place="body", rule="one JSON object in UTF-8") from None
+        raise HttpError(HttpReason.BAD_REQUEST, what, place="body", rule=rule) from None
     if not isinstance(value, dict):
         what = f"the body is {shown(value)}, it must be a JSON object"
-        raise HttpError(
-            HttpReason.BAD_REQUEST, what, place="body", value=clipped(value), rule="one JSON object in UTF-8"
-        )
+        raise HttpError(HttpReason.BAD_REQUEST, what, place="body", value=clipped(value), rule=rule)
     return value
 
 

@@ -26,22 +26,18 @@ from trailboss.node.feed import TAG_OCTETS, size_of, tag_of
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.json_values import to_json_value
 from trailboss.views.records import block_events, event_view
+from trailboss.views.shared_fields import extended
 
 BLOCK: Final = "block"
 REORG: Final = "reorg"
 END: Final = "end"
-EVENT: Final = "event"
-"""Type of an event whose own name is reserved or not printable."""
+EVENT: Final = "event"  # type of an event whose own name is reserved or not printable
 TAKEN: Final = frozenset((BLOCK, REORG, END, EVENT, "message", "open", "error"))
 HEARTBEAT: Final = b":\n\n"
-PAGE_BLOCKS: Final = 1_024
-"""Blocks of one page of the past."""
-PAGE_EVENTS: Final = 1_024
-"""Events of one page that the index finds."""
-PAGE_OCTETS: Final = 2**19
-"""Bytes after which a page ends, with the block that reaches them."""
-KEPT_OCTETS: Final = 2**25
-"""Bytes of encoded blocks that are kept, estimated."""
+PAGE_BLOCKS: Final = 1_024  # blocks of one page of the past
+PAGE_EVENTS: Final = 1_024  # events of one page that the index finds
+PAGE_OCTETS: Final = 2**19  # bytes after which a page ends, with the block that reaches them
+KEPT_OCTETS: Final = 2**25  # bytes of encoded blocks that are kept, estimated
 
 _MARK: Final = re.compile(rf"(0|[1-9]\d{{0,18}})\.(0|[1-9]\d{{0,8}})\.([0-9a-f]{{{2 * TAG_OCTETS}}})", re.ASCII)
 
@@ -73,11 +69,7 @@ _KEYS: Final[Mapping[str, Callable[[EventRecord], Iterable[object]]]] = {
 
 
 class EncodedBlock:
-    """A block with its events, each encoded at its first use.
-
-    Attributes:
-        block: The block.
-    """
+    """A block with its events, each encoded at its first use."""
 
     __slots__ = ("_events", "_pieces", "_places", "block")
 
@@ -243,14 +235,10 @@ class Past(Struct, frozen=True):
 def read_page(past: Past, place: Position, selection: Selection) -> tuple[bytes, Position] | None:
     """Return the next page for a reader, and its position then; None if it is not on the chain.
 
-    The index may be on another branch. Then the reader's new position is not on that branch, and the next page finds it
+    A reader on the chain is not above its head. If the index is on another branch, so is the reader's new position, and
+    the next page finds that.
 
     Complexity: O(``PAGE_BLOCKS`` + events in them) where blocks are sent; else O(events sent), whatever lies between.
-
-    Args:
-        past: Where it is read.
-        place: The reader's position, not above the head if the reader is on the chain.
-        selection: What the reader wants.
 
     Raises:
         ViewGoneError: If the chain is a view that lacks one of the blocks.
@@ -259,9 +247,8 @@ def read_page(past: Past, place: Position, selection: Selection) -> tuple[bytes,
         return _read_blocks(past, place, selection)
     if not place.is_on(past.chain):
         return None
-    return (
-        _read_events(past, place, selection) if selection.has_conditions else _read_all_events(past, place, selection)
-    )
+    read = _read_events if selection.has_conditions else _read_all_events
+    return read(past, place, selection)
 
 
 def _read_blocks(past: Past, place: Position, selection: Selection) -> tuple[bytes, Position] | None:
@@ -299,14 +286,7 @@ def _page_of(past: Past, blocks: Iterable[Block], place: Position, selection: Se
 
 
 def _read_events(past: Past, place: Position, selection: Selection) -> tuple[bytes, Position]:
-    wanted = EventFilter(
-        name=selection.name,
-        emitter=selection.emitter,
-        address=selection.address,
-        timer_id=selection.timer_id,
-        since=place.height,
-        since_index=max(place.index - 1, 0),
-    )
+    wanted = extended(EventFilter, selection, since=place.height, since_index=max(place.index - 1, 0))
     found = past.index.events(wanted, past.chain.height, limit=PAGE_EVENTS, is_counted=False).items
     encoded: EncodedBlock | None = None
     pieces, octets = [], 0

@@ -39,15 +39,11 @@ from trailboss.primitives.errors import ViewGoneError
 
 EVENT_STREAM: Final = "text/event-stream"
 READERS_MAX: Final = 2_000
-WAITING_MAX: Final = 4 * 2**20
-"""Bytes that may wait for a reader, estimated, besides those in the operating system."""
+WAITING_MAX: Final = 4 * 2**20  # bytes that may wait for a reader, estimated, besides those in the operating system
 HEARTBEAT_SECONDS: Final = 15.0
-RETRY_MS: Final = 2_000
-"""Milliseconds after which a browser reconnects."""
-STALL_SECONDS: Final = 10.0
-"""Time that a reader has to take the next 64 KiB; then the stream ends for it."""
-PAGES_AT_ONCE: Final = 2
-"""Pages of the past that are read at the same time, for all readers together."""
+RETRY_MS: Final = 2_000  # after which a browser reconnects
+STALL_SECONDS: Final = 10.0  # time that a reader has to take the next 64 KiB; then the stream ends for it
+PAGES_AT_ONCE: Final = 2  # pages of the past that are read at the same time, for all readers together
 WRITE_OCTETS: Final = 2**16
 DISCONNECTED: Final = "disconnected"
 STALLED: Final = "stalled"
@@ -75,16 +71,7 @@ def encode_step(published: Published, kept: EncodedBlocks) -> EncodedStep:
 
 
 class Streams:
-    """What all readers share.
-
-    Attributes:
-        feed: Source of new steps.
-        metrics: Counts readers and how they end.
-        heartbeat: Seconds of silence after which a comment is sent.
-        readers_max: Readers that are served at a time.
-        waiting_max: Bytes that may wait for one of them.
-        pages: Held while a page of the past is read.
-    """
+    """What all readers share."""
 
     def __init__(
         self,
@@ -92,15 +79,12 @@ class Streams:
         index: Index,
         metrics: Metrics,
         *,
-        heartbeat: float = HEARTBEAT_SECONDS,
+        heartbeat: float = HEARTBEAT_SECONDS,  # silence after which a comment is sent
         readers_max: int = READERS_MAX,
         waiting_max: int = WAITING_MAX,
     ) -> None:
-        self.feed = feed
-        self.metrics = metrics
-        self.heartbeat = heartbeat
-        self.readers_max = readers_max
-        self.waiting_max = waiting_max
+        self.feed, self.metrics = feed, metrics
+        self.heartbeat, self.readers_max, self.waiting_max = heartbeat, readers_max, waiting_max
         self.pages = asyncio.Semaphore(PAGES_AT_ONCE)
         self._index = index
         self._encoded = EncodedBlocks()
@@ -108,12 +92,7 @@ class Streams:
         self._steps: WeakKeyDictionary[Published, asyncio.Future[EncodedStep]] = WeakKeyDictionary()
 
     def open(self, selection: Selection, place: Position | None, since: int = 0) -> "EventStream":
-        """Return the answer for one more reader.
-
-        Args:
-            selection: What the reader wants.
-            place: Its position; None for the next block.
-            since: Height below which it wants nothing.
+        """Return the answer for one more reader, at a position or the next block; it wants nothing below ``since``.
 
         Raises:
             HttpError: ``UNAVAILABLE`` if there are too many readers.
@@ -153,11 +132,8 @@ class _Reader:
     """What one reader wants, and its position."""
 
     def __init__(self, streams: Streams, selection: Selection, place: Position, since: int) -> None:
-        self._streams = streams
-        self._feed = streams.feed
-        self._selection = selection
-        self._place = place
-        self._since = since
+        self._streams, self._feed = streams, streams.feed
+        self._selection, self._place, self._since = selection, place, since
         self._written_at = 0.0
 
     async def read(self) -> AsyncGenerator[bytes, None]:
@@ -238,7 +214,6 @@ class _Reader:
         return sse_event(REORG, {"height": fork.height - 1}), place
 
     def _pieces(self, text: bytes) -> list[bytes]:
-        """Return a text in pieces; in place of an empty one, after long silence, a comment."""
         now = asyncio.get_running_loop().time()
         if not text:
             if now - self._written_at < self._streams.heartbeat:

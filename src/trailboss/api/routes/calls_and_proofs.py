@@ -9,14 +9,7 @@ from msgspec import Meta, Struct
 from trailboss.api.errors import HttpError, HttpReason, invalid
 from trailboss.api.operations import Call, Routes
 from trailboss.api.requests import U64, choice, integer, octets, text, unhex
-from trailboss.chain.proofs import (
-    AccountSubject,
-    SlotSubject,
-    StorageSubject,
-    Subject,
-    TimersSubject,
-    timer_subject,
-)
+from trailboss.chain.proofs import AccountSubject, SlotSubject, StorageSubject, Subject, TimersSubject, timer_subject
 from trailboss.chain.view import ChainView
 from trailboss.node.service import ASKED_CYCLES_MAX
 from trailboss.primitives.octets import ZERO_ADDRESS, Address, Hash32
@@ -49,7 +42,7 @@ PROOF: Final = {
 }
 
 
-class ProofAnswer(Struct, frozen=True, kw_only=True):
+class ProofAnswer(Struct, frozen=True):
     """What the state holds, with the proof of it."""
 
     height: int  # of the block after which it is so
@@ -92,13 +85,7 @@ def proof(
     _check_members(kind, members)
     found = chain.prove(_subject(chain, kind, **members))
     statement = found.verify(chain.state_root)
-    return ProofAnswer(
-        height=chain.height,
-        block_hash=chain.head.hash,
-        state_root=chain.state_root,
-        statement=str(statement),
-        proof=found.to_json(),
-    )
+    return ProofAnswer(chain.height, chain.head.hash, chain.state_root, statement=str(statement), proof=found.to_json())
 
 
 def _subject(chain: ChainView, kind: str, **members: Any) -> Subject:

@@ -8,11 +8,10 @@ from trailboss.api.errors import HttpError, HttpReason
 from trailboss.api.operations import Call, Routes
 from trailboss.api.requests import U64, Positive, choice, integer
 from trailboss.api.routes.chain import HeightAnswer
-from trailboss.api.routes.submission import INCLUDED, REFUSED, TIMEOUT_DEFAULT, WAITING, SubmissionOutcome
+from trailboss.api.routes.submission import TIMEOUT_DEFAULT, SubmissionOutcome, outcome_answer
 from trailboss.api.transaction_shape import INSTRUCTION_SCHEMA
 from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms
 from trailboss.codec.layout import INSTRUCTION
-from trailboss.index.answers.transactions import receipt_of
 from trailboss.node.block_builder import ADVANCE_MAX
 from trailboss.node.dev_controls import FAUCET_AMOUNT
 from trailboss.node.options import BLOCK_TIME_MAX_MS, BLOCK_TIME_MS, Pace, Rhythm
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from trailboss.node.dev_controls import Development
 
 routes: Final = Routes("development")
-SUBMITTED: Final = "submitted"
-PENDING: Final = "pending"
 REFUSES: Final = (HttpReason.DEVELOPMENT_ONLY, HttpReason.NOT_FOUND, HttpReason.INVALID_VALUE)
 INSTRUCTION_RULE: Final = {"rule": "an instruction in the public JSON shape"}
 
@@ -43,7 +40,7 @@ class SnapshotAnswer(Struct, frozen=True):
     snapshot: int  # its number, for ``/dev/revert``
 
 
-class FaucetAnswer(Struct, frozen=True, kw_only=True):
+class FaucetAnswer(Struct, frozen=True):
     """A gift that is on its way."""
 
     status: str  # ``submitted``
@@ -57,13 +54,8 @@ class FaucetAnswer(Struct, frozen=True, kw_only=True):
 async def faucet(call: Call, *, address: Address) -> FaucetAnswer:
     """Give an account 5,000 CBY. Only a development chain has a faucet."""
     tx_hash = await _development(call).faucet(address)
-    return FaucetAnswer(
-        status=SUBMITTED,
-        finality=PENDING,
-        tx_hash=tx_hash,
-        amount=FAUCET_AMOUNT,
-        amount_cby=FAUCET_AMOUNT // BASE_UNITS_PER_CBY,
-    )
+    amount_cby = FAUCET_AMOUNT // BASE_UNITS_PER_CBY
+    return FaucetAnswer("submitted", "pending", tx_hash, amount=FAUCET_AMOUNT, amount_cby=amount_cby)
 
 
 @routes.post("/dev/mine", refuses=REFUSES)
@@ -198,13 +190,4 @@ def _development(call: Call) -> "Development":
 
 async def _sent(call: Call, tx_hash: Hash32, *, wait: bool) -> SubmissionOutcome:
     """Return the result of a transaction that was just sent, after the wait that the client asked for."""
-    outcome = await call.node.outcome(tx_hash, TIMEOUT_DEFAULT) if wait else None
-    call.look_again()
-    if outcome is not None and outcome.rejection is not None:
-        return SubmissionOutcome(tx_hash=tx_hash, status=REFUSED, error=outcome.rejection.error(), receipt=None)
-    receipt = None
-    if outcome is not None and outcome.block is not None and outcome.place is not None:
-        receipt = receipt_of(outcome.block, outcome.place)
-    return SubmissionOutcome(
-        tx_hash=tx_hash, status=WAITING if receipt is None else INCLUDED, error=None, receipt=receipt
-    )
+    return outcome_answer(tx_hash, await call.node.outcome(tx_hash, TIMEOUT_DEFAULT) if wait else None)

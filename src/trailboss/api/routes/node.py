@@ -21,9 +21,6 @@ from trailboss.primitives.octets import Address, Hash32
 
 routes: Final = Routes("node")
 VERSION: Final = version("trailboss")
-BLOCKS: Final = "blocks"
-EVENTS: Final = "events"
-BOTH: Final = "blocks,events"
 
 
 class HealthAnswer(Struct, frozen=True, kw_only=True):
@@ -66,7 +63,7 @@ async def events(
     emitter: Address | None = None,
     timer_id: Hash32 | None = None,  # only events about this timer
     address: Address | None = None,  # only events that it emitted, and the chain's own events that name it
-    kinds: Annotated[str, choice(BLOCKS, EVENTS, BOTH)] = BOTH,  # blocks, events, or both
+    kinds: Annotated[str, choice("blocks", "events", "blocks,events")] = "blocks,events",  # blocks, events, or both
 ) -> Response:
     """Stream blocks and events as they come, and those of the past before.
 
@@ -88,8 +85,8 @@ async def events(
         emitter=emitter,
         timer_id=timer_id,
         address=address,
-        blocks=kinds != EVENTS,
-        events=kinds != BLOCKS,
+        blocks=kinds != "events",
+        events=kinds != "blocks",
     )
     return call.streams.open(selection, place, since or 0)
 

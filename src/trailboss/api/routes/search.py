@@ -67,13 +67,7 @@ def logs(
     limit: Limit = LIMIT_DEFAULT,
 ) -> LogPage:
     """List events, the newest first by default."""
-    wanted = EventFilter(
-        name=name,
-        emitter=emitter,
-        address=address,
-        timer_id=timer_id,
-        since=from_height,
-    )
+    wanted = EventFilter(name=name, emitter=emitter, address=address, timer_id=timer_id, since=from_height)
     return _page(call, wanted, min(to_height, call.view.height), offset, limit, newest_first=order == NEWEST)
 
 

@@ -36,7 +36,7 @@ Key = Annotated[str, octets(128)]
 Namespace = Annotated[str, choice(*NAMESPACES)]
 
 
-class LentView(Struct, frozen=True, kw_only=True):
+class LentView(Struct, frozen=True):
     """A view that is lent: it answers for one height, until nobody has asked it for a minute."""
 
     view: int  # its number
@@ -105,13 +105,8 @@ class LatestEvents(Struct, frozen=True):
 async def lend_view(call: Call) -> LentView:
     """Lease the present view of the chain, for any number of requests."""
     view = call.view
-    return LentView(
-        view=call.node.lender.lend(view),
-        height=view.height,
-        genesis=view.genesis_record(),
-        head=encode_block(view.head),
-        state_root=view.state_root,
-    )
+    number, head = call.node.lender.lend(view), encode_block(view.head)
+    return LentView(number, view.height, view.genesis_record(), head, view.state_root)
 
 
 @routes.get("/state/views/{view}/value", refuses=REFUSES)
@@ -243,11 +238,6 @@ def _lent(call: Call, number: int) -> ChainView:
 
 
 def _within(digits: str | None, namespace: bytes) -> bytes | None:
-    """Return a bound of a namespace.
-
-    Raises:
-        HttpError: ``INVALID_VALUE`` for one of another namespace.
-    """
     if digits is None:
         return None
     bound = unhex(digits)

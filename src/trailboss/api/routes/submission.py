@@ -166,7 +166,6 @@ async def submit_wait(
 
 
 async def _submit(call: Call) -> list[Verdict] | Response:
-    """Return what was decided of each transaction, or an answer if none was taken."""
     try:
         if len(call.body) <= DECODED_HERE_MAX:
             transactions = read_submission(call.body, call.media)
@@ -183,11 +182,7 @@ async def _submit(call: Call) -> list[Verdict] | Response:
 
 
 def read_submission(body: bytes, media: str) -> list[Transaction]:
-    """Return the transactions of a submission, in order.
-
-    Args:
-        body: What ``encode_submission`` gives, or a JSON object of ``transactions``.
-        media: Which of the two.
+    """Return the transactions of a submission, in order: of what ``encode_submission`` gives, or of a JSON object.
 
     Raises:
         Rejection: As `decode_submission`, `from_json`.
@@ -228,7 +223,7 @@ def _read_item(item: object, at: int) -> Transaction:
 
 
 def _is_included(call: Call, verdict: Verdict) -> bool:
-    """Return whether a transaction was refused because a block holds it already: it has been sent twice."""
+    """Return whether a block holds a transaction that was refused: it has been sent twice."""
     rejection = verdict.rejection
     if verdict.is_waiting or rejection is None or rejection.reason is not RejectionReason.NONCE_MISMATCH:
         return False
@@ -243,20 +238,26 @@ def _result(call: Call, verdict: Verdict) -> SubmissionResult:
 
 
 def _outcomes(call: Call, verdicts: Sequence[Verdict], outcomes: "dict[Hash32, Outcome]") -> list[SubmissionOutcome]:
-    """Return what became of each transaction, those in blocks with their receipts."""
     # The view of the block that was waited for, or a later one.
     call.look_again()
     return [_outcome(call, verdict, outcomes.get(verdict.hash)) for verdict in verdicts]
 
 
 def _outcome(call: Call, verdict: Verdict, outcome: "Outcome | None") -> SubmissionOutcome:
-    if outcome is not None and outcome.block is not None and outcome.place is not None:
-        receipt = receipt_of(outcome.block, outcome.place)
-        return SubmissionOutcome(tx_hash=verdict.hash, status=INCLUDED, error=None, receipt=receipt)
+    if outcome is not None and outcome.block is not None:
+        return outcome_answer(verdict.hash, outcome)
     found = find_transaction(call.view, call.node.index, verdict.hash)
     if found is not None:
         return SubmissionOutcome(tx_hash=verdict.hash, status=INCLUDED, error=None, receipt=receipt_of(*found))
-    rejection = verdict.rejection if not verdict.is_waiting else None if outcome is None else outcome.rejection
-    if rejection is not None:
-        return SubmissionOutcome(tx_hash=verdict.hash, status=REFUSED, error=rejection.error(), receipt=None)
-    return SubmissionOutcome(tx_hash=verdict.hash, status=WAITING, error=None, receipt=None)
+    return outcome_answer(verdict.hash, outcome, None if verdict.is_waiting else verdict.rejection)
+
+
+def outcome_answer(tx_hash: Hash32, outcome: "Outcome | None", rejection: Rejection | None = None) -> SubmissionOutcome:
+    """Return what came of a transaction by the end of a wait for it, unless it was refused at once."""
+    if rejection is None and outcome is not None:
+        rejection = outcome.rejection
+        if outcome.block is not None and outcome.place is not None:
+            receipt = receipt_of(outcome.block, outcome.place)
+            return SubmissionOutcome(tx_hash=tx_hash, status=INCLUDED, error=None, receipt=receipt)
+    error = None if rejection is None else rejection.error()
+    return SubmissionOutcome(tx_hash=tx_hash, status=REFUSED if error else WAITING, error=error, receipt=None)

@@ -15,6 +15,7 @@ from trailboss.primitives.units import U64_MAX
 from trailboss.views.calendar import CalendarCounts, calendar_counts, tier_ends
 from trailboss.views.explain.life import FirePath
 from trailboss.views.explain.waits import AskedBid, Wait
+from trailboss.views.shared_fields import extended
 from trailboss.views.timer_list import LIVE, STATES, TimerFilter
 
 routes: Final = Routes("timers")
@@ -101,22 +102,19 @@ def timer(call: Call, *, timer_id: Hash32) -> TimerDetails:
 def timer_explain(call: Call, *, timer_id: Hash32, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT) -> LifeAnswer:
     """Explain a timer's whole life, and the reason of each decision."""
     life = timer_life(call.view, call.node.index, timer_id, call.node.try_timer)
-    return LifeAnswer(
+    return extended(
+        LifeAnswer,
+        life,
         height=call.view.height,
-        timer_id=life.timer_id,
-        state=life.state,
         total_count=len(life.steps),
         steps=[
             StepAnswer(block_height=step.block_height, event=step.event.name, story=step.story, data=step.event.data)
             for step in life.steps[offset : offset + limit]
         ],
         waited=life.waited or None,
-        waits=life.waits,
-        bids=life.bids,
         fires=life.fires[offset : offset + limit],
         outlook=life.outlook or None,
         reverted=life.has_reverted,
-        failure=life.failure,
     )
 
 
@@ -138,14 +136,12 @@ def timer_lineage(
         raise _never(timer_id)
     listed = {ANCESTORS: index.ancestors, CHILDREN: index.children, FAMILY: index.family}[part]
     page = listed(timer_id, upto, offset, limit)
-    return LineageAnswer(
+    return extended(
+        LineageAnswer,
+        found,
         height=upto,
         timer_id=timer_id,
-        root=found.root,
         generation=found.timer.generation,
-        family_size=found.family_size,
-        place=found.place,
-        children=found.children,
         part=part,
         total_count=page.total,
         timers=page.items,

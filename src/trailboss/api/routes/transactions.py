@@ -7,19 +7,18 @@ from msgspec import Meta, Struct
 from trailboss.api.errors import missing
 from trailboss.api.operations import NOT_FOUND, Call, Routes
 from trailboss.api.requests import LIMIT_DEFAULT, Limit, Offset
+from trailboss.api.routes.submission import INCLUDED, WAITING
 from trailboss.api.transaction_shape import TRANSACTION_ANSWER
 from trailboss.index.answers.blocks import target_of
 from trailboss.index.answers.transactions import TransactionReceipt, find_transaction, receipt_of, transaction_document
 from trailboss.index.records import IndexedTransaction
 from trailboss.mempool import Pooled, Statistics
 from trailboss.model.blocks import Block
-from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views.shared_fields import extended
 
 routes: Final = Routes("transactions")
-WAITING: Final = "waiting"
-INCLUDED: Final = "included"
 ENDED: Final = "ended"
 
 
@@ -51,9 +50,9 @@ class MempoolAnswer(Struct, frozen=True, kw_only=True):
 
     hash: Hash32  # its hash
     status: str  # ``waiting``; ``included`` in a block; or ``ended`` without one
-    block_height: int | None  # of the block that holds it; None if none does
-    error: ErrorObject | None  # why its wait has ended; None unless it has ended without a block
-    waiting: WaitingTransaction | None  # what waits; None if it does not
+    block_height: int | None = None  # of the block that holds it; None if none does
+    error: ErrorObject | None = None  # why its wait has ended; None unless it has ended without a block
+    waiting: WaitingTransaction | None = None  # what waits; None if it does not
 
 
 @routes.get("/transaction/{hash}", refuses=NOT_FOUND)
@@ -73,21 +72,17 @@ def receipt(call: Call, *, hash: Hash32) -> TransactionReceipt:
 @routes.get("/mempool/transaction/{hash}", refuses=NOT_FOUND)
 async def mempool_transaction(call: Call, *, hash: Hash32) -> MempoolAnswer:
     """Return the state of a submitted transaction: waiting, in a block, or ended with a reason."""
-    tx_hash = hash
     # What has left the mempool is in a block of the view that is taken after this.
-    pooled = call.node.mempool.find(tx_hash)
-    place = call.node.index.transaction(tx_hash, call.view.height)
-    rejection = call.node.mempool.refusal(tx_hash)
-    if pooled is None and place is None and rejection is None:
-        raise missing(f"no transaction {tx_hash} waits, and none is in a block", transaction=str(tx_hash))
-    is_refused = pooled is None and place is None and rejection is not None
-    return MempoolAnswer(
-        hash=tx_hash,
-        status=INCLUDED if place else WAITING if pooled else ENDED,
-        block_height=None if place is None else place.height,
-        error=rejection.error() if is_refused and rejection is not None else None,
-        waiting=None if pooled is None or place is not None else waiting_view(pooled),
-    )
+    pooled = call.node.mempool.find(hash)
+    place = call.node.index.transaction(hash, call.view.height)
+    rejection = call.node.mempool.refusal(hash)
+    if place is not None:
+        return MempoolAnswer(hash=hash, status=INCLUDED, block_height=place.height)
+    if pooled is not None:
+        return MempoolAnswer(hash=hash, status=WAITING, waiting=waiting_view(pooled))
+    if rejection is None:
+        raise missing(f"no transaction {hash} waits, and none is in a block", transaction=str(hash))
+    return MempoolAnswer(hash=hash, status=ENDED, error=rejection.error())
 
 
 @routes.get("/mempool")
@@ -100,16 +95,14 @@ def mempool(call: Call, *, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT) -> 
 
 def waiting_view(pooled: Pooled) -> WaitingTransaction:
     """Return a transaction that waits, as a list shows it."""
-    found: Transaction = pooled.transaction
-    return WaitingTransaction(
+    found = pooled.transaction
+    return extended(
+        WaitingTransaction,
+        found,
         hash=pooled.hash,
-        sender=found.sender,
-        nonce=found.nonce,
         instruction=found.instruction.name,
         target=target_of(found.instruction),
         handler=getattr(found.instruction, "handler", None),
-        max_fee_per_cycle=found.max_fee_per_cycle,
-        max_priority_fee_per_cycle=found.max_priority_fee_per_cycle,
         bytes=len(pooled.raw),
         admitted_height=pooled.admitted_height,
     )

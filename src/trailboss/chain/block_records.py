@@ -81,8 +81,8 @@ def encode_block(block: Block) -> bytes:
     """
     stored = _StoredBlock(
         block.header,
-        tuple(encode_transaction(transaction) for transaction in block.transactions),
-        tuple(_stored_receipt(receipt) for receipt in block.receipts),
+        tuple(map(encode_transaction, block.transactions)),
+        tuple(map(_stored_receipt, block.receipts)),
         block.events,
         None if block.decisions is None else _stored_decisions(block.decisions),
         block.printed,
@@ -104,8 +104,8 @@ def decode_block(record: bytes) -> Block:
         return Block(
             header=stored.header,
             hash=header_hash(stored.header),
-            transactions=tuple(decode_transaction(encoded) for encoded in stored.transactions),
-            receipts=tuple(_receipt(item) for item in stored.receipts),
+            transactions=tuple(map(decode_transaction, stored.transactions)),
+            receipts=tuple(map(_receipt, stored.receipts)),
             events=stored.events,
             decisions=None if stored.decisions is None else _decisions(stored.decisions),
             printed=stored.printed,

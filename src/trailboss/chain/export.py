@@ -96,19 +96,14 @@ def _write_chain(writer: FrameWriter, chain: ChainReader, on_block: OnBlock | No
         if was_idle and not is_idle:
             writer.write(IdleContent(parent.height, parent.hash))
         if not is_idle:
-            writer.write(_block_content(block))
+            encoded, header = tuple(map(encode_transaction, block.transactions)), block.header
+            writer.write(BlockContent(block.height, header.timestamp_ms, encoded, block.hash, header.state_root))
         if on_block is not None:
             on_block(block)
         parent = block
     if is_idle:
         writer.write(IdleContent(parent.height, parent.hash))
     writer.end(parent.height)
-
-
-def _block_content(block: Block) -> BlockContent:
-    transactions = tuple(encode_transaction(transaction) for transaction in block.transactions)
-    header = block.header
-    return BlockContent(header.height, header.timestamp_ms, transactions, block.hash, header.state_root)
 
 
 # Reading

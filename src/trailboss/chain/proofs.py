@@ -52,9 +52,6 @@ def timer_subject(store: ReadableStore, timer_id: bytes, height: int | None = No
     if height is None:
         height = store.timer_height(Hash32(timer_id))
     if height is None:
-        raise Rejection(
-            RejectionReason.NOT_FOUND,
-            f"no live timer has the id {Hash32(timer_id)}; to prove that it is gone, give the height it was due at",
-            timer_id=str(Hash32(timer_id)),
-        )
+        what = f"no live timer has the id {Hash32(timer_id)}; to prove that it is gone, give the height it was due at"
+        raise Rejection(RejectionReason.NOT_FOUND, what, timer_id=str(Hash32(timer_id)))
     return TimerSubject(Height(height), timer_id)

@@ -81,16 +81,13 @@ class IndexFile:
         return None
 
     def _is_usable(self, connection: Connection, genesis: bytes) -> bool:
-        application, version = (
-            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-        )
-        if (application, version) != (APPLICATION, FORMAT):
+        def pragma(name: str) -> int:
+            return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+        if (pragma("application_id"), pragma("user_version")) != (APPLICATION, FORMAT):
             return False
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        page_count, page_size = (
-            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
-        )
-        if self.path.stat().st_size != page_count * page_size:
+        if self.path.stat().st_size != pragma("page_count") * pragma("page_size"):
             return False
         # What was written without waiting for the disk is there unless the power was cut since.
         query = "SELECT true FROM state WHERE genesis = ? AND (is_closed OR boot <> '' AND boot = ?)"
@@ -172,16 +169,13 @@ class IndexFile:
         self._close_idle()
         with closing(self.writer):
             if not self.is_damaged:
-                self._mark_closed()
+                # Where the disk is full it cannot be written, and the index is built again if the machine stops too.
+                with suppress(sqlite3.Error):
+                    self._mark(self.writer, is_closed=True)
         if self.is_damaged:
             self._delete()
         if self._directory is not None:
             self._directory.cleanup()
-
-    def _mark_closed(self) -> None:
-        # Where the disk is full the mark cannot be written, and the index is built again if the machine stops too.
-        with suppress(sqlite3.Error):
-            self._mark(self.writer, is_closed=True)
 
     def _close_idle(self) -> None:
         while self._idle:

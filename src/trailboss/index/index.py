@@ -20,8 +20,6 @@ PENDING_ROWS_MAX: Final = 256  # receipts and events that do
 BATCH_BLOCKS: Final = 2_048  # blocks after which a catch-up writes what it has
 BATCH_RECEIPTS: Final = 20_000  # receipts and events after which it does
 OnProgress = Callable[[int, int], object]  # told how far a catch-up is: the last height indexed, and that of the chain
-
-
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
 
@@ -49,7 +47,6 @@ class Index:
     """
 
     def __init__(self, file: IndexFile) -> None:
-        """Use a file; `Index.open` is the way."""
         self._file = file
         self._writer = Writer(file.writer)
         self._writing = Lock()
@@ -195,7 +192,6 @@ class Index:
 
 
 def _batches(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """Yield blocks in batches that are worth a write each."""
     batch: list[Block] = []
     receipts = 0
     for block in blocks:

@@ -12,11 +12,7 @@ ASKED_MAX: Final = 400  # timers of one query; SQLite took no more than 999 valu
 
 
 class Lookups:
-    """Numbers of addresses and names, and timers by id.
-
-    Attributes:
-        addresses: The numbers of addresses that are kept.
-    """
+    """Numbers of addresses and names, and timers by id."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

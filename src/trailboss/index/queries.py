@@ -38,8 +38,6 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.records import Event, block_events, event_view
 
 HEXADECIMAL: Final = frozenset("0123456789abcdef")
-NEWEST_FIRST: Final = "at DESC"
-OLDEST_FIRST: Final = "at"
 _IDLE: Final = "SELECT height FROM idle_blocks WHERE prefix = ? AND height <= ? ORDER BY height"
 _MENTIONS: Final = (
     "SELECT mentions.at AS at FROM mentions INDEXED BY mentions_by_address "
@@ -108,7 +106,7 @@ def list_receipts(
         since = Source(f"{rows} AND at >= ?", (number, origin, window.bound))
         size = count(connection, f"receipt {origin}", number, since)
         sources.append(Source(f"{rows} AND at < ?", since.values, size))
-    found = page(connection, sources, window, NEWEST_FIRST)
+    found = page(connection, sources, window, "at DESC")
     return Page(tuple(_receipt(connection, *row) for row in found), size_of(connection, sources))
 
 
@@ -151,7 +149,7 @@ def list_events(
             return Page((), 0)
     low = before(wanted.since) + min(wanted.since_index, PLACE_MAX)
     sources = list(_event_sources(connection, wanted, (name, emitter, address), (low, window.bound)))
-    rows = page(connection, sources, window, NEWEST_FIRST if newest_first else OLDEST_FIRST)
+    rows = page(connection, sources, window, "at DESC" if newest_first else "at")
     items = tuple(EventPlace(height_of(at), place_of(at)) for (at,) in rows)
     return Page(items, size_of(connection, sources) if is_counted else len(items))
 

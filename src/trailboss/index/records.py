@@ -101,7 +101,7 @@ class EventPlace(Struct, frozen=True, order=True):
     index: int  # its place among the block's events, from 0: those of the receipts in order, then the block's own
 
 
-class Spend(Struct, frozen=True, kw_only=True):
+class Spend(Struct, frozen=True):
     """What executions of one origin cost a payer: how many there were, and base units.
 
     Burned amounts of timers include penalties of the auction, which no execution stands for; refunds were given back

@@ -65,23 +65,15 @@ class TimerRow(Struct):
 
 
 class Batch:
-    """The rows of some blocks, by table.
-
-    Attributes:
-        tables: Rows to insert, by table.
-        endings: Of timers that have a row: ended, ending, reverted and at.
-        heights: Of timers that have a row and have been moved, by at.
-        days: Runs, burned, tips and refunds by payer, origin and day.
-        spent: Fees of timers by payer.
-    """
+    """The rows of some blocks, by table."""
 
     def __init__(self, lookups: Lookups) -> None:
-        """Begin with nothing."""
-        self.tables: defaultdict[str, list[Row]] = defaultdict(list)
-        self.endings: list[Row] = []
-        self.heights: dict[int, int | bytes] = {}
+        self.tables: defaultdict[str, list[Row]] = defaultdict(list)  # rows to insert
+        self.endings: list[Row] = []  # of timers that have a row: ended, ending, reverted and at
+        self.heights: dict[int, int | bytes] = {}  # of timers that have a row and have been moved, by at
+        # Runs, burned, tips and refunds by payer, origin and day.
         self.days: defaultdict[tuple[int, int, int], list[int]] = defaultdict(lambda: [0] * 4)
-        self.spent: defaultdict[int, int] = defaultdict(int)
+        self.spent: defaultdict[int, int] = defaultdict(int)  # fees of timers by payer
         self._lookups = lookups
         self._known: dict[bytes, TimerRow] = {}
         self._new: list[TimerRow] = []
@@ -170,10 +162,7 @@ class Batch:
     # Events
 
     def _add_event(self, record: EventRecord, receipt: ReceiptRecord | None, place: int, position: int | None) -> None:
-        """Add an event of a receipt, or of the block itself, and follow what it says of a timer.
-
-        A receipt has a place; that of a transaction has the transaction's position too.
-        """
+        """Add an event of a receipt, or of the block itself, and follow what it says of a timer."""
         name, at, emitter = record.name, self._next, self._number(record.emitter)
         self._next = at + 1
         facts: dict[str, Any] = {}
@@ -219,22 +208,15 @@ class Batch:
         if parent is not None:
             root, generation = parent.root or parent.at, parent.generation + 1
             place = self._places[root] = (self._places.get(root) or self._lookups.descendants(root)) + 1
-        fees = (
-            stored(facts[name]) if name in facts else None
-            for name in ("max_fee_per_cycle", "max_priority_fee_per_cycle")
-        )
+        caps = ("max_fee_per_cycle", "max_priority_fee_per_cycle")
+        fees = (stored(facts[name]) if name in facts else None for name in caps)
         payer, handler = self._number(facts["fee_payer"]), self._lookups.name(facts["handler"])
-        timer = TimerRow(
-            at=at,
-            height=stored(facts["height"]),
-            root=root,
-            generation=generation,
-            columns=(
-                (record.timer_id, actor, target, payer, handler),
-                (stored(facts["gas_limit"]), stored(facts["expires_at"]), *fees, *cause, parent and parent.at),
-                (place, self._scheduled),
-            ),
+        columns = (
+            (record.timer_id, actor, target, payer, handler),
+            (stored(facts["gas_limit"]), stored(facts["expires_at"]), *fees, *cause, parent and parent.at),
+            (place, self._scheduled),
         )
+        timer = TimerRow(at, stored(facts["height"]), root, generation, columns)
         self._scheduled += 1
         self._new.append(timer)
         self._known[record.timer_id] = timer
@@ -262,9 +244,7 @@ def _number_of(origin: Origin) -> int:
 def target_of(instruction: Instruction) -> Address | None:
     """Return the account or actor that an instruction is about, if it names one."""
     match instruction:
-        case Transfer(to=address):
-            return address
-        case CreateAccount(account=address) | SetBalance(account=address):
+        case Transfer(to=address) | CreateAccount(account=address) | SetBalance(account=address):
             return address
         case FundActor(actor=address) | ExecuteActor(actor=address) | UpgradeActor(actor=address):
             return address

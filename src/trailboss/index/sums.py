@@ -59,14 +59,9 @@ def spend_by_day(
             if any(spent):
                 found.append((day, origin, spent))
     return tuple(
-        DaySpend(day=day, spend=tuple(_spend(origin, spent) for _, origin, spent in of_day))
+        DaySpend(day=day, spend=tuple(Spend(ORIGINS[origin], *spent) for _, origin, spent in of_day))
         for day, of_day in groupby(sorted(found), lambda row: row[0])
     )
-
-
-def _spend(origin: int, spent: tuple[int, ...]) -> Spend:
-    runs, burned, tips, refunds = spent
-    return Spend(origin=ORIGINS[origin], runs=runs, burned=burned, tips=tips, refunds=refunds)
 
 
 def rank_payers(connection: Connection, upto: int, offset: int = 0, limit: int = PAGE_LIMIT) -> tuple[PayerSpend, ...]:
@@ -145,7 +140,6 @@ def _width(first: int, last: int, points: int) -> int:
 
 
 def _row(connection: Connection, height: int) -> tuple[Any, ...]:
-    """Return sums and prices after a block."""
     row: tuple[Any, ...] | None = connection.execute(_ROW, (height,)).fetchone()
     return (0,) * len(TALLY_COLUMNS) + (None,) * len(BASEFEES) if row is None else row
 
@@ -164,7 +158,8 @@ def _span(connection: Connection, first: int, last: int, before_it: tuple[Any, .
         # In its first blocks the prices of an earlier one are still in force.
         held = before_it[len(TALLY_COLUMNS) :]
         for column, price in enumerate(held, len(GREATEST) - len(BASEFEES)):
-            greatest[column] = _greater(greatest[column], loaded_or_none(price))
+            values = (greatest[column], loaded_or_none(price))
+            greatest[column] = max((value for value in values if value is not None), default=None)
     cycles, cells, timer_cycles, *highest = greatest
     prices = [loaded_or_none(price) for price in row[len(TALLY_COLUMNS) :]]
     return BlockSpan(
@@ -196,7 +191,3 @@ def _greatest(connection: Connection, first: int, last: int) -> Iterator[int | N
     rows = [connection.execute(query, (low, high)).fetchone() for query, low, high in ranges if low <= high]
     for column in zip(*rows, strict=True):
         yield max((loaded(value) for value in column if value is not None), default=None)
-
-
-def _greater(one: int | None, other: int | None) -> int | None:
-    return max((value for value in (one, other) if value is not None), default=None)

@@ -55,7 +55,6 @@ def find_timer(connection: Connection, timer_id: bytes, upto: int) -> IndexedTim
 
 
 def _read(connection: Connection, at: int, upto: int) -> IndexedTimer:
-    """Return the timer of a place."""
     row = connection.execute(_TIMER, (at,)).fetchone()
     identity, actor, target, payer, handler, height, gas_limit, expires_at, *fees, ended, ending, reverted = row[:13]
     receipt, parent, transaction, sequence, generation = row[13:]

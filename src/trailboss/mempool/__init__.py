@@ -8,16 +8,5 @@ from trailboss.mempool.journal import Journal
 from trailboss.mempool.pool import Mempool
 from trailboss.mempool.records import End, Ending, MempoolLimits, Pooled, Recovery, Statistics, Status, Verdict
 
-__all__ = [
-    "End",
-    "Ending",
-    "Journal",
-    "Mempool",
-    "MempoolLimits",
-    "Pooled",
-    "Recovery",
-    "Statistics",
-    "Status",
-    "Verdict",
-    "verify",
-]
+__all__ = ["End", "Ending", "Journal", "Mempool", "MempoolLimits", "Pooled"]
+__all__ += ["Recovery", "Statistics", "Status", "Verdict", "verify"]

@@ -33,15 +33,14 @@ def verify(view: ChainReader, transactions: Sequence[Transaction]) -> list[Rejec
 
     On a development chain an unsigned transaction passes. Decision: D-69.
     """
-    return [_refusal(view, transaction) for transaction in transactions]
-
-
-def _refusal(view: ChainReader, transaction: Transaction) -> Rejection | None:
-    try:
-        check_sender(view, transaction)
-    except Rejection as rejection:
-        return rejection
-    return None
+    found: list[Rejection | None] = []
+    for transaction in transactions:
+        try:
+            check_sender(view, transaction)
+            found.append(None)
+        except Rejection as rejection:
+            found.append(rejection)
+    return found
 
 
 def check_size(raw: bytes, limits: MempoolLimits) -> None:
@@ -51,12 +50,8 @@ def check_size(raw: bytes, limits: MempoolLimits) -> None:
         Rejection: ``INVALID_DATA``.
     """
     if len(raw) > limits.transaction_bytes_max:
-        raise Rejection(
-            RejectionReason.INVALID_DATA,
-            f"the transaction has {len(raw)} bytes, above {limits.transaction_bytes_max}",
-            bytes=len(raw),
-            bytes_max=limits.transaction_bytes_max,
-        )
+        what = f"the transaction has {len(raw)} bytes, above {limits.transaction_bytes_max}"
+        raise Rejection(RejectionReason.INVALID_DATA, what, bytes=len(raw), bytes_max=limits.transaction_bytes_max)
 
 
 def check_entry(
@@ -70,10 +65,8 @@ def check_entry(
 ) -> tuple[Queue, Pooled | None, Needs]:
     """Refuse a transaction that could not come in, but for its size, its signature and want of room.
 
-    A transaction ``is_back`` if it has waited before; those ``taken`` are offered to the present block.
-
-    Returns:
-        The queue of its sender, what it would replace there, and what it needs.
+    A transaction ``is_back`` if it has waited before; those ``taken`` are offered to the present block. Returned are
+    the queue of its sender, what it would replace there, and what it needs.
 
     Raises:
         Rejection: As `check_admission`; if another of its nonce waits, ``REPLACEMENT_UNDERPRICED``, or
@@ -92,7 +85,6 @@ def check_entry(
 
 
 def _check_replacement(present: Pooled, transaction: Transaction, limits: MempoolLimits) -> None:
-    """Refuse a transaction that does not offer enough more than the one whose place it wants."""
     for field, least_rise in zip(OFFERS, LEAST_RISES, strict=True):
         before, after = getattr(present.transaction, field), getattr(transaction, field)
         rise = max(-(-before * limits.replacement_percent // WHOLE_PERCENT), least_rise)
@@ -112,12 +104,8 @@ def _check_not_taken(present: Pooled, taken: frozenset[bytes]) -> None:
     """Refuse to take the place of a transaction that a block is being built with."""
     if present.hash in taken:
         nonce = present.transaction.nonce
-        raise Rejection(
-            RejectionReason.NONCE_MISMATCH,
-            f"the block that is being built is offered {present.hash}, which has nonce {nonce} already",
-            actual=nonce,
-            offered=str(present.hash),
-        )
+        what = f"the block that is being built is offered {present.hash}, which has nonce {nonce} already"
+        raise Rejection(RejectionReason.NONCE_MISMATCH, what, actual=nonce, offered=str(present.hash))
 
 
 def find_void(queue: Queue, standing: Standing) -> Iterator[tuple[Pooled, Rejection]]:
@@ -217,11 +205,8 @@ class _Crowd:
 
     def _full(self, worth: Worth, tail: Tail | None) -> Rejection:
         limits = self._limits
-        full = (
-            f"{limits.transactions_max} transactions"
-            if self._count > limits.transactions_max
-            else f"{limits.bytes_max} bytes"
-        )
+        is_count = self._count > limits.transactions_max
+        full = f"{limits.transactions_max} transactions" if is_count else f"{limits.bytes_max} bytes"
         required = None
         is_executable, offer = worth
         if not is_executable:
@@ -231,9 +216,5 @@ class _Crowd:
         else:
             required = str(tail[1] + 1)
             why = f"this one offers {offer} base units a cycle, with those before it; {required} would make room"
-        return Rejection(
-            RejectionReason.MEMPOOL_FULL,
-            f"the mempool holds {full}, its limit, and {why}",
-            offered=str(offer),
-            required=required,
-        )
+        what = f"the mempool holds {full}, its limit, and {why}"
+        return Rejection(RejectionReason.MEMPOOL_FULL, what, offered=str(offer), required=required)

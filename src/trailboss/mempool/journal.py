@@ -61,7 +61,6 @@ class Journal:
     """A journal, open for writing. Its methods are called under one lock of the caller's."""
 
     def __init__(self, path: Path, header: bytes, found: Found) -> None:
-        """Go on with a file; `open` is the way."""
         self.path = path
         self.size = found.end
         self._found = found
@@ -114,20 +113,12 @@ class Journal:
         self._live += _width_of(raw) - sum(_width_of(pooled.raw) for pooled in gone)
 
     def forget(self, gone: Sequence[Pooled]) -> None:
-        """Write that transactions went: one call of the system.
-
-        Raises:
-            StorageError: If the system refuses; the journal is as before.
-        """
+        """Write that transactions went: one call of the system; raises as `append`."""
         self._append(_went(gone))
         self._live -= sum(_width_of(pooled.raw) for pooled in gone)
 
     def rewrite(self, waiting: Iterable[Pooled]) -> None:
-        """Write what waits to a new file in the place of the old one.
-
-        Raises:
-            StorageError: If the system refuses; the journal is as before.
-        """
+        """Write what waits to a new file in the place of the old one; raises as `append`."""
         octets = self._header + b"".join(_came(pooled.admitted_height, pooled.raw) for pooled in waiting)
         copy = self.path.with_name(self.path.name + ".new")
         with _explained(copy):

@@ -38,12 +38,7 @@ and those before it. Of two the greater stays."""
 
 
 class Queue:
-    """What waits of one sender, by nonce.
-
-    Attributes:
-        nonce: The account's, when it was looked at last; no transaction has a lower one.
-        cost: Base units that all can cost at most.
-    """
+    """What waits of one sender, by nonce; ``nonce`` is the account's when it was looked at last, and none is lower."""
 
     __slots__ = ("_lowest", "_lowest_at", "_nonces", "cost", "nonce", "pooled", "sender")
 
@@ -51,7 +46,7 @@ class Queue:
         self.sender = sender
         self.nonce = nonce
         self.pooled: list[Pooled] = []
-        self.cost = 0
+        self.cost = 0  # base units that all can cost at most
         self._nonces: list[int] = []
         # The lowest offer up to each place, as far as it has been asked for, and the basefees it was asked for.
         self._lowest: list[int] = []
@@ -92,9 +87,7 @@ class Queue:
         first = bisect_left(self._nonces, nonce)
         count = len(self) - first
         if count and self._nonces[-1] != nonce + count - 1:
-            return next(
-                (expected for expected, present in enumerate(self._nonces[first:], nonce) if present != expected)
-            )
+            return next(wanted for wanted, present in enumerate(self._nonces[first:], nonce) if present != wanted)
         return nonce + count
 
     def executable(self) -> int:
@@ -108,7 +101,6 @@ class Queue:
         return self.next_nonce(self.nonce) >= nonce, lowest
 
     def _lowest_before(self, index: int, prices: Prices) -> int:
-        """Return the lowest offer of those before a place that is not the first."""
         if prices != self._lowest_at:
             self._lowest, self._lowest_at = [], prices
         lowest = self._lowest
@@ -248,7 +240,6 @@ class Contents:
     """What waits, by hash in order of arrival, and why others were given up; not for several threads."""
 
     def __init__(self, remembered_max: int) -> None:
-        """Begin with nothing, and remember so many refusals."""
         self.pooled: dict[bytes, Pooled] = {}
         self.order = Order()
         self.size = 0

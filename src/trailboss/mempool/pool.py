@@ -49,7 +49,6 @@ class Mempool:
     """
 
     def __init__(self, limits: MempoolLimits = DEFAULT_LIMITS, journal: Journal | None = None) -> None:
-        """Begin with nothing; a journal keeps what waits from a killed process, see `recover`."""
         self.limits = limits
         self._journal = journal
         self._lock = Lock()
@@ -83,9 +82,8 @@ class Mempool:
             check_size(raw, self.limits)
             with self._lock:
                 if transaction_hash in self._pooled:
-                    return Verdict(
-                        hash=transaction_hash, status=Status.KNOWN, rejection=already_known(transaction_hash)
-                    )
+                    known = already_known(transaction_hash)
+                    return Verdict(hash=transaction_hash, status=Status.KNOWN, rejection=known)
                 verdict = self._add(self._latest(view), transaction, raw, transaction_hash)
                 self._tidy()
         except Rejection as rejection:
@@ -141,16 +139,8 @@ class Mempool:
         """Follow the chain: after a block, or several, or after it has gone back.
 
         What a block refuses for want of room, for its basefees or for a nonce that is missing before it waits on. The
-        transactions of senders whose account has changed are looked at again.
-
-        Args:
-            view: The chain now.
-            included: Transactions that are in a block now.
-            refused: Those that a block was offered and has refused.
-            returned: Those that are no longer in a block, in the order in which they were.
-
-        Returns:
-            The endings, in any order; among them those of ``returned`` that cannot come back.
+        transactions of senders whose account has changed are looked at again; those ``returned`` are no longer in a
+        block, in the order in which they were. The endings are in any order.
 
         Raises:
             StorageError: If the journal cannot be written.
@@ -220,13 +210,9 @@ class Mempool:
     def statistics(self) -> Statistics:
         """Return how much waits."""
         with self._lock:
-            return Statistics(
-                transactions=len(self._pooled),
-                executable=self._order.executable,
-                senders=len(self._order.queues),
-                bytes=self._contents.size,
-                journal_bytes=0 if self._journal is None else self._journal.size,
-            )
+            counts = {"executable": self._order.executable, "senders": len(self._order.queues)}
+            octets = 0 if self._journal is None else self._journal.size
+            return Statistics(transactions=len(self), bytes=self._contents.size, journal_bytes=octets, **counts)
 
     # Parts of the above. The first three are called under the lock.
 
@@ -263,15 +249,14 @@ class Mempool:
         if self._journal is not None and since is None:
             self._journal.append(view.height, raw, gone)
         # RUN
+        height = view.height if since is None else since
         pooled = Pooled(
             transaction=transaction,
             hash=name,
             raw=raw,
             arrival=contents.arrivals,
-            cost=needs.cost,
-            cycles=needs.cycles,
-            cells=needs.cells,
-            admitted_height=view.height if since is None else since,
+            admitted_height=height,
+            **needs._asdict(),
         )
         over = [(each, End.EVICTED, evicted(each, pooled)) for each in leaving]
         if present is not None:
@@ -282,7 +267,6 @@ class Mempool:
         return Verdict(hash=name, status=status, endings=tuple(endings))
 
     def _return(self, view: ChainReader, transaction: Transaction) -> Sequence[Ending]:
-        """Take in what was in a block before, if it can run again."""
         raw = encode_transaction(transaction)
         name = Hash32(sha256(raw))
         with self._lock:
@@ -302,7 +286,6 @@ class Mempool:
         return rejection.reason in MAY_WAIT
 
     def _end_each(self, over: Iterable[tuple[Hash32, End, Rejection | None]]) -> list[Ending]:
-        """End the waits of those that do wait."""
         endings = []
         for chunk in _chunks(over):
             with self._lock:
@@ -328,7 +311,6 @@ class Mempool:
         return endings
 
     def _end(self, over: Sequence[tuple[Pooled, End, Rejection | None]]) -> list[Ending]:
-        """End waits. Called under the lock."""
         if over and self._journal is not None:
             self._journal.forget([pooled for pooled, _, _ in over])
         return self._contents.end(over)

@@ -108,31 +108,18 @@ def already_known(name: Hash32) -> Rejection:
 
 def evicted(leaving: Pooled, newcomer: Pooled) -> Rejection:
     """Return why a transaction made room for another."""
-    return Rejection(
-        RejectionReason.MEMPOOL_FULL,
-        f"the mempool was full, and {leaving.hash} made room for {newcomer.hash}",
-        hash=str(leaving.hash),
-        newcomer=str(newcomer.hash),
-    )
+    what = f"the mempool was full, and {leaving.hash} made room for {newcomer.hash}"
+    return Rejection(RejectionReason.MEMPOOL_FULL, what, hash=str(leaving.hash), newcomer=str(newcomer.hash))
 
 
 def replaced_by(present: Pooled, newcomer: Pooled) -> Rejection:
     """Return why a transaction lost its place to another of its sender and nonce."""
-    return Rejection(
-        RejectionReason.REPLACED,
-        f"{newcomer.hash} took the place of {present.hash} at nonce {present.transaction.nonce} of "
-        f"{present.transaction.sender}",
-        hash=str(present.hash),
-        newcomer=str(newcomer.hash),
-    )
+    old = present.transaction
+    what = f"{newcomer.hash} took the place of {present.hash} at nonce {old.nonce} of {old.sender}"
+    return Rejection(RejectionReason.REPLACED, what, hash=str(present.hash), newcomer=str(newcomer.hash))
 
 
 def expired(pooled: Pooled, height: int) -> Rejection:
     """Return why a transaction waits no longer at a height."""
-    return Rejection(
-        RejectionReason.EXPIRED,
-        f"{pooled.hash} has waited since block {pooled.admitted_height}, and this is block {height}",
-        hash=str(pooled.hash),
-        since=pooled.admitted_height,
-        height=height,
-    )
+    what = f"{pooled.hash} has waited since block {pooled.admitted_height}, and this is block {height}"
+    return Rejection(RejectionReason.EXPIRED, what, hash=str(pooled.hash), since=pooled.admitted_height, height=height)

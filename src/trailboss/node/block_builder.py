@@ -23,8 +23,6 @@ ADVANCE_MAX: Final = 10_000_000  # blocks that one request may have built
 SMALL_TRANSFERS_MAX: Final = 16  # transfers of a small block, some 100 µs each
 NANOSECONDS_PER_MS: Final = 1_000_000
 NANOSECONDS_PER_SECOND: Final = 1_000_000_000
-
-
 NOTHING: Final[Mapping[Hash32, Rejection]] = MappingProxyType({})
 
 
@@ -64,12 +62,10 @@ class Builder:
     """Builds blocks and goes back. Each step is indexed, published, settled and announced, in this order.
 
     So a block that is announced is in the index, and a transaction that has left the mempool for a block is in the
-    view that is taken then. One thread at a time may call it.
-
-    Attributes:
-        chain: The chain; nothing else changes it.
-        view: The chain after the last step, for any thread.
+    view that is taken then. One thread at a time may call it; nothing else changes its chain.
     """
+
+    view: ChainView  # the chain after the last step, for any thread
 
     def __init__(
         self,
@@ -88,7 +84,7 @@ class Builder:
         whether long work is to end between two steps.
         """
         self.chain = chain
-        self.view: ChainView = chain.publish()
+        self.view = chain.publish()
         self._mempool = mempool
         self._index = index
         self._options = options
@@ -114,11 +110,9 @@ class Builder:
         )
 
     def build(self, *, late: int | None = None, is_optional: bool = False) -> bool:
-        """Build a block from the mempool, and return whether there is one.
+        """Build a block from the mempool, unless it ``is_optional`` and no transaction comes into it.
 
-        Args:
-            late: Nanoseconds that it comes after its place in the grid, if it has one.
-            is_optional: Whether to build none if no transaction comes into it.
+        Returns whether there is one; ``late`` is how many nanoseconds it comes after its place in the grid.
         """
         # CHECK
         begun = self._clocks.now()
@@ -137,9 +131,8 @@ class Builder:
         # SETTLE
         refusals = {id(transaction): rejection for transaction, rejection in applied.refused}
         included = [pooled.hash for pooled in offered if id(pooled.transaction) not in refusals]
-        refused = {
-            pooled.hash: refusals[id(pooled.transaction)] for pooled in offered if id(pooled.transaction) in refusals
-        }
+        found = ((pooled.hash, refusals.get(id(pooled.transaction))) for pooled in offered)
+        refused = {tx_hash: rejection for tx_hash, rejection in found if rejection is not None}
         blocks = (applied.block,) if is_built else ()
         self._publish(blocks, begun, included=included, refused=refused, late=late)
         return is_built
@@ -154,13 +147,9 @@ class Builder:
         # CHECK
         last = self.chain.height + ADVANCE_MAX
         if not self.chain.height <= height <= last:
-            raise Rejection(
-                RejectionReason.INVALID_DATA,
-                f"cannot advance to height {height}: the chain is at {self.chain.height}, and one request may reach "
-                f"{last}",
-                height=height,
-                current_height=self.chain.height,
-            )
+            present = self.chain.height
+            what = f"cannot advance to height {height}: the chain is at {present}, and one request may reach {last}"
+            raise Rejection(RejectionReason.INVALID_DATA, what, height=height, current_height=present)
         # RUN
         while self.chain.height < height:
             if self._is_stopping():
@@ -195,19 +184,19 @@ class Builder:
         self.chain.revert(mark.snapshot)
         waited = {pooled.hash for pooled in mark.waiting}
         present = {pooled.hash for pooled in self._mempool.pooled()}
-        came = {tx_hash: _withdrawn(tx_hash, height) for tx_hash in present if tx_hash not in waited}
+        after = f"after the snapshot at height {height}, which the chain has gone back to"
+        came = {
+            each: Rejection(RejectionReason.WITHDRAWN, f"transaction {each} came {after}", height=height)
+            for each in present - waited
+        }
         gone = [pooled.transaction for pooled in mark.waiting if pooled.hash not in present]
         self._publish((), begun, refused=came, returned=gone, reorg_from=height)
 
     def reorg(self, depth: int, *, keep_transactions: bool = True) -> None:
-        """Drop the last blocks, as when another branch wins.
-
-        Args:
-            depth: Blocks to drop, 1 up to the present height.
-            keep_transactions: Whether their transactions go back to the mempool.
+        """Drop the last blocks, as when another branch wins; their transactions may go back to the mempool.
 
         Raises:
-            Rejection: ``INVALID_DATA`` for another depth, or one that the chain can no longer go back.
+            Rejection: ``INVALID_DATA`` for a depth outside of 1..=height, or that the chain can no longer go back.
         """
         begun = self._clocks.now()
         height = self.chain.height - depth
@@ -220,12 +209,8 @@ class Builder:
     def _check_depth(self, height: int) -> None:
         # Here, because a refusal of the store would stop the node.
         if 0 <= height < self.chain.floor:
-            raise Rejection(
-                RejectionReason.INVALID_DATA,
-                f"cannot go back to block {height}: the chain on disk goes back to block {self.chain.floor}",
-                height=height,
-                floor=self.chain.floor,
-            )
+            what = f"cannot go back to block {height}: the chain on disk goes back to block {self.chain.floor}"
+            raise Rejection(RejectionReason.INVALID_DATA, what, height=height, floor=self.chain.floor)
 
     # Publishing
 
@@ -255,8 +240,3 @@ class Builder:
                 late=None if late is None else late / NANOSECONDS_PER_SECOND,
             )
         )
-
-
-def _withdrawn(tx_hash: Hash32, height: int) -> Rejection:
-    what = f"transaction {tx_hash} came after the snapshot at height {height}, which the chain has gone back to"
-    return Rejection(RejectionReason.WITHDRAWN, what, height=height)

@@ -15,20 +15,12 @@ class BlockTimer:
 
     Under ``AUTO`` a block is due after a call since the last one, and while something is awaited, when the last one is
     an interval old. Under ``MANUAL`` none is ever due. Decision: D-70, D-95.
-
-    Attributes:
-        pace: The present one.
     """
 
     __slots__ = ("_interval", "_is_awaited", "_is_called", "_next", "_start", "pace")
 
     def __init__(self, pace: Pace, now: int) -> None:
-        """Begin with a pace.
-
-        Args:
-            pace: When blocks are due.
-            now: The present time; the first block of an interval is due one interval later.
-        """
+        """Begin with a pace; the first block of an interval is due one interval from now."""
         self._is_awaited = False
         self.change(pace, now)
 
@@ -69,11 +61,7 @@ class BlockTimer:
             self._start, self._next = now, 1
 
     def take(self, now: int) -> int | None:
-        """Mark the block that is due as begun.
-
-        Returns:
-            Nanoseconds that it comes after its place in the grid; None if the clock did not make it due.
-        """
+        """Begin the block that is due, and return its delay in the grid; None if the clock did not make it due."""
         self._is_called = False
         deadline = self.deadline
         if deadline is None or now < deadline:

@@ -41,7 +41,6 @@ class Do(Protocol):
 
     async def __call__(self, command: Callable[[Builder], Result], /) -> Result:
         """Return the command's result."""
-        ...
 
 
 class Development:
@@ -106,7 +105,12 @@ class Development:
 
     async def reorg(self, depth: int, *, keep_transactions: bool = True) -> int:
         """Drop the last blocks, as when another branch wins, and return the height; see `Builder.reorg`."""
-        return await self._do(lambda builder: _reorg(builder, depth, keep_transactions))
+
+        def drop(builder: Builder) -> int:
+            builder.reorg(depth, keep_transactions=keep_transactions)
+            return builder.chain.height
+
+        return await self._do(drop)
 
     # Transactions
 
@@ -167,7 +171,8 @@ class Development:
 
     def _give(self, view: ChainView, address: Address) -> Hash32:
         faucet, deployer = development_account(FAUCET), development_account(DEPLOYER)
-        if view.genesis.development and view.balance(faucet.address) < FAUCET_LOW and not self._is_filling():
+        is_filling = self._filling is not None and self._mempool.find(self._filling) is not None
+        if view.genesis.development and view.balance(faucet.address) < FAUCET_LOW and not is_filling:
             # The gift may be possible without, and the next request tries again.
             with suppress(Rejection):
                 self._filling = self._send_from(view, deployer, SetBalance(faucet.address, FAUCET_FILLED))
@@ -184,9 +189,6 @@ class Development:
             faucet=str(faucet.address),
             deployer=str(deployer.address),
         )
-
-    def _is_filling(self) -> bool:
-        return self._filling is not None and self._mempool.find(self._filling) is not None
 
     def _send_from(self, view: ChainView, account: DevelopmentAccount, instruction: Instruction) -> Hash32:
         waiting = self._waiting(view, account.address)
@@ -205,9 +207,4 @@ class Development:
 
 def _advance(builder: Builder, height: int) -> int:
     builder.advance(height)
-    return builder.chain.height
-
-
-def _reorg(builder: Builder, depth: int, keep_transactions: bool) -> int:
-    builder.reorg(depth, keep_transactions=keep_transactions)
     return builder.chain.height

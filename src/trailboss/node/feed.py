@@ -103,7 +103,6 @@ class Feed:
     """
 
     def __init__(self, view: ChainView) -> None:
-        """Begin with the chain as it stands."""
         self.view = view
         self.reason: str | None = None
         self._closed = asyncio.Event()
@@ -113,7 +112,6 @@ class Feed:
         self._lost: BoundedDict[bytes, int] = BoundedDict(REMEMBERED)
 
     def __len__(self) -> int:
-        """Return how many are subscribed."""
         return len(self._subscriptions)
 
     def subscribe(self, limit: int = WAITING_MAX) -> Subscription:

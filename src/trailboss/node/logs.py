@@ -30,14 +30,9 @@ COLOURS: Final = {"info": "\x1b[32m", "warning": "\x1b[33m", "error": "\x1b[31m"
 
 
 class Log:
-    """Writes lines to stderr in one form.
+    """Writes lines to stderr in one form."""
 
-    Attributes:
-        is_human: Whether they are for people.
-    """
-
-    def __init__(self) -> None:
-        self.is_human = False
+    is_human = False  # whether they are for people
 
     def info(self, event: str, **facts: object) -> None:
         """Write what happens in normal work."""
@@ -76,11 +71,7 @@ _LOG: Final = Log()
 
 
 def configure_logs(form: LogForm | None = None) -> None:
-    """Have everything that is logged, by whatever package, written to stderr in one form.
-
-    Args:
-        form: The form; None for people at a terminal, and JSON elsewhere.
-    """
+    """Write everything that is logged, by any package, to stderr; None is for people at a terminal, else JSON."""
     _LOG.is_human = sys.stderr.isatty() if form is None else form is LogForm.HUMAN
     root = logging.getLogger()
     root.handlers = [_Handler()]
@@ -142,9 +133,6 @@ def _shown(value: object) -> str:
 
 def _facts(block: Block) -> dict[str, int]:
     origins = [receipt.origin for receipt in block.receipts]
-    counts = {
-        "transactions": len(block.transactions),
-        "fires": origins.count(Origin.TIMER),
-        "messages": origins.count(Origin.MESSAGE),
-    }
-    return {"height": block.height, **{name: count for name, count in counts.items() if count}}
+    fires, messages = origins.count(Origin.TIMER), origins.count(Origin.MESSAGE)
+    counts = {"transactions": len(block.transactions), "fires": fires, "messages": messages}
+    return {"height": block.height} | {name: count for name, count in counts.items() if count}

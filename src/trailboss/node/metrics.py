@@ -58,11 +58,7 @@ PAYER_LABEL: Final = (
 
 
 class Metrics:
-    """Counts what the node does. Any thread may call it.
-
-    Attributes:
-        registry: What Prometheus reads: of this node alone.
-    """
+    """Counts what the node does, in a registry of its own for Prometheus. Any thread may call it."""
 
     def __init__(self) -> None:
         # When a counter began is not asked for, and would double the page.
@@ -75,11 +71,8 @@ class Metrics:
         self._make_counters()
         self._make_gauges()
         self._make_histograms()
-        self._of_origin = {
-            Origin.TRANSACTION: self.transactions,
-            Origin.TIMER: self.fires,
-            Origin.MESSAGE: self.messages,
-        }
+        counters = (self.transactions, self.fires, self.messages)
+        self._of_origin = dict(zip((Origin.TRANSACTION, Origin.TIMER, Origin.MESSAGE), counters, strict=True))
 
     def _describe(self, kind: str, name: str, about: str, labels: dict[str, str]) -> tuple[str, str, tuple[str, ...]]:
         suffix = "_total" if kind == "Counters" else ""
@@ -233,13 +226,7 @@ class Metrics:
         self.refusals.labels(rejection.reason.slug).inc()
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """Count an answer.
-
-        Args:
-            route: Template of the path.
-            status: Of the answer.
-            seconds: From the head of the request to the beginning of the answer.
-        """
+        """Count an answer: template of its path, its status, and seconds from the request's head to its beginning."""
         self.requests.labels(route, status).inc()
         self.request_seconds.labels(route).observe(seconds)
 
@@ -255,14 +242,7 @@ class Metrics:
     # How things stand
 
     def render(self, chain: ChainReader, waiting: Statistics, views_lent: int, watch: Watch) -> bytes:
-        """Return all metrics as Prometheus reads them, version 0.0.4 of its text format.
-
-        Args:
-            chain: As it stands.
-            waiting: What waits in the mempool.
-            views_lent: Views that programs elsewhere have borrowed.
-            watch: What the watchtower sees.
-        """
+        """Return all metrics as Prometheus reads them, version 0.0.4 of its text format."""
         with self._rendering:
             self._stand(chain, waiting, views_lent)
             self._show_payers(watch)

@@ -95,11 +95,8 @@ class Node:
         self.metrics = Metrics()
         self.watchtower = Watchtower(index)
         self.lender = Lender(clocks.now)
-        self.development = (
-            Development(mempool, self.do, partial(self.admit, are_signed=False), self.set_pace)
-            if options.development
-            else None
-        )
+        admit = partial(self.admit, are_signed=False)
+        self.development = Development(mempool, self.do, admit, self.set_pace) if options.development else None
         self.health = Health(RUNNING)
         self.ended = asyncio.Event()
         self._chain = chain
@@ -223,10 +220,7 @@ class Node:
             future.cancel()
 
     async def close(self) -> None:
-        """Finish the block that is being built, end the threads, and close index, mempool and chain.
-
-        Closing it again does nothing.
-        """
+        """Finish the present block, end the threads, close index, mempool and chain; again, it does nothing."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -11,6 +11,7 @@ from trailboss.model.configs import amount_of
 from trailboss.model.transactions import Instruction, Transaction
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.records import Event, Receipt, block_events, event_view, receipt_view
+from trailboss.views.shared_fields import extended
 
 TARGETS: Final = ("actor", "to", "account", "timer_id")  # fields of instructions that name what they concern
 
@@ -86,30 +87,19 @@ class BlockView(Struct, frozen=True, kw_only=True):
 def header_view(block: Block) -> HeaderView:
     """Return a block's header."""
     header = block.header
-    return HeaderView(
-        version=header.version,
-        chain_id=header.chain_id,
-        transactions_root=Hash32(header.transactions_root),
-        receipts_root=Hash32(header.receipts_root),
-        **_figures(header),
-    )
+    roots = {name: Hash32(getattr(header, name)) for name in ("transactions_root", "receipts_root")}
+    return extended(HeaderView, header, **roots, **_figures(header))
 
 
 def block_summary(block: Block) -> BlockSummary:
     """Return a block as a list shows it."""
-    return BlockSummary(
-        hash=block.hash,
-        transactions=len(block.transactions),
-        receipts=len(block.receipts),
-        events=sum(1 for _ in block_events(block)),
-        **_figures(block.header),
-    )
+    counts = {"transactions": len(block.transactions), "receipts": len(block.receipts)}
+    events = sum(1 for _ in block_events(block))
+    return extended(BlockSummary, block.header, hash=block.hash, events=events, **counts, **_figures(block.header))
 
 
 def _figures(header: Header) -> dict[str, Any]:
-    """Return what a header and a summary share."""
-    shared = ("height", "timestamp_ms", "cycles_used", "cells_used", "timer_cycles_used")
-    return {name: getattr(header, name) for name in shared} | {
+    return {
         "parent": Hash32(header.parent),
         "proposer": Address(header.proposer),
         "state_root": Hash32(header.state_root),

@@ -18,6 +18,7 @@ from trailboss.views.explain.life import EarlierEvents, TimerLife, explain_timer
 from trailboss.views.mechanism.globalbox_records import EndedView, ended_timer_of
 from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import FROZEN_FEES, TimerEntry, TimerView
+from trailboss.views.shared_fields import extended
 from trailboss.views.timer_list import (
     ALL,
     DUE,
@@ -155,22 +156,8 @@ def list_ended(
 
 
 def _ended_entry(timer: IndexedTimer) -> TimerEntry:
-    return TimerEntry(
-        timer_id=timer.timer_id,
-        height=timer.height,
-        state=timer.state,
-        actor=timer.actor,
-        target=timer.target,
-        handler=timer.handler,
-        fee_payer=timer.payer,
-        gas_limit=timer.gas_limit,
-        expires_at=timer.expires_at,
-        ended_at=timer.ended_at,
-        reverted=timer.reverted,
-        fees=None if timer.max_fee_per_cycle is None else FROZEN_FEES,
-        max_fee_per_cycle=timer.max_fee_per_cycle,
-        max_priority_fee_per_cycle=timer.max_priority_fee_per_cycle,
-    )
+    fees = None if timer.max_fee_per_cycle is None else FROZEN_FEES
+    return extended(TimerEntry, timer, fee_payer=timer.payer, fees=fees)
 
 
 def find_live(view: ChainView, timer_id: Hash32) -> TimerView | None:
@@ -185,23 +172,12 @@ def timer_details(view: ChainView, index: Index, timer_id: Hash32) -> TimerDetai
     if found is None:
         return None
     live = find_live(view, timer_id)
-    return TimerDetails(
-        timer_id=timer_id,
-        state=found.state if live is None else live_state(live),
-        actor=found.actor,
-        target=found.target,
-        fee_payer=found.payer,
-        handler=found.handler,
-        height=found.height if live is None else live.height,
-        gas_limit=found.gas_limit if live is None else live.gas_limit,
-        expires_at=found.expires_at if live is None else live.expires_at,
-        cause=found.cause,
-        generation=found.generation,
-        ended_at=found.ended_at,
-        reverted=found.reverted,
-        live=live,
-        remembered=ended_timer_of(view, timer_id) if live is None else None,
-    )
+    if live is None:
+        remembered = ended_timer_of(view, timer_id)
+        return extended(TimerDetails, found, fee_payer=found.payer, live=None, remembered=remembered)
+    present = {name: getattr(live, name) for name in ("height", "gas_limit", "expires_at")}
+    state = live_state(live)
+    return extended(TimerDetails, found, fee_payer=found.payer, live=live, remembered=None, state=state, **present)
 
 
 def timer_life(

@@ -1,27 +1,6 @@
-"""Workload files, in TOML.
+"""Workload files, in TOML: the fields of `Workload`, groups as ``[[actors]]``, traffic as ``[[transactions]]``.
 
-```toml
-name = "a small example"
-seed = 1                  # of everything that is spread
-blocks = 60
-budget_cycles = 2_000_000 # of fires in one block, under every mechanism
-
-[[actors]]
-name = "clocks"
-count = 10
-funds = "100cby"          # each; or base units
-timers = 2                # each, at heights of their own
-first = 5                 # block in which the first fire is due
-spread = 9                # and up to 9 blocks later
-period = 10               # blocks from a fire to the next; 0 fires once
-gas_limit = 100_000
-work = 60_000             # cycles that a fire burns
-tip = 500                 # base units per cycle that it offers above all basefees
-
-[[transactions]]
-per_block = 3
-work = 1_000_000          # cycles that each burns; 0 is a transfer
-```
+Funds are base units, or CBY as in ``"100cby"``. ``examples/workloads`` has some.
 """
 
 import re

@@ -32,34 +32,11 @@ if TYPE_CHECKING:
     from trailboss.views.records import Answer, Event, Receipt, TimerView
 
 __all__ = [
-    "CBY",
-    "AccountSubject",
-    "ActorHandle",
-    "Answer",
-    "CancelTimer",
-    "ChainWarning",
-    "Event",
-    "ExtendTimer",
-    "LocalChain",
-    "MoveTimer",
-    "PendingReceipt",
-    "Proof",
-    "Receipt",
-    "RevertedError",
-    "SetBalance",
-    "SetGovParam",
-    "SlotSubject",
-    "Statement",
-    "StorageSubject",
-    "TestAccount",
-    "TimerSubject",
-    "TimerView",
-    "TimersSubject",
-    "UpdateBasefeeConfig",
-    "UpdateLaneFeeMultipliers",
-    "UpdateTimerConfig",
-    "UpgradeActor",
-]
+    "CBY", "AccountSubject", "ActorHandle", "Answer", "CancelTimer", "ChainWarning", "Event", "ExtendTimer",
+    "LocalChain", "MoveTimer", "PendingReceipt", "Proof", "Receipt", "RevertedError", "SetBalance", "SetGovParam",
+    "SlotSubject", "Statement", "StorageSubject", "TestAccount", "TimerSubject", "TimerView", "TimersSubject",
+    "UpdateBasefeeConfig", "UpdateLaneFeeMultipliers", "UpdateTimerConfig", "UpgradeActor",
+]  # fmt: skip
 
 _HOMES: Final = (
     "trailboss.testing.local_chain",

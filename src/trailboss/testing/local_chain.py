@@ -7,30 +7,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from trailboss.chain import Snapshot
-from trailboss.chain.development import (
-    ACCOUNT_COUNT,
-    DEPLOYER,
-    account_name,
-    development_account,
-    development_genesis,
-    draft_drop,
-    draft_force,
-    draft_hold,
-)
+from msgspec.structs import fields
+
+from trailboss.chain import Chain, Snapshot, development, stock_timers
+from trailboss.chain.development import ACCOUNT_COUNT, DEPLOYER, account_name, development_genesis
 from trailboss.chain.drafts import CELLS_LIMIT, CYCLES_LIMIT, Terms, draft_deployment
 from trailboss.chain.proofs import Proof, Subject, timer_subject
-from trailboss.chain.stock_timers import (
-    TimerChange,
-    TimerOrder,
-    WatchOrder,
-    draft_cancel,
-    draft_schedule,
-    draft_update,
-    draft_watch,
-    ended_refusal,
-)
 from trailboss.codec.canonical import decode_canonical
+from trailboss.execution.genesis import Genesis
 from trailboss.forecast.quote import WITHIN, Quote, quote_timer
 from trailboss.forecast.runway import Runway, runway_of
 from trailboss.governance.apply import ACTIVATION_NOTICE
@@ -45,20 +29,14 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.rehearsal.rehearse import REHEARSED_BLOCKS, ActivationRehearsal, rehearse_activation
 from trailboss.sdk import PriorityTier
-from trailboss.testing.data_dir import open_chain
+from trailboss.state.disk.files import TABLES_NAME
 from trailboss.testing.outbox import Outbox, read_source
 from trailboss.testing.parties import ActorHandle, Party, PendingReceipt, TestAccount, address_of_party, show_printed
 from trailboss.views import Event, Receipt, TimerLife, TimerView, explain_timer
 from trailboss.views.explain.life import events_since
+from trailboss.views.mechanism import globalbox_records
 from trailboss.views.mechanism.auction_records import AuctionView, auction_of
-from trailboss.views.mechanism.globalbox_records import (
-    EndedView,
-    FireView,
-    MailboxView,
-    ended_timer_of,
-    globalbox_of,
-    mailbox_of,
-)
+from trailboss.views.mechanism.globalbox_records import EndedView, FireView, MailboxView
 from trailboss.views.mechanism.registry import views_for
 from trailboss.views.read_only_calls import try_timer
 from trailboss.views.recent_blocks import BLOCKS
@@ -112,7 +90,7 @@ class LocalChain:
         self.deployer = _account(DEPLOYER)
         self.proposer = genesis.proposer
         self._engine = NativeEngine(genesis.params())
-        self.chain = open_chain(genesis, self._engine, data_dir)
+        self.chain = _open_chain(genesis, self._engine, data_dir)
         self._outbox = Outbox(self.chain)
 
     def __enter__(self) -> Self:
@@ -200,9 +178,8 @@ class LocalChain:
     ) -> Receipt:
         """Sign an instruction and put it into a block of its own, or into the open one.
 
-        Without a cap, a cycle or a cell may cost twice the basefee plus the tip.
-
-        Within `one_block` it returns a `PendingReceipt`, which reads like a receipt once the block is built.
+        Without a cap, a cycle or a cell may cost twice the basefee plus the tip. Within `one_block` it returns a
+        `PendingReceipt`, which reads like a receipt once the block is built.
 
         Raises:
             RevertedError: With ``check``, if it did not end well; within `one_block` when the block is built.
@@ -222,7 +199,7 @@ class LocalChain:
         return self._outbox.send_unsigned(instruction, address_of_party(party), Terms(**options), check=check)
 
     def submit(self, transaction: Transaction, *, check: bool = False) -> Receipt:
-        """Put a transaction into a block of its own, or into the open one. Returns and raises as `send`."""
+        """Put a transaction into a block of its own, or into the open one; returns and raises as `send`."""
         return self._outbox.submit(transaction, check=check)
 
     def one_block(self) -> AbstractContextManager[None]:
@@ -234,10 +211,7 @@ class LocalChain:
         return self._outbox.nonce(address_of_party(party))
 
     def activate_lane(self, height: int | None = None) -> int:
-        """Have governance activate the timer lane, in a block of its own, and return the lane's first height.
-
-        It is by default the earliest that governance may name, two blocks after the one that this builds.
-        """
+        """Have governance activate the timer lane, by default as early as can be; return the lane's first height."""
         begins = self.height + 1 + ACTIVATION_NOTICE if height is None else height
         self.system(SetGovParam(ACTIVATION, begins.to_bytes(8, "big")), check=True)
         return begins
@@ -287,7 +261,7 @@ class LocalChain:
         """
         self._outbox.check_closed("schedule a timer")
         owner = sender or self.accounts[0]
-        order = TimerOrder(
+        order = stock_timers.TimerOrder(
             height=height,
             payload=payload,
             fee_payer=_address(fee_payer),
@@ -301,7 +275,7 @@ class LocalChain:
             bid=bid,
             client_nonce=client_nonce,
         )
-        return self._ordered(owner, draft_schedule(self.chain, owner.address, order, value))
+        return self._ordered(owner, stock_timers.draft_schedule(self.chain, owner.address, order, value))
 
     def watch(
         self,
@@ -316,13 +290,13 @@ class LocalChain:
         client_nonce: bytes | None = None,
         value: int | None = None,
     ) -> TimerView:
-        """Set a timer of Globalbox that fires whenever one of the keys has changed.
+        """Set a timer of Globalbox that fires whenever a key that begins with one of these has changed.
 
-        The keys are beginnings of keys, as from `trailboss.sdk.watch_key`; the other arguments are those of `schedule`.
+        The keys are as from `trailboss.sdk.watch_key`, the other arguments as in `schedule`.
         """
         self._outbox.check_closed("set a state watch")
         owner = sender or self.accounts[0]
-        order = WatchOrder(
+        order = stock_timers.WatchOrder(
             watch_keys=watch_keys,
             payload=payload,
             target=_address(target),
@@ -331,7 +305,7 @@ class LocalChain:
             expires_at=expires_at,
             client_nonce=client_nonce,
         )
-        return self._ordered(owner, draft_watch(self.chain, owner.address, order, value))
+        return self._ordered(owner, stock_timers.draft_watch(self.chain, owner.address, order, value))
 
     def update_timer(
         self,
@@ -342,31 +316,25 @@ class LocalChain:
         bid: int | None = None,
         sender: TestAccount | None = None,
     ) -> bool:
-        """Change later fires of a timer of the sender's stock actor, and return whether there will be one.
-
-        What is None does not change.
-        """
+        """Change what is not None of a stock actor's timer for its later fires; return whether there will be one."""
         self._outbox.check_closed("change a timer")
         owner = sender or self.accounts[0]
-        change = TimerChange(timer_id=timer_id, payload=payload, gas_limit=gas_limit, bid=bid)
-        receipt = self.send(draft_update(self.chain, owner.address, change), sender=owner, check=True)
+        change = stock_timers.TimerChange(timer_id=timer_id, payload=payload, gas_limit=gas_limit, bid=bid)
+        receipt = self.send(stock_timers.draft_update(self.chain, owner.address, change), sender=owner, check=True)
         return decode_canonical(receipt.return_value) is True
 
     def cancel(self, timer_id: bytes, *, sender: TestAccount | None = None) -> bool:
         """Cancel a timer of the sender's stock actor, and return whether it was still there to cancel."""
         self._outbox.check_closed("cancel a timer")
         owner = sender or self.accounts[0]
-        receipt = self.send(draft_cancel(self.chain, owner.address, timer_id), sender=owner, check=True)
+        receipt = self.send(stock_timers.draft_cancel(self.chain, owner.address, timer_id), sender=owner, check=True)
         return any(event.name == TIMER_CANCELLED and event.timer_id == timer_id for event in receipt.events)
 
     # Interference, for tests alone. Each call is a transaction of the deployer, in a block of its own or in the open
     # one, and raises `RevertedError` if the chain refuses it, `Rejection` (``NOT_FOUND``) if there is no such timer.
 
     def set_balance(self, party: Party, amount: int) -> Receipt:
-        """Set the balance of an account or an actor, base units; the supply changes with it. Decision: D-69.
-
-        Refused for a system actor, and for the deployer itself, which pays for the transaction.
-        """
+        """Set a balance, base units, and the supply with it; not of a system actor or the deployer. Decision: D-69."""
         return self.system(SetBalance(address_of_party(party), amount), check=True)
 
     def hold(self, timer_id: bytes, until: int | None = None) -> Receipt:
@@ -375,18 +343,18 @@ class LocalChain:
         Refused for a state watch, a timer that is due (in the auction: that the next block runs), and a height that is
         past or beyond the timer's expiry.
         """
-        return self.system(draft_hold(self.chain, timer_id, until), check=True)
+        return self.system(development.draft_hold(self.chain, timer_id, until), check=True)
 
     def force(self, timer_id: bytes) -> Receipt:
-        """Make a timer due now: it runs at the end of the block that this builds; in the auction, in the one after it.
+        """Make a timer due at the end of the block that this builds, in the auction of the next; refused as `hold` is.
 
-        It runs as any due timer does: it may have to wait, or its payer may not be able to pay. Refused as `hold` is.
+        It runs as any due timer does: it may have to wait, or its payer may not be able to pay.
         """
-        return self.system(draft_force(self.chain, timer_id), check=True)
+        return self.system(development.draft_force(self.chain, timer_id), check=True)
 
     def drop(self, timer_id: bytes) -> Receipt:
         """Remove a timer without running it, due or not; its entries in Globalbox's mailbox still run."""
-        return self.system(draft_drop(self.chain, timer_id), check=True)
+        return self.system(development.draft_drop(self.chain, timer_id), check=True)
 
     # Time
 
@@ -478,11 +446,11 @@ class LocalChain:
 
     def mailbox(self, target: Party | None = None) -> list[MailboxView]:
         """Return the mailbox in the order of delivery, of one target if given; ``NOT_FOUND`` without Globalbox."""
-        return mailbox_of(self.chain, _address(target))
+        return globalbox_records.mailbox_of(self.chain, _address(target))
 
     def globalbox(self, limit: int | None = None) -> list[FireView]:
         """Return the first queued fires of Globalbox in their order; ``NOT_FOUND`` without Globalbox."""
-        return globalbox_of(self.chain, limit)
+        return globalbox_records.globalbox_of(self.chain, limit)
 
     def auction(self) -> AuctionView:
         """Return the auction's epoch and the weights of its actors; ``NOT_FOUND`` without auction."""
@@ -490,7 +458,7 @@ class LocalChain:
 
     def ended_timer(self, timer_id: bytes) -> EndedView | None:
         """Return what is remembered of a timer of Globalbox that has ended; None if nothing is."""
-        return ended_timer_of(self.chain, timer_id)
+        return globalbox_records.ended_timer_of(self.chain, timer_id)
 
     def explain(self, timer_id: bytes) -> TimerLife:
         """Return a timer's whole life, with the reason for each decision about it.
@@ -548,12 +516,31 @@ class LocalChain:
         identity = sent[-1].return_value
         timer = self.chain.timer(identity)
         if timer is None:
-            raise ended_refusal(self.chain, Hash32(identity))
+            raise stock_timers.ended_refusal(self.chain, Hash32(identity))
         return self._view(timer)
 
 
+def _open_chain(genesis: Genesis, engine: NativeEngine, data_dir: str | Path | None) -> Chain:
+    """Return a new chain, in memory without a directory, or the one that the directory holds already."""
+    if data_dir is None:
+        return Chain(genesis, engine)
+    directory = Path(data_dir)
+    if not (directory / TABLES_NAME).exists():
+        return Chain.create(directory, genesis, engine)
+    chain = Chain.open(directory, engine)
+    for field in fields(genesis):
+        asked, found = getattr(genesis, field.name), getattr(chain.genesis, field.name)
+        if asked != found:
+            chain.close()
+            raise ConfigurationError(
+                f"{directory} holds a chain that started with {field.name} = {found!r}, not {asked!r}: "
+                "open it with what it started with, or choose another directory"
+            )
+    return chain
+
+
 def _account(name: str) -> TestAccount:
-    account = development_account(name)
+    account = development.development_account(name)
     return TestAccount(account.name, account.address, account.private_key)
 
 

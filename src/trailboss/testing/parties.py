@@ -3,18 +3,20 @@
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from trailboss.chain import Chain
-from trailboss.model.transactions import ExecuteActor, Instruction
+from trailboss.model.transactions import ExecuteActor
 from trailboss.primitives.errors import TrailbossError
 from trailboss.primitives.octets import Address
 from trailboss.views import Answer, Receipt, TimerView
 from trailboss.views.read_only_calls import ask_actor
 from trailboss.views.records import Printed
 from trailboss.vm.failures import TRACEBACK
+
+if TYPE_CHECKING:
+    from trailboss.testing.local_chain import LocalChain
 
 
 class ChainWarning(UserWarning):
@@ -34,7 +36,6 @@ class TestAccount(Struct, frozen=True):
     """A funded account with a public private key of 32 bytes."""
 
     __test__ = False  # pytest would collect it by its name.
-
     name: str
     address: Address
     private_key: bytes
@@ -67,26 +68,10 @@ class PendingReceipt:
         return getattr(self.receipt, name)
 
 
-class ActorChain(Protocol):
-    """What an actor's handle uses of a local chain."""
-
-    chain: Chain
-    accounts: tuple[TestAccount, ...]
-
-    def send(self, instruction: Instruction, *, sender: TestAccount) -> Receipt:
-        """Send an instruction in a transaction; options as `LocalChain.send`."""
-
-    def balance(self, party: "Party") -> int:
-        """Return a balance in base units."""
-
-    def timers(self, actor: "Party | None" = None) -> list[TimerView]:
-        """Return live timers."""
-
-
 class ActorHandle(Struct, frozen=True):
     """A deployed actor, and the receipt of its deployment."""
 
-    chain: ActorChain
+    chain: "LocalChain"
     address: Address
     receipt: Receipt
 

@@ -72,12 +72,10 @@ class TimerQueue:
 
     _now: int
     _near: NearTimers
+    # What the present block has changed beside `_near`: a timer placed beyond the frontier, None for one that has left.
     _changed: dict[bytes, Pending | None]
-    """What the present block has changed beside ``_near``: a timer placed beyond the frontier, None for any timer that
-    has left."""
     _frontier: tuple[int, bytes]
-    _far: int | None
-    """The lowest height beyond the frontier; `NEVER` if nothing lies there, None until it is looked up."""
+    _far: int | None  # lowest height beyond the frontier; `NEVER` if nothing lies there, None until it is looked up
 
     def __init__(self, calendar: CalendarParams, source: StoredTimers, now: int = 0) -> None:
         """Open a queue over the timers that are committed after the block of height ``now``.

@@ -12,8 +12,7 @@ from trailboss.params import LimitParams
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.units import Cells, Cycles, Price
 
-Units = tuple[int, int]
-"""Cycles and cells."""
+Units = tuple[int, int]  # Cycles and cells.
 UNUSED: Final[Units] = (0, 0)
 
 
@@ -46,17 +45,9 @@ def nonce_mismatch(transaction: Transaction, nonce: int) -> Rejection:
 
 def check_limits(transaction: Transaction, least: Units, limits: LimitParams, used: Units = UNUSED) -> None:
     """Refuse limits below what the transaction uses before it runs (``least``), or above what the block has left."""
-    (cycles, cells), (cycles_used, cells_used) = least, used
     for reason, unit, smallest, given, so_far, most in (
-        (
-            RejectionReason.OUT_OF_CYCLES,
-            "cycles",
-            cycles,
-            transaction.cycles_limit,
-            cycles_used,
-            limits.block_cycles_max,
-        ),
-        (RejectionReason.OUT_OF_CELLS, "cells", cells, transaction.cells_limit, cells_used, limits.block_cells_max),
+        (RejectionReason.OUT_OF_CYCLES, "cycles", least[0], transaction.cycles_limit, used[0], limits.block_cycles_max),
+        (RejectionReason.OUT_OF_CELLS, "cells", least[1], transaction.cells_limit, used[1], limits.block_cells_max),
     ):
         if given < smallest:
             raise Rejection(

@@ -1,9 +1,7 @@
 """Gas bidding agents: contracts that price timers, called read-only, in the timer lane and in the auction.
 
 An agent that fails, or returns no bid, delays no other timer: its timer takes the market's default fees.
-
-Spec: CIP-1v3 §7, CIP-1v1 §4.2
-Decision: D-16, D-17, D-57
+Spec: CIP-1v3 §7, CIP-1v1 §4.2. Decision: D-16, D-17, D-57.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,13 +25,11 @@ from trailboss.vm.engine import FrameOutcome
 from trailboss.vm.failures import MESSAGE_CHARACTERS_MAX, exhaustion
 from trailboss.vm.meter import Meter, OutOfGas
 
-HANDLER: Final = "get_gas_bid"
-"""What an agent defines. Decision: D-17."""
+HANDLER: Final = "get_gas_bid"  # What an agent defines. Decision: D-17.
 BUDGET_SPENT: Final = "budget"
 """Reason of a fallback: the questions of the block's older timers have used what there is for terms."""
 
-SHOWN: Final = 64
-"""Digits of an answer that is no bid, as far as they are shown."""
+SHOWN: Final = 64  # Digits of an answer that is no bid, as far as they are shown.
 
 
 class BidTerms(Struct, frozen=True, kw_only=True):
@@ -134,8 +130,7 @@ def read_bid(answer: bytes, tip: str) -> Bid | None:
     """Return the bid that an agent has returned, with the market's name for the tip; None if it is no bid.
 
     It states a cap and a tip per cycle, and may state the same per cell, or a cap per cell alone.
-
-    Spec: CIP-1v3 §7.1, CIP-1v1 §4.2. Decision: D-17, D-57, D-86
+    Spec: CIP-1v3 §7.1, CIP-1v1 §4.2. Decision: D-17, D-57, D-86.
     """
     try:
         fees: Any = decode_canonical(answer)

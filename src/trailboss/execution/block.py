@@ -62,8 +62,7 @@ def apply_block(
     """Apply a block on top of the store's state and commit it; its height is one above the store's.
 
     Refused transactions are left out and reported. The caller may have checked the signatures of all signed ones.
-
-    Spec: CIP-1 §3, CIP-5 §5.1
+    Spec: CIP-1 §3, CIP-5 §5.1.
 
     Raises:
         InvariantError: If the chain contradicts itself; it must not go on.
@@ -126,10 +125,7 @@ def _close(session: BlockSession, close_market: Callable[[], None]) -> None:
     close_market()
     cycle, cell = rules.next_basefees(session.cycles_used, session.cells_used)
     if (cycle, cell) != (rules.cycle_basefee, rules.cell_basefee):
-        overlay.write(
-            BASEFEES_KEY,
-            encode_record(Basefees(amount_octets(cycle), amount_octets(cell))),
-        )
+        overlay.write(BASEFEES_KEY, encode_record(Basefees(amount_octets(cycle), amount_octets(cell))))
     if session.ledger.burned:
         economy = read_economy(overlay.read)
         burned = amount_octets(amount_of(economy.burned) + session.ledger.burned)
@@ -221,8 +217,7 @@ def apply_transaction(
 def check_admission(session: BlockSession, transaction: Transaction, least: Units) -> Prices:
     """Return what the units of a transaction will cost, or raise the `Rejection` of the first rule that it breaks.
 
-    Spec: CIP-1v1 §5
-    Source: cowboy-facts §8
+    Spec: CIP-1v1 §5. Source: cowboy-facts §8
     """
     context = session.context
     check_destination(transaction, context.chain_id)

@@ -99,8 +99,7 @@ def gas_limit_bounds(rules: Rules) -> tuple[Cycles, Cycles]:
     """Return the least and the greatest gas limit of a timer scheduled in this block; the greatest is the default.
 
     Where a fire counts for its actor, or votes on the median tip, none costs less than a frame.
-
-    Spec: CIP-5 §6.4, CIP-1v3 §10. Decision: D-13, D-29
+    Spec: CIP-5 §6.4, CIP-1v3 §10. Decision: D-13, D-29.
     """
     most = min(rules.timer.max_cycles_per_fire, rules.market.max_cycles_per_fire)
     return rules.market.gas_limit_min, most

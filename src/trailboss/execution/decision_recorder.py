@@ -1,7 +1,4 @@
-"""The decision record of a block, put together as its deliveries go on.
-
-Decision: D-53
-"""
+"""The decision record of a block, put together as its deliveries go on. Decision: D-53."""
 
 from typing import Final
 

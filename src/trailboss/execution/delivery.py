@@ -2,8 +2,7 @@
 
 The mechanism decides which due timers run, in what order and at what price. Its policy says when that happens and how
 the unfunded are treated; what else is different under its market stands in `trailboss.execution.markets`.
-
-Spec: CIP-5 §5, CIP-5 §6.3, CIP-5 §6.5
+Spec: CIP-5 §5, CIP-5 §6.3, CIP-5 §6.5.
 """
 
 from collections.abc import Callable

@@ -7,8 +7,7 @@ Expired timers take no places; the queue keeps them apart. Where more wait than 
 pay are *barred*: they wait outside until they can be paid, or are removed.
 
 The state keeps what is left out as a few *gaps* in the due order, and what is barred as a few gaps of each payer.
-
-Decision: D-51, D-79
+Decision: D-51, D-79.
 """
 
 from bisect import bisect_left
@@ -24,10 +23,8 @@ from trailboss.model.configs import BarredPayer, BarredPayers, JoiningGap, Joini
 from trailboss.model.timers import Timer
 
 Place = tuple[int, int]
-CostOf = Callable[[Timer], int]
-"""Timer to the least that its fire is pre-charged for in this block, base units."""
-BEHIND_ALL: Final = (1 << 64, 0)
-"""A place behind every timer's."""
+CostOf = Callable[[Timer], int]  # Timer to the least that its fire is pre-charged for in this block, base units.
+BEHIND_ALL: Final = (1 << 64, 0)  # A place behind every timer's.
 
 
 def admit_timers(session: BlockSession, most: int, cost_of: CostOf) -> DueTimers:

@@ -228,8 +228,7 @@ def run_handler(
     """Run one handler in a frame of its own. Its changes stay: the caller reverts them if the outcome has an error.
 
     Only the creation call may run `CREATION_HANDLERS`. The meter, if it can, pays for the frame's base.
-
-    Spec: CIP-5 §5.2. Decision: D-24 (a missing actor or handler is a failure that costs the frame's base), D-32, D-36
+    Spec: CIP-5 §5.2. Decision: D-24 (a missing actor or handler is a failure that costs the frame's base), D-32, D-36.
 
     Raises:
         OutOfGas: If it cannot.
@@ -263,8 +262,7 @@ def call_actor(caller: ChainHost, target: bytes, handler: str, payload: bytes, c
     """Run a handler of another actor within a frame, and return what it returns.
 
     A call of an actor to itself keeps the outer sender; every other callee sees the calling actor.
-
-    Source: cowboy-facts §2.3, §3
+    Source: cowboy-facts §2.3, §3.
 
     Raises:
         Rejection: ``FORBIDDEN`` beyond the greatest depth, ``NOT_FOUND`` without such an actor, else ``PVM_ERROR`` with

@@ -35,8 +35,7 @@ _OWNERS_WAY: Final[Mapping[type[transactions.Instruction], str]] = {
 def intrinsic_costs(instruction: transactions.Instruction, costs: CostParams) -> tuple[Cycles, Cells]:
     """Return the cycles and cells an instruction uses before it runs: its kind's price, and a cell a byte it brings.
 
-    Source: cowboy-facts §5.1 (calldata), §5.2 (transfer), §5.3 (deploy)
-    Decision: D-45
+    Source: cowboy-facts §5.1 (calldata), §5.2 (transfer), §5.3 (deploy). Decision: D-45
     """
     cycles, cells = 0, 0
     match instruction:

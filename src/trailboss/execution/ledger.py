@@ -1,7 +1,4 @@
-"""Accounts and money over an overlay. Every movement of money in the chain goes through here.
-
-Spec: CIP-5 §6.3
-"""
+"""Accounts and money over an overlay. Every movement of money in the chain goes through here. Spec: CIP-5 §6.3."""
 
 from trailboss.governance.parameters import Read
 from trailboss.governance.rules import ECONOMY_KEY

@@ -1,10 +1,7 @@
 """What waits for the end of a block, after the timers: deferred transactions, and messages between actors.
 
 A message is paid by the actor that sent it. A deferred transaction is paid out of the gas that the execution that
-created it has left: its *gas pool*.
-
-Spec: CIP-5 §5.1, CIP-5 §5.2
-Decision: D-42, D-88
+created it has left: its *gas pool*. Spec: CIP-5 §5.1, CIP-5 §5.2. Decision: D-42, D-88.
 """
 
 from collections.abc import Callable
@@ -40,8 +37,7 @@ from trailboss.vm.meter import Meter
 
 MESSAGE_HANDLER: Final = "handle_message"
 COUNT_WIDTH: Final = 4
-JOB_DISPATCHER: Final = system_address(2)
-"""Whom the SDK sends runner jobs. Source: cowboy-facts §6."""
+JOB_DISPATCHER: Final = system_address(2)  # Whom the SDK sends runner jobs. Source: cowboy-facts §6.
 
 
 class Line(NamedTuple):

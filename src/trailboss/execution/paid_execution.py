@@ -1,9 +1,7 @@
 """One paid execution, whatever it came from: run what was reserved for, keep or roll back, settle, receipt.
 
 A transaction, a timer's fire, a deferred transaction and a message all come through `run_envelope`; they differ in who
-checked and charged.
-
-Spec: CIP-5 §5.2, CIP-5 §6.3
+checked and charged. Spec: CIP-5 §5.2, CIP-5 §6.3.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,6 +22,7 @@ from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject, InvariantError, Rejection
 from trailboss.primitives.octets import system_address
 from trailboss.primitives.units import Amount, Cells, Cycles
+from trailboss.timer_queue.source import pending_of
 from trailboss.vm.failures import exhaustion, located
 from trailboss.vm.meter import Meter, OutOfGas
 
@@ -123,7 +122,8 @@ def commit_effect(session: BlockSession, effect: effects.Effect) -> EventRecord:
     """Apply an effect of a committed transaction and return its event. Spec: CIP-5 §4.3. Decision: D-27."""
     match effect:
         case effects.TimerScheduled(timer, facts):
-            session.put_in(timer)
+            session.queue.place(pending_of(timer))
+            session.follower.schedule(timer)
             return EventRecord(topics.TIMER_SCHEDULED, timer.actor, _scheduled_facts(timer, facts), timer.timer_id)
         case effects.TimerCancelled(timer, by_governance):
             session.take_out(timer)
@@ -135,12 +135,14 @@ def commit_effect(session: BlockSession, effect: effects.Effect) -> EventRecord:
             session.ledger.credit(timer.fee_payer, reservation.amount)
             return _cancelled(session, timer, reservation.amount, by_governance=by_governance)
         case effects.TimerExtended(timer, by_governance):
-            session.extend(timer)
+            session.queue.extend(timer.timer_id, timer.expires_at)
+            session.follower.replace(timer)
             name = topics.TIMER_EXTENDED_BY_GOVERNANCE if by_governance else topics.TIMER_EXTENDED
             emitter = _governance(session) if by_governance else None
             return timer_event(name, timer, {"expires_at": timer.expires_at}, emitter)
         case effects.TimerMoved(timer, from_height):
-            session.move(timer)
+            session.queue.move(pending_of(timer))
+            session.follower.replace(timer)
             facts = {"from_height": from_height, "height": timer.height}
             return timer_event(topics.TIMER_MOVED, timer, facts, _governance(session))
         case effects.TimerUpdated(timer, bid):

@@ -28,7 +28,6 @@ from trailboss.primitives.units import U64_MAX, Amount, Cells, Cycles, Height, P
 from trailboss.state.overlay import Overlay
 from trailboss.state.store import ReadableStore
 from trailboss.timer_queue.queue import TimerQueue
-from trailboss.timer_queue.source import pending_of
 from trailboss.vm.engine import Engine
 from trailboss.vm.meter import Meter
 
@@ -200,26 +199,11 @@ class BlockSession(Struct):
         """Emit an event of the block itself about a timer."""
         self.events.append(timer_event(name, timer, facts))
 
-    def put_in(self, timer: Timer) -> None:
-        """Put a new timer into the queue and notify the mechanism."""
-        self.queue.place(pending_of(timer))
-        self.follower.schedule(timer)
-
     def take_out(self, timer: Timer) -> None:
         """Take a timer out of the queue, note that it has left and notify the mechanism."""
         self.queue.cancel(timer.timer_id)
         self.follower.leave(timer.timer_id)
         self.departed.append(timer)
-
-    def move(self, timer: Timer) -> None:
-        """Move a timer that is to come to the height that its record has now, and notify the mechanism."""
-        self.queue.move(pending_of(timer))
-        self.follower.replace(timer)
-
-    def extend(self, timer: Timer) -> None:
-        """Give a timer in the queue the last height that its record has now, and notify the mechanism."""
-        self.queue.extend(timer.timer_id, timer.expires_at)
-        self.follower.replace(timer)
 
     def write_ends(self) -> None:
         """Write what `count_end` has counted to the totals."""
@@ -229,8 +213,7 @@ class BlockSession(Struct):
         self.overlay.write(SCHEDULER_KEY, encode_record(totals))
 
 
-FREE: Final = Prices(Price(0), Price(0))
-"""Prices of an execution that costs nothing."""
+FREE: Final = Prices(Price(0), Price(0))  # Prices of an execution that costs nothing.
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):

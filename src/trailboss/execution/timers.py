@@ -1,9 +1,7 @@
 """The life of a timer in state: schedule, extend, cancel, defer, remove, and its record in the overlay.
 
 Writes go to the overlay at once and vanish with it if the frame fails. The calendar queue and the events follow from
-the effects, when the transaction commits.
-
-Spec: CIP-5 §3, CIP-5 §4
+the effects, when the transaction commits. Spec: CIP-5 §3, CIP-5 §4.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,12 +43,10 @@ from trailboss.state.keys import TIMERS, timer_key, transient_key
 from trailboss.state.store import Store
 from trailboss.vm.meter import Meter
 
-QueueEntry = tuple[int, int, bytes]
-"""Height, sequence and id, as the queue yields them."""
+QueueEntry = tuple[int, int, bytes]  # Height, sequence and id, as the queue yields them.
 PENDING: Final = b"timer"
 CANCELLED: Final = b"cancelled"
-WITHDRAWN: Final = "bid"
-"""Argument of earlier versions. Spec: CIP-1v3 §6, CIP-1v3 §13.2."""
+WITHDRAWN: Final = "bid"  # Argument of earlier versions. Spec: CIP-1v3 §6, CIP-1v3 §13.2.
 
 
 def schedule_timer(scope: Scope, actor: bytes, request: TimerRequest, meter: Meter) -> bytes:
@@ -116,9 +112,7 @@ def accept_timer(
     """Number, count, write and announce a timer that every check has passed, and return its record.
 
     The payload may be an envelope. Without an identity, the id follows from its owner's count of accepted timers;
-    ``facts`` are what the event shows besides.
-
-    Spec: CIP-5 §3.1, CIP-5 §3.3. Decision: D-01, D-04, D-64
+    ``facts`` are what the event shows besides. Spec: CIP-5 §3.1, CIP-5 §3.3. Decision: D-01, D-04, D-64.
     """
     session = scope.session
     account = session.ledger.account(actor)
@@ -178,8 +172,7 @@ def cancel_timer(scope: Scope, identity: bytes, actor: bytes | None) -> None:
     """Cancel a timer; nothing happens if it is gone. None is governance.
 
     A timer that this block has pre-charged does not run; its pre-charge returns when the transaction commits.
-
-    Spec: CIP-5 §4.2, CIP-5 §4.3, CIP-5 §5.4. Decision: D-07
+    Spec: CIP-5 §4.2, CIP-5 §4.3, CIP-5 §5.4. Decision: D-07.
 
     Raises:
         Rejection: ``UNAUTHORIZED_TIMER`` for a timer of another actor.

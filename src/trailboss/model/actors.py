@@ -22,19 +22,16 @@ class Account(msgspec.Struct, array_like=True, gc=False):
     code_hash: bytes = b""  # Keccak-256 of an actor's source, 32 bytes; empty for a plain account
     owner: bytes = b""  # deployer of an actor, 20 bytes; empty for a plain account
     timer_nonce: int = 0  # accepted schedules of this actor. Decision: D-01.
-    timer_count: int = 0
-    """Live timers of this actor. Spec: CIP-5 §4.2."""
+    timer_count: int = 0  # Live timers of this actor. Spec: CIP-5 §4.2.
     # The gas bidding agent that prices this actor's timers, 20 bytes; empty for none. Decision: D-17.
     agent: bytes = b""
-    recent_fires: int = 0
-    """Fires of this actor's timers within the fairness window. Spec: CIP-1v3 §8."""
+    recent_fires: int = 0  # Fires of this actor's timers within the fairness window. Spec: CIP-1v3 §8.
 
 
 encode_account: Final[Callable[[Account], bytes]] = pack
 decode_account: Final[Callable[[bytes], Account]] = msgspec.msgpack.Decoder(Account).decode
 """Return the account that bytes of this chain's own state hold."""
-TIMER_SCHEDULE: Final = "timer.schedule"
-"""The entitlement to schedule timers. Source: cowboy-facts §2.4."""
+TIMER_SCHEDULE: Final = "timer.schedule"  # The entitlement to schedule timers. Source: cowboy-facts §2.4.
 
 
 def encode_manifest(entitlements: Iterable[str]) -> bytes | None:

@@ -12,26 +12,18 @@ import msgspec
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 
-SCHEDULE: Final = "schedule_timer(height, payload, …)"
-"""Spec: CIP-5 §4.1, CIP-1v3 §6."""
+SCHEDULE: Final = "schedule_timer(height, payload, …)"  # Spec: CIP-5 §4.1, CIP-1v3 §6.
 SCHEDULE_EX: Final = "schedule_timer_ex(height, payload, …)"
 """The same call under the public SDK's name; it exists wherever the other one does. Decision: D-03."""
-EXTEND: Final = "extend_timer(timer_id, new_expires_at)"
-"""Spec: CIP-5 §4.1."""
+EXTEND: Final = "extend_timer(timer_id, new_expires_at)"  # Spec: CIP-5 §4.1.
 CANCEL: Final = "cancel_timer(timer_id)"
 """Spec: CIP-5 §4.1. Available under every mechanism: owners can always cancel their timers."""
-SET_AGENT: Final = "set_gas_bidding_agent(agent)"
-"""Spec: CIP-1v3 §7."""
-SET_TIMEOUT_AUCTION: Final = "set_timeout(height, payload, gba, gas_limit)"
-"""Spec: CIP-1v1 §3."""
-SET_TIMEOUT_GLOBALBOX: Final = "set_timeout(target, due_height, payload, gas_limit, …)"
-"""Spec: CIP-5old §6.1."""
-SET_STATE_WATCH: Final = "set_state_watch(target, watch_keys, payload, gas_limit, …)"
-"""Spec: CIP-5old §6.1."""
-UPDATE: Final = "update_timer(target, timer_id, …)"
-"""Spec: CIP-5old §6.2."""
-CANCEL_GLOBALBOX: Final = "cancel_timer(target, timer_id)"
-"""Spec: CIP-5old §6.1."""
+SET_AGENT: Final = "set_gas_bidding_agent(agent)"  # Spec: CIP-1v3 §7.
+SET_TIMEOUT_AUCTION: Final = "set_timeout(height, payload, gba, gas_limit)"  # Spec: CIP-1v1 §3.
+SET_TIMEOUT_GLOBALBOX: Final = "set_timeout(target, due_height, payload, gas_limit, …)"  # Spec: CIP-5old §6.1.
+SET_STATE_WATCH: Final = "set_state_watch(target, watch_keys, payload, gas_limit, …)"  # Spec: CIP-5old §6.1.
+UPDATE: Final = "update_timer(target, timer_id, …)"  # Spec: CIP-5old §6.2.
+CANCEL_GLOBALBOX: Final = "cancel_timer(target, timer_id)"  # Spec: CIP-5old §6.1.
 SETTING: Final = frozenset({SET_TIMEOUT_AUCTION, SET_TIMEOUT_GLOBALBOX, SET_STATE_WATCH})
 """Calls of some mechanisms that set a timer, which needs the entitlement."""
 

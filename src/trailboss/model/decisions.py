@@ -1,8 +1,7 @@
 """The decision record: what became of each due timer that a block examined, and why it examined no others.
 
 It is kept beside the block, outside consensus: no root and no rule depends on it, and replaying the block restores it.
-
-Decision: D-53
+Decision: D-53.
 """
 
 from enum import StrEnum
@@ -38,14 +37,10 @@ class Stop(StrEnum):
 class Order(StrEnum):
     """What a mechanism ranks due timers by."""
 
-    DUE = "due"
-    """Height and insertion. Spec: CIP-5 §3.2."""
-    PRIORITY = "priority"
-    """Tip times W(actor). Spec: CIP-1v3 §3."""
-    TIP = "tip"
-    """Effective tip, and then its actor's weight. Spec: CIP-1v1 §3."""
-    STANDING = "standing"
-    """Its fire's standing in Globalbox. Spec: CIP-5old §8.2."""
+    DUE = "due"  # Height and insertion. Spec: CIP-5 §3.2.
+    PRIORITY = "priority"  # Tip times W(actor). Spec: CIP-1v3 §3.
+    TIP = "tip"  # Effective tip, and then its actor's weight. Spec: CIP-1v1 §3.
+    STANDING = "standing"  # Its fire's standing in Globalbox. Spec: CIP-5old §8.2.
 
 
 class FeeSource(StrEnum):

@@ -26,9 +26,8 @@ def route_payload(payload: bytes, handler_bytes_max: int) -> tuple[str, bytes]:
     In order: a canonical CBOR map of exactly ``_handler`` and ``_payload`` (bytes), as the public SDK sends; a JSON
     object with ``_handler`` and ``_payload``, the latter base64 text; anything else goes to ``handle_timer`` unchanged.
     A JSON ``_payload`` that is not base64 text is passed on as compact JSON with sorted keys. A handler name outside
-    1..=``handler_bytes_max`` UTF-8 bytes falls back to ``handle_timer`` with the payload unchanged.
-
-    Spec: CIP-5 §4.2. Decision: D-04.
+    1..=``handler_bytes_max`` UTF-8 bytes falls back to ``handle_timer`` with the payload unchanged. Spec: CIP-5 §4.2.
+    Decision: D-04.
     """
     routed = _from_cbor(payload) or _from_json(payload)
     if routed is None or not _is_name(routed[0], handler_bytes_max):

@@ -13,8 +13,7 @@ from trailboss.primitives.units import Cells, Height
 
 STANDING_WIDTH: Final = 32
 BID_WIDTH: Final = 16
-FRACTION_BITS: Final = 96
-"""Fractional bits of Q32.96, the unit of bids and scores. Spec: CIP-5old §5.1."""
+FRACTION_BITS: Final = 96  # Fractional bits of Q32.96, the unit of bids and scores. Spec: CIP-5old §5.1.
 SHOWN_DECIMALS: Final = 9  # decimals of a bid that people see
 _SHOWN_UNIT: Final = 10**SHOWN_DECIMALS
 
@@ -37,8 +36,7 @@ class CarriedHit(NamedTuple):
     """A key that counts as modified in the next block as well.
 
     A timer handler or a message modified it after the delivery, or more timers watch it than one block inserts.
-
-    Decision: D-31, D-65
+    Decision: D-31, D-65.
     """
 
     key: bytes

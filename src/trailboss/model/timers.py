@@ -105,19 +105,15 @@ class TimerEnd(StrEnum):
 class DeferralReason(StrEnum):
     """Why a due timer still waits."""
 
-    LANE_FULL = "lane_full"
-    """Its gas limit exceeds what is left of the lane. Spec: CIP-5 §6.5."""
+    LANE_FULL = "lane_full"  # Its gas limit exceeds what is left of the lane. Spec: CIP-5 §6.5.
     CELLS_FULL = "cells_full"
     """What one fire may use exceeds what is left of the block's cells for fires. Decision: D-80."""
-    GC_EXHAUSTED = "gc_exhausted"
-    """It is to be removed, but the block's clean-up budget is spent. Spec: CIP-5 §8."""
-    UNFUNDED = "unfunded"
-    """Its payer cannot pay now, under a mechanism that waits for money. Spec: CIP-1 §4."""
+    GC_EXHAUSTED = "gc_exhausted"  # It is to be removed, but the block's clean-up budget is spent. Spec: CIP-5 §8.
+    UNFUNDED = "unfunded"  # Its payer cannot pay now, under a mechanism that waits for money. Spec: CIP-1 §4.
     OVER_CAP = "over_cap"
     """Its gas limit is above what one fire may use in the lane. Spec: CIP-1v3 §10. Decision: D-13."""
     PRICED_OUT = "priced_out"  # its max_fee_per_cycle is below the lane basefee. Decision: D-14.
-    OUTRANKED = "outranked"
-    """Others offered more, and the lane was full before its turn. Spec: CIP-1v3 §3."""
+    OUTRANKED = "outranked"  # Others offered more, and the lane was full before its turn. Spec: CIP-1v3 §3.
     NOT_JOINED = "not_joined"  # more timers fell due than join the lane in one block. Decision: D-51.
 
 
@@ -132,12 +128,10 @@ class TimerRequest(msgspec.Struct, frozen=True):
     expires_at: int | None = None  # block height, or None for the current height plus max_ttl_blocks
     max_fee_per_cycle: int | None = None
     """Base units, lane basefee and tip together; None for the default. Spec: CIP-1v3 §6."""
-    max_priority_fee_per_cycle: int | None = None
-    """Base units; None for the default. Spec: CIP-1v3 §6."""
+    max_priority_fee_per_cycle: int | None = None  # Base units; None for the default. Spec: CIP-1v3 §6.
     gas_bidding_agent: bytes | None = None
     """20 bytes of the agent that prices this timer, or None for its actor's. Spec: CIP-1v3 §7."""
-    has_bid: bool = False
-    """Whether the withdrawn argument ``bid`` was given. Spec: CIP-1v3 §6."""
+    has_bid: bool = False  # Whether the withdrawn argument ``bid`` was given. Spec: CIP-1v3 §6.
 
 
 encode_timer: Final[Callable[[Timer], bytes]] = pack
@@ -207,8 +201,7 @@ def _complaint(octets: bytes, error: Exception | None) -> str:
 def timer_id(actor: bytes, height: int, payload: bytes, nonce: int) -> bytes:
     """Derive a timer's id: keccak256(actor ‖ height, 8 bytes ‖ payload ‖ nonce, 8 bytes), big-endian.
 
-    ``payload`` includes an envelope; ``nonce`` is the actor's count of accepted schedules so far.
-
-    Spec: CIP-5 §3.3. Decision: D-01.
+    ``payload`` includes an envelope; ``nonce`` is the actor's count of accepted schedules so far. Spec: CIP-5 §3.3.
+    Decision: D-01.
     """
     return keccak256(actor + height.to_bytes(8, "big") + payload + nonce.to_bytes(8, "big"))

@@ -1,8 +1,7 @@
 """The auction around the deliveries: what it opens with, what it leaves for the next block, and its timers.
 
 Who sets one names the agent that bids for it, and the timer waits for as long as it takes.
-
-Spec: CIP-1v1 §3, CIP-1v1 §4
+Spec: CIP-1v1 §3, CIP-1v1 §4.
 """
 
 from collections import Counter, defaultdict
@@ -28,8 +27,7 @@ from trailboss.model.timers import ASK_AGENT, Timer, TimerEnd, freeze_fees, term
 from trailboss.primitives.units import U64_MAX, Amount, Price
 from trailboss.vm.meter import Meter
 
-TIP: Final = "tip"
-"""What an agent's answer calls the tip. Spec: CIP-1v1 §3."""
+TIP: Final = "tip"  # What an agent's answer calls the tip. Spec: CIP-1v1 §3.
 
 
 def open_auction(session: BlockSession) -> OpenMarket:

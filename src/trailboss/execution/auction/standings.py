@@ -4,9 +4,8 @@ A waiting timer is never touched. An actor's deferrals are a number of waiting t
 counted; a block adds to them only where that number changes. Weights are brought up to date one actor at a time, when
 the mechanism asks for it, from what the actor has done since the last time.
 
-Every quotient is rounded down, and 0 if it has no divisor. After every block `check_standings` holds.
-
-Spec: CIP-1v1 §3. Decision: D-18, D-58, D-59
+Every quotient is rounded down, and 0 if it has no divisor. After every block `check_standings` holds. Spec: CIP-1v1 §3.
+Decision: D-18, D-58, D-59.
 """
 
 from collections import Counter
@@ -204,8 +203,7 @@ def _highest(tip: bytes, fires: Sequence[Fired]) -> bytes:
     return amount_octets(max(amount_of(tip), *(fire.tip for fire in fires))) if fires else tip
 
 
-RESET: Final = 0
-"""The factor that resets a weight instead of multiplying it."""
+RESET: Final = 0  # The factor that resets a weight instead of multiplying it.
 
 
 def score_of(actor: AuctionActor, epoch: AuctionEpoch, lateness_scale: int) -> int:

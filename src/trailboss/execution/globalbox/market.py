@@ -65,9 +65,7 @@ def materialize_fire(session: BlockSession, decision: Decision) -> None:
     """Move a queued fire to the end of the mailbox, with its own id and number; no actor's storage is touched.
 
     The timer's record gives the fire up, so none is materialized twice. The owner pays the most that it may cost, at
-    the prices of this block, into an escrow account.
-
-    Spec: CIP-5old §9.1, CIP-5old §9.2. Decision: D-63
+    the prices of this block, into an escrow account. Spec: CIP-5old §9.1, CIP-5old §9.2. Decision: D-63.
     """
     # CHECK
     timer, terms = _load(session, decision.timer)

@@ -1,7 +1,4 @@
-"""The calls of Globalbox: set, update and cancel a timer.
-
-Spec: CIP-5old §6
-"""
+"""The calls of Globalbox: set, update and cancel a timer. Spec: CIP-5old §6."""
 
 from typing import Final
 
@@ -30,9 +27,7 @@ NONCE_DOMAIN: Final = b"globalbox-nonce"
 def set_timer(scope: Scope, owner: bytes, request: GlobalboxRequest, meter: Meter) -> bytes:
     """Accept a timer of ``owner`` and return its id; one that its client nonce names already stays as it is.
 
-    A refusal changes nothing but the meter.
-
-    Spec: CIP-5old §6.1, CIP-5old §6.2. Decision: D-64, D-65
+    A refusal changes nothing but the meter. Spec: CIP-5old §6.1, CIP-5old §6.2. Decision: D-64, D-65.
     """
     rules = scope.session.context.rules
     # CHECK

@@ -2,10 +2,7 @@
 
 Every block with a fire leaves one record of who fired how often. The records of the window are numbered without gaps;
 the oldest goes when its block has left the window. An actor's total is kept with its account, and how many actors have
-each total in one histogram, from which the network median is read.
-
-Spec: CIP-1v3 §8
-Decision: D-52
+each total in one histogram, from which the network median is read. Spec: CIP-1v3 §8. Decision: D-52.
 """
 
 from collections import Counter

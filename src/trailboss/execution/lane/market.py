@@ -1,8 +1,7 @@
 """The timer lane's end of block, around the deliveries: what it opens with, and what it leaves for the next block.
 
 And the fees that a timer offers when it is scheduled: in the lane, and before the lane is active.
-
-Spec: CIP-1v3 §3, CIP-1v3 §5, CIP-1v3 §6, CIP-1v3 §7, CIP-1v3 §13.2
+Spec: CIP-1v3 §3, CIP-1v3 §5, CIP-1v3 §6, CIP-1v3 §7, CIP-1v3 §13.2.
 """
 
 from collections import Counter
@@ -31,8 +30,7 @@ from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, system_address
 from trailboss.primitives.units import Height, Price
 
-TIP: Final = "max_priority_fee"
-"""What an agent's answer calls the tip. Spec: CIP-1v3 §7.1."""
+TIP: Final = "max_priority_fee"  # What an agent's answer calls the tip. Spec: CIP-1v3 §7.1.
 
 
 def open_lane(session: BlockSession) -> OpenMarket:
@@ -83,8 +81,7 @@ def close_lane(session: BlockSession, _: Rest) -> None:
     """Count the block's fires and write what the next block finds: lane basefee, median tip, lane burn.
 
     A fire that used a frame at least counts for its actor, and as a vote for the median tip.
-
-    Spec: CIP-1v3 §5, CIP-1v3 §7.1, CIP-1v3 §8. Decision: D-15, D-29
+    Spec: CIP-1v3 §5, CIP-1v3 §7.1, CIP-1v3 §8. Decision: D-15, D-29.
     """
     rules = session.context.rules
     fires = [fire for fire in session.fired if fire.cycles_used >= rules.params.costs.frame_base]
@@ -99,9 +96,7 @@ def close_lane(session: BlockSession, _: Rest) -> None:
 
 
 def median_tip(tips: list[int]) -> int:
-    """Return the lower median of the tips per cycle, one a fire; 0 of none.
-
-    Spec: CIP-1v3 §7.1. Decision: D-29
+    """Return the lower median of the tips per cycle, one a fire; 0 of none. Spec: CIP-1v3 §7.1. Decision: D-29.
 
     >>> median_tip([]), median_tip([5]), median_tip([9, 1]), median_tip([3, 1, 2])
     (0, 5, 1, 2)

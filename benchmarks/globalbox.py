@@ -15,8 +15,7 @@ from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox import Globalbox, build_globalbox
 from trailboss.mechanisms.globalbox.candidates import Scoring
 from trailboss.mechanisms.globalbox.index import GlobalboxIndex
-from trailboss.mechanisms.globalbox.tracked import TrackedTimer
-from trailboss.mechanisms.globalbox.watches import WatchIndex
+from trailboss.mechanisms.globalbox.watches import TrackedTimer, WatchIndex
 from trailboss.model.globalbox import CarriedHit, bid_octets, standing_octets
 from trailboss.model.terms import GlobalboxTerms, QueuedFire, Trigger
 from trailboss.model.timers import DEFAULT_HANDLER, RECORD_VERSION, Timer, terms_of

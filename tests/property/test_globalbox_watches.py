@@ -7,8 +7,7 @@ import pytest
 from tests.unit.mechanisms.globalbox_worlds import watch_timer
 from trailboss.mechanisms.globalbox.fires import QueuePosition
 from trailboss.mechanisms.globalbox.sorted_sets import FEW_MAX
-from trailboss.mechanisms.globalbox.tracked import TrackedTimer, track
-from trailboss.mechanisms.globalbox.watches import MATCHED_MAX, WatchHit, WatchIndex
+from trailboss.mechanisms.globalbox.watches import MATCHED_MAX, TrackedTimer, WatchHit, WatchIndex, track
 from trailboss.model.globalbox import CarriedHit
 
 ACTOR = b"\x05" * 20

@@ -115,18 +115,12 @@ class Rest(Struct, frozen=True, kw_only=True):
 
 
 class LeftOut:
-    """Payers whose timers a walk leaves out from now on.
-
-    Attributes:
-        payers: Those that are known.
-        cannot_pay: Returns whether a payer is one of them; called once a payer, when the first of its timers comes.
-            None while the clean-up budget lasts.
-    """
-
-    __slots__ = ("_asked", "cannot_pay", "payers")
+    """Payers whose timers a walk leaves out from now on."""
 
     def __init__(self) -> None:
-        self.payers: set[bytes] = set()
+        self.payers: set[bytes] = set()  # those that are known
+        # Returns whether a payer is one of them; called once a payer, when the first of its timers comes. None while
+        # the clean-up budget lasts.
         self.cannot_pay: Callable[[bytes], bool] | None = None
         self._asked: set[bytes] = set()
 
@@ -218,6 +212,16 @@ class Mechanism(Follower, ABC):
 IndexT = TypeVar("IndexT", bound=Follower)
 
 
+def _pass_on(name: str) -> Callable[..., Any]:
+    """Return a method that calls the index's of that name, or does what a follower does while there is no index."""
+    without = getattr(Follower, name)
+
+    def call(self: "IndexedMechanism[Any]", *facts: Any) -> Any:
+        return without(self, *facts) if self.index is None else getattr(self.index, name)(*facts)
+
+    return call
+
+
 class IndexedMechanism(Mechanism, Generic[IndexT]):
     """A mechanism with an index over timers, which follows them while it exists."""
 
@@ -226,34 +230,8 @@ class IndexedMechanism(Mechanism, Generic[IndexT]):
     def __init__(self, policy: DeliveryPolicy) -> None:
         self.policy = policy
 
-    def schedule(self, timer: Timer) -> None:
-        """Pass on to the index."""
-        if self.index is not None:
-            self.index.schedule(timer)
-
-    def leave(self, timer_id: bytes) -> None:
-        """Pass on to the index."""
-        if self.index is not None:
-            self.index.leave(timer_id)
-
-    def expire(self, timer_ids: Collection[bytes]) -> None:
-        """Pass on to the index."""
-        if self.index is not None:
-            self.index.expire(timer_ids)
-
-    def replace(self, timer: Timer) -> None:
-        """Pass on to the index."""
-        if self.index is not None:
-            self.index.replace(timer)
-
-    def recount(self, actor: bytes, fires: int) -> None:
-        """Pass on to the index."""
-        if self.index is not None:
-            self.index.recount(actor, fires)
-
-    def is_watched(self, key: bytes) -> bool:
-        """Return whether a present timer watches a prefix of a key."""
-        return self.index is not None and self.index.is_watched(key)
+    schedule, leave, expire = _pass_on("schedule"), _pass_on("leave"), _pass_on("expire")
+    replace, recount, is_watched = _pass_on("replace"), _pass_on("recount"), _pass_on("is_watched")
 
     def rewind(self) -> None:
         """Forget the index; the next block builds another."""

@@ -8,8 +8,7 @@ never less than the best tip below the node, and is exactly that unless the base
 it does for one node of a level. Whatever is bid, a search from the best on goes astray at most once a level.
 
 This is a priority search tree (McCreight, 1985) with the fan-out of a B-tree and two priorities instead of one.
-
-Decision: D-39
+Decision: D-39.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -49,20 +48,15 @@ ItemT = TypeVar("ItemT", bound=Bounded)
 
 
 class BidNode(Generic[ItemT]):
-    """A stretch of a tree.
-
-    Attributes:
-        children: Nodes, or at the bottom items, in order of their places.
-        is_bottom: Whether they are items.
-    """
+    """A stretch of a tree."""
 
     __slots__ = ("bounds", "children", "is_bottom", "place")
 
-    place: Place  # at or before those of all items below, and after those of the node before
     bounds: Bounds  # the least of each bound of its children
+    place: Place  # at or before those of all items below, and after those of the node before
 
     def __init__(self, children: "list[ItemT | BidNode[ItemT]]", *, is_bottom: bool) -> None:
-        self.children = children
+        self.children = children  # nodes, or at the bottom items, in order of their places
         self.is_bottom = is_bottom
         self.place = children[0].place
         self.measure()
@@ -86,16 +80,12 @@ class BidNode(Generic[ItemT]):
 
 
 class BidTree(Generic[ItemT]):
-    """A search tree of items; all have as many bounds.
-
-    Attributes:
-        root: The topmost node; None while the tree is empty.
-    """
+    """A search tree of items; all have as many bounds."""
 
     __slots__ = ("root",)
 
     def __init__(self) -> None:
-        self.root: BidNode[ItemT] | None = None
+        self.root: BidNode[ItemT] | None = None  # the topmost node; None while the tree is empty
 
     def add(self, items: Iterable[ItemT]) -> None:
         """Add items. Complexity: O(log n) each; O(1) each to an empty tree, if they are in order."""
@@ -114,9 +104,7 @@ class BidTree(Generic[ItemT]):
             self.root = level[0]
 
     def remove(self, item: ItemT) -> None:
-        """Remove an item, whose bounds are as the tree knows them.
-
-        Complexity: O(log n).
+        """Remove an item, whose bounds are as the tree knows them. Complexity: O(log n).
 
         Raises:
             InvariantError: If it is not there.

@@ -19,8 +19,7 @@ NAME: Final = "fifo"
 class Fifo(Mechanism):
     """The mechanism of CIP-5: after the transactions, all are pre-charged before any runs.
 
-    Spec: CIP-5 §5
-    Decision: D-09
+    Spec: CIP-5 §5. Decision: D-09.
     """
 
     name = NAME
@@ -31,10 +30,9 @@ class Fifo(Mechanism):
     def select(self, due: DueTimers, context: SelectionContext[Market]) -> "FifoSelection":
         """Walk due timers in order and classify each.
 
-        Spec: CIP-5 §5.1, CIP-5 §5.4, CIP-5 §6.5
-        Decision: D-09, D-39, D-78
-        Complexity: O(1) a timer, at most ``policy.examined_max`` that are alive, as many dead ones as the clean-up
-            budget removes, and ``policy.dead_examined_max`` more; and O(1) for each payer that is left out.
+        Spec: CIP-5 §5.1, CIP-5 §5.4, CIP-5 §6.5. Decision: D-09, D-39, D-78. Complexity: O(1) a timer, at most
+        ``policy.examined_max`` that are alive, as many dead ones as the clean-up budget removes, and
+        ``policy.dead_examined_max`` more; and O(1) for each payer that is left out.
         """
         return FifoSelection(due, context, self.policy)
 

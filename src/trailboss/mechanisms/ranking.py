@@ -2,9 +2,7 @@
 
 There are two ways to it, with one outcome: `ranked_first` finds the first without looking at the others, by a
 best-first search of the bid trees; `ranked_all` sorts all, which costs less a timer if most of them are asked for.
-
-Spec: CIP-1v1 §3, CIP-1v3 §3, overview
-Decision: D-11, D-19, D-30, D-39
+Spec: CIP-1v1 §3, CIP-1v3 §3, overview. Decision: D-11, D-19, D-30, D-39.
 """
 
 from bisect import bisect_left
@@ -15,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
+from sortedcontainers import SortedDict
 
 from trailboss.mechanisms.bid_tree import BidNode, BidTree, Bounded, Bounds, Place
 from trailboss.model.timers import is_stated, stated_fees
@@ -72,12 +71,7 @@ GroupT = TypeVar("GroupT", bound=BidGroup[Any])
 
 
 def grow(groups: Mapping[GroupT, bool], tree_of: Callable[[GroupT], BidTree[GroupT]]) -> None:
-    """Bring trees up to date with groups that have new members, in rank.
-
-    Args:
-        groups: Each group to whether it is new in its tree.
-        tree_of: Group to its tree.
-    """
+    """Bring trees up to date with groups that have new members, in rank; each is given with whether it is new there."""
     added: dict[BidTree[GroupT], list[GroupT]] = {}
     for group, is_new in groups.items():
         before = group.measure()
@@ -97,6 +91,31 @@ def shrink(group: GroupT, member: object, tree: BidTree[GroupT]) -> None:
         tree.remove(group)
     elif number == 0:
         tree.change(group, group.measure())
+
+
+class GasLimits:
+    """How many timers wait with each gas limit."""
+
+    def __init__(self) -> None:
+        self._counts = SortedDict()
+        self.smallest = 0  # cycles; 0 while there are none
+
+    def add(self, gas_limit: int) -> None:
+        """Count a timer. Complexity: O(1), O(log n) for the first of its limit."""
+        self._counts[gas_limit] = self._counts.get(gas_limit, 0) + 1
+        if not self.smallest or gas_limit < self.smallest:
+            self.smallest = gas_limit
+
+    def remove(self, gas_limit: int) -> None:
+        """Count a timer no longer. Complexity: O(1), O(log n) for the last of its limit."""
+        self._counts[gas_limit] -= 1
+        if not self._counts[gas_limit]:
+            del self._counts[gas_limit]
+            self.smallest = next(iter(self._counts), 0)
+
+    def items(self) -> list[tuple[int, int]]:
+        """Return (gas limit, timers), ascending."""
+        return list(self._counts.items())
 
 
 class PricedTree(NamedTuple):
@@ -168,11 +187,9 @@ def ranked_all(lineup: Lineup) -> Iterator[Any]:
 def ranked_first(lineup: Lineup) -> Iterator[Any]:
     """Yield the members of a lineup in rank, worked out as they are asked for; those that cannot fire are left out.
 
-    The best in sight is either a timer, and comes next, or a node of a tree, and is opened.
-
-    Complexity: O(k log n) for the first k timers of n groups, at ``FANOUT`` steps a level. It depends neither on the
-        number of timers in a group nor on the bids. A payer that is left out costs O(log n) for each different bid of
-        its timers that would come first.
+    The best in sight is either a timer, and comes next, or a node of a tree, and is opened. Complexity: O(k log n) for
+    the first k timers of n groups, at ``FANOUT`` steps a level. It depends neither on the number of timers in a group
+    nor on the bids. A payer that is left out costs O(log n) for each different bid of its timers that would come first.
     """
     out, apart = lineup.out, lineup.apart
     # The key of the best; whether it is ranked apart, as its group may have the same key; a node or a group, its tree,

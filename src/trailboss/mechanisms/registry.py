@@ -39,8 +39,7 @@ def build_mechanism(name: str, params: ChainParams) -> Mechanism:
 class Succession:
     """The mechanisms of one chain: the one it started with, and the lane once that is active.
 
-    Spec: CIP-1v3 §13.2
-    Decision: D-34
+    Spec: CIP-1v3 §13.2. Decision: D-34.
 
     Attributes:
         first: What the chain started with.

@@ -9,8 +9,7 @@ import pytest
 from tests.unit.mechanisms.bid_tree_checks import check_tree, levels_of
 from trailboss.mechanisms import bid_tree, ranking
 from trailboss.mechanisms.bid_tree import FANOUT, BidNode, BidTree
-from trailboss.mechanisms.gas_limits import GasLimits
-from trailboss.mechanisms.ranking import BidGroup, Lineup, PricedTree, ranked_all, ranked_first
+from trailboss.mechanisms.ranking import BidGroup, GasLimits, Lineup, PricedTree, ranked_all, ranked_first
 from trailboss.model.timers import freeze_fees
 from trailboss.primitives.errors import InvariantError
 

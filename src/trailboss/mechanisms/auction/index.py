@@ -1,9 +1,7 @@
 """The timers that have joined the auction, in all the orders in which a block asks for them.
 
-The orders keep still while a block selects; `settle` takes in what has changed. Only which timers are there, and
-their gas limits, follow at once.
-
-Decision: D-39, D-51, D-59, D-60
+The orders keep still while a block selects; `settle` takes in what has changed. Only which timers are there, and their
+gas limits, follow at once. Decision: D-39, D-51, D-59, D-60.
 """
 
 from bisect import bisect_left, insort
@@ -15,8 +13,7 @@ from sortedcontainers import SortedDict, SortedList
 
 from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.bid_tree import BidTree, Bounds
-from trailboss.mechanisms.gas_limits import GasLimits
-from trailboss.mechanisms.ranking import BidGroup, grow, shrink
+from trailboss.mechanisms.ranking import BidGroup, GasLimits, grow, shrink
 from trailboss.model.configs import AMOUNT_WIDTH
 from trailboss.model.terms import AuctionTerms
 from trailboss.model.timers import DeferralReason, Timer, terms_of

@@ -17,8 +17,7 @@ NAME: Final = "auction"
 class Auction(IndexedMechanism[AuctionIndex]):
     """The mechanism of the first CIP-1: before the transactions, each timer is settled before the next is decided.
 
-    Spec: CIP-1v1 §3
-    Decision: D-57, D-60, D-68
+    Spec: CIP-1v1 §3. Decision: D-57, D-60, D-68.
     """
 
     name = NAME
@@ -31,10 +30,9 @@ class Auction(IndexedMechanism[AuctionIndex]):
     def select(self, due: DueTimers, context: SelectionContext[AuctionMarket]) -> AuctionSelection:
         """Let timers join, refresh weights, and return the block's selection among those that have joined.
 
-        Spec: CIP-1v1 §3
-        Decision: D-39, D-51, D-57, D-59, D-68
-        Complexity: O(log n) for each timer that joins or has changed since the last block, and for each different bid
-            of an actor whose weight moves; to build the index, where there is none, O(n log n).
+        Spec: CIP-1v1 §3. Decision: D-39, D-51, D-57, D-59, D-68. Complexity: O(log n) for each timer that joins or has
+        changed since the last block, and for each different bid of an actor whose weight moves; to build the index,
+        where there is none, O(n log n).
 
         Raises:
             InvariantError: If a timer joins twice, or is another mechanism's.

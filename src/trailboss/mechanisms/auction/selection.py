@@ -1,16 +1,16 @@
 """One block's selection in the auction: late timers, agents, bids that cannot run, and then two walks by rank.
 
-Spec: CIP-1v1 §3, CIP-1v1 §5, overview
-Decision: D-19, D-57, D-60, D-68
+Spec: CIP-1v1 §3, CIP-1v1 §5, overview. Decision: D-19, D-57, D-60, D-68.
 """
 
 from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import chain, islice
 
+import msgspec
+
 from trailboss.fees import Prices, max_cost, offered_cell_tip, offered_tip
-from trailboss.mechanisms.auction.index import AuctionEntry, AuctionGroup, AuctionIndex, Due
-from trailboss.mechanisms.auction.slices import cut_slices, skip_timer
+from trailboss.mechanisms.auction.index import AuctionEntry, AuctionGroup, AuctionIndex, Due, WeighedActor
 from trailboss.mechanisms.base import Decision, DeliveryPolicy, Rest, Verdict
 from trailboss.mechanisms.context import AuctionMarket, Bid, SelectionContext
 from trailboss.mechanisms.ranking import Lineup, PricedTree, ranked
@@ -18,10 +18,18 @@ from trailboss.mechanisms.selection import FIRE, FROZEN, NO_CYCLES, IndexSelecti
 from trailboss.model.auction import DelayAction
 from trailboss.model.decisions import RUNNERS_UP_MAX, Stop
 from trailboss.model.timers import DeferralReason, cell_fees
-from trailboss.primitives.units import Amount
+from trailboss.primitives.units import Amount, Cycles
 
 Ranked = tuple[int, Due]
 """Rank and place in due order."""
+
+
+class Slice(msgspec.Struct, gc=False):
+    """What is left of what is kept of a block's budget for one actor. Spec: CIP-1v1 §3. Decision: D-68."""
+
+    cycles: int
+    smallest_gas: Cycles  # smallest gas limit of its joined timers, before the walk
+    to_come: int  # ranked timers of the actor that the walk has not come to
 
 
 class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
@@ -61,10 +69,8 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
     def _ask(self) -> None:
         """Ask agents until the block's budget is spent.
 
-        First those never asked, of the block's own height before older ones; then the longest ago.
-
-        Spec: CIP-1v1 §3
-        Decision: D-57
+        First those never asked, of the block's own height before older ones; then the longest ago. Spec: CIP-1v1 §3.
+        Decision: D-57.
         """
         index, market, own = self._index, self._market, (self._context.height,)
         unasked = chain(index.unasked.irange(own), index.unasked.irange(None, own))
@@ -78,8 +84,7 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
     def _set_aside(self) -> Iterator[Decision]:
         """Set aside timers whose new bids offer less for a cell than it costs, or more than their owners can pay.
 
-        Spec: CIP-1v1 §4.1, CIP-1v1 §4.2
-        Decision: D-44, D-60, D-86
+        Spec: CIP-1v1 §4.1, CIP-1v1 §4.2. Decision: D-44, D-60, D-86.
         """
         index, context = self._index, self._context
         for timer_id, bid in self._answers.items():
@@ -131,19 +136,19 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
         """
         index, entries, budget_left = self._index, self._index.timers, self._context.lane_cycles_left
         decide, passed_over, passed_over_max = self._decide, self._passed_over, self._policy.passed_over_max
-        slices = cut_slices(index, self._context.lane_cycles_max, self._context.cycle_basefee)
+        slices = _cut_slices(index, self._context.lane_cycles_max, self._context.cycle_basefee)
         if not slices:
             return
         for rank, due in ranking:
             entry = entries.get(due[2])
             if entry is None:
-                skip_timer(slices, index.left[due[2]].group.owner)
+                _skip_timer(slices, index.left[due[2]].group.owner)
             else:
                 left, owner = budget_left(), entry.group.owner
                 own = slices.get(owner)
                 if own is None or entry.gas_limit > own.cycles:
                     kept.append((rank, due))
-                    skip_timer(slices, owner)
+                    _skip_timer(slices, owner)
                 elif self._why_full(left) or len(passed_over) == passed_over_max:
                     kept.append((rank, due))
                     return
@@ -297,3 +302,30 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
             smallest_gas=0 if stopped is Stop.NONE_LEFT else index.gas_limits.smallest,
             runners_up=runners_up,
         )
+
+
+def _cut_slices(index: AuctionIndex, budget: int, basefee: int) -> dict[WeighedActor, Slice]:
+    """Cut a budget among the actors that have joined timers, by their weights.
+
+    Only slices from which a timer could run are returned: without any, the first walk keeps all timers for the second.
+    Complexity: O(log n) for each actor whose slice holds the smallest gas limit that waits.
+    """
+    slices: dict[WeighedActor, Slice] = {}
+    for weight, address in reversed(index.by_weight):
+        cycles = budget * weight // max(1, index.total_weight)
+        if cycles < index.gas_limits.smallest:
+            break
+        owner: WeighedActor = index.actors[address]
+        to_come = owner.count_ranked(basefee)
+        if to_come and cycles >= owner.gas_limits[0]:
+            slices[owner] = Slice(cycles, owner.gas_limits[0], to_come)
+    return slices
+
+
+def _skip_timer(slices: dict[WeighedActor, Slice], owner: WeighedActor) -> None:
+    """Skip a timer of an actor, which takes nothing from its slice; drop the slice after the actor's last timer."""
+    own = slices.get(owner)
+    if own is not None:
+        own.to_come -= 1
+        if not own.to_come:
+            del slices[owner]

@@ -1,9 +1,7 @@
 """The timers that have joined the lane, in all the orders in which a block asks for them.
 
-The orders keep still while a block selects; `settle` takes in what has changed. Only which timers are there, and
-the smallest gas limit, follow at once.
-
-Decision: D-39, D-51
+The orders keep still while a block selects; `settle` takes in what has changed. Only which timers are there, and the
+smallest gas limit, follow at once. Decision: D-39, D-51.
 """
 
 from bisect import bisect_left
@@ -17,8 +15,7 @@ from sortedcontainers import SortedList
 
 from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.bid_tree import BidTree
-from trailboss.mechanisms.gas_limits import GasLimits
-from trailboss.mechanisms.ranking import BidGroup, grow, shrink
+from trailboss.mechanisms.ranking import BidGroup, GasLimits, grow, shrink
 from trailboss.model.timers import DeferralReason, Timer, asks_agent
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Cycles

@@ -20,8 +20,7 @@ NAME: Final = "lane"
 class Lane(IndexedMechanism[LaneIndex]):
     """The mechanism of CIP-1 v3: after the transactions, each timer is settled before the next is decided.
 
-    Spec: CIP-1v3 §3
-    Decision: D-12, D-39, D-54
+    Spec: CIP-1v3 §3. Decision: D-12, D-39, D-54.
     """
 
     name = NAME
@@ -30,11 +29,8 @@ class Lane(IndexedMechanism[LaneIndex]):
         """Let timers join, and return the block's selection among those that have.
 
         What changes between two decisions counts from the next block on, except that timers leave at once.
-
-        Spec: CIP-1v3 §3
-        Decision: D-39, D-51, D-54
-        Complexity: O(log n) for each timer that joins or has changed since the last block; to build the index, where
-            there is none or the cap for one fire has changed, O(n log n).
+        Spec: CIP-1v3 §3. Decision: D-39, D-51, D-54. Complexity: O(log n) for each timer that joins or has changed
+        since the last block; to build the index, where there is none or the cap for one fire has changed, O(n log n).
 
         Raises:
             InvariantError: If a timer joins twice.

@@ -1,7 +1,6 @@
 """One block's selection in the lane: which timers end, are set aside, are priced by agents, and then the walk by rank.
 
-Spec: CIP-1v3 §3, CIP-1v3 §9, CIP-1v3 §10
-Decision: D-54
+Spec: CIP-1v3 §3, CIP-1v3 §9, CIP-1v3 §10. Decision: D-54.
 """
 
 from collections.abc import Iterator
@@ -83,10 +82,8 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
     def _walk(self) -> Iterator[Decision]:
         """Ask agents; take timers by rank while the smallest that waits has room; then list the runners-up.
 
-        A timer that has been cancelled meanwhile leaves its rank unused.
-
-        Spec: CIP-1v3 §3, CIP-1v3 §9
-        Decision: D-12, D-39, D-78, D-80
+        A timer that has been cancelled meanwhile leaves its rank unused. Spec: CIP-1v3 §3, CIP-1v3 §9.
+        Decision: D-12, D-39, D-78, D-80.
         """
         context, index, answers, bids = self._context, self._index, self._answers, self._bids
         lane_cycles_left, balance_of, timer_of = context.lane_cycles_left, context.balance_of, self._market.timer_of
@@ -208,9 +205,7 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
         """Decide about a ranked timer that cannot fire: lack of funds counts before lack of room.
 
         Once the clean-up budget and a few more are spent, all timers of a payer that lacks funds are left: None.
-
-        Spec: CIP-1v3 §3, CIP-1v3 §9
-        Decision: D-78
+        Spec: CIP-1v3 §3, CIP-1v3 §9. Decision: D-78.
         """
         if not has_funds and self._gc_left >= self._context.gc_cycles_per_timer:
             self._gc_left -= self._context.gc_cycles_per_timer

@@ -1,8 +1,4 @@
-"""W(actor): what an actor's recent fires leave of its priority.
-
-Spec: CIP-1v3 §8
-Decision: D-11
-"""
+"""W(actor): what an actor's recent fires leave of its priority. Spec: CIP-1v3 §8. Decision: D-11."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -11,8 +11,7 @@ from trailboss.model.terms import GlobalboxTerms, QueuedFire
 from trailboss.model.timers import Timer, terms_of
 from trailboss.primitives.units import Height
 
-SHARD_OCTETS: Final = 8
-"""Bytes of a target's digest that choose its shard."""
+SHARD_OCTETS: Final = 8  # bytes of a target's digest that choose its shard
 
 
 class Candidate(NamedTuple):
@@ -31,13 +30,12 @@ class Scoring(NamedTuple):
     bid_weight: int
     clock: int
 
-    def score(self, hit_height: int, bid: int) -> int:
-        """Return W_age × age + W_bid × bid, all in units of 2⁻⁹⁶. Spec: CIP-5old §8.1."""
-        return self.age_weight * max(0, self.height - hit_height) + self.bid_weight * bid
-
     def standing(self, hit_height: int, bid: int) -> int:
-        """Return the score less the age clock, which is how it compares at all later heights. Decision: D-61."""
-        return self.score(hit_height, bid) - self.clock
+        """Return the score W_age × age + W_bid × bid less the age clock, which is how it compares at all later heights.
+
+        All in units of 2⁻⁹⁶. Spec: CIP-5old §8.1. Decision: D-61.
+        """
+        return self.age_weight * max(0, self.height - hit_height) + self.bid_weight * bid - self.clock
 
 
 class RankedFire(NamedTuple):
@@ -52,24 +50,16 @@ def order_candidates(candidates: Iterable[Candidate], scoring: Scoring, shards: 
     """Return the candidates of a block as fires, in the order in which they are inserted.
 
     They are sorted in shards by target and merged; the number of shards changes nothing.
-
-    Spec: CIP-5old §8.1, CIP-5old §8.2, CIP-5old §15
-    Decision: D-61, D-62
-    Complexity: O(m log m) for m candidates.
+    Spec: CIP-5old §8.1, CIP-5old §8.2, CIP-5old §15. Decision: D-61, D-62. Complexity: O(m log m) for m candidates.
 
     Raises:
         InvariantError: If a timer is none of Globalbox.
     """
     parts: list[list[Candidate]] = [[] for _ in range(shards)]
     for candidate in candidates:
-        parts[_shard(candidate.timer.target, shards)].append(candidate)
+        digest = sha256(candidate.timer.target).digest() if shards > 1 else b""
+        parts[int.from_bytes(digest[:SHARD_OCTETS], "big") % shards].append(candidate)
     return list(merge(*(_order_shard(part, scoring) for part in parts)))
-
-
-def _shard(target: bytes, shards: int) -> int:
-    if shards == 1:
-        return 0
-    return int.from_bytes(sha256(target).digest()[:SHARD_OCTETS], "big") % shards
 
 
 def _order_shard(candidates: list[Candidate], scoring: Scoring) -> list[RankedFire]:
@@ -86,12 +76,11 @@ def _order_shard(candidates: list[Candidate], scoring: Scoring) -> list[RankedFi
     fires = []
     for standing, bucket, hit_height, _, timer, terms, matched_keys in rows:
         target = terms.target
-        cursor = cursors.get(target, 0)
-        cursors[target] = cursor + 1
+        cursors[target] = cursors.get(target, -1) + 1
         fire = QueuedFire(
             standing=standing_octets(-standing),
             bucket=-bucket,
-            cursor=cursor,
+            cursor=cursors[target],
             hit_height=Height(hit_height),
             queued_at=Height(scoring.height),
             matched_keys=matched_keys,

@@ -1,8 +1,7 @@
 """Globalbox itself: the queued fires in their one order.
 
-Each target's fires are a line of their own, and the heads of the lines are in order. A walk takes the first head, and
-the next of its line moves up; a target that has had its share of a block is set aside with one step, however many fires
-it still has. Lines by target under one order are how fair queueing keeps its flows.
+Each target's fires are a line of their own, and the heads of the lines are in order, as in fair queueing. A walk takes
+the first head, and the next of its line moves up; a target that has had its share of a block is set aside in one step.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,8 +18,7 @@ from trailboss.model.timers import Timer
 class QueuePosition(NamedTuple):
     """Where a fire is in the queue; positions sort as fires do, and no two timers share one.
 
-    Spec: CIP-5old §8.2
-    Decision: D-20, D-61, D-62
+    Spec: CIP-5old §8.2. Decision: D-20, D-61, D-62.
     """
 
     standing: int  # negated, so that the greater comes first
@@ -42,55 +40,45 @@ def position_of(timer: Timer, fire: QueuedFire) -> QueuePosition:
 class FireQueue:
     """All queued fires. Spec: CIP-5old §5.3, CIP-5old §8.3."""
 
-    __slots__ = ("_heads", "_lines")
-
     def __init__(self, positions: Iterable[QueuePosition]) -> None:
         """Make a queue. Complexity: O(n log n)."""
         by_target: dict[bytes, list[QueuePosition]] = {}
         for position in sorted(positions):
             by_target.setdefault(position.target, []).append(position)
-        self._lines = {target: SortedTuples(line) for target, line in by_target.items()}
-        self._heads = SortedList(line[0] for line in by_target.values())
+        self.lines = {target: SortedTuples(line) for target, line in by_target.items()}
+        self.heads = SortedList(line[0] for line in by_target.values())
 
     def add(self, position: QueuePosition) -> None:
         """Insert a fire; no other one moves. Complexity: O(log n)."""
-        line = self._lines.get(position.target)
+        line = self.lines.get(position.target)
         if line is None:
-            self._lines[position.target] = SortedTuples((position,))
-            self._heads.add(position)
+            self.lines[position.target] = SortedTuples((position,))
+            self.heads.add(position)
             return
         head = line.first
         line.add(position)
         if position < head:
-            self._heads.remove(head)
-            self._heads.add(position)
+            self.heads.remove(head)
+            self.heads.add(position)
 
     def discard(self, position: QueuePosition) -> None:
         """Remove a fire, if it is there. Complexity: O(log n)."""
-        line = self._lines.get(position.target)
+        line = self.lines.get(position.target)
         # What a walk has taken came before all that is left of its line.
         if line is None or position < line.first:
             return
         if position > line.first:
             line.discard(position)
             return
-        self._heads.remove(line.pop_first())
+        self.heads.remove(line.pop_first())
         if line:
-            self._heads.add(line.first)
+            self.heads.add(line.first)
         else:
-            del self._lines[position.target]
+            del self.lines[position.target]
 
     def consume(self, most: int, share: int, height: int) -> "Consumption":
-        """Return a walk from the head within two quotas, which must be walked to its end.
-
-        Spec: CIP-5old §8.3
-
-        Args:
-            most: Fires that it takes at most.
-            share: Of those, at most for one target.
-            height: The block's, in which fires have expired or not.
-        """
-        return Consumption(self, self._heads, self._lines, most=most, share=share, height=height)
+        """Return a block's walk from the head, which must be walked to its end; ``share`` bounds what a target gets."""
+        return Consumption(self, most=most, share=share, height=height)
 
     def first(self, most: int, height: int) -> list[QueuePosition]:
         """Return the first fires, whatever their targets; they stay. Complexity: as `Consumption`."""
@@ -107,34 +95,19 @@ class Consumption:
     """One block's walk over the queue, in its order; fires of targets that have had their share are skipped.
 
     What is yielded is out of the queue, unless it is kept; it counts for the quotas if it is taken. Those that have
-    expired go as well, and are not yielded.
-
-    Spec: CIP-5old §8.3
-    Complexity: O(log n) each, and O(log n) once for each that has expired.
+    expired go as well, and are not yielded. Spec: CIP-5old §8.3. Complexity: O(log n) each, and O(log n) once for each
+    that has expired.
     """
 
-    def __init__(
-        self,
-        queue: FireQueue,
-        heads: SortedList,
-        lines: dict[bytes, SortedTuples[QueuePosition]],
-        *,
-        most: int,
-        share: int,
-        height: int,
-    ) -> None:
+    def __init__(self, queue: FireQueue, *, most: int, share: int, height: int) -> None:
         self._queue = queue
-        self._heads = heads
-        self._lines = lines
-        self._left = most
-        self._share = share
-        self._height = height
+        self._left, self._share, self._height = most, share, height
         self._counts: dict[bytes, int] = {}
         self._kept: list[QueuePosition] = []
 
     def __iter__(self) -> Iterator[QueuePosition]:
         """Yield positions; each is taken, kept or neither before the next is asked for."""
-        heads, lines, counts = self._heads, self._lines, self._counts
+        heads, lines, counts = self._queue.heads, self._queue.lines, self._counts
         full: list[QueuePosition] = []
         while heads and self._left > 0:
             position: QueuePosition = heads.pop(0)

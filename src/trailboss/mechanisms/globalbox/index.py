@@ -10,19 +10,13 @@ from sortedcontainers import SortedDict
 from trailboss.mechanisms.base import Follower
 from trailboss.mechanisms.globalbox.fires import FireQueue, QueuePosition
 from trailboss.mechanisms.globalbox.sorted_sets import SortedTuples
-from trailboss.mechanisms.globalbox.tracked import TrackedTimer, track
-from trailboss.mechanisms.globalbox.watches import WatchIndex
+from trailboss.mechanisms.globalbox.watches import TrackedTimer, WatchIndex, track
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import InvariantError
 
 
 class GlobalboxIndex(Follower):
-    """Timers that wait to expire, state watches all of them, and height timers that have joined; n counts both.
-
-    Attributes:
-        joined: How many have joined and are there now.
-        queued: How many fires are queued by the records of their timers, expired ones included.
-    """
+    """Timers that wait to expire, state watches all of them, and height timers that have joined; n counts both."""
 
     def __init__(self, timers: Iterable[Timer]) -> None:
         """Make an index of all timers; of those whose height comes it knows which must have joined.
@@ -32,14 +26,14 @@ class GlobalboxIndex(Follower):
         self._tracked: dict[bytes, TrackedTimer] = {}
         self._ready: dict[bytes, TrackedTimer] = {}
         self.watches = WatchIndex()
-        self.joined = 0
+        self.joined = 0  # how many have joined and are there now
         for tracked in map(track, timers):
             if tracked.watch_keys:
                 self.watches.add(tracked)
             if tracked.waits_to_expire or tracked.position is not None or tracked.is_delivered:
                 self._tracked[tracked.timer_id] = tracked
         positions = [tracked.position for tracked in self._tracked.values() if tracked.position is not None]
-        self.queued = len(positions)
+        self.queued = len(positions)  # fires that are queued by the records of their timers, expired ones included
         self.fires = FireQueue(positions)
         self._expiries = SortedDict()
         for tracked in self._tracked.values():
@@ -58,9 +52,7 @@ class GlobalboxIndex(Follower):
             self.watches.add(tracked)
 
     def join(self, timers: Iterable[Timer], height: int) -> None:
-        """Let timers join in a block of a height.
-
-        Complexity: O(log n) each.
+        """Let timers join in a block of a height. Complexity: O(log n) each.
 
         Raises:
             InvariantError: If one has joined already.
@@ -127,10 +119,7 @@ class GlobalboxIndex(Follower):
             self._await_expiry(tracked)
 
     def _await_expiry(self, tracked: TrackedTimer) -> None:
-        due = self._expiries.get(tracked.expires_at)
-        if due is None:
-            due = self._expiries[tracked.expires_at] = SortedTuples()
-        due.add(tracked.due)
+        self._expiries.setdefault(tracked.expires_at, SortedTuples()).add(tracked.due)
 
     def _forget_expiry(self, tracked: TrackedTimer) -> None:
         due = self._expiries[tracked.expires_at]
@@ -148,9 +137,7 @@ class GlobalboxIndex(Follower):
         """Yield expiry, height, sequence and id of those that have expired before a height, ascending.
 
         Those in the mailbox are not among them, and neither are height timers that have yet to join.
-
-        Spec: CIP-5old §14
-        Complexity: O(1) each, while nothing changes.
+        Spec: CIP-5old §14. Complexity: O(1) each, while nothing changes.
         """
         for expires_at, line in self._expiries.items():
             if expires_at >= height:

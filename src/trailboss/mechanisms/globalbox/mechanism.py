@@ -20,8 +20,7 @@ NAME: Final = "globalbox"
 class Globalbox(IndexedMechanism[GlobalboxIndex]):
     """The mechanism of the first draft of CIP-5: after the transactions, each fire is settled before the next.
 
-    Spec: CIP-5old §4
-    Decision: D-31, D-61, D-65, D-67
+    Spec: CIP-5old §4. Decision: D-31, D-61, D-65, D-67.
     """
 
     name = NAME
@@ -40,9 +39,8 @@ class Globalbox(IndexedMechanism[GlobalboxIndex]):
     def select(self, due: DueTimers, context: SelectionContext[GlobalboxMarket]) -> GlobalboxSelection:
         """Let timers join, and return the block's selection.
 
-        Spec: CIP-5old §4
-        Decision: D-51
-        Complexity: O(log n) for each timer that joins; where the index is new, O(n log n).
+        Spec: CIP-5old §4. Decision: D-51. Complexity: O(log n) for each timer that joins; where the index is new, O(n
+        log n).
 
         Raises:
             InvariantError: If the block has not begun.
@@ -59,9 +57,7 @@ class Globalbox(IndexedMechanism[GlobalboxIndex]):
     def next_end(self) -> int | None:
         """Return the block after the first expiry; 0 while nothing is remembered.
 
-        Spec: CIP-5old §14
-        Decision: D-84
-        Complexity: O(1).
+        Spec: CIP-5old §14. Decision: D-84. Complexity: O(1).
         """
         if self.index is None:
             return 0

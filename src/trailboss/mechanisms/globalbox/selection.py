@@ -42,8 +42,7 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
     def __iter__(self) -> Iterator[Decision]:
         """Return the decisions: of the expired, of the candidates, of the queue's head, and of the mailbox.
 
-        Spec: CIP-5old §4
-        Complexity: O(log n) a decision of n timers, beside what the index says.
+        Spec: CIP-5old §4. Complexity: O(log n) a decision of n timers, beside what the index says.
         """
         return chain(self._expire(), self._remove_barred(), self._enqueue(), self._materialize(), self._execute())
 
@@ -69,8 +68,7 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
     def _enqueue(self) -> Iterator[Decision]:
         """Insert the block's candidates: timers that are due, and watches that a change has hit.
 
-        Spec: CIP-5old §7, CIP-5old §8.3
-        Decision: D-65
+        Spec: CIP-5old §7, CIP-5old §8.3. Decision: D-65.
         """
         height, market = self._context.height, self._market
         hits, self._carried = self._index.watches.match(market.modified, market.hits_max, height)
@@ -87,9 +85,7 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
 
         One that its owner cannot pay takes no place. Its timer ends, or, when the clean-up budget is spent, is passed
         over and stays. Whatever expiries have used of that budget, as many as the block's quota can be removed.
-
-        Spec: CIP-5old §8.3, CIP-5old §9
-        Decision: D-63
+        Spec: CIP-5old §8.3, CIP-5old §9. Decision: D-63.
         """
         market, context = self._market, self._context
         self._gc_left = max(self._gc_left, market.max_fires * context.gc_cycles_per_timer)
@@ -118,8 +114,7 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
     def _execute(self) -> Iterator[Decision]:
         """Run entries of the mailbox, the oldest first, up to the first that does not fit what is left of the block.
 
-        Spec: CIP-5old §10
-        Decision: D-67, D-80
+        Spec: CIP-5old §10. Decision: D-67, D-80.
         """
         rank, smallest_gas = 0, 0
         stopped: Stop | None = None

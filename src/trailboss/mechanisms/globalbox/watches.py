@@ -3,9 +3,7 @@
 A watch key is a prefix, so a modified key is looked up by each of its prefixes that has a length at which there is a
 watch. Under each prefix are the sequences of the watches that are *armed*: those whose fire is queued are not there,
 and those that have expired are left out by a subtraction of bitmaps. So a block looks at as many watches as it takes.
-
-Spec: CIP-5old §5.2, CIP-5old §7
-Decision: D-65
+Spec: CIP-5old §5.2, CIP-5old §7. Decision: D-65.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,13 +15,58 @@ import msgspec
 from pyroaring import BitMap64
 from sortedcontainers import SortedDict
 
+from trailboss.mechanisms.globalbox.fires import QueuePosition, position_of
 from trailboss.mechanisms.globalbox.sorted_sets import SequenceSet
-from trailboss.mechanisms.globalbox.tracked import TrackedTimer
 from trailboss.model.globalbox import CarriedHit
+from trailboss.model.terms import GlobalboxTerms, Trigger
+from trailboss.model.timers import Timer, terms_of
 
-Carried = tuple[CarriedHit, ...]
 MATCHED_MAX: Final = 16
 """Keys that one fire names. Decision: D-65."""
+
+
+class TrackedTimer(msgspec.Struct, eq=False, gc=False):
+    """A timer that waits to expire, as every state watch does, or a height timer that has joined."""
+
+    expires_at: int  # last height at which it may be hit, queued and materialized
+    height: int
+    sequence: int
+    timer_id: bytes
+    schedule_block: int
+    watch_keys: tuple[bytes, ...]  # prefixes that it watches; empty for a height timer
+    position: QueuePosition | None = None  # of its fire in the queue; None if it has none there
+    is_delivered: bool = False  # whether the one fire of a height timer has left the queue
+    # Whether its height has come, and the block has let it in; never of one that waits to expire.
+    has_joined: bool = False
+
+    @property
+    def can_expire(self) -> bool:
+        """Whether it ends once its expiry has passed: what is in the mailbox runs, and what is to join joins."""
+        return (self.waits_to_expire or self.has_joined or self.position is not None) and not self.is_delivered
+
+    @property
+    def waits_to_expire(self) -> bool:
+        """Whether its height never comes; as `Timer.waits_to_expire`."""
+        return self.expires_at < self.height
+
+    @property
+    def due(self) -> tuple[int, int, bytes]:
+        """Its place in due order: height, sequence and id."""
+        return self.height, self.sequence, self.timer_id
+
+    def follow(self, timer: Timer) -> None:
+        """Take over where the fire of the timer's present record is."""
+        terms = terms_of(timer, GlobalboxTerms)
+        self.position = None if terms.fire is None else position_of(timer, terms.fire)
+        self.is_delivered = terms.kind is Trigger.HEIGHT and terms.fire_seq > 0
+
+
+def track(timer: Timer) -> TrackedTimer:
+    """Return what is remembered of a timer's record."""
+    keys = terms_of(timer, GlobalboxTerms).watch_keys
+    tracked = TrackedTimer(timer.expires_at, timer.height, timer.sequence, timer.timer_id, timer.schedule_block, keys)
+    tracked.follow(timer)
+    return tracked
 
 
 class ModifiedKeys(NamedTuple):
@@ -53,8 +96,6 @@ class WatchedPrefix(msgspec.Struct, eq=False, gc=False):
 class WatchIndex:
     """All state watches, by what they watch."""
 
-    __slots__ = ("_by_expiry", "_by_sequence", "_expired", "_lengths", "_prefixes")
-
     def __init__(self) -> None:
         self._prefixes: dict[bytes, WatchedPrefix] = {}
         self._lengths = SortedDict()
@@ -65,10 +106,7 @@ class WatchIndex:
     def add(self, watch: TrackedTimer) -> None:
         """Take in a watch; it is armed unless its fire is queued. Complexity: O(1) a watch key, amortized."""
         self._by_sequence[watch.sequence] = watch
-        group = self._by_expiry.get(watch.expires_at)
-        if group is None:
-            group = self._by_expiry[watch.expires_at] = SequenceSet()
-        group.add(watch.sequence)
+        self._by_expiry.setdefault(watch.expires_at, SequenceSet()).add(watch.sequence)
         for key in watch.watch_keys:
             prefix = self._prefixes.get(key)
             if prefix is None:
@@ -123,30 +161,22 @@ class WatchIndex:
     ) -> tuple[list[WatchHit], tuple[CarriedHit, ...]]:
         """Return the watches that the modified keys hit, and the keys that other watches have yet to match.
 
-        Spec: CIP-5old §7
-        Decision: D-65
-        Complexity: O(1) a key for each length of a watch key, and O(log m) a hit, for m keys; none for watches that are
-            not armed, and none for those beyond the most.
+        Spec: CIP-5old §7. Decision: D-65. Complexity: O(1) a key for each length of a watch key, and O(log m) a hit,
+        for m keys; none for watches that are not armed, and none for those beyond the most.
 
         Args:
             modified: Keys, ascending, each once.
             most: Watches that are hit at most: those of the lowest sequences.
-            height: The block's, in which watches have expired or not.
+            height: The block's.
         """
-        self._skip_expired(height)
+        # A height costs O(log n), and each watch that has expired before this one a few instructions.
+        while self._by_expiry and self._by_expiry.peekitem(0)[0] < height:
+            self._by_expiry.popitem(0)[1].add_to(self._expired)
         by_prefix = self._group(modified)
         found = [sequence for sequence, _ in islice(groupby(self._hit_by(by_prefix)), most + 1)]
         taken = found[:most]
-        carried: Carried = ()
-        if len(found) > most:
-            carried = tuple(self._left(modified, by_prefix, taken[-1] + 1))
+        carried = tuple(self._left(modified, by_prefix, taken[-1] + 1)) if len(found) > most else ()
         return [_hit(self._by_sequence[sequence], by_prefix) for sequence in taken], carried
-
-    def _skip_expired(self, height: int) -> None:
-        """Note what has expired before a height. Complexity: O(log n) a height, and a few instructions each."""
-        while self._by_expiry and self._by_expiry.peekitem(0)[0] < height:
-            _, group = self._by_expiry.popitem(0)
-            group.add_to(self._expired)
 
     def _group(self, modified: Iterable[CarriedHit]) -> dict[bytes, list[ModifiedKeys]]:
         """Return the modified keys under each watched prefix."""
@@ -160,10 +190,7 @@ class WatchIndex:
         return {prefix: _by_terms(hits) for prefix, hits in hits_of.items()}
 
     def _hit_by(self, by_prefix: dict[bytes, list[ModifiedKeys]]) -> Iterator[int]:
-        """Return the sequences of all that are hit, ascending; some more than once.
-
-        Few sequences are gathered and sorted, of many only those are looked at that are asked for.
-        """
+        """Return the sequences of all that are hit, ascending, some more than once; of many, only those asked for."""
         gathered: list[int] = []
         streams = []
         for prefix, each in by_prefix.items():
@@ -202,9 +229,6 @@ class WatchIndex:
 
 def _by_terms(hits: list[CarriedHit]) -> list[ModifiedKeys]:
     """Return the keys of some hits by which watches match them."""
-    if len(hits) == 1:
-        [(key, first, before)] = hits
-        return [ModifiedKeys(first, before, [key])]
     by_terms: dict[tuple[int, int], list[bytes]] = {}
     for key, first, before in hits:
         by_terms.setdefault((first, before), []).append(key)

@@ -1,5 +1,6 @@
 """`quote_timer`: what a timer that is scheduled now would cost, and how likely it runs soon after it is due."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from typing import Final
@@ -123,14 +124,8 @@ def quote_timer(
     Spec: CIP-1v3 §3, CIP-1v3 §5, CIP-1v3 §7.1, CIP-5 §6.3
     Decision: D-16, D-53
 
-    Args:
-        chain: The chain; nothing of it changes.
-        height: At which the timer would be due.
-        gas_limit: Cycles the fire may use.
-        tip: max_priority_fee_per_cycle to state; None for the default agent's.
-        actor: Whose timer, 20 bytes; None for an actor that has not fired.
-        within: For which numbers of blocks a chance is wanted.
-        blocks: How many recent blocks to judge by.
+    Without ``tip``, a max_priority_fee_per_cycle, the default agent's counts; without ``actor``, 20 bytes, one that has
+    not fired. There is a chance for each number of blocks in ``within``.
 
     Raises:
         Rejection: ``INVALID_INPUT`` if the timer cannot be scheduled, or could never run: a height that no block of the
@@ -155,6 +150,7 @@ def quote_timer(
     max_fee = 2 * lane_basefee if now.quoting.has_cap else None
     cycle_basefee, cell_basefee = rules.timer_basefees()
     prices = Prices(cycle_basefee, cell_basefee, Price(priority), lane_basefee=lane_basefee)
+    at_cap = Prices(cycle_basefee, cell_basefee, lane_basefee=Price(max_fee or 0))
     cycles, cells = Cycles(charged), Cells(rules.timer.max_cells_per_fire)
     recent = of_present_mechanism(chain, recent_blocks(chain, blocks))
     offer = Offer(gas_limit, max_fee or 0, priority, weight)
@@ -173,7 +169,7 @@ def quote_timer(
         max_cells=cells,
         max_cost=max_cost(cycles, cells, prices),
         max_fee=max_fee,
-        max_cost_at_cap=None if max_fee is None else _cost_at_cap(cycles, cells, prices, max_fee),
+        max_cost_at_cap=None if max_fee is None else max_cost(cycles, cells, at_cap),
         full_blocks_covered=None if max_fee is None else _full_blocks(rules, max_fee),
         weight=weight,
         chances=tuple(chance_within(verdicts, each) for each in within),
@@ -186,9 +182,6 @@ def quote_timer(
     )
 
 
-# What may be asked
-
-
 def _check_height(rules: Rules, height: int) -> None:
     now, last = rules.height, min(rules.height + rules.timer.max_ttl_blocks, U64_MAX)
     if height <= now:
@@ -199,21 +192,11 @@ def _check_height(rules: Rules, height: int) -> None:
 
 
 def _no_quote(mechanism: str) -> Rejection:
-    return Rejection(
-        RejectionReason.INVALID_INPUT,
+    what = (
         f"there are quotes under fifo and in the timer lane, and this chain has the mechanism {mechanism}: a fire "
-        "costs what is bid for it, and the decision records of the blocks tell which bids ran",
-        field="mechanism",
-        value=mechanism,
+        "costs what is bid for it, and the decision records of the blocks tell which bids ran"
     )
-
-
-# What it costs
-
-
-def _cost_at_cap(cycles: Cycles, cells: Cells, prices: Prices, max_fee: int) -> int:
-    at_cap = Prices(prices.cycle_basefee, prices.cell_basefee, lane_basefee=Price(max_fee))
-    return max_cost(cycles, cells, at_cap)
+    return Rejection(RejectionReason.INVALID_INPUT, what, field="mechanism", value=mechanism)
 
 
 def _full_blocks(rules: Rules, max_fee: int) -> int:
@@ -225,33 +208,21 @@ def _full_blocks(rules: Rules, max_fee: int) -> int:
     return blocks
 
 
-# What is ahead
-
-
 def _backlogs(chain: ChainReader, at: MechanismViews, height: int) -> tuple[Backlog, Backlog]:
     """Return what is due and has not run, and what is due at or before a height."""
     rules, source = chain.rules(), StoredTimers(chain.store)
     lane_cycles = rules.params.timers.lane_cycles_per_block
-    waiting, ahead = _Sum(), _Sum()
+    waiting, ahead = Counter[str](), Counter[str]()
     rows = chain.store.iterate(TIMERS, *timer_range(Height(0), Height(height)))
     for _, octets in islice(rows, QUEUED_MAX):
         timer = decode_timer(octets)
         over = at.is_over_cap(rules, timer)
         for each in (waiting, ahead) if timer.height <= chain.height else (ahead,):
-            each.counted += 1
-            each.over_cap += over
-            each.gas += 0 if over else at.next_fire(rules, timer).gas_limit
-    return (
-        waiting.backlog(source.count_below(chain.height + 1), lane_cycles),
-        ahead.backlog(source.count_below(height + 1), lane_cycles),
+            each["counted"] += 1
+            each["over_cap"] += over
+            each["gas"] += 0 if over else at.next_fire(rules, timer).gas_limit
+    first, last = (
+        Backlog(source.count_below(end), each["counted"], each["over_cap"], each["gas"], -(-each["gas"] // lane_cycles))
+        for each, end in ((waiting, chain.height + 1), (ahead, height + 1))
     )
-
-
-class _Sum:
-    __slots__ = ("counted", "gas", "over_cap")
-
-    def __init__(self) -> None:
-        self.counted = self.over_cap = self.gas = 0
-
-    def backlog(self, timers: int, lane_cycles: int) -> Backlog:
-        return Backlog(timers, self.counted, self.over_cap, self.gas, -(-self.gas // lane_cycles))
+    return first, last

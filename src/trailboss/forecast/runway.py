@@ -11,6 +11,7 @@ from msgspec import Struct
 from trailboss.chain.reader import ChainReader
 from trailboss.governance.rules import Rules
 from trailboss.mechanisms.base import Charging
+from trailboss.model.blocks import ReceiptRecord
 from trailboss.model.timers import Timer, decode_timer
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import U64_MAX
@@ -23,7 +24,6 @@ from trailboss.views.shared_fields import extended
 TIMERS_MAX: Final = 10_000
 """Most timers of a payer that are looked at, the lowest heights first."""
 PERCENTILE: Final = 95
-HUNDRED: Final = 100
 PRESENT: Final = "present"
 TWICE: Final = "twice"
 HIGH: Final = f"p{PERCENTILE}"
@@ -121,19 +121,11 @@ def runway_of(
 
     Complexity: O(live timers) unless ``timers`` are given, as the state has no index by payer: a few seconds at
     1,000,000. Then O(recent fires + 64 × timers of the payer), and O(log timers) for each fire that the last
-    pre-charges alone would pay for.
+    pre-charges alone would pay for. Spec: CIP-5 §6.3, CIP-1v3 §3. Decision: D-14, D-16.
 
-    Spec: CIP-5 §6.3, CIP-1v3 §3
-    Decision: D-14, D-16
-
-    Args:
-        chain: The chain; nothing of it changes.
-        payer: Whose balance, 20 bytes; one without an account holds nothing.
-        blocks: How many recent blocks to go by.
-        most: Most timers that are looked at, the lowest heights first; ``TIMERS_MAX`` at most.
-        timers: Ids of the live timers that the payer pays for, by height and insertion, if they are known.
-        recent: What `recent_blocks` gives for so many blocks, if it is known: for several payers at once.
-        reaches: How many reaches to return: 1 for that at the present basefees alone.
+    A payer, 20 bytes, without an account holds nothing. ``timers`` are the ids of the live timers that it pays for, by
+    height and insertion, and ``recent`` what `recent_blocks` gives, if they are known. At most ``most`` timers,
+    ``TIMERS_MAX`` at most, are looked at, the lowest heights first. One reach is that at the present basefees.
 
     Raises:
         Rejection: ``INVALID_DATA`` for an address of another width, ``INVALID_INPUT`` for a number of blocks outside
@@ -162,9 +154,6 @@ def runway_of(
         reaches=tuple(_reach(chain, balance, going, case) for case in cases),
         notes=tuple(_notes(chain, found, actors, has_more=has_more)),
     )
-
-
-# What goes on
 
 
 def _live_timers(views: MechanismViews, payer: Address, timers: Iterable[Timer], most: int) -> tuple[list[Timer], bool]:
@@ -206,36 +195,23 @@ def _paid_actors(payer: Address, recent: Sequence[RecentBlock], fires: Sequence[
     due: dict[bytes, list[int]] = {}
     for fire in fires:
         due.setdefault(fire.timer.actor, []).append(fire.first)
-    seen: dict[bytes, _Seen] = {}
+    first: dict[bytes, int] = {}
+    seen: dict[bytes, list[ReceiptRecord]] = {}
     for each in recent:
         for receipt in each.fires.get(payer, ()):
-            seen.setdefault(receipt.sender, _Seen(each.block.height)).add(receipt.cycles_used, receipt.cells_used)
+            first.setdefault(receipt.sender, each.block.height)
+            seen.setdefault(receipt.sender, []).append(receipt)
     return [
         PaidActor(
             actor=Address(actor),
             timers=len(due.get(actor, ())),
-            fires=seen[actor].fires if actor in seen else 0,
-            span=min(due[actor]) - seen[actor].first if actor in seen and actor in due else 0,
-            cycles_used=seen[actor].cycles if actor in seen else 0,
-            cells_used=seen[actor].cells if actor in seen else 0,
+            fires=len(seen.get(actor, ())),
+            span=min(due[actor]) - first[actor] if actor in first and actor in due else 0,
+            cycles_used=sum(receipt.cycles_used for receipt in seen.get(actor, ())),
+            cells_used=sum(receipt.cells_used for receipt in seen.get(actor, ())),
         )
         for actor in sorted(due.keys() | seen.keys())
     ]
-
-
-class _Seen:
-    """The fires of one actor that one payer has paid for: the block of the first, and the sums."""
-
-    __slots__ = ("cells", "cycles", "fires", "first")
-
-    def __init__(self, first: int) -> None:
-        self.first = first
-        self.fires = self.cycles = self.cells = 0
-
-    def add(self, cycles: int, cells: int) -> None:
-        self.fires += 1
-        self.cycles += cycles
-        self.cells += cells
 
 
 def _steps(fires: Sequence[_Fire], actors: dict[bytes, PaidActor]) -> list[Fraction | None]:
@@ -253,9 +229,6 @@ def _steps(fires: Sequence[_Fire], actors: dict[bytes, PaidActor]) -> list[Fract
         else None
         for fire in fires
     ]
-
-
-# What it costs
 
 
 _Going = tuple[_Fire, Fraction | None, PaidActor]
@@ -279,7 +252,7 @@ def _cases(rules: Rules, recent: Sequence[RecentBlock]) -> Iterator[_Case]:
     yield _Case(TWICE, 2 * cycle, 2 * lane, 2 * cell)
     blocks = [_Case(HIGH, each.cycle_basefee, each.lane_basefee or 0, each.cell_basefee) for each in recent]
     blocks.sort(key=lambda case: (case.cycle_basefee + case.lane_basefee, case.cell_basefee))
-    yield blocks[-(-PERCENTILE * len(blocks) // HUNDRED) - 1] if blocks else _Case(HIGH, cycle, lane, cell)
+    yield blocks[-(-PERCENTILE * len(blocks) // 100) - 1] if blocks else _Case(HIGH, cycle, lane, cell)
 
 
 def _reach(chain: ChainReader, balance: int, going: Sequence[_Going], case: _Case) -> Reach:

@@ -116,15 +116,7 @@ def look_at(
     recent: Sequence[RecentBlock],
     failures: Mapping[bytes, Mapping[str, int]],
 ) -> WatchedPayer:
-    """Look at one payer.
-
-    Args:
-        chain: The chain.
-        payer: 20 bytes.
-        timers: Ids of the first live timers that it pays for, by height and insertion.
-        recent: The recent blocks.
-        failures: What `count_failures` gives for them.
-    """
+    """Look at one payer: at the first live timers that it pays for, by height and insertion, and at its failures."""
     runway = runway_of(chain, payer, most=PAID_TIMERS_MAX, timers=timers, recent=recent, reaches=1)
     [reach] = runway.reaches
     counts = failures.get(payer, {})

@@ -19,7 +19,6 @@ from trailboss.model.timers import DeferralReason, Timer
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
-from trailboss.rehearsal.fork import fork_of
 from trailboss.rehearsal.run import (
     CANCELLED,
     EXPIRED,
@@ -31,6 +30,7 @@ from trailboss.rehearsal.run import (
     OnBlock,
     RehearsalRun,
     Run,
+    fork_of,
 )
 from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.mechanism.registry import views_of
@@ -109,9 +109,7 @@ def rehearse_activation(
     """Play the activation of the timer lane through on a copy of a chain, and return what becomes of each timer.
 
     Two copies go on without transactions: one with the activation, one as FIFO. What the waiting timers do by
-    themselves is exact.
-
-    Complexity: O(state), in time and in memory, and what the blocks of both copies cost.
+    themselves is exact. Complexity: O(state), in time and in memory, and what the blocks of both copies cost.
 
     Raises:
         Rejection: ``INVALID_PARAMETER`` for a height that governance would refuse; ``INVALID_DATA`` for a number of

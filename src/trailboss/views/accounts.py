@@ -99,16 +99,7 @@ def actor_view(chain: ChainReader, address: Address) -> ActorView | None:
 
 
 def storage_page(chain: ChainReader, address: Address, limit: int, cursor: Hash32 | None = None) -> StoragePage:
-    """Return some of the slots of an actor; none if it has none, or is not there.
-
-    Complexity: O(limit).
-
-    Args:
-        chain: Where.
-        address: Whose.
-        limit: Most slots.
-        cursor: ``next_cursor`` of the page before; None for the first page.
-    """
+    """Return some of the slots of an actor; none if it has none, or is not there. Complexity: O(limit)."""
     lower, upper = storage_range(address)
     rows = list(islice(chain.store.iterate(STORAGE, lower + (cursor or b""), upper), limit + 1))
     following = Hash32(rows[limit][0][len(lower) :]) if len(rows) > limit else None

@@ -53,15 +53,9 @@ def tier_counts(chain: ChainReader) -> TierCounts:
 
 
 def calendar_counts(chain: ChainReader, first: int, last: int, buckets: int) -> CalendarCounts:
-    """Return how many live timers are due within some heights.
+    """Return how many live timers are due from ``first`` to ``last``, divided into at most so many stretches.
 
-    Complexity: O(buckets · log n), however many timers there are.
-
-    Args:
-        chain: Where.
-        first: Lowest height.
-        last: Highest height, not below ``first``.
-        buckets: Into how many stretches they are divided at most, at least 1.
+    Complexity: O(buckets · log n).
     """
     ring, epochs = tier_ends(chain)
     length = -(-(last - first + 1) // buckets)

@@ -1,7 +1,4 @@
-"""Values as JSON has them: what the command line prints and the node answers.
-
-Decision: D-97
-"""
+"""Values as JSON has them: what the command line prints and the node answers. Decision: D-97."""
 
 from collections.abc import Mapping
 from enum import Enum

@@ -24,17 +24,7 @@ def ask_actor(
     cycles_limit: int | None = None,
     cells_limit: int | None = None,
 ) -> Answer:
-    """Run a handler read-only, as the next block would; it changes nothing and costs nothing.
-
-    Args:
-        chain: Where.
-        actor: Whose handler.
-        handler: Function or method.
-        payload: Its argument.
-        sender: Immediate caller that the handler sees.
-        cycles_limit: Most cycles it may use; None for those of a block.
-        cells_limit: Most cells it may use; None for those of a block.
-    """
+    """Run a handler read-only, as the next block would, within given limits or those of a block; it costs nothing."""
     limits = chain.params.limits
     meter = Meter(
         limits.block_cycles_max if cycles_limit is None else cycles_limit,
@@ -59,9 +49,7 @@ def try_timer(chain: Chain, timer: Timer) -> ErrorObject | None:
     """Run a live timer's handler as its next fire would, on the present state; it changes nothing and costs nothing.
 
     The handler sees the height at which the timer is due, or that of the next block if it is due already. What its fire
-    reserves at the present basefees is held back from its payer, as far as the payer has it.
-
-    Decision: D-96
+    reserves at the present basefees is held back from its payer, as far as the payer has it. Decision: D-96.
 
     Returns:
         What the fire would revert with; None if it would end well.

@@ -1,7 +1,4 @@
-"""The last blocks, with what a fire cost in each, and how often a timer would have run in them.
-
-Decision: D-53
-"""
+"""The last blocks, with what a fire cost in each, and how often a timer would have run in them. Decision: D-53."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -39,9 +36,7 @@ def recent_blocks(chain: ChainReader, count: int) -> list[RecentBlock]:
     """Return the last blocks, oldest first; all but genesis if the chain has fewer.
 
     A block without a decision record had no timer due and a lane basefee at rest: it has that of the block after it.
-    Its multiplier is taken to be the present one.
-
-    Complexity: O(count + receipts in them).
+    Its multiplier is taken to be the present one. Complexity: O(count + receipts in them).
 
     Raises:
         Rejection: ``INVALID_INPUT`` unless the count lies within ``1..=BLOCKS_MAX``.
@@ -129,11 +124,6 @@ def refused(name: str, value: int, rule: str) -> Rejection:
 
 
 def chance_within(verdicts: Sequence[DeferralReason | None], within: int) -> Chance:
-    """Return how many of the blocks begin a run of that length in which a timer would have run; see `Chance`.
-
-    Args:
-        verdicts: `Quoting.why_not` of each recent block, oldest first.
-        within: Length of the run, at least 1.
-    """
+    """Return in how many runs of that length a timer would have run, by `Quoting.why_not` of each block in order."""
     starts = range(max(len(verdicts) - within + 1, 0))
     return Chance(within, sum(None in verdicts[start : start + within] for start in starts), len(starts))

@@ -67,10 +67,7 @@ class ChainStatus(Struct, frozen=True, kw_only=True):
 
 
 def status_of(chain: ChainReader) -> ChainStatus:
-    """Return where a chain stands.
-
-    Complexity: O(accounts) under the auction, else O(1).
-    """
+    """Return where a chain stands. Complexity: O(accounts) under the auction, else O(1)."""
     genesis, rules = chain.genesis, chain.rules()
     cycle, cell = rules.user_basefees()
     supply, burned = chain.economy()
@@ -119,10 +116,7 @@ class MechanismView(Struct, frozen=True, kw_only=True):
 
 
 def mechanism_view(chain: ChainReader) -> MechanismView:
-    """Return how the next block chooses among its due timers.
-
-    Complexity: O(accounts) under the auction, else O(1).
-    """
+    """Return how the next block chooses among its due timers. Complexity: O(accounts) under the auction, else O(1)."""
     mechanism, policy, rules = chain.mechanism, chain.mechanism.policy, chain.rules()
     return extended(
         MechanismView,

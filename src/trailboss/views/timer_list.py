@@ -151,7 +151,7 @@ def live_state(view: TimerView) -> str:
 
 
 class _Ending(Struct):
-    """The end of a timer, as long as the search backwards has not come to where the timer was scheduled."""
+    """The end of a timer, until the search backwards comes to where the timer was scheduled."""
 
     state: str
     height: int

@@ -11,8 +11,8 @@ from trailboss.model import events as names
 from trailboss.model.blocks import Block
 from trailboss.primitives.errors import Rejection, StorageError, TrailbossError, ViewGoneError
 from trailboss.primitives.units import U64_MAX
-from trailboss.rehearsal.fork import fork_of
 from trailboss.rehearsal.rehearse import rehearse_activation
+from trailboss.rehearsal.run import fork_of
 from trailboss.state.store import Store
 from trailboss.testing import LocalChain
 from trailboss.views.records import block_events, events_of

@@ -7,7 +7,7 @@ import pytest
 from trailboss.chain import Chain
 from trailboss.governance.parameters import ACTIVATION
 from trailboss.primitives.errors import InvariantError
-from trailboss.rehearsal.fork import fork_of
+from trailboss.rehearsal.run import fork_of
 from trailboss.testing import LocalChain
 from trailboss.views import explain_timer
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain as chained
 from itertools import dropwhile, islice, takewhile
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,11 +50,7 @@ class FirePath(Struct, frozen=True, kw_only=True):
 
 
 def fire_paths(events: Iterable[Event]) -> tuple[FirePath, ...]:
-    """Return the path of each fire, in the order in which they were queued.
-
-    Args:
-        events: All of one timer, in order.
-    """
+    """Return the path of each fire, in the order in which they were queued, from all events of one timer in order."""
     paths: list[FirePath] = []
     for event in events:
         if event.name == names.TIMER_QUEUED:
@@ -82,7 +78,6 @@ def waits_words(paths: Sequence[FirePath], height: int) -> str:
 
 
 def _after(path: FirePath, event: Event) -> FirePath:
-    """Return a path after an event of its timer."""
     facts, height = event.data, event.block_height
     if event.name in names.TIMER_ENDINGS:
         # What is in the mailbox runs without its timer.
@@ -155,15 +150,12 @@ class TimerLife(Struct, frozen=True):
             waits.append(("waited", self.waited))
         if waits:
             # What a timer waited for comes before what ended it.
-            end = next((at for at, step in enumerate(self.steps) if _is_end(step) and self.state != LIVE), len(found))
+            ends = (at for at, step in enumerate(self.steps) if step.event.name in names.TIMER_ENDINGS)
+            end = len(found) if self.state == LIVE else next(ends, len(found))
             found[end:end] = waits
         if self.outlook:
             found.append(("next", self.outlook))
         return found
-
-
-def _is_end(step: LifeStep) -> bool:
-    return step.event.name in names.TIMER_ENDINGS
 
 
 class EarlierEvents(Struct, frozen=True, kw_only=True):
@@ -181,19 +173,16 @@ def explain_timer(
     *,
     attempt: Callable[[Timer], ErrorObject | None] | None = None,
 ) -> TimerLife:
-    """Tell a timer's life.
+    """Return a timer's life.
 
     Complexity: O(blocks that hold something) since it was scheduled for a live timer, since genesis for another, or
     only the blocks that hold its events if they are given; and the last 1,000 blocks in which it waited in the timer
     lane or in the auction. Of an ended timer that waited there, the blocks before it are searched unless what they
     come to is given too.
 
-    Args:
-        chain: Where.
-        timer_id: 32 bytes.
-        blocks: Heights of the blocks that hold its events, if they are known; others among them do no harm.
-        earlier: What came before the block that scheduled it, if it is known.
-        attempt: Tries a live timer's handler, as `try_timer` does; without it the outlook promises nothing of that.
+    ``blocks`` are the heights of the blocks that hold its events, ``earlier`` what came before them, if they are known;
+    other heights do no harm. ``attempt`` tries a live timer's handler, as `try_timer` does; without it the outlook
+    promises nothing of that.
 
     Raises:
         Rejection: ``NOT_FOUND`` if no block of this chain ever scheduled it.
@@ -275,14 +264,7 @@ def find_bids(chain: ChainReader, timer: WaitingTimer, last: int) -> tuple[Asked
 
 
 def _blocks_of(chain: ChainReader, timer_id: bytes, heights: Iterable[int], first: int) -> Iterator[Block]:
-    """Yield the blocks that hold a timer's events, and the one that activates the lane if it comes later.
-
-    Args:
-        chain: Where.
-        timer_id: 32 bytes.
-        heights: Of blocks that may hold them, all of those that do among them.
-        first: Lowest height to look at.
-    """
+    """Yield the blocks that hold a timer's events, and the one that activates the lane if it comes later."""
     # Before the activation, that height is 0 or above the head.
     wanted = sorted({*heights, chain.rules().params.lane.activation_height})
     blocks = (chain.blocks[height] for height in wanted if first <= height <= chain.height)
@@ -290,7 +272,6 @@ def _blocks_of(chain: ChainReader, timer_id: bytes, heights: Iterable[int], firs
 
 
 def _find_earlier(chain: ChainReader, history: "_TimerHistory") -> EarlierEvents:
-    """Search the blocks before the one that scheduled a timer."""
     scheduled, agent, owner = 0, b"", history.owner
     before = takewhile(lambda block: block.height < history.steps[0].block_height, chain.blocks.eventful())
     for record in chained.from_iterable(map(block_events, before)):
@@ -302,23 +283,14 @@ def _find_earlier(chain: ChainReader, history: "_TimerHistory") -> EarlierEvents
 
 
 class _TimerHistory:
-    """A timer's events as they are come upon, and what its waiting follows from.
-
-    Attributes:
-        steps: Its life so far.
-        state: ``live``, or how it ended.
-        ended_at: Block in which it ended; 0 while it is live.
-        height: At which it is due, once it is scheduled.
-        owner: Its actor, 20 bytes, likewise.
-        has_reverted: Whether its last fire has reverted.
-    """
+    """A timer's events as they are come upon, and what its waiting follows from."""
 
     def __init__(self, timer_id: bytes) -> None:
         self.steps: list[LifeStep] = []
         self.state = LIVE
         self.ended_at = 0
         self.height = 0
-        self.owner = b""
+        self.owner = b""  # its actor, 20 bytes, once it is scheduled
         self.has_reverted = False
         self._timer_id = timer_id
         self._agents: dict[bytes, bytes] = {}
@@ -348,14 +320,10 @@ class _TimerHistory:
                 self._read(record, block, receipt)
 
     def waiting_timer(self, timer: Timer | None, earlier: EarlierEvents) -> WaitingTimer:
-        """Return what its waiting follows from; a live timer's own record knows it best.
-
-        Args:
-            timer: Its record, if it is live.
-            earlier: What came before the first block that was followed.
-        """
+        """Return what its waiting follows from; a live timer's own record knows it best."""
         facts = self.steps[0].event.data
-        frozen = (facts["max_fee_per_cycle"], facts["max_priority_fee_per_cycle"]) if _is_frozen(facts) else None
+        is_frozen = "max_fee_per_cycle" in facts
+        frozen = (facts["max_fee_per_cycle"], facts["max_priority_fee_per_cycle"]) if is_frozen else None
         asked_until = 0
         if self._fell_back_at is not None:
             # From that block on it offers what the default agent does.
@@ -414,12 +382,7 @@ def _first_fire(block: Block) -> int:
 
 
 def _agent_of(record: EventRecord) -> bytes:
-    """Return the agent that an event ``agent.set`` names; empty for none."""
     return bytes(event_view(record, 0).data["agent"])
-
-
-def _is_frozen(facts: dict[str, Any]) -> bool:
-    return "max_fee_per_cycle" in facts
 
 
 def latest_events(
@@ -442,13 +405,7 @@ def events_since(chain: ChainReader, since: int = 0, name: str | None = None) ->
 
 
 def outlook(chain: ChainReader, timer: Timer, trial: Trial | None) -> Outlook:
-    """Return what comes next for a live timer.
-
-    Args:
-        chain: Where.
-        timer: The timer.
-        trial: What its handler came to when it was tried; None if it was not.
-    """
+    """Return what comes next for a live timer, as things stand. Decision: D-96."""
     found = views_at(chain, next_block_for(chain, timer)).outlook(chain, timer, trial)
     if trial is None or trial.failure is None:
         return found

@@ -2,10 +2,7 @@
 
 A record names few of the timers that a block did not reach. Of the others the reason follows from the record's prices
 and from what the timer offers: in the lane that does not change while it waits, in the auction it is the last bid of
-its agent that is known.
-
-Spec: CIP-1v3 §3, CIP-1v1 §3
-Decision: D-53
+its agent that is known. Spec: CIP-1v3 §3, CIP-1v1 §3. Decision: D-53.
 """
 
 from collections.abc import Callable, Iterable, Sequence

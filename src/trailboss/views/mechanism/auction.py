@@ -104,11 +104,7 @@ def _tables(chain: ChainReader) -> tuple[base.Table, ...]:
 
 
 def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Outlook:
-    """Return what comes next under the auction, in which timers do not expire.
-
-    Spec: CIP-1v1 §3
-    Decision: D-57, D-60
-    """
+    """Return what comes next under the auction. Spec: CIP-1v1 §3. Decision: D-57, D-60."""
     when = base.next_block_for(chain, timer)
     expires = base.expiry_outlook(timer, when)
     if expires is not None:

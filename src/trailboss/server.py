@@ -23,22 +23,15 @@ from trailboss.node.service import FAILED, Node
 from trailboss.node.startup import open_node
 from trailboss.primitives.errors import ConfigurationError
 
-BACKLOG: Final = 2_048
-"""Connections that wait to be accepted at most."""
-OPEN_FILES: Final = 65_536
-"""Sockets that a node asks the system for."""
-GRACE_SECONDS: Final = 2
-"""How long answers that have begun may take when the node stops."""
-BY_SIGNAL: Final = 128
-"""Exit status of a program that a second signal ends: this and the signal's number."""
-CONNECTIONS_MAX: Final = 4_096
-"""Connections above which requests are refused with 503, those of streams included."""
+BACKLOG: Final = 2_048  # connections that wait to be accepted at most
+OPEN_FILES: Final = 65_536  # sockets that a node asks the system for
+GRACE_SECONDS: Final = 2  # how long answers that have begun may take when the node stops
+BY_SIGNAL: Final = 128  # exit status of a program that a second signal ends: this and the signal's number
+CONNECTIONS_MAX: Final = 4_096  # above which requests are refused with 503; those of streams count
+# Time that a thread keeps the interpreter while another wants it. Python's own 5 ms are too long: on two cores, two
+# readers and one sender get 230 transfers a second at 5 ms and 990 at 0.1 ms; while actors run, a read takes 5.2 ms at
+# 5 ms and 0.2 ms at 0.1 ms.
 SWITCH_SECONDS: Final = 0.0001
-"""Time that a thread keeps the interpreter while another wants it.
-
-Python's own 5 ms are too long: on two cores, two readers and one sender get 230 transfers a second at 5 ms
-and 990 at 0.1 ms; while actors run, a read takes 5.2 ms at 5 ms and 0.2 ms at 0.1 ms.
-"""
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 Ready = Callable[[Node, int], None]
 
@@ -46,9 +39,7 @@ Ready = Callable[[Node, int], None]
 def run_node(options: NodeOptions, ready: Ready) -> int:
     """Run a node until a signal or a failure ends it, and return the exit status: 0, or 1 after a failure.
 
-    Args:
-        options: How it runs.
-        ready: Called with the node and the port when it answers.
+    ``ready`` is called with the node and the port when it answers.
 
     Raises:
         ConfigurationError: If it cannot listen, or the options do not fit one another or the chain.
@@ -65,34 +56,34 @@ def run_node(options: NodeOptions, ready: Ready) -> int:
 
 
 async def _serve(node: Node, listener: socket.socket, ready: Ready) -> None:
+    """Answer requests until the node is stopped, or fails."""
+
+    def begin() -> None:
+        node.start()
+        ready(node, listener.getsockname()[1])
+
     stop = _catch_signals()
     try:
-        await _answer(node, listener, stop, ready)
+        config = uvicorn.Config(
+            build_application(node),
+            limit_concurrency=CONNECTIONS_MAX,
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        server = _Server(config, begin)
+        watching = asyncio.create_task(_end(node, server, stop))
+        try:
+            await server.serve([listener])
+        finally:
+            watching.cancel()
     finally:
         await node.close()
-
-
-async def _answer(node: Node, listener: socket.socket, stop: asyncio.Event, ready: Ready) -> None:
-    """Answer requests until the node is stopped, or fails."""
-    port = listener.getsockname()[1]
-    config = uvicorn.Config(
-        build_application(node),
-        limit_concurrency=CONNECTIONS_MAX,
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
-    server = _Server(config, lambda: _begin(node, port, ready))
-    watching = asyncio.create_task(_end(node, server, stop))
-    try:
-        await server.serve([listener])
-    finally:
-        watching.cancel()
 
 
 def build_application(node: Node) -> ASGIApp:
@@ -104,11 +95,6 @@ def build_application(node: Node) -> ASGIApp:
 
         routes = explorer_routes(node)
     return limited(create_app(node, routes), node.options, node.metrics)
-
-
-def _begin(node: Node, port: int, ready: Ready) -> None:
-    node.start()
-    ready(node, port)
 
 
 async def _end(node: Node, server: uvicorn.Server, stop: asyncio.Event) -> None:
@@ -152,11 +138,7 @@ def _catch_signals() -> asyncio.Event:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; clients that connect wait until the node is ready.
-
-    Args:
-        host: Address or name of this machine.
-        port: 0 for any that is free.
+    """Return a socket that listens, at any free port for 0; clients that connect wait until the node is ready.
 
     Raises:
         ConfigurationError: If nothing can listen there, with what to do.

@@ -54,8 +54,7 @@ class HttpReason(Enum):
 # fmt: on
 
 
-SHOWN_CHARACTERS_MAX: Final = 80
-"""Characters of a wrong value that an error repeats."""
+SHOWN_CHARACTERS_MAX: Final = 80  # characters of a wrong value that an error repeats
 NOT_THERE: Final = (
     RejectionReason.NOT_FOUND,
     RejectionReason.ACTOR_NOT_FOUND,

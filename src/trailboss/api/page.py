@@ -15,8 +15,7 @@ td { vertical-align: top; padding: .2rem .8rem .2rem 0; font-size: .92rem; }
 code { font: .88rem/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
 nav a { margin-right: 1rem; }
 """
-EVERYWHERE: Final = ("400", "429", "503")
-"""Statuses with which every path may refuse."""
+EVERYWHERE: Final = ("400", "429", "503")  # statuses with which every path may refuse
 
 
 def reference_page(document: Mapping[str, Any]) -> str:

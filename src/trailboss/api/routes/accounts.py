@@ -22,8 +22,7 @@ from trailboss.views.accounts import (
 from trailboss.views.shared_fields import extended
 
 routes: Final = Routes("accounts")
-SLOTS_SHOWN: Final = 50
-"""Slots that come with an actor."""
+SLOTS_SHOWN: Final = 50  # slots that come with an actor
 
 
 class AccountPage(Struct, frozen=True):

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from trailboss.api.errors import HttpError, HttpReason, invalid
 from trailboss.api.operations import Call, Routes
 from trailboss.api.requests import U64, choice, integer, octets, text, unhex
+from trailboss.api.transaction_shape import only
 from trailboss.chain.proofs import AccountSubject, SlotSubject, StorageSubject, Subject, TimersSubject, timer_subject
 from trailboss.chain.view import ChainView
 from trailboss.node.service import ASKED_CYCLES_MAX
@@ -18,8 +19,7 @@ from trailboss.views import Answer
 from trailboss.views.accounts import storage_page
 
 routes: Final = Routes("reading")
-PROVEN_MAX: Final = 10_000
-"""Timers or slots of one proof."""
+PROVEN_MAX: Final = 10_000  # timers or slots of one proof
 TAKEN: Final[dict[str, tuple[str, ...]]] = {
     "account": ("address",),
     "slot": ("address", "name"),
@@ -30,15 +30,15 @@ TAKEN: Final[dict[str, tuple[str, ...]]] = {
 """Members that each kind of proof takes; all but the height of a timer must be there."""
 PROOF: Final = {
     "description": "What `trailboss verify-proof` reads; see the page on proofs.",
-    "properties": {
-        "version": {"type": "integer"},
-        "subject": {"type": "object"},
-        "other_digests": {"type": "array", "items": {"type": "string"}},
-        "nodes": {"type": "array", "items": {"type": "object"}},
-        "values": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["version", "subject", "other_digests", "nodes", "values"],
-    "additionalProperties": False,
+    **only(
+        {
+            "version": {"type": "integer"},
+            "subject": {"type": "object"},
+            "other_digests": {"type": "array", "items": {"type": "string"}},
+            "nodes": {"type": "array", "items": {"type": "object"}},
+            "values": {"type": "array", "items": {"type": "string"}},
+        }
+    ),
 }
 
 

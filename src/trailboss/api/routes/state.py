@@ -29,8 +29,7 @@ routes: Final = Routes("state")
 NAMESPACES: Final = ("a", "c", "g", "s", "t")
 ENTRIES_MAX: Final = 1_000
 RECORDS_MAX: Final = 256
-RECORDS_BYTES_MAX: Final = 2**20
-"""Bytes after which an answer of records ends; it holds the first record whatever its size."""
+RECORDS_BYTES_MAX: Final = 2**20  # after which an answer of records ends; it holds the first whatever its size
 REFUSES: Final = (HttpReason.GONE, HttpReason.INVALID_VALUE)
 Key = Annotated[str, octets(128)]
 Namespace = Annotated[str, choice(*NAMESPACES)]

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from trailboss.api.errors import HttpError, HttpReason, clipped, shown
 from trailboss.api.operations import JSON, Call, RawBody, Refusal, Routes, respond
 from trailboss.api.requests import integer, read_document
-from trailboss.api.transaction_shape import TRANSACTION
+from trailboss.api.transaction_shape import TRANSACTION, only
 from trailboss.codec.textual import from_json
 from trailboss.codec.wire import decode_submission, decode_transaction
 from trailboss.index.answers.transactions import TransactionReceipt, find_transaction, receipt_of
@@ -26,8 +26,7 @@ routes: Final = Routes("transactions")
 OCTETS: Final = "application/octet-stream"
 SUBMISSION_BYTES_MAX: Final = 512 * 1024
 TRANSACTIONS_MAX: Final = 50
-DECODED_HERE_MAX: Final = 8_192
-"""Bytes of a body that the event loop decodes itself; a longer one takes too much of its time."""
+DECODED_HERE_MAX: Final = 8_192  # bytes that the event loop decodes itself; more take too much of its time
 TIMEOUT_MIN: Final = 100
 TIMEOUT_MAX: Final = 10_000
 TIMEOUT_DEFAULT: Final = 5_000
@@ -37,6 +36,7 @@ WAITING: Final = "waiting"
 ACCEPTED: Final = "accepted"
 PARTIAL: Final = "partial"
 MEMBER: Final = "transactions"
+WIRE: Final = {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", "description": "Its wire bytes."}
 SUBMISSION: Final = RawBody(
     SUBMISSION_BYTES_MAX,
     {
@@ -46,24 +46,16 @@ SUBMISSION: Final = RawBody(
             "description": "What `encode_submission` of the public codec gives: the byte 01, the number of "
             "transactions, and each of them.",
         },
-        JSON: {
-            "type": "object",
-            "properties": {
+        JSON: only(
+            {
                 MEMBER: {
                     "type": "array",
                     "minItems": 1,
                     "maxItems": TRANSACTIONS_MAX,
-                    "items": {
-                        "anyOf": [
-                            TRANSACTION,
-                            {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", "description": "Its wire bytes."},
-                        ]
-                    },
+                    "items": {"anyOf": [TRANSACTION, WIRE]},
                 }
-            },
-            "required": [MEMBER],
-            "additionalProperties": False,
-        },
+            }
+        ),
     },
 )
 

@@ -9,6 +9,7 @@ Decision: D-73, D-99
 import re
 import time
 from collections.abc import Callable
+from itertools import chain as chained
 from math import ceil
 from typing import Final
 
@@ -110,38 +111,30 @@ class Limits:
 
     def _check(self, scope: Scope) -> None:
         headers, path = Headers(scope=scope), scope["path"]
-        if sum(len(name) + len(value) for name, value in headers.raw) > HEADERS_BYTES_MAX:
+        if sum(map(len, chained.from_iterable(headers.raw))) > HEADERS_BYTES_MAX:
             what = f"the headers have more than {HEADERS_BYTES_MAX:,} bytes"
             raise HttpError(HttpReason.HEADERS_TOO_LARGE, what, bytes_max=HEADERS_BYTES_MAX)
-        self._check_host(headers)
-        if self._requests is not None and not path.startswith(UNLIMITED):
-            _check_rate(self._requests)
-        if scope["method"] not in READING:
-            self._check_origin(headers)
-            if path == "/faucet":
-                _check_rate(self._faucet)
-
-    def _check_host(self, headers: Headers) -> None:
         hosts = headers.getlist("host")
         if len(hosts) != 1:
             raise HttpError(HttpReason.BAD_REQUEST, f"the request names {len(hosts)} hosts, it must name one")
-        if not self._is_local:
+        if self._is_local:
+            parts = _HOST.fullmatch(hosts[0].lower())
+            name = None if parts is None else parts[1] or parts[2]
+            if name is None or not (name == self._bound or is_loopback(name)):
+                shown = hosts[0][:SHOWN_CHARACTERS_MAX]
+                raise HttpError(HttpReason.WRONG_HOST, f"the request is for the host {shown!r}", host=shown)
+        if self._requests is not None and not path.startswith(UNLIMITED):
+            _check_rate(self._requests)
+        if scope["method"] in READING:
             return
-        parts = _HOST.fullmatch(hosts[0].lower())
-        name = None if parts is None else parts[1] or parts[2]
-        if name is None or not (name == self._bound or is_loopback(name)):
-            shown = hosts[0][:SHOWN_CHARACTERS_MAX]
-            raise HttpError(HttpReason.WRONG_HOST, f"the request is for the host {shown!r}", host=shown)
-
-    def _check_origin(self, headers: Headers) -> None:
-        """Check that no page of another origin asks; programs name no origin."""
-        origins = headers.getlist("origin")
-        origin = ",".join(origins).lower()
-        if not origins or origin in self._origins or "*" in self._origins:
-            return
-        if origin.partition("://")[2] != headers["host"].lower():
+        # No page of another origin may ask; programs name no origin.
+        origin = ",".join(headers.getlist("origin")).lower()
+        is_foreign = origin not in self._origins and "*" not in self._origins
+        if "origin" in headers and is_foreign and origin.partition("://")[2] != hosts[0].lower():
             shown = origin[:SHOWN_CHARACTERS_MAX]
             raise HttpError(HttpReason.FOREIGN_ORIGIN, f"a page of {shown!r} asks", origin=shown)
+        if path == "/faucet":
+            _check_rate(self._faucet)
 
 
 def _check_rate(bucket: TokenBucket) -> None:

@@ -234,10 +234,18 @@ async def _read_body(expected: RawBody | None, scope: Scope, receive: Receive) -
         raise _too_large(limit, {"Connection": "close"} if "expect" in headers else None)
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            body = await _receive_body(receive, limit)
+            message = await receive()
+            body: bytes = message.get("body", b"")
+            while message["type"] == "http.request" and len(body) <= limit and message.get("more_body", False):
+                message = await receive()
+                body += message.get("body", b"")
     except TimeoutError:
         what = f"the body has not arrived after {BODY_SECONDS:g} seconds"
         raise HttpError(HttpReason.SLOW_REQUEST, what, headers={"Connection": "close"}) from None
+    if message["type"] != "http.request":
+        raise HttpError(HttpReason.BAD_REQUEST, "the body is incomplete", place=BODY)
+    if len(body) > limit:
+        raise _too_large(limit)
     media = headers.get("content-type", "").partition(";")[0].strip().lower()
     accepted = (JSON,) if expected is None else tuple(expected.media)
     if media not in accepted and (body or expected is not None):
@@ -245,19 +253,6 @@ async def _read_body(expected: RawBody | None, scope: Scope, receive: Receive) -
         what = f"the body is {shown(media) if media else 'of no media type'}, this path reads {known}"
         raise HttpError(HttpReason.MEDIA_TYPE, what, value=clipped(media), rule=known)
     return body, media
-
-
-async def _receive_body(receive: Receive, limit: int) -> bytes:
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    while message["type"] == "http.request" and len(body) <= limit and message.get("more_body", False):
-        message = await receive()
-        body += message.get("body", b"")
-    if message["type"] != "http.request":
-        raise HttpError(HttpReason.BAD_REQUEST, "the body is incomplete", place=BODY)
-    if len(body) > limit:
-        raise _too_large(limit)
-    return body
 
 
 def _too_large(limit: int, headers: Mapping[str, str] | None = None) -> HttpError:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -181,23 +181,18 @@ def read_submission(body: bytes, media: str) -> list[Transaction]:
         HttpError: ``BAD_REQUEST`` for other JSON, and for none or too many transactions.
     """
     if media == OCTETS:
-        transactions = decode_submission(body)
-        _check_count(len(transactions))
-        return transactions
-    document = read_document(body)
-    items = document.get(MEMBER)
-    if not isinstance(items, list) or len(document) != 1:
-        what = f"the body is {shown(document)}, it must have the one member {MEMBER}, a list"
-        raise HttpError(HttpReason.BAD_REQUEST, what, place="body", parameter=MEMBER, rule="a list of transactions")
-    _check_count(len(items))
-    return [_read_item(item, at) for at, item in enumerate(items)]
-
-
-def _check_count(count: int) -> None:
-    if not 1 <= count <= TRANSACTIONS_MAX:
+        items: Any = decode_submission(body)
+    else:
+        document = read_document(body)
+        items = document.get(MEMBER)
+        if not isinstance(items, list) or len(document) != 1:
+            what = f"the body is {shown(document)}, it must have the one member {MEMBER}, a list"
+            raise HttpError(HttpReason.BAD_REQUEST, what, place="body", parameter=MEMBER, rule="a list of transactions")
+    if not 1 <= len(items) <= TRANSACTIONS_MAX:
         rule = f"1..={TRANSACTIONS_MAX} transactions"
-        what = f"the submission has {count} transactions, it must have {rule}"
-        raise HttpError(HttpReason.BAD_REQUEST, what, parameter=MEMBER, value=count, rule=rule)
+        what = f"the submission has {len(items)} transactions, it must have {rule}"
+        raise HttpError(HttpReason.BAD_REQUEST, what, parameter=MEMBER, value=len(items), rule=rule)
+    return items if media == OCTETS else [_read_item(item, at) for at, item in enumerate(items)]
 
 
 def _read_item(item: object, at: int) -> Transaction:

@@ -1,4 +1,7 @@
-"""Documents as HTML. Every text and every attribute is escaped here, and nowhere else is HTML made."""
+"""Documents as HTML. Every text and every attribute is escaped here, and nowhere else is HTML made.
+
+Charts are drawn by pygal as SVG without scripts; colours and fonts come from the page's style sheet.
+"""
 
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -10,7 +13,6 @@ from typing import Any, Final
 from trailboss.explorer import documents as parts
 from trailboss.explorer import links
 from trailboss.explorer.cells import NOTHING
-from trailboss.explorer.charts import chart_svg
 from trailboss.explorer.page_context import Page, Reading
 from trailboss.explorer.pages import PAGES
 from trailboss.node.options import Rhythm
@@ -33,6 +35,16 @@ RHYTHMS: Final = {
 }
 NAVIGATION: Final = tuple((page.title, page.path) for page in PAGES if page.title)
 DIGEST_DIGITS: Final = 16
+CHART_HEIGHT: Final = 190
+CHART_WIDTHS: Final = {parts.FULL: 1_280}
+CHART_WIDTH: Final = 640
+LABEL_SIZE: Final = 15
+"""Room for labels: the style sheet draws them smaller on a wide screen and larger on a narrow one."""
+LABELS_MAX: Final = 8
+LINES_MAX: Final = 6
+UNITS: Final = ((10**12, " T"), (10**9, " G"), (10**6, " M"), (10**3, " k"))
+WHOLE_FROM: Final = 10_000
+UNWANTED: Final = ("script", "style", "desc")
 PAGER_LINKS: Final = (("First", "first"), ("Previous", "previous"), ("Next", "following"), ("Last", "last"))
 
 
@@ -65,10 +77,9 @@ def page_html(document: parts.Document, page: Page, reading: Reading, mark: str,
 
 def _header(page: Page, reading: Reading, searched: str) -> str:
     view, pace, health = reading.view, reading.node.pace, reading.node.health
-    pages = (*NAVIGATION, (reading.mechanism.title, links.MECHANISM))
     places = "".join(
         f'<a href="{href}"{" aria-current=page" if href == page.section else ""}>{escape(name)}</a>'
-        for name, href in pages
+        for name, href in (*NAVIGATION, (reading.mechanism.title, links.MECHANISM))
     )
     failure = "" if health.status == "running" else health.reason or health.status
     state, words = ("failed", escape(failure)) if failure else ("live", "blocks are coming in")
@@ -280,13 +291,69 @@ def _chart(section: parts.Chart) -> str:
     )
 
 
+def chart_svg(chart: parts.Chart) -> str:
+    """Return a chart as an ``svg`` element."""
+    # Only now: a node starts without it, and only some pages have charts.
+    from pygal import Line, StackedBar  # noqa: PLC0415
+    from pygal.style import Style  # noqa: PLC0415
+
+    labels = [str(point) for point in chart.points]
+    drawing = (StackedBar if chart.bars else Line)(
+        style=Style(label_font_size=LABEL_SIZE, major_label_font_size=LABEL_SIZE),
+        width=CHART_WIDTHS.get(chart.span, CHART_WIDTH),
+        height=CHART_HEIGHT,
+        margin=6,
+        max_scale=LINES_MAX,
+        css=(),
+        js=(),
+        no_prefix=True,
+        disable_xml_declaration=True,
+        classes=("plotted",),
+        show_legend=False,
+        show_dots=len(labels) == 1,
+        show_minor_x_labels=False,
+        truncate_label=-1,
+        x_labels=labels,
+        x_labels_major=labels[:: -(-len(labels) // LABELS_MAX) or 1],
+        value_formatter=short_words,
+    )
+    for name, values in chart.series:
+        # A bar of no height is left out: most blocks have none.
+        drawing.add(name, [value or None for value in values] if chart.bars and any(values) else list(values))
+    drawing.add_xml_filter(_without_scripts)
+    return str(drawing.render(is_unicode=True))
+
+
+def _without_scripts(tree: Any) -> Any:
+    """Return a drawing without pygal's scripts, styles, comments and the descriptions that its scripts read."""
+    tree.attrib.pop("id")
+    for parent in list(tree.iter()):
+        for part in list(parent):
+            if part.tag in UNWANTED or not isinstance(part.tag, str):
+                parent.remove(part)
+    return tree
+
+
+def short_words(value: float) -> str:
+    """Return a number that is short enough for an axis.
+
+    >>> short_words(2_000), short_words(1_250_000), short_words(0.25), short_words(2.0**127)
+    ('2,000', '1.25 M', '0.25', '1.7e+26 T')
+    """
+    if abs(value) >= WHOLE_FROM:
+        size, word = next(unit for unit in UNITS if abs(value) >= unit[0])
+        return f"{value / size:.3g}{word}"
+    return f"{value:,.0f}" if value == int(value) else f"{value:.3g}"
+
+
 def _heat_map(section: parts.HeatMap) -> str:
     marked = next((at for at, cell in enumerate(section.cells) if cell.first <= section.now <= cell.last), None)
     tiles = [
         f'<a class="tile level-{cell.level}{" now" if at == marked else ""}" href="{links.TIMERS}?from={cell.first}'
-        f'&amp;to={cell.last}" aria-label="{_heights(cell.first, cell.last)}: {counted(cell.count, "timer")}" '
+        f'&amp;to={cell.last}" aria-label="{heights}: {counted(cell.count, "timer")}" '
         f'tabindex="{0 if at == (marked or 0) else -1}"></a>'
         for at, cell in enumerate(section.cells)
+        for heights in (f"height {cell.first}" if cell.first == cell.last else f"heights {cell.first} to {cell.last}",)
     ]
     rows = "".join(
         f'<div class="row"><span class="label">{section.cells[start].first}</span>'
@@ -300,10 +367,6 @@ def _heat_map(section: parts.HeatMap) -> str:
         f'{rows}</div></div><div class="tip" aria-hidden="true"></div>'
         f'<div class="legend" aria-hidden="true">{scale}</div>'
     )
-
-
-def _heights(first: int, last: int) -> str:
-    return f"height {first}" if first == last else f"heights {first} to {last}"
 
 
 BODIES: Final[dict[type[parts.Section], Callable[[Any], str]]] = {

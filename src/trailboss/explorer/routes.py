@@ -84,8 +84,7 @@ class Explorer:
         key = (query.key(), mark)
         task = self._pages.get(key)
         if task is None:
-            task = asyncio.create_task(self._make(page, query, subject, mark))
-            self._pages[key] = task
+            task = self._pages[key] = asyncio.create_task(self._make(page, query, subject, mark))
             while len(self._pages) > PAGES_KEPT:
                 self._pages.popitem(last=False)
         return await asyncio.shield(task)

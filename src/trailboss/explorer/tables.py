@@ -79,19 +79,13 @@ def event_row(event: Event, names: Names, key: object, *, with_block: bool = Fal
 
 def printed_sections(lines: Sequence[Printed], names: Names) -> tuple[Table, ...]:
     """Return what actors have printed, and warnings about them, as a section; none if there is nothing."""
-    rows = tuple(
-        cells.row(
-            at,
-            cells.block(line.block_height),
-            cells.address(line.actor, names),
-            cells.said(line.handler),
-            (*(cells.badge("warning", "warn") if line.is_warning else ()), *cells.said(line.text)),
-            tone="warn" if line.is_warning else "",
-        )
-        for at, line in enumerate(lines)
-    )
+    rows = []
+    for at, line in enumerate(lines):
+        warning, tone = (cells.badge("warning", "warn"), "warn") if line.is_warning else ((), "")
+        shown = (cells.block(line.block_height), cells.address(line.actor, names), cells.said(line.handler))
+        rows.append(cells.row(at, *shown, (*warning, *cells.said(line.text)), tone=tone))
     note = "kept by this node, in no root"
-    return (Table("printed", "Printed", PRINTED_COLUMNS, rows, note=note),) if rows else ()
+    return (Table("printed", "Printed", PRINTED_COLUMNS, tuple(rows), note=note),) if rows else ()
 
 
 def receipt_row(receipt: Receipt, names: Names, key: object, tx_hash: bytes | None = None) -> Row:

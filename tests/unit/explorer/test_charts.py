@@ -4,11 +4,10 @@ import pytest
 
 from tests.unit.explorer.standin import ask, look, section, stand_in
 from tests.unit.explorer.test_pages import built
-from trailboss.explorer.charts import chart_svg
 from trailboss.explorer.documents import HALF, Chart
 from trailboss.explorer.links import CALENDAR
 from trailboss.explorer.pages.calendar import calendar
-from trailboss.explorer.renderer import section_html
+from trailboss.explorer.renderer import chart_svg, section_html
 
 
 @pytest.mark.parametrize("bars", [True, False])

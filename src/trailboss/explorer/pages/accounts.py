@@ -155,12 +155,9 @@ def _code(reading: Reading, found: views.ActorView) -> parts.Section:
     if source is None:
         return parts.Notice("code", "Its code is not in the state")
     lines = source_lines(source)
-    note = f"{len(lines):,} lines, {len(source):,} bytes"
-    if len(lines) > LINES_MAX:
-        note += f"; the first {LINES_MAX:,} are shown"
-    return parts.Code(
-        "code", "Code", tuple(lines[:LINES_MAX]), note=note, copy=source.decode("utf-8", errors="replace")
-    )
+    note, copy = f"{len(lines):,} lines, {len(source):,} bytes", source.decode("utf-8", errors="replace")
+    note += f"; the first {LINES_MAX:,} are shown" if len(lines) > LINES_MAX else ""
+    return parts.Code("code", "Code", tuple(lines[:LINES_MAX]), note=note, copy=copy)
 
 
 def payers(reading: Reading, query: Query, _subject: str) -> parts.Document:
@@ -177,12 +174,8 @@ def payers(reading: Reading, query: Query, _subject: str) -> parts.Document:
     note = "those who have spent most on fires, and those whose timers come next"
     pager = _payers_pager(query, offset, len(shown), more=len(spenders) > PAYERS_SHOWN)
     table = parts.Table("payers", "Payers", PAYER_COLUMNS, rows, empty, pager=pager, note=note)
-    sections: tuple[parts.Section, ...] = (
-        *payer_runway.payer_alerts(list(runways.values()), reading),
-        table,
-        _ends(reading, query),
-    )
-    return parts.Document("Payers", "Payers", sections)
+    alerts = payer_runway.payer_alerts(list(runways.values()), reading)
+    return parts.Document("Payers", "Payers", (*alerts, table, _ends(reading, query)))
 
 
 def upcoming_payers(reading: Reading) -> list[Address]:

@@ -70,9 +70,8 @@ def events(reading: Reading, query: Query, _subject: str) -> parts.Document:
         parts.Filter("since", "Since block", query.text("since"), numeric=True),
     )
     empty, pager = "No event matches. Leave the fields empty for all events.", tables.pager_of(query, total)
-    table = parts.Table(
-        "events", "Events", tables.BLOCK + tables.EVENT_COLUMNS, rows, empty, pager=pager, filters=filters
-    )
+    heads = tables.BLOCK + tables.EVENT_COLUMNS
+    table = parts.Table("events", "Events", heads, rows, empty, pager=pager, filters=filters)
     return parts.Document("Events", "Events", (table,))
 
 
@@ -261,8 +260,7 @@ def _instruction(reading: Reading, sent: Transaction) -> parts.Facts:
 
 def _waiting(reading: Reading, pooled: Pooled) -> tuple[parts.Section, ...]:
     sent = pooled.transaction
-    expected = reading.node.mempool.next_nonce(reading.view, sent.sender)
-    account = reading.view.account(sent.sender)
+    expected, account = reading.node.mempool.next_nonce(reading.view, sent.sender), reading.view.account(sent.sender)
     present = 0 if account is None else account.nonce
     why = "It is the next of its sender and is included as soon as a block has room at its price."
     if sent.nonce > present:

@@ -133,15 +133,12 @@ def timer(reading: Reading, query: Query, subject: str) -> parts.Document:
 
 def _outlook(reading: Reading, found: TimerDetails, life: TimerLife) -> Iterator[parts.Section]:
     """Yield what comes next, and in how many blocks."""
-    kind = life.outlook_kind
-    if kind is None:
+    if life.outlook_kind is None:
         return
-    title = "Next"
+    title, words = "Next", cells.sentence(f"{titled(life.outlook)}.", reading.names)
     if found.live is not None and found.height > reading.height and found.height != U64_MAX:
         title = f"Due {blocks_words(found.height - reading.height)}"
-    yield parts.Notice(
-        "outlook", title, cells.sentence(f"{titled(life.outlook)}.", reading.names), tone=OUTLOOK_TONES[kind]
-    )
+    yield parts.Notice("outlook", title, words, tone=OUTLOOK_TONES[life.outlook_kind])
 
 
 def _facts(reading: Reading, found: TimerDetails) -> parts.Facts:
@@ -149,7 +146,6 @@ def _facts(reading: Reading, found: TimerDetails) -> parts.Facts:
     height = cells.future(found.height, now=reading.height)
     if live is not None:
         height += cells.text(f" {blocks_words(found.height - reading.height)}", kind="dim")
-    expires = "never" if found.expires_at == U64_MAX else str(found.expires_at)
     remembered = found.remembered
     rows = {
         "State": _state(found),
@@ -158,7 +154,7 @@ def _facts(reading: Reading, found: TimerDetails) -> parts.Facts:
         "Payer": cells.address(found.fee_payer, names),
         "Target": cells.address(found.target, names) if found.target != found.actor else None,
         "Height": height if live is None or not live.is_watch else None,
-        "Expires after": expires,
+        "Expires after": "never" if found.expires_at == U64_MAX else str(found.expires_at),
         "Gas limit": f"{found.gas_limit:,} cycles",
         "Scheduled": cells.line(_cause(found.cause), " in block ", cells.block(found.cause.height)),
         **({} if live is None else _live_facts(reading, live)),
@@ -229,21 +225,13 @@ def _life(reading: Reading, query: Query, life: TimerLife) -> parts.Steps:
 
 
 def _fires(life: TimerLife) -> Iterator[parts.Table]:
-    rows = tuple(
-        cells.row(
-            each.fire_seq,
-            each.fire_seq,
-            cells.height(each.hit_height),
-            cells.block(each.queued_at),
-            cells.block(each.materialized_at),
-            each.deliver_seq,
-            cells.block(each.ended_at),
-            each.outcome,
-        )
-        for each in islice(reversed(life.fires), STEPS_MAX)
-    )
+    rows = []
+    for each in islice(reversed(life.fires), STEPS_MAX):
+        queued, boxed, ended = map(cells.block, (each.queued_at, each.materialized_at, each.ended_at))
+        shown = (cells.height(each.hit_height), queued, boxed, each.deliver_seq, ended, each.outcome)
+        rows.append(cells.row(each.fire_seq, each.fire_seq, *shown))
     if rows:
-        yield parts.Table("fires", "The way of each of its fires", WAY_COLUMNS, rows)
+        yield parts.Table("fires", "The way of each of its fires", WAY_COLUMNS, tuple(rows))
 
 
 def _bids(query: Query, life: TimerLife) -> Iterator[parts.Table]:
@@ -285,13 +273,5 @@ def _line_row(item: IndexedTimer, place: int, timer_id: Hash32, reading: Reading
     state = tables.state_badge(item.state, reverted=item.reverted)
     if item.ended_at is not None:
         state += cells.line(" in ", cells.block(item.ended_at))
-    return cells.row(
-        place,
-        place + 1,
-        cells.timer(item.timer_id),
-        cells.future(item.height, now=reading.height),
-        state,
-        cells.said(item.handler),
-        by,
-        tone="now" if item.timer_id == timer_id else "",
-    )
+    shown = (cells.timer(item.timer_id), cells.future(item.height, now=reading.height), state, cells.said(item.handler))
+    return cells.row(place, place + 1, *shown, by, tone="now" if item.timer_id == timer_id else "")

@@ -45,17 +45,9 @@ class Alert(Struct, frozen=True, kw_only=True):
     @classmethod
     def of_near(cls, found: WatchedPayer, height: int, within: int) -> Self:
         """Return the alert of a payer that runs out of money soon."""
-        return cls(
-            alert=NEAR,
-            payer=found.payer,
-            height=height,
-            within=within,
-            balance=found.balance,
-            fires_left=found.fires_left or 0,
-            blocks_left=found.blocks_left,
-            dry_at=found.dry_at,
-            required=found.required,
-        )
+        same = ("payer", "balance", "blocks_left", "dry_at", "required")
+        facts = {name: getattr(found, name) for name in same}
+        return cls(alert=NEAR, height=height, within=within, fires_left=found.fires_left or 0, **facts)
 
     @classmethod
     def of_dry(cls, found: WatchedPayer, height: int, within: int) -> Self:

@@ -167,19 +167,16 @@ def printed_pairs(lines: Iterable[Printed]) -> list[tuple[str, str]]:
 def _facts(chain: ChainReader, receipt: Receipt) -> dict[str, Cell]:
     if receipt.status == "refused":
         return {"status": _status(receipt)}
+    returned = receipt.return_value
     payer = known_names(chain.genesis).get(receipt.payer, str(receipt.payer))
     return {
         "status": _status(receipt),
         "used": f"{receipt.cycles_used:,} cycles, {receipt.cells_used:,} cells",
         "fee": f"{format_cby(receipt.fee_paid)} CBY, paid by {payer}",
-        "returned": _returned(receipt.return_value) if receipt.return_value else None,
+        # A handler that returned True or False has returned the canonical CBOR of that.
+        "returned": BOOLEANS.get(returned) or clipped(words(returned)) if returned else None,
         "also": ", ".join(_also(chain, receipt.block_height)) or None,
     }
-
-
-def _returned(octets: bytes) -> str:
-    """Return what a handler returned; one that returned True or False has returned the canonical CBOR of that."""
-    return BOOLEANS.get(octets) or clipped(words(octets))
 
 
 def _status(receipt: Receipt) -> str:

@@ -1,6 +1,6 @@
 """The chain of a directory, as commands use it: the command builds its blocks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,11 +11,10 @@ from trailboss.cli.errors import Mistake
 from trailboss.cli.parsing import parse_hash
 from trailboss.model.transactions import Instruction, SetBalance, Transaction
 from trailboss.primitives.octets import Address, Hash32
-from trailboss.views import Answer, Event, Receipt, TimerLife, explain_timer
-from trailboss.views.explain.life import latest_events
+from trailboss.views import Answer, Receipt, TimerLife, explain_timer, timer_list
+from trailboss.views.explain import life
 from trailboss.views.read_only_calls import ask_actor, try_timer
-from trailboss.views.records import TimerEntry, build_block
-from trailboss.views.timer_list import TimerFilter, list_timers, match_timer
+from trailboss.views.records import build_block
 
 
 class DirectoryChain(Chain):
@@ -59,17 +58,11 @@ class DirectoryChain(Chain):
         """Set a balance, base units, in a block of its own."""
         return self._govern(SetBalance(address, amount))
 
-    def hold(self, timer_id: Hash32, until: int | None) -> Receipt:
-        """Postpone a timer: to a height, or to the last one at which it may fire."""
-        return self._govern(draft_hold(self, timer_id, until))
-
-    def force(self, timer_id: Hash32) -> Receipt:
-        """Make a timer due as early as possible; see `draft_force`."""
-        return self._govern(draft_force(self, timer_id))
-
-    def drop(self, timer_id: Hash32) -> Receipt:
-        """Remove a timer without running it."""
-        return self._govern(draft_drop(self, timer_id))
+    def alter_timer(self, call: str, timer_id: Hash32, until: int | None = None) -> Receipt:
+        """Postpone a timer, by default to the last height at which it may fire, or ``force`` or ``drop`` it."""
+        if call == "hold":
+            return self._govern(draft_hold(self, timer_id, until))
+        return self._govern((draft_force if call == "force" else draft_drop)(self, timer_id))
 
     def _govern(self, instruction: Instruction) -> Receipt:
         deployer = development_account(DEPLOYER)
@@ -82,21 +75,13 @@ class DirectoryChain(Chain):
         """Run a handler read-only, with as many cycles as a block has."""
         return ask_actor(self, actor, handler, payload, sender=sender)
 
-    def latest_events(self, since: int, name: str | None, emitter: Address | None) -> Iterator[Event]:
-        """Yield events, the last one first, down to block ``since``; with a name or an emitter only those."""
-        return latest_events(self, since, name, emitter)
-
-    def list_timers(self, wanted: TimerFilter) -> Iterator[TimerEntry]:
-        """Yield the timers that a filter lets pass: live ones by height, then ended ones, the latest first."""
-        return list_timers(self, wanted)
+    latest_events = life.latest_events
+    list_timers = timer_list.list_timers
+    match_timers = timer_list.match_timer
 
     def explain(self, timer_id: Hash32) -> TimerLife:
         """Return a timer's whole life."""
         return explain_timer(self, timer_id, attempt=partial(try_timer, self))
-
-    def match_timers(self, digits: str) -> list[Hash32]:
-        """Return the ids of the timers, live and ended, that begin with hexadecimal digits."""
-        return match_timer(self, digits)
 
 
 def size_of(directory: Path) -> int:

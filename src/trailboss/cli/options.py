@@ -1,7 +1,7 @@
 """Options and arguments that several commands have, each defined once."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -70,10 +70,13 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str | int], i
     return parse
 
 
-def complete_account(incomplete: str) -> list[str]:
-    """Return the names of development accounts that begin so."""
-    names = [*(str(index) for index in range(ACCOUNT_COUNT)), DEPLOYER]
-    return [name for name in names if name.startswith(incomplete)]
+def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return what completes a name that has begun."""
+    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
+
+
+complete_account = completing((*map(str, range(ACCOUNT_COUNT)), DEPLOYER))
+"""Completes the names of development accounts."""
 
 
 def default_directory() -> Path:

@@ -48,8 +48,14 @@ class Signer(Struct, frozen=True):
 @contextmanager
 def open_chain(place: str) -> Iterator[OpenChain]:
     """Open the chain of a directory, or of a node by its URL, for the length of a command."""
-    with closing(_remote_chain(place) if is_url(place) else _directory_chain(Path(place))) as chain:
-        yield chain
+    if not is_url(place):
+        with open_directory(place) as chain:
+            yield chain
+        return
+    from trailboss.cli.remote.chain import RemoteChain  # noqa: PLC0415  # a command on a directory does without it
+
+    with closing(RemoteChain(node_url(place))) as remote:
+        yield remote
 
 
 @contextmanager
@@ -57,7 +63,12 @@ def open_directory(place: str) -> Iterator[DirectoryChain]:
     """Open the chain of a directory for a command that cannot work on a node."""
     if is_url(place):
         raise Mistake(f"{place} is a node: this command needs a chain's directory", "name the directory with --chain")
-    with closing(_directory_chain(Path(place))) as chain:
+    if not Path(place).exists():
+        raise Missing(
+            f"there is no chain at {Path(place)}",
+            f"make one with `trailboss init {Path(place)}`, name another one with --chain, or a node with --url",
+        )
+    with closing(DirectoryChain.open(Path(place))) as chain:
         yield chain
 
 
@@ -70,12 +81,6 @@ def is_url(place: str) -> bool:
     return _URL.match(place) is not None
 
 
-def _remote_chain(place: str) -> "RemoteChain":
-    from trailboss.cli.remote.chain import RemoteChain  # noqa: PLC0415  # a command on a directory does without it
-
-    return RemoteChain(node_url(place))
-
-
 def node_url(place: str) -> str:
     """Return the whole URL of a node; see `is_url`.
 
@@ -83,15 +88,6 @@ def node_url(place: str) -> str:
     'http://localhost:4000'
     """
     return place if "://" in place else f"http://{place}"
-
-
-def _directory_chain(directory: Path) -> DirectoryChain:
-    if not directory.exists():
-        raise Missing(
-            f"there is no chain at {directory}",
-            f"make one with `trailboss init {directory}`, name another one with --chain, or a node with --url",
-        )
-    return DirectoryChain.open(directory)
 
 
 def resolve_address(text: str) -> Address:
@@ -116,7 +112,10 @@ def resolve_signer(who: str | None, key: str | None) -> Signer:
     """
     private_key = read_key(key) if key is not None else find_key(Path.cwd()) if who is None else None
     if private_key is not None:
-        owner = _key_owner(private_key)
+        try:
+            owner = address_of(private_key)
+        except Rejection as rejection:
+            raise Mistake(f"the private key is none: {rejection.what}", "give another one") from None
         if who is None or resolve_address(who) == owner:
             return Signer(owner, private_key)
     address = resolve_address("0" if who is None else who)
@@ -130,16 +129,10 @@ def resolve_signer(who: str | None, key: str | None) -> Signer:
     )
 
 
-def _key_owner(private_key: bytes) -> Address:
-    try:
-        return address_of(private_key)
-    except Rejection as rejection:
-        raise Mistake(f"the private key is none: {rejection.what}", "give another one") from None
-
-
 def resolve_actor(chain: OpenChain, text: str) -> Address:
     """Return the address of an actor: in full, or the first digits of it if no other actor has the same."""
-    if len(text) == 2 + 2 * Address.WIDTH or not _is_prefix(text):
+    is_prefix = text[:2] in ("0x", "0X") and len(text) >= PREFIX_MIN and _is_hexadecimal(text[2:])
+    if len(text) == 2 + 2 * Address.WIDTH or not is_prefix:
         return resolve_address(text)
     digits = text[2:].lower()
     found = [
@@ -199,10 +192,6 @@ def _named(text: str) -> development.DevelopmentAccount | None:
     short = text.removeprefix("account ")
     name = short if short in (development.DEPLOYER, development.PROPOSER) else f"account {short}"
     return development.development_account(name) if name in NAMES else None
-
-
-def _is_prefix(text: str) -> bool:
-    return text[:2] in ("0x", "0X") and len(text) >= PREFIX_MIN and _is_hexadecimal(text[2:])
 
 
 def _is_hexadecimal(digits: str) -> bool:

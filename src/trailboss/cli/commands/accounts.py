@@ -4,13 +4,13 @@ from typing import Annotated, Final
 
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.options import ANYONE, Amount, Texts, Who, argument, complete_account
-from trailboss.cli.output import Cell, columns, print_json, print_table
+from trailboss.cli.output import columns, print_json, print_table
 from trailboss.cli.parsing import parse_amount
 from trailboss.cli.targets import resolve_actor
 from trailboss.model.transactions import Transfer
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
-from trailboss.views.accounts import Holder, holder_of, known_names
+from trailboss.views.accounts import holder_of, known_names
 
 COLUMNS: Final = columns("account | what | >CBY | >nonce | >timers")
 
@@ -37,12 +37,18 @@ def balance(
     if run.as_json:
         print_json(holders)
     else:
-        print_table("Balances", COLUMNS, [_row(holder) for holder in holders])
-
-
-def _row(holder: Holder) -> tuple[Cell, ...]:
-    kind = "no such account" if holder.kind == "none" else holder.kind
-    return holder.address, holder.name or kind, format_cby(holder.balance), str(holder.nonce), holder.timers
+        kinds = {"none": "no such account"}
+        rows = [
+            (
+                each.address,
+                each.name or kinds.get(each.kind, each.kind),
+                format_cby(each.balance),
+                str(each.nonce),
+                each.timers,
+            )
+            for each in holders
+        ]
+        print_table("Balances", COLUMNS, rows)
 
 
 @command("sender", "private_key", "impersonate")
@@ -56,8 +62,7 @@ def send_money(
     Example: trailboss send 0x044d2D5f 1.5cby --from 3
     """
     units = parse_amount(amount)
-    chain = run.chain
-    address = resolve_actor(chain, to)
+    address = resolve_actor(run.chain, to)
     receipt = run.send_one(Transfer(address, units))
     sent = f"{format_cby(units)} CBY to {address}" if receipt.ok else None
     run.show_receipts({"transfer": receipt}, lead={"sent": sent})
@@ -69,9 +74,8 @@ def faucet(run: Invocation, who: Who) -> None:
 
     Example: trailboss faucet 3 --url localhost:4000
     """
-    chain = run.chain
-    address = resolve_actor(chain, who)
-    amount, receipt = chain.faucet(address)
+    address = resolve_actor(run.chain, who)
+    amount, receipt = run.chain.faucet(address)
     given = f"{format_cby(amount)} CBY to {address}" if receipt.ok else None
     run.show_receipts({"transfer": receipt}, lead={"given": given})
 

@@ -111,7 +111,7 @@ def status(run: Invocation) -> None:
     Example: trailboss activation status
     """
     document = activation_status(run.chain)
-    output.show(document, _status_facts(document), as_json=run.as_json)
+    run.show(document, _status_facts(document))
 
 
 def _rehearse(chain: ChainReader, height: int, blocks: int, *, quiet: bool) -> ActivationRehearsal:

@@ -96,12 +96,11 @@ def call(
     Example: trailboss call 0x044d2D5f pay '{"to": "bob"}' --cbor
     """
     octets = parse_payload(payload, as_cbor=cbor)
-    chain = run.chain
-    address = find_actor(chain, actor)
+    address = find_actor(run.chain, actor)
     if view:
         # A read-only call is not signed, so the caller may be anyone.
         caller = resolve_address(run.sender) if run.sender else run.signer.address
-        _show_answer(chain.ask_view(address, handler, octets, caller), as_json=run.as_json)
+        _show_answer(run.chain.ask_view(address, handler, octets, caller), as_json=run.as_json)
         return
     receipt = run.send_one(ExecuteActor(address, handler, octets))
     run.show_receipts({"call": receipt})

@@ -98,24 +98,23 @@ def replay(
         if diff is not None:
             if diff.exists() and diff.samefile(run.place):
                 raise Mistake(f"--diff names {diff}, the chain itself", "name another chain, or an export")
-            _compare(chain, run.place, diff, to, as_json=run.as_json)
+            _compare(run, chain, diff, to)
             return
         end = chain.height if to is None else to
         with progress("replaying", end, quiet=run.as_json) as advance:
             replica = replay_to(chain, end, advance)
     found, root = replica.head.hash, replica.state_root
-    show(
+    run.show(
         {"height": end, "block_hash": found, "state_root": root},
         {"height": end, "block": str(found), "state root": str(root)},
-        as_json=run.as_json,
     )
 
 
-def _compare(chain: Chain, place: str, path: Path, to: int | None, *, as_json: bool) -> None:
+def _compare(run: Invocation, chain: Chain, path: Path, to: int | None) -> None:
     steps = chain.height if to is None else to
-    with closing(load_chain(path)) as other, progress("replaying", steps, quiet=as_json) as advance:
-        parting = compare_chains(chain, other, to, advance, names=(place, str(path)))
-    if as_json:
+    with closing(load_chain(path)) as other, progress("replaying", steps, quiet=run.as_json) as advance:
+        parting = compare_chains(chain, other, to, advance, names=(run.place, str(path)))
+    if run.as_json:
         print_json({"same": parting is None, "parting": parting})
     else:
         same = "the two chains are the same" + ("" if to is None else f" up to block {to}")

@@ -14,13 +14,13 @@ from trailboss.cli import output
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.directory_chain import DirectoryChain
 from trailboss.cli.errors import Missing, Mistake
-from trailboss.cli.options import LIMIT, Limit, Number, Text, argument, number, option, whole_number
+from trailboss.cli.options import LIMIT, Limit, Number, Text, argument, completing, number, option, whole_number
 from trailboss.cli.targets import resolve_actor
 from trailboss.codec.textual import to_json
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
 from trailboss.model.events import PROTOCOL_TOPICS
-from trailboss.model.transactions import ExecuteActor, Instruction, Transaction, transaction_hash
+from trailboss.model.transactions import ExecuteActor, Transaction, transaction_hash
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views import Event, Receipt
@@ -52,10 +52,9 @@ def block(
 
     Example: trailboss block 120 --lane
     """
-    chain = run.chain
-    found = _find(chain, height)
+    found = _find(run.chain, height)
     if lane:
-        record = chain.decisions(found.height)
+        record = run.chain.decisions(found.height)
         _show_lane(found, None if record is None else decision_view(record, found.height), limit, as_json=run.as_json)
     else:
         _show_block(found, limit, as_json=run.as_json)
@@ -126,13 +125,10 @@ def _had_due_timers(found: Block) -> bool:
 
 
 def _transaction_row(transaction: Transaction) -> tuple[output.Cell, ...]:
-    words = _instruction_words(transaction.instruction)
-    return transaction_hash(transaction), transaction.sender, str(transaction.nonce), words
-
-
-def _instruction_words(instruction: Instruction) -> str:
+    instruction = transaction.instruction
     name = type(instruction).__name__
-    return f"{name}: {instruction.handler}" if isinstance(instruction, ExecuteActor) else name
+    words = f"{name}: {instruction.handler}" if isinstance(instruction, ExecuteActor) else name
+    return transaction_hash(transaction), transaction.sender, str(transaction.nonce), words
 
 
 def _receipt_row(receipt: Receipt) -> tuple[output.Cell, ...]:
@@ -163,14 +159,12 @@ def _show_lane(found: Block, view: DecisionView | None, limit: int, *, as_json: 
         output.print_pairs(output.console(), [("waiting", sentence) for sentence in view.sentences])
 
 
-def _complete_topic(incomplete: str) -> list[str]:
-    return sorted(topic for topic in PROTOCOL_TOPICS if topic.startswith(incomplete))
-
-
 @command()
 def events(
     run: Invocation,
-    name: Annotated[Text, option("NAME", "Only events of this name.", autocompletion=_complete_topic)] = None,
+    name: Annotated[
+        Text, option("NAME", "Only events of this name.", autocompletion=completing(sorted(PROTOCOL_TOPICS)))
+    ] = None,
     actor: Annotated[Text, option("ACTOR", "Only events emitted by this actor.")] = None,
     since: Annotated[Number, number("From this block on.", metavar="H")] = None,
     follow: Annotated[
@@ -204,7 +198,7 @@ def _show_events(latest: list[Event], *, more: bool, as_json: bool) -> None:
         return
     if latest:
         width = output.console().width
-        output.print_table("Events", EVENTS, [_listed_event(event, width) for event in latest])
+        output.print_table("Events", EVENTS, [(str(each.block_height), *_event_row(each, width)) for each in latest])
     else:
         output.note("no such events")
     if more:
@@ -223,7 +217,3 @@ def _follow(found: Iterable[Event | int], *, as_json: bool) -> None:
             about = "" if event.timer_id is None else f" {event.timer_id}"
             line = f"{event.block_height:>8} {event.name}{about} {data_words(event, printer.width)}"
             printer.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _listed_event(event: Event, width: int) -> tuple[output.Cell, ...]:
-    return str(event.block_height), event.name, event.emitter, event.timer_id, data_words(event, width)

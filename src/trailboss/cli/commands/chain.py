@@ -9,14 +9,14 @@ from typing import Annotated, Final
 
 import typer
 
-from trailboss.chain import Chain, ChainReader
+from trailboss.chain import Chain
 from trailboss.chain.development import ACCOUNT_BALANCE, ACCOUNT_COUNT, development_genesis
 from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command, printed_pairs
 from trailboss.cli.directory_chain import size_of
 from trailboss.cli.errors import Mistake
 from trailboss.cli.parsing import parse_overrides, read_file
-from trailboss.cli.targets import OpenChain, is_url
+from trailboss.cli.targets import is_url
 from trailboss.execution.genesis import Genesis, parse_genesis
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS, TIMER_FIRED
@@ -116,10 +116,9 @@ def status(run: Invocation) -> None:
     found = status_of(run.chain)
     size = None if is_url(run.place) else size_of(Path(run.place))
     where = {"url": run.place} if size is None else {"directory": run.place}
-    output.show(
+    run.show(
         {**where, **to_json_value(found), **({} if size is None else {"bytes": size})},
         _status_facts(found, run.place if size is None else f"{run.place}, {size:,} bytes"),
-        as_json=run.as_json,
     )
 
 
@@ -224,9 +223,8 @@ def mine(
             advance()
             if is_interrupted():
                 break
-    _show_mined(chain, start, tally, printed, as_json=run.as_json)
-    stopped = chain.height < end
-    if stopped:
+    _show_mined(run, start, tally, printed)
+    if chain.height < end:
         output.note(f"stopped before height {end}; what is built stays")
         raise typer.Exit(INTERRUPTED)
 
@@ -261,12 +259,11 @@ def _count(tally: Counter[str], block: Block) -> None:
     tally["reverted"] += sum(receipt.status is Status.REVERTED for receipt in fires)
 
 
-def _show_mined(
-    chain: ChainReader, start: int, tally: Counter[str], printed: Collection[Printed], *, as_json: bool
-) -> None:
+def _show_mined(run: Invocation, start: int, tally: Counter[str], printed: Collection[Printed]) -> None:
+    chain = run.chain
     counts = {name: tally[name] for name in COUNTED}
     happened = [f"{count:,} {name}" for name, count in counts.items() if count]
-    output.show(
+    run.show(
         {
             "from_height": start,
             "height": chain.height,
@@ -281,13 +278,11 @@ def _show_mined(
             "timers": f"{', '.join(happened) or 'nothing fired'}; {chain.timer_count():,} live",
             "state root": str(chain.state_root),
         },
-        as_json=as_json,
     )
-    if not as_json:
+    if not run.as_json:
         pairs = zip(printed, printed_pairs(printed), strict=True)
-        output.print_pairs(
-            output.console(), [(label, f"block {line.block_height}, {words}") for line, (label, words) in pairs]
-        )
+        shown = [(label, f"block {line.block_height}, {words}") for line, (label, words) in pairs]
+        output.print_pairs(output.console(), shown)
 
 
 @command()
@@ -298,12 +293,11 @@ def reorg(run: Invocation, depth: Annotated[int, options.number("Blocks to drop.
 
     Example: trailboss reorg --depth 3
     """
-    chain = run.chain
-    before = chain.height
+    before = run.chain.height
     if depth > before:
         raise Mistake(f"the chain has {before} blocks after genesis, fewer than {depth}", "drop fewer")
-    chain.reorg(depth)
-    _show_back(chain, before, as_json=run.as_json)
+    run.chain.reorg(depth)
+    _show_back(run, before)
 
 
 @command()
@@ -312,9 +306,8 @@ def snapshot(run: Invocation) -> None:
 
     Example: trailboss snapshot
     """
-    chain = run.chain
-    facts: dict[str, output.Cell] = {"mark": chain.mark(), "height": chain.height}
-    output.show(facts, facts, as_json=run.as_json)
+    facts: dict[str, output.Cell] = {"mark": run.chain.mark(), "height": run.chain.height}
+    run.show(facts, facts)
 
 
 @command()
@@ -323,15 +316,13 @@ def revert(run: Invocation, mark: Annotated[str, options.argument("MARK", "What 
 
     Example: trailboss revert 12:0x5f…
     """
-    chain = run.chain
-    before = chain.height
-    chain.go_back(mark)
-    _show_back(chain, before, as_json=run.as_json)
+    before = run.chain.height
+    run.chain.go_back(mark)
+    _show_back(run, before)
 
 
-def _show_back(chain: OpenChain, before: int, *, as_json: bool) -> None:
-    output.show(
-        {"from_height": before, "height": chain.height, "state_root": chain.state_root},
-        {"height": f"{before} back to {chain.height}", "state root": str(chain.state_root)},
-        as_json=as_json,
+def _show_back(run: Invocation, before: int) -> None:
+    run.show(
+        {"from_height": before, "height": run.chain.height, "state_root": run.chain.state_root},
+        {"height": f"{before} back to {run.chain.height}", "state root": str(run.chain.state_root)},
     )

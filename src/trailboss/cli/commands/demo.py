@@ -70,7 +70,10 @@ def demo(
     # Its actors live on no public chain.
     with LocalChain() as chain, warnings.catch_warnings():
         warnings.simplefilter("ignore", ChainWarning)
-        cast = [_deploy(chain, name, value) for name, _, value in CAST]
+        folder, owner = resources.files("trailboss.cli").joinpath("demo_actors"), chain.accounts[0]
+        sources = [folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name, _, _ in CAST]
+        values = [value for _, _, value in CAST]
+        cast = [chain.deploy(code, sender=owner, value=value) for code, value in zip(sources, values, strict=True)]
         with output.progress("running blocks", blocks, quiet=as_json) as advance:
             for _ in chain.chain.advance_to(chain.height + blocks):
                 advance()
@@ -81,11 +84,6 @@ def demo(
             output.print_json(_document(chain, tallies, cast))
         else:
             _show(chain, tallies, cast)
-
-
-def _deploy(chain: LocalChain, name: str, value: int) -> ActorHandle:
-    source = resources.files("trailboss.cli").joinpath("demo_actors", f"{name}.py").read_text(encoding="utf-8")
-    return chain.deploy(source, sender=chain.accounts[0], value=value)
 
 
 def _tally(chain: LocalChain, name: str, about: str, handle: ActorHandle) -> Tally:

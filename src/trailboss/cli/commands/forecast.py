@@ -13,7 +13,7 @@ from trailboss.forecast.runway import PaidActor, Reach, runway_of
 from trailboss.primitives.units import format_cby
 from trailboss.views.explain.decision_view import REASONS
 from trailboss.views.json_values import to_json_value
-from trailboss.views.recent_blocks import BLOCKS, BLOCKS_MAX, Chance
+from trailboss.views.recent_blocks import BLOCKS, BLOCKS_MAX
 from trailboss.views.text import counted, decimal_text, rounded
 
 PRICES: Final = columns("what | >price | >units | >CBY | >base units")
@@ -41,16 +41,15 @@ def quote(
 
     Example: trailboss quote --height 500 --gas-limit 50000
     """
-    chain = run.chain
-    owner = None if actor is None else find_actor(chain, actor)
-    found = quote_timer(chain, height, gas_limit, tip, actor=owner, blocks=blocks)
+    owner = None if actor is None else find_actor(run.chain, actor)
+    found = quote_timer(run.chain, height, gas_limit, tip, actor=owner, blocks=blocks)
     if run.as_json:
         print_json({**to_json_value(found), "per_cycle": found.per_cycle})
         return
     timer = f"due at height {found.height:,}, scheduled in block {found.scheduled_in:,}"
     print_facts({"timer": timer, "mechanism": found.mechanism, **_cap(found)})
     print_section("Price", PRICES, _prices(found))
-    print_section("Chance", CHANCES, [_chance(each) for each in found.chances])
+    print_section("Chance", CHANCES, [(counted(each.within, "block"), each.runs, each.of) for each in found.chances])
     typer.echo()
     print_facts(
         {
@@ -89,10 +88,6 @@ def _part(what: str, price: int, units: int, name: str) -> tuple[Cell, ...]:
     return what, price, f"{units:,} {name}", format_cby(price * units), price * units
 
 
-def _chance(chance: Chance) -> tuple[Cell, ...]:
-    return counted(chance.within, "block"), chance.runs, chance.of
-
-
 def _judged(found: Quote) -> str:
     if found.last_block < found.first_block:
         return "no block yet under this mechanism"
@@ -125,8 +120,7 @@ def runway(
 
     Example: trailboss runway 0x044d2D5f
     """
-    chain = run.chain
-    found = runway_of(chain, resolve_actor(chain, payer), blocks=blocks)
+    found = runway_of(run.chain, resolve_actor(run.chain, payer), blocks=blocks)
     if run.as_json:
         print_json(found)
         return
@@ -140,7 +134,12 @@ def runway(
     )
     print_section("Whose fires it pays for", ACTORS, [_actor(each) for each in found.actors])
     print_section("How far it reaches", REACHES, [_reach(each) for each in found.reaches])
-    dry = {NAMES[each.name]: _dry(each) for each in found.reaches if each.dry_at is not None}
+    dry = {
+        NAMES[each.name]: f"in block {each.dry_at:,} a timer needs {_money(each.required)} and finds "
+        f"{_money(each.available)}"
+        for each in found.reaches
+        if each.dry_at is not None
+    }
     if dry:
         typer.echo()
         print_facts(dry)
@@ -162,7 +161,3 @@ def _reach(reach: Reach) -> tuple[Cell, ...]:
     prices = (reach.cycle_basefee, reach.lane_basefee, reach.cell_basefee)
     shown = None if cost is None else format_cby(cost)
     return NAMES[reach.name], *prices, shown, cost, reach.fires, "never" if reach.dry_at is None else reach.dry_at
-
-
-def _dry(reach: Reach) -> str:
-    return f"in block {reach.dry_at:,} a timer needs {_money(reach.required)} and finds {_money(reach.available)}"

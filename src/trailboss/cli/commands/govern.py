@@ -11,7 +11,7 @@ from trailboss.chain import ChainReader
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
 from trailboss.cli.lazy import group
-from trailboss.cli.options import Actor, Number, TimerId, argument, number, whole_number
+from trailboss.cli.options import Actor, Number, TimerId, argument, completing, number, whole_number
 from trailboss.cli.parsing import SHOWN_MAX, parse_number, read_file
 from trailboss.cli.targets import find_actor, find_timer
 from trailboss.governance.parameters import EPOCHAL, GOVERNED, RESCALE_WEIGHTS
@@ -28,15 +28,9 @@ PARAMETERS: Final = {".".join(path): key for key, path in (GOVERNED | EPOCHAL).i
 ACTIVATION: Final = "lane.activation_height"
 SWITCHES: Final = ("lane.clamps_gas_limit",)
 SWITCH_WORDS: Final = {"on": 1, "1": 1, "off": 0, "0": 0}
-WEIGHTS: Final = (
-    "lane.weight_min",
-    "lane.weight_max",
-    "auction.decay",
-    "auction.weight_min",
-    "auction.weight_max",
-    "auction.starvation_floor",
-    "auction.rescale_weights",
-)
+WEIGHTS: Final = {"lane.weight_min", "lane.weight_max"} | {
+    f"auction.{name}" for name in ("decay", "weight_min", "weight_max", "starvation_floor", "rescale_weights")
+}
 WEIGHT_UNIT: Final = 10**9
 """What a weight of 1.0 is. Decision: D-11."""
 MULTIPLIERS: Final = ("lane.tier_economy", "lane.tier_standard", "lane.tier_fast", "lane.tier_urgent")
@@ -140,14 +134,7 @@ def extend_timer(
 @command("governor", "private_key")
 def set_parameter(
     run: Invocation,
-    path: Annotated[
-        str,
-        argument(
-            "PATH",
-            f"One of: {', '.join(PARAMETERS)}.",
-            autocompletion=lambda incomplete: [name for name in PARAMETERS if name.startswith(incomplete)],
-        ),
-    ],
+    path: Annotated[str, argument("PATH", f"One of: {', '.join(PARAMETERS)}.", autocompletion=completing(PARAMETERS))],
     value: Annotated[
         str,
         argument(
@@ -192,7 +179,9 @@ def _setting(chain: ChainReader, path: str, text: str) -> int:
     if path == ACTIVATION and ahead is not None:
         number = chain.height + int(ahead[1])
     elif path in SWITCHES:
-        number = _switch(path, text)
+        if text.lower() not in SWITCH_WORDS:
+            raise Mistake(f"{path} {text[:SHOWN_MAX]!r} is neither on nor off", "write on or off")
+        number = SWITCH_WORDS[text.lower()]
     elif path in WEIGHTS:
         number = parse_number(path, text, WEIGHT_UNIT)
     elif path in MULTIPLIERS:
@@ -202,12 +191,6 @@ def _setting(chain: ChainReader, path: str, text: str) -> int:
     if number > U64_MAX:
         raise Mistake(f"{path} {number} is too large", f"{U64_MAX} is the most that its 8 bytes hold")
     return number
-
-
-def _switch(path: str, text: str) -> int:
-    if text.lower() not in SWITCH_WORDS:
-        raise Mistake(f"{path} {text[:SHOWN_MAX]!r} is neither on nor off", "write on or off")
-    return SWITCH_WORDS[text.lower()]
 
 
 def _names_of(kind: type[transactions.Instruction]) -> tuple[str, ...]:

@@ -14,10 +14,9 @@ from trailboss.cli.options import Actor, AsJson, Number, TimerId, Who, argument,
 from trailboss.cli.options import height as height_option
 from trailboss.cli.output import note, print_json, show
 from trailboss.cli.parsing import parse_hash, parse_payload, read_json, write_file
-from trailboss.cli.targets import OpenChain, find_actor, resolve_actor, resolve_timer
+from trailboss.cli.targets import find_actor, resolve_actor, resolve_timer
 from trailboss.model.actors import Account
 from trailboss.model.configs import amount_of
-from trailboss.model.timers import Timer
 from trailboss.primitives.units import U64_MAX, Height
 
 prove = group("Prove what the state holds to someone who has only its root.")
@@ -33,8 +32,7 @@ def account(run: Invocation, who: Who, out: Out = None) -> None:
 
     Example: trailboss prove account 0
     """
-    chain = run.chain
-    _prove(chain, proofs.AccountSubject(resolve_actor(chain, who)), out, as_json=run.as_json)
+    _prove(run, proofs.AccountSubject(resolve_actor(run.chain, who)), out)
 
 
 @prove.command()
@@ -50,8 +48,7 @@ def slot(
     Example: trailboss prove slot 0x044d2D5f price
     """
     octets = parse_payload(name)
-    chain = run.chain
-    _prove(chain, proofs.SlotSubject(find_actor(chain, actor), octets), out, as_json=run.as_json)
+    _prove(run, proofs.SlotSubject(find_actor(run.chain, actor), octets), out)
 
 
 @prove.command()
@@ -61,8 +58,7 @@ def storage(run: Invocation, actor: Actor, out: Out = None) -> None:
 
     Example: trailboss prove storage 0x044d2D5f
     """
-    chain = run.chain
-    _prove(chain, proofs.StorageSubject(find_actor(chain, actor)), out, as_json=run.as_json)
+    _prove(run, proofs.StorageSubject(find_actor(run.chain, actor)), out)
 
 
 @prove.command()
@@ -77,9 +73,8 @@ def timer(
 
     Example: trailboss prove timer 0x6e3d2443 --out timer.json
     """
-    chain = run.chain
-    subject = proofs.timer_subject(chain.store, resolve_timer(chain, timer_id), height)
-    _prove(chain, subject, out, as_json=run.as_json)
+    subject = proofs.timer_subject(run.chain.store, resolve_timer(run.chain, timer_id), height)
+    _prove(run, subject, out)
 
 
 @prove.command()
@@ -91,11 +86,11 @@ def timers(run: Invocation, first: AtHeight, last: AtHeight, out: Out = None) ->
     """
     if last < first:
         raise Mistake(f"the last height, {last}, lies below the first, {first}", "swap them")
+    _prove(run, proofs.TimersSubject(Height(first), Height(last)), out)
+
+
+def _prove(run: Invocation, subject: proofs.Subject, out: Path | None) -> None:
     chain = run.chain
-    _prove(chain, proofs.TimersSubject(Height(first), Height(last)), out, as_json=run.as_json)
-
-
-def _prove(chain: OpenChain, subject: proofs.Subject, out: Path | None, *, as_json: bool) -> None:
     proof = chain.prove(subject)
     statement = proof.verify(chain.state_root)
     document = proof.to_json()
@@ -105,10 +100,9 @@ def _prove(chain: OpenChain, subject: proofs.Subject, out: Path | None, *, as_js
         note(f"{statement}, under the state root {chain.state_root}")
         return
     write_file(out, json.dumps(document, indent=2) + "\n")
-    show(
+    run.show(
         {"proof": str(out), "statement": str(statement), "state_root": chain.state_root},
         {"proven": str(statement), "state root": str(chain.state_root), "proof": str(out)},
-        as_json=as_json,
     )
 
 
@@ -127,16 +121,12 @@ def verify_proof(
         # What a node answers to POST /proof says more than the proof.
         document = document.get("proof", document)
     statement = proofs.Proof.from_json(document).verify(state_root)
-    records = [_record_document(record) for record in statement.records]
+    records = [
+        struct_dict(record) | ({"balance": amount_of(record.balance)} if isinstance(record, Account) else {})
+        for record in statement.records
+    ]
     show(
         {"holds": True, "statement": str(statement), "state_root": state_root, "records": records},
         {"holds": str(statement), "state root": str(state_root)},
         as_json=as_json,
     )
-
-
-def _record_document(record: Account | proofs.Slot | Timer) -> dict[str, object]:
-    document = struct_dict(record)
-    if isinstance(record, Account):
-        document["balance"] = amount_of(record.balance)
-    return document

@@ -168,8 +168,7 @@ def update(
         bid=None if bid is None else parse_bid(bid),
     )
     [receipt] = run.send(stock_timers.draft_update(chain, signer.address, change))
-    lead = _lead(change.timer_id, receipt, "its next fire is queued already, and no other will follow")
-    run.show_receipts({"order": receipt}, lead)
+    _show_change(run, change.timer_id, receipt, "its next fire is queued already, and no other will follow")
 
 
 @command("sender", "private_key")
@@ -184,13 +183,12 @@ def cancel(run: Invocation, timer: TimerId) -> None:
     signer, chain = run.signer, run.chain
     identity = find_timer(chain, timer)
     [receipt] = run.send(stock_timers.draft_cancel(chain, signer.address, identity))
-    lead = _lead(identity, receipt, "its fire is in the mailbox already")
-    run.show_receipts({"order": receipt}, lead)
+    _show_change(run, identity, receipt, "its fire is in the mailbox already")
 
 
-def _lead(timer_id: bytes, receipt: Receipt, why_not: str) -> dict[str, Cell]:
+def _show_change(run: Invocation, timer_id: bytes, receipt: Receipt, why_not: str) -> None:
     is_late = receipt.ok and receipt.return_value == encode_canonical(False)
-    return {"timer": str(Hash32(timer_id)), "too late": why_not if is_late else None}
+    run.show_receipts({"order": receipt}, {"timer": str(Hash32(timer_id)), "too late": why_not if is_late else None})
 
 
 @command()
@@ -205,9 +203,7 @@ def hold(
 
     Example: trailboss hold 0x6e3d2443 --until 500
     """
-    chain = run.chain
-    identity = find_timer(chain, timer)
-    run.show_receipts({"instruction": chain.hold(identity, until)}, lead={"timer": identity})
+    _alter(run, "hold", timer, until)
 
 
 @command()
@@ -218,9 +214,7 @@ def force(run: Invocation, timer: TimerId) -> None:
 
     Example: trailboss force 0x6e3d2443
     """
-    chain = run.chain
-    identity = find_timer(chain, timer)
-    run.show_receipts({"instruction": chain.force(identity)}, lead={"timer": identity})
+    _alter(run, "force", timer)
 
 
 @command()
@@ -229,6 +223,9 @@ def drop(run: Invocation, timer: TimerId) -> None:
 
     Example: trailboss drop 0x6e3d2443
     """
-    chain = run.chain
-    identity = find_timer(chain, timer)
-    run.show_receipts({"instruction": chain.drop(identity)}, lead={"timer": identity})
+    _alter(run, "drop", timer)
+
+
+def _alter(run: Invocation, call: str, timer: str, until: int | None = None) -> None:
+    identity = find_timer(run.chain, timer)
+    run.show_receipts({"instruction": run.chain.alter_timer(call, identity, until)}, {"timer": identity})

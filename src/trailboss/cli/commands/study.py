@@ -1,6 +1,6 @@
 """``compare``: one workload through every mechanism."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -8,7 +8,7 @@ import typer
 from msgspec.structs import fields
 
 from trailboss.cli.errors import Mistake
-from trailboss.cli.options import AsJson, Texts, argument, option
+from trailboss.cli.options import AsJson, Texts, argument, completing, option
 from trailboss.cli.output import Cell, Column, columns, print_facts, print_json, print_section, progress, rounded_cby
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import format_cby
@@ -59,14 +59,10 @@ GROUPS: Final = columns(
 )
 
 
-def _complete_mechanism(incomplete: str) -> list[str]:
-    return [name for name in MECHANISMS if name.startswith(incomplete)]
-
-
 def compare_mechanisms(
     workload: Annotated[Path, argument("WORKLOAD", "A TOML file; see examples/workloads.")],
     mechanism: Annotated[
-        Texts, option("NAME", "Only this mechanism; may be repeated.", "all", autocompletion=_complete_mechanism)
+        Texts, option("NAME", "Only this mechanism; may be repeated.", "all", autocompletion=completing(MECHANISMS))
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -102,7 +98,8 @@ def document(workload: Workload, results: Sequence[MechanismResult]) -> dict[str
 def _show(workload: Workload, results: Sequence[MechanismResult]) -> None:
     budgets = {result.mechanism: result.budget_cycles for result in results}
     same = len(set(budgets.values())) == 1
-    stated = f"{results[0].budget_cycles:,} cycles a block, the same for all" if same else _each(budgets)
+    each = ", ".join(f"{name} {budget:,}" for name, budget in budgets.items()) + " cycles a block"
+    stated = f"{results[0].budget_cycles:,} cycles a block, the same for all" if same else each
     print_facts(
         {
             "workload": f"{workload.name} (seed {workload.seed})",
@@ -115,7 +112,7 @@ def _show(workload: Workload, results: Sequence[MechanismResult]) -> None:
     rows = [(name, *(cell(result.outcome) for result in results)) for name, cell in OUTCOMES]
     rows += [(name, *(cell(result) for result in results)) for name, cell in RESULTS]
     print_section("What became of the timers", columns, rows)
-    print_section("Whose fires were late", GROUPS, _group_rows(workload, results))
+    print_section("Whose fires were late", GROUPS, list(_group_rows(workload, results)))
     typer.echo()
     supply = results[0].supply
     print_facts(
@@ -127,23 +124,13 @@ def _show(workload: Workload, results: Sequence[MechanismResult]) -> None:
     )
 
 
-def _each(budgets: dict[str, int]) -> str:
-    return ", ".join(f"{name} {budget:,}" for name, budget in budgets.items()) + " cycles a block"
-
-
-def _group_rows(workload: Workload, results: Sequence[MechanismResult]) -> list[tuple[Cell, ...]]:
-    groups = enumerate(workload.actors)
-    return [
-        (group.name if result is results[0] else "", result.mechanism, *_group_cells(result.groups[index].outcome))
-        for index, group in groups
-        for result in results
-    ]
-
-
-def _group_cells(of: Outcome) -> tuple[Cell, ...]:
-    late = (of.late_p50, of.late_p95, of.late_max)
-    ended = (of.waiting, of.overdue, of.expired, of.unfunded)
-    return of.asked, of.delivered, *late, *ended, rounded_cby(of.paid), rounded_cby(of.tips)
+def _group_rows(workload: Workload, results: Sequence[MechanismResult]) -> Iterator[tuple[Cell, ...]]:
+    for index, group in enumerate(workload.actors):
+        for result in results:
+            of = result.groups[index].outcome
+            late = (of.asked, of.delivered, of.late_p50, of.late_p95, of.late_max)
+            ended = (of.waiting, of.overdue, of.expired, of.unfunded, rounded_cby(of.paid), rounded_cby(of.tips))
+            yield group.name if result is results[0] else "", result.mechanism, *late, *ended
 
 
 def jain_text(index: int) -> str:

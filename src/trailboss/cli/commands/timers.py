@@ -107,9 +107,8 @@ def explain(run: Invocation, timer_id: TimerId) -> None:
 
     Example: trailboss timer explain 0x6e3d2443
     """
-    chain = run.chain
-    identity = resolve_timer(chain, timer_id)
-    life = chain.explain(identity)
+    identity = resolve_timer(run.chain, timer_id)
+    life = run.chain.explain(identity)
     if run.as_json:
         output.print_json(_document(life))
         return

@@ -8,8 +8,8 @@ from typing import Any, Final
 from trailboss.chain import ChainReader, proofs
 from trailboss.chain.block_records import decode_block
 from trailboss.chain.drafts import Terms
-from trailboss.cli.errors import Missing
-from trailboss.cli.remote.client import BAD_REQUEST, OK, REQUEST_TIMEOUT, Client, read, read_error
+from trailboss.cli.errors import Missing, Refused
+from trailboss.cli.remote.client import BAD_REQUEST, OK, REQUEST_TIMEOUT, Client, octets_of, read, read_error
 from trailboss.cli.remote.view import RemoteBlocks, RemoteStore
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.codec.wire import encode_submission
@@ -63,10 +63,10 @@ class RemoteChain(ChainReader):
     def _look(self) -> None:
         """Read the present chain."""
         opened = self._client.post("/state/views")
-        self.genesis = decode_genesis(_octets(opened["genesis"]))
+        self.genesis = decode_genesis(octets_of(opened["genesis"]))
         self.params = self.genesis.params()
         self._mechanisms = Succession(self.genesis.mechanism, self.params)
-        head = decode_block(_octets(opened["head"]))
+        head = decode_block(octets_of(opened["head"]))
         self.store = RemoteStore(self._client, opened["view"], opened["height"], Hash32.parse(opened["state_root"]))
         self.blocks = RemoteBlocks(self._client, opened["view"], head, self.params.governance.block_interval_ms)
 
@@ -94,7 +94,7 @@ class RemoteChain(ChainReader):
             timeout_ms=WAIT_MS,
         )
         if "results" not in answer:
-            raise self._client.refused(answer)
+            raise Refused(read_error(answer["error"]))
         self._look()
         results = zip(transactions, answer["results"], strict=True)
         return [self._receipt(transaction, result) for transaction, result in results]
@@ -116,7 +116,7 @@ class RemoteChain(ChainReader):
             found = self._client.get(f"/mempool/transaction/{tx_hash}")
             if found["block_height"] is not None:
                 self._look()
-                return self._receipt_in(found["block_height"], _octets(tx_hash))
+                return self._receipt_in(found["block_height"], octets_of(tx_hash))
             if found["error"] is not None:
                 return refused_receipt(read_error(found["error"]), ZERO_ADDRESS, self.height + 1)
             if monotonic() > end:
@@ -167,18 +167,10 @@ class RemoteChain(ChainReader):
         """Set a balance, base units."""
         return self._develop("set_balance", {"address": str(address), "amount": amount})
 
-    def hold(self, timer_id: Hash32, until: int | None) -> Receipt:
-        """Postpone a timer: to a height, or to the last one at which it may fire."""
+    def alter_timer(self, call: str, timer_id: Hash32, until: int | None = None) -> Receipt:
+        """Postpone a timer, by default to the last height at which it may fire, or ``force`` or ``drop`` it."""
         given = {} if until is None else {"until": until}
-        return self._develop("hold", {"timer_id": str(timer_id), **given})
-
-    def force(self, timer_id: Hash32) -> Receipt:
-        """Make a timer due as early as possible."""
-        return self._develop("force", {"timer_id": str(timer_id)})
-
-    def drop(self, timer_id: Hash32) -> Receipt:
-        """Remove a timer without running it."""
-        return self._develop("drop", {"timer_id": str(timer_id)})
+        return self._develop(call, {"timer_id": str(timer_id), **given})
 
     def _develop(self, call: str, members: Mapping[str, object]) -> Receipt:
         answer = self._client.post(f"/dev/{call}", {**members, "wait": True})
@@ -194,7 +186,7 @@ class RemoteChain(ChainReader):
         found = self._client.post("/view", members)
         error = None if found["error"] is None else read_error(found["error"])
         printed = tuple(read(Printed, line) for line in found["printed"])
-        return Answer(_octets(found["return_value"]), error, found["cycles_used"], found["cells_used"], printed)
+        return Answer(octets_of(found["return_value"]), error, found["cycles_used"], found["cells_used"], printed)
 
     def prove(self, subject: proofs.Subject) -> proofs.Proof:
         """Return a proof that verifies against ``state_root``; `Missing` if blocks come faster than proofs."""
@@ -239,7 +231,7 @@ class RemoteChain(ChainReader):
     def explain(self, timer_id: Hash32) -> TimerLife:
         """Return a timer's whole life."""
         found = self._client.get(f"{self.store.path}/timers/{timer_id}/blocks")
-        earlier = EarlierEvents(scheduled=found["scheduled"], agent=_octets(found["agent"]))
+        earlier = EarlierEvents(scheduled=found["scheduled"], agent=octets_of(found["agent"]))
         return explain_timer(self, timer_id, found["heights"], earlier, attempt=self._try_timer)
 
     def _try_timer(self, timer: Timer) -> ErrorObject | None:
@@ -285,10 +277,6 @@ def _still_waits(tx_hash: str) -> Missing:
 
 def _read_event(row: Mapping[str, Any]) -> Event:
     """Return an event in an answer, read from its bytes as a directory's are."""
-    timer_id = b"" if row["timer_id"] is None else _octets(row["timer_id"])
-    record = EventRecord(row["name"], _octets(row["emitter"]), _octets(row["raw"]), timer_id)
+    timer_id = b"" if row["timer_id"] is None else octets_of(row["timer_id"])
+    record = EventRecord(row["name"], octets_of(row["emitter"]), octets_of(row["raw"]), timer_id)
     return event_view(record, row["block_height"])
-
-
-def _octets(digits: str) -> bytes:
-    return bytes.fromhex(digits[2:])

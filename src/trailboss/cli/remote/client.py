@@ -14,6 +14,7 @@ from trailboss.cli.errors import Missing, Refused
 from trailboss.primitives.errors import ErrorObject
 
 Kind = TypeVar("Kind")
+Query = Mapping[str, object]
 CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS: Final = 60
 """Longer than a node takes for anything but an advance of many blocks, which is requested in pieces. A stream without
@@ -80,7 +81,7 @@ class Client:
             self._connection = None
 
     def _request(
-        self, method: str, path: str, query: Mapping[str, object], body: bytes | None = None, kind: str = JSON
+        self, method: str, path: str, query: Query, body: bytes | None = None, kind: str = JSON
     ) -> tuple[int, bytes]:
         """Return status and body of an answer."""
         if monotonic() - self._used_at > IDLE_SECONDS:
@@ -106,22 +107,12 @@ class Client:
         return found
 
     def _answer(
-        self,
-        connection: HTTPConnection,
-        method: str,
-        path: str,
-        query: Mapping[str, object],
-        body: bytes | None = None,
-        kind: str = JSON,
+        self, by: HTTPConnection, method: str, path: str, query: Query, body: bytes | None = None, kind: str = JSON
     ) -> HTTPResponse:
         given = {name: str(value) for name, value in query.items() if value is not None}
         target = f"{self._target.path}{path}{f'?{urlencode(given)}' if given else ''}"
-        connection.request(method, target, body, headers_for(self._target, None if body is None else kind))
-        return connection.getresponse()
-
-    def refused(self, document: Mapping[str, Any]) -> Refused:
-        """Return the refusal in an answer."""
-        return Refused(read_error(document["error"]))
+        by.request(method, target, body, headers_for(self._target, None if body is None else kind))
+        return by.getresponse()
 
     def _document(self, status: int, body: bytes, expected: tuple[int, ...] = (OK,)) -> Any:
         try:
@@ -178,6 +169,11 @@ def reason_of(error: Exception) -> str:
 def read(kind: type[Kind], document: object) -> Kind:
     """Return a record in an answer; members that it does not have are ignored."""
     return convert(document, kind, dec_hook=lambda inner, text: inner.parse(text))
+
+
+def octets_of(digits: str) -> bytes:
+    """Return the bytes of hexadecimal digits in an answer."""
+    return bytes.fromhex(digits[2:])
 
 
 def read_error(document: Mapping[str, Any]) -> ErrorObject:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from trailboss.chain.block_records import decode_block
 from trailboss.chain.history import BlockSequence
-from trailboss.cli.remote.client import Client
+from trailboss.cli.remote.client import Client, octets_of
 from trailboss.model.blocks import Block
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
@@ -40,7 +40,7 @@ class RemoteStore:
         """Return the value of a full key, or None if it has none."""
         if key not in self._values:
             found = self._client.get(f"{self.path}/value", key=_digits(key))["value"]
-            self._values[key] = None if found is None else _octets(found)
+            self._values[key] = None if found is None else octets_of(found)
         return self._values[key]
 
     def slot_names(self, address: bytes) -> Sequence[bytes]:
@@ -64,7 +64,7 @@ class RemoteStore:
                 upper=end,
                 limit=RANGE_ENTRIES,
             )
-            for key, value in zip(map(_octets, page["keys"]), map(_octets, page["values"]), strict=True):
+            for key, value in zip(map(octets_of, page["keys"]), map(octets_of, page["values"]), strict=True):
                 # A page begins with the key that the one before it ended with.
                 if key != last:
                     self._values[key] = value
@@ -97,14 +97,14 @@ class RemoteRecords:
     def at(self, height: int) -> Block:
         """Return the last record at or below a height."""
         [record] = self._client.get(f"{self._path}/record", height=height)["records"]
-        return decode_block(_octets(record))
+        return decode_block(octets_of(record))
 
     def records(self, first: int) -> Iterator[Block]:
         """Yield the records from a height on, ascending."""
         while first <= self._head.height:
             page = self._client.get(f"{self._path}/records", first=first)
             for record in page["records"]:
-                block = decode_block(_octets(record))
+                block = decode_block(octets_of(record))
                 yield block
                 first = block.height + 1
             if not page["more"]:
@@ -128,7 +128,3 @@ class RemoteBlocks(BlockSequence):
 
 def _digits(octets: bytes) -> str:
     return f"0x{octets.hex()}"
-
-
-def _octets(digits: Any) -> bytes:
-    return bytes.fromhex(digits[2:])

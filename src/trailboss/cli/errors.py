@@ -19,12 +19,7 @@ SAID: Final = ("what", "where", "why", "fix")
 
 
 class Mistake(TrailbossError):
-    """Something typed that cannot be read.
-
-    Attributes:
-        what: What was typed, and where.
-        fix: What can be typed instead.
-    """
+    """Something typed that cannot be read: what was typed and where, and as ``fix`` what can be typed instead."""
 
     def __init__(self, what: str, fix: str) -> None:
         super().__init__(what, fix)
@@ -36,15 +31,11 @@ class Mistake(TrailbossError):
 
 
 class Missing(Mistake):
-    """Something named, correctly, that the chain does not have. Attributes as those of `Mistake`."""
+    """Something named, correctly, that the chain does not have."""
 
 
 class Refused(TrailbossError):
-    """Something that a node refuses.
-
-    Attributes:
-        error: Why, as the node says it.
-    """
+    """Something that a node refuses; ``error`` says why."""
 
     def __init__(self, error: ErrorObject) -> None:
         super().__init__(str(error))

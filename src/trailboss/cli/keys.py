@@ -19,12 +19,7 @@ from trailboss.cli.output import note
 from trailboss.cli.parsing import parse_private_key
 from trailboss.crypto.digest import sha256
 
-FOLDER: Final = ".cowboy"
-CONFIG: Final = "config.json"
-KEY: Final = "key"
-KEY_FILE: Final = "key_file"
 ACTIVE: Final = ("active_environment", "active")
-ENVIRONMENTS: Final = "environments"
 BEGIN: Final = "-----BEGIN COWBOY PRIVATE KEY-----"
 END: Final = "-----END COWBOY PRIVATE KEY-----"
 CURVE: Final = "secp256k1"
@@ -37,12 +32,12 @@ GIVE_OR_CORRECT: Final = "give the key with --private-key, or correct the file"
 def find_key(directory: Path) -> bytes | None:
     """Return the key of a project, looking from a directory upwards; None if there is none."""
     for parent in (directory, *directory.parents):
-        folder = parent / FOLDER
+        folder = parent / ".cowboy"
         path = _configured(folder)
         if path is not None:
             return _read_own(path)
-        if (folder / KEY).is_file():
-            return _read_own(folder / KEY)
+        if (folder / "key").is_file():
+            return _read_own(folder / "key")
     return None
 
 
@@ -90,14 +85,14 @@ def _read_envelope(path: Path, text: str) -> bytes:
 
 def _configured(folder: Path) -> Path | None:
     """Return the key file that a project's active environment names, if one does."""
-    path = folder / CONFIG
+    path = folder / "config.json"
     if not path.is_file():
         return None
     try:
         document: Any = json.loads(path.read_bytes()[:FILE_BYTES_MAX])
     except (OSError, ValueError, RecursionError) as error:
         raise Mistake(f"{path} cannot be read: {error}", "correct it, or give the key with --private-key") from None
-    environments = document.get(ENVIRONMENTS) if isinstance(document, dict) else None
+    environments = document.get("environments") if isinstance(document, dict) else None
     if not isinstance(environments, dict):
         return None
     active = next((document[name] for name in ACTIVE if isinstance(document.get(name), str)), None)
@@ -105,7 +100,7 @@ def _configured(folder: Path) -> Path | None:
     if not isinstance(environment, dict):
         known = ", ".join(map(str, environments)) or "none"
         raise Mistake(f"{path} has no environment {active!r}; there are: {known}", "name one of them as the active one")
-    named = environment.get(KEY_FILE)
+    named = environment.get("key_file")
     return folder / named if isinstance(named, str) else None
 
 

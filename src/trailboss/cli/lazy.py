@@ -92,7 +92,10 @@ class Program(Group):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error of ours becomes a message and an exit status, never a traceback."""
-        _print_anything()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                # What the terminal's encoding lacks is printed as an escape.
+                stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
         except TrailbossError as error:
@@ -100,8 +103,13 @@ class Program(Group):
         except OSError as error:
             if error.errno == EPIPE:  # the reader has closed the pipe
                 raise
-            _give_up_output()
-            raise typer.Exit(report(_refusal(error), as_json=bool(ctx.meta.get(AS_JSON)))) from None
+            with suppress(OSError, ValueError):
+                # Drop what could not be printed, or Python tries again as it ends, and ends with a status of its own.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            path = "the output" if error.filename is None else str(error.filename)
+            what = f"the system refuses: {error.strerror or error}"
+            refusal = StorageError(path, what, "correct the cause and try again")
+            raise typer.Exit(report(refusal, as_json=bool(ctx.meta.get(AS_JSON)))) from None
 
 
 def _name_no_flags(command: Any) -> None:
@@ -110,21 +118,3 @@ def _name_no_flags(command: Any) -> None:
         for param in (*each.params, each.get_help_option(typer.Context(each, help_option_names=list(HELP)))):
             if getattr(param, "is_flag", False):
                 param.metavar = ""
-
-
-def _print_anything() -> None:
-    """Print what the terminal's encoding lacks as an escape."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _give_up_output() -> None:
-    """Drop what could not be printed, or Python tries again as it ends, and ends with a status of its own."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _refusal(error: OSError) -> StorageError:
-    path = "the output" if error.filename is None else str(error.filename)
-    return StorageError(path, f"the system refuses: {error.strerror or error}", "correct the cause and try again")

@@ -27,8 +27,8 @@ COMMANDS: Final = (
     ),
     *_panel(
         "Act",
-        ("deploy", "actors:deploy", "Deploy an actor and fund it, in one block."),
-        ("call", "actors:call", "Call a handler of an actor, in a block of its own."),
+        ("deploy", "accounts:deploy", "Deploy an actor and fund it, in one block."),
+        ("call", "accounts:call", "Call a handler of an actor, in a block of its own."),
         ("send", "accounts:send_money", "Send money to an account or an actor, in a block of its own."),
         ("schedule", "schedule:schedule", "Schedule a timer without writing an actor."),
         ("update", "schedule:update", "Update the payload, gas limit or bid of one of your timers."),
@@ -50,9 +50,9 @@ COMMANDS: Final = (
     ),
     *_panel(
         "Look",
-        ("timers", "timers:timers", "List timers: live ones by height, ended ones with the latest first."),
-        ("timer", "timers:timer", "Explain one timer."),
-        ("mailbox", "timers:mailbox", "List Globalbox's mailbox in order of delivery, or the fires queued behind it."),
+        ("timers", "blocks:timers", "List timers: live ones by height, ended ones with the latest first."),
+        ("timer", "blocks:timer", "Explain one timer."),
+        ("mailbox", "blocks:mailbox", "List Globalbox's mailbox in order of delivery, or the fires queued behind it."),
         ("block", "blocks:block", "Show a block, or how it chose among its due timers."),
         ("quote", "forecast:quote", "Quote the price of a timer scheduled now, and how often one would have run."),
         ("runway", "forecast:runway", "Show how many fires a balance pays for, and in which block it runs out."),
@@ -63,10 +63,10 @@ COMMANDS: Final = (
     ),
     *_panel(
         "Keep and check",
-        ("export", "archive:export", "Write the whole chain to one file."),
-        ("import", "archive:import_", "Build a chain from an export, in a new directory."),
-        ("verify", "archive:verify", "Replay the whole chain and compare every block, root and sum."),
-        ("replay", "archive:replay", "Replay the chain up to a height, or find where two chains diverge."),
+        ("export", "chain:export", "Write the whole chain to one file."),
+        ("import", "chain:import_", "Build a chain from an export, in a new directory."),
+        ("verify", "chain:verify", "Replay the whole chain and compare every block, root and sum."),
+        ("replay", "chain:replay", "Replay the chain up to a height, or find where two chains diverge."),
     ),
     *_panel(
         "Prove",

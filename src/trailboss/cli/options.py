@@ -17,8 +17,7 @@ DIRECTORY: Final = "chain"
 """Where a chain is looked for by default."""
 DIRECTORY_PATH: Final = Path(DIRECTORY)
 DIRECTORY_VARIABLE: Final = "TRAILBOSS_CHAIN"
-URL_VARIABLE: Final = "COWBOY_RPC_URL"
-KEY_VARIABLE: Final = "COWBOY_PRIVATE_KEY"
+VARIABLES: Final = [DIRECTORY_VARIABLE, "COWBOY_RPC_URL"]
 LIMIT: Final = 50
 """Rows of a list by default."""
 WHO: Final = "an address, deployer, or the number of an account, from 0 on"
@@ -34,6 +33,11 @@ def option(metavar: str, text: str, default: str | None = None, name: str | None
     shown = text if default is None else f"{text}  [default: {default}]"
     names = name.split() if name else ()
     return typer.Option(*names, metavar=metavar, help=shown, show_default=default is None, **settings)
+
+
+def flag(name: str, text: str) -> Any:
+    """Return an option without a value."""
+    return typer.Option(*name.split(), help=text)
 
 
 def argument(metavar: str, text: str, default: str | None = None, **settings: Any) -> Any:
@@ -79,6 +83,11 @@ complete_account = completing((*map(str, range(ACCOUNT_COUNT)), DEPLOYER))
 """Completes the names of development accounts."""
 
 
+def _signer(text: str, other: str) -> Any:
+    default = f"account of the private key, else {other}"
+    return option("WHO", text, default, name="--from", autocompletion=complete_account)
+
+
 def default_directory() -> Path:
     """Return the directory that commands use by default."""
     return Path(os.environ.get(DIRECTORY_VARIABLE) or DIRECTORY)
@@ -101,12 +110,7 @@ Limit = Annotated[int, number("Most rows; 0 for all.")]
 Directory = Annotated[Path, option("DIR", "Directory of the chain.", name="--chain", envvar=DIRECTORY_VARIABLE)]
 Place = Annotated[
     str,
-    option(
-        "DIR|URL",
-        "Directory of the chain, or URL of a node.",
-        name="--chain --url --rpc-url",
-        envvar=[DIRECTORY_VARIABLE, URL_VARIABLE],
-    ),
+    option("DIR|URL", "Directory of the chain, or URL of a node.", None, "--chain --url --rpc-url", envvar=VARIABLES),
 ]
 
 # A new chain
@@ -116,28 +120,13 @@ Params = Annotated[Texts, option("PATH=VALUE", "Set a parameter; may be repeated
 Accounts = Annotated[Number, number("Funded accounts.", str(ACCOUNT_COUNT), least=1, most=ACCOUNTS_MAX)]
 
 # A transaction
-Sender = Annotated[
-    Text,
-    option(
-        "WHO",
-        f"Signer and payer: {WHO}.",
-        "account of the private key, else 0",
-        name="--from",
-        autocompletion=complete_account,
-    ),
-]
-Governor = Annotated[
-    Text,
-    option(
-        "WHO",
-        "Signer and payer.",
-        "account of the private key, else deployer",
-        name="--from",
-        autocompletion=complete_account,
-    ),
-]
+Sender = Annotated[Text, _signer(f"Signer and payer: {WHO}.", "0")]
+Governor = Annotated[Text, _signer("Signer and payer.", "deployer")]
 Key = Annotated[
-    Text, option("HEX|FILE", "Key that signs: 64 hexadecimal digits, or a file that holds them.", envvar=KEY_VARIABLE)
+    Text,
+    option(
+        "HEX|FILE", "Key that signs: 64 hexadecimal digits, or a file that holds them.", envvar="COWBOY_PRIVATE_KEY"
+    ),
 ]
 Impersonated = Annotated[Text, option("WHO", "Development chains: send unsigned, as this account.")]
 CyclesLimit = Annotated[Number, number("Most cycles it may use.", least=1)]

@@ -273,13 +273,7 @@ def _print_trimmed(printer: Console, table: Table) -> None:
 
 @contextmanager
 def progress(label: str, total: int | None, *, quiet: bool = False) -> Iterator["Advance"]:
-    """Show a bar on stderr during something long, if that is a terminal.
-
-    Args:
-        label: What goes on.
-        total: Number of steps; None if it is unknown.
-        quiet: Whether to show nothing in any case.
-    """
+    """Show a bar on stderr during something long, if that is a terminal; without a total if that is None."""
     shown = error_console()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=shown, transient=True, disable=quiet or not shown.is_terminal)

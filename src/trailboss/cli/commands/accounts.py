@@ -1,16 +1,37 @@
-"""Money of accounts and actors: ``balance``, ``send``, ``faucet``, ``set-balance``."""
+"""Accounts and actors: ``balance``, ``send``, ``faucet``, ``set-balance``, ``deploy``, ``call``."""
 
+from pathlib import Path
 from typing import Annotated, Final
 
-from trailboss.cli.command import Invocation, command
-from trailboss.cli.options import ANYONE, Amount, Texts, Who, argument, complete_account
-from trailboss.cli.output import columns, print_json, print_table
-from trailboss.cli.parsing import parse_amount
-from trailboss.cli.targets import resolve_actor
-from trailboss.model.transactions import Transfer
+import typer
+
+from trailboss.chain.drafts import draft_deployment
+from trailboss.cli.command import Invocation, command, printed_pairs
+from trailboss.cli.errors import FAILED, report_facts, report_failed
+from trailboss.cli.options import (
+    ANYONE,
+    PAYLOAD,
+    Actor,
+    Amount,
+    Text,
+    Texts,
+    Who,
+    argument,
+    complete_account,
+    flag,
+    option,
+)
+from trailboss.cli.output import columns, console, print_facts, print_json, print_pairs, print_table
+from trailboss.cli.parsing import parse_amount, parse_payload, read_file
+from trailboss.cli.targets import OpenChain, find_actor, resolve_actor, resolve_address
+from trailboss.model.events import TIMER_SCHEDULED
+from trailboss.model.transactions import ExecuteActor, FundActor, Instruction, Transfer
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
+from trailboss.views import Answer, Receipt
 from trailboss.views.accounts import holder_of, known_names
+from trailboss.views.explain.life import unpaid_words
+from trailboss.views.text import counted, words
 
 COLUMNS: Final = columns("account | what | >CBY | >nonce | >timers")
 
@@ -92,3 +113,102 @@ def set_balance(run: Invocation, who: Who, amount: Amount) -> None:
     receipt = chain.set_balance(address, units)
     holds = f"{format_cby(chain.balance(address))} CBY" if receipt.ok else None
     run.show_receipts({"instruction": receipt}, lead={"account": str(address), "holds": holds})
+
+
+Cbor = Annotated[bool, flag("--cbor", "The payload is JSON; send it as CBOR.")]
+
+
+@command("sender", "private_key", "cycles_limit", "cells_limit")
+def deploy(
+    run: Invocation,
+    file: Annotated[Path, argument("FILE", "Source of the actor.")],
+    value: Annotated[str, option("AMOUNT", "Money for the actor: base units, or CBY as 1.5cby.")] = "0",
+    init_payload: Annotated[str, option("PAYLOAD", f"Argument of the creation call: {PAYLOAD}.")] = "",
+    init_handler: Annotated[
+        Text, option("NAME", "Handler of the creation call.", "init, else deploy, if it has one")
+    ] = None,
+    entitlement: Annotated[
+        Texts,
+        option(
+            "ID",
+            "Entitlement that the actor's manifest declares, as timer.schedule, which public chains require; "
+            "may be repeated.",
+        ),
+    ] = None,
+    cbor: Cbor = False,
+) -> None:
+    """Deploy an actor and fund it, in one block.
+
+    Prints the actor's address. Deploying the same file again makes another actor.
+
+    Example: trailboss deploy clock.py --value 20cby --from 3
+    """
+    code = read_file(file, "source")
+    amount, payload = parse_amount(value), parse_payload(init_payload, as_cbor=cbor)
+    signer, chain = run.signer, run.chain
+    account = chain.account(signer.address)
+    salt = (0 if account is None else account.nonce).to_bytes(8, "big")
+    instruction, address = draft_deployment(
+        signer.address, code, salt, init_handler=init_handler, init_payload=payload, entitlements=entitlement or ()
+    )
+    wanted: list[Instruction] = [instruction, *([FundActor(address, amount)] if amount else [])]
+    receipts = run.send(*wanted)
+    holds = f"{format_cby(chain.balance(address))} CBY"
+    lead = {"actor": str(address), "holds": holds} if receipts[0].ok else {}
+    run.show_receipts(dict(zip(("deployment", "funding"), receipts, strict=False)), lead, ("funding",))
+    _warn_of_unpaid(chain, receipts[0])
+
+
+def _warn_of_unpaid(chain: OpenChain, deployment: Receipt) -> None:
+    """Warn of timers scheduled by the creation call whose payer cannot pay; the first one is named."""
+    ids = [
+        event.timer_id for event in deployment.events if event.name == TIMER_SCHEDULED and event.timer_id is not None
+    ]
+    unpaid = [
+        (timer, words) for timer in map(chain.timer, ids) if timer is not None and (words := unpaid_words(chain, timer))
+    ]
+    if unpaid:
+        timer, words = unpaid[0]
+        others = f"; nor can {counted(len(unpaid) - 1, 'more timer')}" if len(unpaid) > 1 else ""
+        payer = Address(timer.fee_payer)
+        fix = f"give it money before block {timer.height}: `trailboss send {payer} AMOUNT`"
+        report_facts("warning", {"what": f"{words}{others}", "fix": fix})
+
+
+@command("sender", "private_key", "impersonate", "cycles_limit", "cells_limit")
+def call(
+    run: Invocation,
+    actor: Actor,
+    handler: Annotated[str, argument("HANDLER", "Function or method.")],
+    payload: Annotated[str, argument("PAYLOAD", f"Argument of the handler: {PAYLOAD}.")] = "",
+    cbor: Cbor = False,
+    view: Annotated[bool, flag("--view", "Read only: no transaction, no fee, no change.")] = False,
+) -> None:
+    """Call a handler of an actor, in a block of its own.
+
+    Handlers of SDK actors take CBOR unless they say otherwise: write the payload as JSON and give --cbor.
+
+    Example: trailboss call 0x044d2D5f pay '{"to": "bob"}' --cbor
+    """
+    octets = parse_payload(payload, as_cbor=cbor)
+    address = find_actor(run.chain, actor)
+    if view:
+        # A read-only call is not signed, so the caller may be anyone.
+        caller = resolve_address(run.sender) if run.sender else run.signer.address
+        _show_answer(run.chain.ask_view(address, handler, octets, caller), as_json=run.as_json)
+        return
+    receipt = run.send_one(ExecuteActor(address, handler, octets))
+    run.show_receipts({"call": receipt})
+
+
+def _show_answer(answer: Answer, *, as_json: bool) -> None:
+    if as_json:
+        print_json(answer)
+    else:
+        used = f"{answer.cycles_used:,} cycles, {answer.cells_used:,} cells, not charged"
+        print_facts({"returned": words(answer.return_value) if answer.ok else None, "used": used})
+        print_pairs(console(), printed_pairs(answer.printed))
+        if answer.error is not None:
+            report_failed(answer.error, "failed")
+    if not answer.ok:
+        raise typer.Exit(FAILED)

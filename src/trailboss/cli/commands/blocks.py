@@ -1,4 +1,4 @@
-"""What is in blocks: ``block`` shows one, ``events`` lists what was emitted."""
+"""What is in blocks (``block``, ``events``) and what waits for them (``timers``, ``timer explain``, ``mailbox``)."""
 
 import json
 from collections.abc import Iterable
@@ -10,12 +10,12 @@ import typer
 from msgspec.structs import asdict as struct_dict
 
 from trailboss.chain import ChainReader
-from trailboss.cli import output
+from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.directory_chain import DirectoryChain
 from trailboss.cli.errors import Missing, Mistake
-from trailboss.cli.options import LIMIT, Limit, Number, Text, argument, completing, number, option, whole_number
-from trailboss.cli.targets import resolve_actor
+from trailboss.cli.lazy import group
+from trailboss.cli.targets import resolve_actor, resolve_timer
 from trailboss.codec.textual import to_json
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
@@ -23,13 +23,164 @@ from trailboss.model.events import PROTOCOL_TOPICS
 from trailboss.model.transactions import ExecuteActor, Transaction, transaction_hash
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
-from trailboss.views import Event, Receipt
+from trailboss.views import Event, Receipt, TimerLife
 from trailboss.views.explain.decision_view import decision_facts, decision_view
 from trailboss.views.explain.sentences import data_words
 from trailboss.views.json_values import to_json_value
-from trailboss.views.mechanism.registry import views_of
-from trailboss.views.records import DecisionView, event_view, receipt_view
+from trailboss.views.mechanism.globalbox import mailbox_table, queue_table
+from trailboss.views.mechanism.globalbox_records import FireView, MailboxView, globalbox_of, mailbox_of
+from trailboss.views.mechanism.registry import MECHANISM_VIEWS, views_for, views_of
+from trailboss.views.records import DecisionView, TimerEntry, event_view, receipt_view
 from trailboss.views.text import time_words
+from trailboss.views.timer_list import REVERTED, STATES, TimerFilter
+
+STATE_TEXT: Final = "; ".join(
+    [f"One of {', '.join(STATES)}. live includes due and deferred"]
+    + [f"{', '.join(views.timer_states)} under {name}" for name, views in MECHANISM_VIEWS.items() if views.timer_states]
+)
+COLUMNS = output.columns("timer | >height | state | actor | handler/12 | payer | >gas limit? | >expires after? | tier?")
+
+
+def _state(text: str) -> str:
+    if text not in STATES:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(STATES)}.")
+    return text
+
+
+@command()
+def timers(
+    run: Invocation,
+    actor: Annotated[options.Text, options.option("ACTOR", "Only timers of this actor.")] = None,
+    target: Annotated[options.Text, options.option("ACTOR", "Only timers that call this actor.")] = None,
+    payer: Annotated[options.Text, options.option("ACTOR", "Only timers that this account pays for.")] = None,
+    state: Annotated[str, options.option("STATE", f"{STATE_TEXT}.", parser=_state)] = "live",
+    from_height: Annotated[int, options.height("Only timers due at this height or later.")] = 0,
+    to_height: Annotated[options.Number, options.height("Only timers due at this height or earlier.")] = None,
+    limit: options.Limit = options.LIMIT,
+) -> None:
+    """List timers: live ones by height, ended ones with the latest first.
+
+    Example: trailboss timers --state all --actor 0x044d2D5f
+    """
+    last = U64_MAX if to_height is None else to_height
+    if last < from_height:
+        raise Mistake(f"--to-height {last} lies below --from-height {from_height}", "swap them")
+    chain = run.chain
+    wanted = TimerFilter(
+        state=state,
+        actor=None if actor is None else resolve_actor(chain, actor),
+        target=None if target is None else resolve_actor(chain, target),
+        payer=None if payer is None else resolve_actor(chain, payer),
+        first=from_height,
+        last=last,
+    )
+    found = chain.list_timers(wanted)
+    entries = list(islice(found, limit or None))
+    more = next(found, None) is not None
+    _show(chain, entries, state, more=more, as_json=run.as_json)
+
+
+def _show(chain: ChainReader, entries: list[TimerEntry], state: str, *, more: bool, as_json: bool) -> None:
+    if as_json:
+        output.print_json({"height": chain.height, "live": chain.timer_count(), "timers": entries, "more": more})
+        return
+    if entries:
+        title = f"{'Timers' if state == 'all' else f'{state.capitalize()} timers'} after block {chain.height}"
+        views = views_for(chain)
+        heads, cells = output.drawn_table(views.timer_columns, map(views.timer_cells, entries))
+        rows = [(*_row(entry), *own) for entry, own in zip(entries, cells, strict=True)]
+        output.print_table(title, [*COLUMNS, *heads], rows)
+    else:
+        output.note(f"no such timers after block {chain.height}; {chain.timer_count()} are live")
+    if more:
+        output.note(f"these are the first {len(entries)}; --limit 0 shows all")
+
+
+def _row(entry: TimerEntry) -> tuple[output.Cell, ...]:
+    payer = "the actor" if entry.fee_payer == entry.actor else entry.fee_payer
+    ending = REVERTED if entry.reverted else entry.state
+    state = entry.state if entry.ended_at is None else f"{ending} in {entry.ended_at}"
+    height = None if entry.is_watch else str(entry.height)
+    expiry = "never" if entry.expires_at == U64_MAX else str(entry.expires_at)
+    tier = entry.tier or entry.deferred_for
+    return entry.timer_id, height, state, entry.actor, entry.handler, payer, entry.gas_limit, expiry, tier
+
+
+timer = group("Explain one timer.")
+
+
+@timer.callback()
+def _one_timer() -> None:
+    """Explain one timer."""
+
+
+@timer.command()
+@command()
+def explain(run: Invocation, timer_id: options.TimerId) -> None:
+    """Show the whole life of a timer, with the reason for each decision about it.
+
+    Example: trailboss timer explain 0x6e3d2443
+    """
+    identity = resolve_timer(run.chain, timer_id)
+    life = run.chain.explain(identity)
+    if run.as_json:
+        output.print_json(_document(life))
+        return
+    printer = output.console()
+    printer.print(life.heading(), markup=False, soft_wrap=True)
+    output.print_pairs(printer, life.lines(), indent="  ")
+
+
+def _document(life: TimerLife) -> dict[str, object]:
+    steps = [
+        {"block_height": step.block_height, "event": step.event.name, "story": step.story, "data": step.event.data}
+        for step in life.steps
+    ]
+    return {
+        "timer_id": life.timer_id,
+        "state": life.state,
+        "steps": steps,
+        "waited": life.waited or None,
+        "waits": life.waits,
+        "bids": life.bids,
+        "fires": life.fires,
+        "outlook": life.outlook or None,
+        "reverted": life.has_reverted,
+        "failure": life.failure,
+    }
+
+
+@command()
+def mailbox(
+    run: Invocation,
+    target: Annotated[options.Text, options.argument("TARGET", "Only what is for this actor.", "all")] = None,
+    queued: Annotated[bool, options.flag("--queued", "List the fires queued behind the mailbox.")] = False,
+    limit: options.Limit = options.LIMIT,
+) -> None:
+    """List Globalbox's mailbox in order of delivery, or the fires queued behind it.
+
+    Example: trailboss mailbox --queued
+    """
+    chain = run.chain
+    wanted = None if target is None else resolve_actor(chain, target)
+    found: list[FireView] | list[MailboxView]
+    if queued:
+        found = [view for view in globalbox_of(chain) if wanted in (None, view.target)]
+        table = queue_table(found[: limit or None])
+    else:
+        found = mailbox_of(chain, wanted)
+        table = mailbox_table(found[: limit or None])
+    height = chain.height
+    if run.as_json:
+        name = "globalbox" if queued else "mailbox"
+        output.print_json({"height": height, "total": len(found), name: found[: limit or None]})
+        return
+    if table.rows:
+        output.print_table(f"{table.title}, after block {height}", *output.drawn_table(table.columns, table.rows))
+    else:
+        output.note(table.empty)
+    output.note_rest(len(table.rows), len(found))
+
 
 TRANSACTION_COLUMNS = output.columns("transaction | from | >nonce? | instruction/14")
 RECEIPT_COLUMNS = output.columns("receipt of | timer | actor? | status/12 | >cycles | >cells? | >CBY paid")
@@ -41,12 +192,13 @@ EVENTS: Final = output.columns(">block | event | emitter | timer | data/29")
 def block(
     run: Invocation,
     height: Annotated[
-        Number, argument("HEIGHT", "Height of the block.", "the last", parser=whole_number(0, U64_MAX))
+        options.Number,
+        options.argument("HEIGHT", "Height of the block.", "the last", parser=options.whole_number(0, U64_MAX)),
     ] = None,
     lane: Annotated[
-        bool, typer.Option("--lane", help="Show how it chose among its due timers: ranks, tips, the cut-off.")
+        bool, options.flag("--lane", "Show how it chose among its due timers: ranks, tips, the cut-off.")
     ] = False,
-    limit: Limit = LIMIT,
+    limit: options.Limit = options.LIMIT,
 ) -> None:
     """Show a block, or how it chose among its due timers.
 
@@ -70,9 +222,9 @@ def _show_block(found: Block, limit: int, *, as_json: bool) -> None:
     receipts = [receipt_view(receipt, found.height) for receipt in found.receipts]
     own = [event_view(event, found.height) for event in found.events]
     if as_json:
-        output.print_json(_document(found, receipts, own))
+        output.print_json(_block_document(found, receipts, own))
         return
-    output.print_facts(_facts(found))
+    output.print_facts(_block_facts(found))
     events = [event for receipt in receipts for event in receipt.events] + own
     width = output.console().width
     output.print_section("Transactions", TRANSACTION_COLUMNS, list(map(_transaction_row, found.transactions)), limit)
@@ -82,7 +234,7 @@ def _show_block(found: Block, limit: int, *, as_json: bool) -> None:
         output.note(f"nothing happened in block {found.height}")
 
 
-def _document(found: Block, receipts: list[Receipt], own: list[Event]) -> dict[str, Any]:
+def _block_document(found: Block, receipts: list[Receipt], own: list[Event]) -> dict[str, Any]:
     header: dict[str, Any] = struct_dict(found.header)
     for name in ("parent", "transactions_root", "receipts_root", "state_root"):
         header[name] = Hash32(header[name])
@@ -100,7 +252,7 @@ def _document(found: Block, receipts: list[Receipt], own: list[Event]) -> dict[s
     }
 
 
-def _facts(found: Block) -> dict[str, output.Cell]:
+def _block_facts(found: Block) -> dict[str, output.Cell]:
     header = found.header
     cycle, cell = amount_of(header.cycle_basefee), amount_of(header.cell_basefee)
     return {
@@ -163,14 +315,15 @@ def _show_lane(found: Block, view: DecisionView | None, limit: int, *, as_json: 
 def events(
     run: Invocation,
     name: Annotated[
-        Text, option("NAME", "Only events of this name.", autocompletion=completing(sorted(PROTOCOL_TOPICS)))
+        options.Text,
+        options.option("NAME", "Only events of this name.", autocompletion=options.completing(sorted(PROTOCOL_TOPICS))),
     ] = None,
-    actor: Annotated[Text, option("ACTOR", "Only events emitted by this actor.")] = None,
-    since: Annotated[Number, number("From this block on.", metavar="H")] = None,
+    actor: Annotated[options.Text, options.option("ACTOR", "Only events emitted by this actor.")] = None,
+    since: Annotated[options.Number, options.number("From this block on.", metavar="H")] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="On a node: print new events, from --since on, until Ctrl-C.")
+        bool, options.flag("--follow -f", "On a node: print new events, from --since on, until Ctrl-C.")
     ] = False,
-    limit: Limit = LIMIT,
+    limit: options.Limit = options.LIMIT,
 ) -> None:
     """List events, oldest first.
 

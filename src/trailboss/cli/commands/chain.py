@@ -1,4 +1,4 @@
-"""A chain as a whole: ``init``, ``status``, ``params``, ``mine``, ``reorg``, ``snapshot``, ``revert``."""
+"""A chain as a whole: made, shown, mined, set back (``init`` to ``revert``), and kept (``export`` to ``replay``)."""
 
 import signal
 from collections import Counter, deque
@@ -9,31 +9,24 @@ from typing import Annotated, Final
 
 import typer
 
-from trailboss.chain import Chain
+from trailboss.chain import Chain, ChainReader
 from trailboss.chain.development import ACCOUNT_BALANCE, ACCOUNT_COUNT, development_genesis
+from trailboss.chain.export import check_export, export_chain, import_chain, load_chain
+from trailboss.chain.replay import compare_chains, replay_to, verify_chain
 from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command, printed_pairs
 from trailboss.cli.directory_chain import size_of
-from trailboss.cli.errors import Mistake
+from trailboss.cli.errors import FAILED, Mistake
 from trailboss.cli.parsing import parse_overrides, read_file
-from trailboss.cli.targets import is_url
+from trailboss.cli.targets import is_url, open_directory
 from trailboss.execution.genesis import Genesis, parse_genesis
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS, TIMER_FIRED
 from trailboss.params.loader import SUBJECTS
 from trailboss.primitives.units import format_cby
+from trailboss.views import status as chain_status
 from trailboss.views.json_values import to_json_value
 from trailboss.views.records import Printed, block_events, block_prints
-from trailboss.views.status import (
-    MULTIPLIERS,
-    ChainStatus,
-    Setting,
-    TimerCounts,
-    lies_under,
-    settings_of,
-    status_facts,
-    status_of,
-)
 from trailboss.views.text import counted, time_words
 
 INTERRUPTED: Final = 130
@@ -113,7 +106,7 @@ def status(run: Invocation) -> None:
 
     Example: trailboss status --chain play
     """
-    found = status_of(run.chain)
+    found = chain_status.status_of(run.chain)
     size = None if is_url(run.place) else size_of(Path(run.place))
     where = {"url": run.place} if size is None else {"directory": run.place}
     run.show(
@@ -122,7 +115,7 @@ def status(run: Invocation) -> None:
     )
 
 
-def _status_facts(found: ChainStatus, where: str) -> dict[str, output.Cell]:
+def _status_facts(found: chain_status.ChainStatus, where: str) -> dict[str, output.Cell]:
     genesis = found.genesis
     return {
         "chain": where,
@@ -133,13 +126,13 @@ def _status_facts(found: ChainStatus, where: str) -> dict[str, output.Cell]:
         "genesis": str(genesis.block_hash),
         "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {_mechanism_words(found)}",
         "basefees": f"{found.basefees.cycle:,} a cycle, {found.basefees.cell:,} a cell",
-        **output.drawn_facts(status_facts(found)),
+        **output.drawn_facts(chain_status.status_facts(found)),
         "money": f"{format_cby(found.supply)} CBY at genesis, {format_cby(found.burned)} burned since",
         "timers": _timer_words(found.timers),
     }
 
 
-def _timer_words(timers: TimerCounts) -> str:
+def _timer_words(timers: chain_status.TimerCounts) -> str:
     # A state watch fires any number of times, and no fire ends it.
     fires = "" if timers.fires == timers.fired else f", {counted(timers.fires, 'fire')}"
     return (
@@ -148,7 +141,7 @@ def _timer_words(timers: TimerCounts) -> str:
     )
 
 
-def _mechanism_words(found: ChainStatus) -> str:
+def _mechanism_words(found: chain_status.ChainStatus) -> str:
     first, present = found.genesis.mechanism, found.mechanism
     return present if first == present else f"{present} since {found.lane.activation_height}, {first} before"
 
@@ -165,11 +158,11 @@ def params(
     Example: trailboss params timers
     """
     chain = run.chain
-    settings = list(settings_of(chain))
-    wanted = [item for item in settings if not path or any(lies_under(item.path, each) for each in path)]
+    settings = list(chain_status.settings_of(chain))
+    wanted = [item for item in settings if not path or any(chain_status.lies_under(item.path, each) for each in path)]
     for each in path or []:
-        if not any(lies_under(item.path, each) for item in settings):
-            subjects = ", ".join((*SUBJECTS, MULTIPLIERS))
+        if not any(chain_status.lies_under(item.path, each) for item in settings):
+            subjects = ", ".join((*SUBJECTS, chain_status.MULTIPLIERS))
             raise Mistake(f"there is no parameter {each!r}", f"give a path, or one of the subjects: {subjects}")
     if run.as_json:
         output.print_json({"preset": chain.genesis.preset, "parameters": wanted})
@@ -179,7 +172,7 @@ def params(
         )
 
 
-def _setting_row(setting: Setting) -> tuple[output.Cell, ...]:
+def _setting_row(setting: chain_status.Setting) -> tuple[output.Cell, ...]:
     preset = "" if setting.preset is None or setting.preset == setting.value else _short_number(setting.preset)
     return setting.path, _short_number(setting.value), setting.set_by, preset
 
@@ -326,3 +319,109 @@ def _show_back(run: Invocation, before: int) -> None:
         {"from_height": before, "height": run.chain.height, "state_root": run.chain.state_root},
         {"height": f"{before} back to {run.chain.height}", "state root": str(run.chain.state_root)},
     )
+
+
+@command()
+def export(run: Invocation, file: Annotated[Path, options.argument("FILE", "File to write.")]) -> None:
+    """Write the whole chain to one file.
+
+    It holds the genesis, the blocks and the root after each. A file of that name is replaced once the new one is
+    complete.
+
+    Example: trailboss export play.trail
+    """
+    chain = run.chain
+    with output.progress("exporting", chain.height, quiet=run.as_json) as advance:
+        export_chain(chain, file, advance)
+    _show_whole(chain, "exported", file, as_json=run.as_json)
+
+
+def import_(
+    file: Annotated[Path, options.argument("FILE", "File that export wrote.")],
+    directory: Annotated[Path, options.argument("DIR", "Directory of the new chain.")],
+    as_json: options.AsJson = False,
+) -> None:
+    """Build a chain from an export, in a new directory.
+
+    Every block is built again and must give the root that the file names. The result is a complete chain, or none.
+
+    Example: trailboss import play.trail copy
+    """
+    height = check_export(file).height
+    with output.progress("importing", height, quiet=as_json) as advance:
+        imported = import_chain(file, directory, advance)
+    with closing(imported) as chain:
+        _show_whole(chain, "imported", directory, as_json=as_json)
+
+
+def _show_whole(chain: ChainReader, verb: str, place: Path, *, as_json: bool) -> None:
+    size = f", {place.stat().st_size:,} bytes" if place.is_file() else ""
+    output.show(
+        {verb: str(place), "height": chain.height, "state_root": chain.state_root},
+        {verb: f"{place}{size}", "height": chain.height, "state root": str(chain.state_root)},
+        as_json=as_json,
+    )
+
+
+@command()
+def verify(run: Invocation) -> None:
+    """Replay the whole chain and compare every block, root and sum.
+
+    Exits with 1 at any difference from what the blocks make of the genesis.
+
+    Example: trailboss verify --chain play
+    """
+    with open_directory(run.place) as chain, output.progress("replaying", chain.height, quiet=run.as_json) as advance:
+        report = verify_chain(chain, advance)
+    if run.as_json:
+        output.print_json({"holds": report.ok} | to_json_value(report))
+    else:
+        output.console().print(str(report), markup=False, soft_wrap=True)
+    if not report.ok:
+        raise typer.Exit(FAILED)
+
+
+@command()
+def replay(
+    run: Invocation,
+    to: Annotated[options.Number, options.number("Replay up to this height.", "the last block", metavar="H")] = None,
+    diff: Annotated[
+        Path | None, options.option("OTHER", "Compare with this chain: a directory, or a file that export wrote.")
+    ] = None,
+) -> None:
+    """Replay the chain up to a height, or find where two chains diverge.
+
+    With --diff it names the first block in which they differ, and in it the first transaction and the first key of the
+    state; it exits with 1 if there is one.
+
+    Example: trailboss replay --diff copy
+    """
+    with open_directory(run.place) as chain:
+        if to is not None and to > chain.height:
+            raise Mistake(f"height {to} lies ahead: the chain is at {chain.height}", "give a height that it has")
+        if diff is not None:
+            if diff.exists() and diff.samefile(run.place):
+                raise Mistake(f"--diff names {diff}, the chain itself", "name another chain, or an export")
+            _compare(run, chain, diff, to)
+            return
+        end = chain.height if to is None else to
+        with output.progress("replaying", end, quiet=run.as_json) as advance:
+            replica = replay_to(chain, end, advance)
+    found, root = replica.head.hash, replica.state_root
+    run.show(
+        {"height": end, "block_hash": found, "state_root": root},
+        {"height": end, "block": str(found), "state root": str(root)},
+    )
+
+
+def _compare(run: Invocation, chain: Chain, path: Path, to: int | None) -> None:
+    steps = chain.height if to is None else to
+    with closing(load_chain(path)) as other, output.progress("replaying", steps, quiet=run.as_json) as advance:
+        parting = compare_chains(chain, other, to, advance, names=(run.place, str(path)))
+    if run.as_json:
+        output.print_json({"same": parting is None, "parting": parting})
+    else:
+        same = "the two chains are the same" + ("" if to is None else f" up to block {to}")
+        output.console().print(same if parting is None else str(parting), markup=False, soft_wrap=True)
+    if parting is not None:
+        raise typer.Exit(FAILED)

@@ -123,8 +123,13 @@ def _show(chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> N
     output.print_table("", (ACTOR, output.Column("what it is")), [(tally.actor, tally.about) for tally in tallies])
     output.print_section("How their timers ended", columns, [*rows, ("all", *total.values())])
     headings = ("cycles", "cells", "paid", "burned", "refunded", "paid a fire")
+    costs: list[tuple[output.Cell, ...]] = []
+    for each in tallies:
+        amounts = map(output.rounded_cby, (each.paid, each.burned, each.refunded))
+        mean = output.rounded_cby(each.paid // each.fired) if each.fired else None
+        costs.append((each.actor, each.cycles, each.cells, *amounts, mean))
     money = [ACTOR, *(output.Column(heading, right=True) for heading in headings)]
-    output.print_section("What their fires used and cost (CBY)", money, [_money_row(tally) for tally in tallies])
+    output.print_section("What their fires used and cost (CBY)", money, costs)
     ends = " + ".join(f"{total[field]} {field}" for field in (*ENDINGS, "live"))
     balances = chain.chain.circulating()
     typer.echo()
@@ -137,12 +142,6 @@ def _show(chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> N
     )
     typer.echo("\nThe story of one timer (the last of runs_dry)")
     output.console().print(str(chain.explain(_last_timer(chain, cast[3]))), markup=False, soft_wrap=True)
-
-
-def _money_row(tally: Tally) -> tuple[output.Cell, ...]:
-    amounts = (tally.paid, tally.burned, tally.refunded)
-    each = output.rounded_cby(tally.paid // tally.fired) if tally.fired else None
-    return tally.actor, tally.cycles, tally.cells, *map(output.rounded_cby, amounts), each
 
 
 def _last_timer(chain: LocalChain, handle: ActorHandle) -> bytes:

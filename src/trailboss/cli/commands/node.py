@@ -38,11 +38,9 @@ BlockTime = Annotated[
 ]
 Auto = Annotated[
     bool,
-    typer.Option(
-        "--auto", help="Build a block when a transaction waits, and every --block-time while a timer is pending."
-    ),
+    common.flag("--auto", "Build a block when a transaction waits, and every --block-time while a timer is pending."),
 ]
-Manual = Annotated[bool, typer.Option("--manual", help="Build blocks only on request.")]
+Manual = Annotated[bool, common.flag("--manual", "Build blocks only on request.")]
 ClockOption = Annotated[
     node_options.Clock,
     common.option("NAME", "Timestamps: chain, one interval a block; or wall, of this machine.", "chain"),
@@ -55,7 +53,7 @@ RateLimit = Annotated[
     common.Number, common.number("Most requests a second; 0 for any number.", "0 on loopback, else 100")
 ]
 Cors = Annotated[common.Texts, common.option("ORIGIN", "Let pages of this origin read answers; may be repeated.")]
-NoExplorer = Annotated[bool, typer.Option("--no-explorer", help="Serve the API alone.")]
+NoExplorer = Annotated[bool, common.flag("--no-explorer", "Serve the API alone.")]
 Log = Annotated[
     node_options.LogForm | None, common.option("FORM", "Log lines: human or json.", "human in a terminal, else json")
 ]

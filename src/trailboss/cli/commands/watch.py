@@ -17,9 +17,9 @@ from rich.live import Live
 from trailboss.cli.alerts import DRY, Alert, Call, Spells, parse_call
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Missing, Refused
-from trailboss.cli.options import WHO, Text, Texts, complete_account, number, option
+from trailboss.cli.options import WHO, Text, Texts, complete_account, flag, number, option
 from trailboss.cli.output import Cell, columns, console, fitting_table, note, print_facts, print_json, print_table
-from trailboss.cli.remote.client import Client, read
+from trailboss.cli.remote.client import END, REORG, Client, read
 from trailboss.cli.targets import is_url, node_url, open_directory, resolve_address
 from trailboss.forecast.watchtower import PAYERS_SHOWN, WITHIN_MAX, Watch, WatchedPayer, look
 from trailboss.model.events import TIMER_UNFUNDED
@@ -34,10 +34,6 @@ WITHIN: Final = 100
 LOOKED_AT: Final = 1_000
 """Payers of one look at a node: those with the shortest runway."""
 NOBODY: Final = "no account pays for a timer"
-BLOCK: Final = "block"
-REORG: Final = "reorg"
-END: Final = "end"
-STOPPING: Final = "stopping"
 LOOK_SECONDS: Final = 1.0
 """From one look at a node to the next at least."""
 COLUMNS: Final = columns(
@@ -71,9 +67,9 @@ def watch(
         Texts, option("WHO", f"Only this payer: {WHO}; may be repeated.", "all", autocompletion=complete_account)
     ] = None,
     limit: Annotated[int, number("Most rows.", least=1, most=LOOKED_AT)] = PAYERS_SHOWN,
-    once: Annotated[bool, typer.Option("--once", help="Look once, as always on a directory.")] = False,
+    once: Annotated[bool, flag("--once", "Look once, as always on a directory.")] = False,
     rules: Annotated[
-        bool, typer.Option("--rules", help="Print alert rules for Prometheus, which reads a node's /metrics, and end.")
+        bool, flag("--rules", "Print alert rules for Prometheus, which reads a node's /metrics, and end.")
     ] = False,
 ) -> None:
     """Watch which payers run out of money first, and raise alerts before they do.
@@ -239,11 +235,11 @@ def _follow(client: Client, tower: Tower) -> None:
             is_alive = False
             for kind, document in _events(client, height + 1):
                 is_alive = True
-                if kind == END and document["reason"] == STOPPING:
+                if kind == END and document["reason"] == "stopping":
                     raise Missing(f"the node at {client.url} has stopped", "start it again, and the watch")
                 if kind == TIMER_UNFUNDED:
                     tower.see_dry(document)
-                elif kind in (BLOCK, REORG):
+                elif kind in ("block", REORG):
                     height = document["height"]
                     if height > seen or kind == REORG:
                         # What comes meanwhile waits in the stream.

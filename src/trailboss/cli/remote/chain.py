@@ -9,7 +9,17 @@ from trailboss.chain import ChainReader, proofs
 from trailboss.chain.block_records import decode_block
 from trailboss.chain.drafts import Terms
 from trailboss.cli.errors import Missing, Refused
-from trailboss.cli.remote.client import BAD_REQUEST, OK, REQUEST_TIMEOUT, Client, octets_of, read, read_error
+from trailboss.cli.remote.client import (
+    BAD_REQUEST,
+    END,
+    OK,
+    REORG,
+    REQUEST_TIMEOUT,
+    Client,
+    octets_of,
+    read,
+    read_error,
+)
 from trailboss.cli.remote.view import RemoteBlocks, RemoteStore
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.codec.wire import encode_submission
@@ -39,8 +49,6 @@ PROOFS_MAX: Final = 5
 FIRST_ROWS: Final = 64
 MORE_ROWS: Final = 1_000
 """Rows of the first page of a list, and of the later ones: most commands need only the first."""
-REORG: Final = "reorg"
-END: Final = "end"
 REFUSED: Final = "refused"
 
 

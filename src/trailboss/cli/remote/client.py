@@ -26,6 +26,8 @@ JSON: Final = "application/json"
 BAD_REQUEST: Final = 400
 REQUEST_TIMEOUT: Final = 408
 OK: Final = 200
+REORG: Final = "reorg"
+END: Final = "end"
 
 
 class Client:

@@ -96,19 +96,19 @@ def header_differences(left: Header, right: Header) -> Iterator[Difference]:
             yield Difference("header", f"header {name}", *(field_words(name, value) for value in values))
 
 
-def state_difference(left: ReadableStore, right: ReadableStore) -> Difference | None:
-    """Return the first key, in order of namespaces, under which two states differ, or None if none does."""
+def state_difference(left: ReadableStore, right: ReadableStore) -> list[Difference]:
+    """Return the first key, in order of namespaces, under which two states differ; nothing if none does."""
     keys = differing_keys(left.roots, right.roots)
     first = next(keys, None)
     if first is None:
-        return None
+        return []
     ours, theirs = left.read(first), right.read(first)
     held = theirs if ours is None else ours
     if held is None:
         raise InvariantError(f"state key {first.hex()} is in a tree and has no value")
     more = sum(1 for _ in keys)
     what = key_words(first, held) + (f", the first of {more + 1} keys that differ" if more else "")
-    return Difference("state", what, *value_words(first, ours, theirs))
+    return [Difference("state", what, *value_words(first, ours, theirs))]
 
 
 def _entry_difference(name: str, left: Mapping[str, int], right: Mapping[str, int]) -> Difference | None:

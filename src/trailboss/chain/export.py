@@ -12,18 +12,8 @@ from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
+from trailboss.chain import export_frames
 from trailboss.chain.chain import Chain
-from trailboss.chain.export_frames import (
-    BlockContent,
-    Content,
-    EndContent,
-    FrameReader,
-    FrameWriter,
-    GenesisContent,
-    IdleContent,
-    frames_of,
-    writing,
-)
 from trailboss.chain.history import follows_idly
 from trailboss.chain.reader import ChainReader
 from trailboss.codec.wire import decode_transaction, encode_transaction
@@ -43,9 +33,6 @@ class ExportSummary(Struct, frozen=True):
     height: int  # of its last block
 
 
-# Writing
-
-
 def export_chain(chain: ChainReader, path: Path, on_block: OnBlock | None = None) -> ExportSummary:
     """Write a chain to one file, which replaces what had that name once it is complete and on disk.
 
@@ -56,7 +43,7 @@ def export_chain(chain: ChainReader, path: Path, on_block: OnBlock | None = None
         StorageError: If the file cannot be written, or is a directory or a device; there is none then, or the one that
             was there.
     """
-    with writing(path):
+    with export_frames.writing(path):
         # Where a link leads, so that the link stays one.
         target = path.resolve()
         if target.exists() and not target.is_file():
@@ -64,8 +51,8 @@ def export_chain(chain: ChainReader, path: Path, on_block: OnBlock | None = None
         partial = target.parent / f"{target.name}.partial"
         file = partial.open("wb")
     try:
-        _write_chain(FrameWriter(path, file), chain, on_block)
-        with writing(path):
+        _write_chain(export_frames.FrameWriter(path, file), chain, on_block)
+        with export_frames.writing(path):
             file.flush()
             os.fsync(file.fileno())
             os.replace(partial, target)
@@ -86,27 +73,26 @@ def _make_durable(path: Path) -> None:
         os.close(descriptor)
 
 
-def _write_chain(writer: FrameWriter, chain: ChainReader, on_block: OnBlock | None) -> None:
+def _write_chain(writer: export_frames.FrameWriter, chain: ChainReader, on_block: OnBlock | None) -> None:
     blocks = chain.blocks.since(0)
     parent = next(blocks)
-    writer.write(GenesisContent(encode_genesis(chain.genesis), parent.hash, parent.header.state_root))
+    writer.write(export_frames.GenesisContent(encode_genesis(chain.genesis), parent.hash, parent.header.state_root))
     is_idle = False
     for block in blocks:
         was_idle, is_idle = is_idle, follows_idly(parent, block, chain.params.governance.block_interval_ms)
         if was_idle and not is_idle:
-            writer.write(IdleContent(parent.height, parent.hash))
+            writer.write(export_frames.IdleContent(parent.height, parent.hash))
         if not is_idle:
             encoded, header = tuple(map(encode_transaction, block.transactions)), block.header
-            writer.write(BlockContent(block.height, header.timestamp_ms, encoded, block.hash, header.state_root))
+            writer.write(
+                export_frames.BlockContent(block.height, header.timestamp_ms, encoded, block.hash, header.state_root)
+            )
         if on_block is not None:
             on_block(block)
         parent = block
     if is_idle:
-        writer.write(IdleContent(parent.height, parent.hash))
+        writer.write(export_frames.IdleContent(parent.height, parent.hash))
     writer.end(parent.height)
-
-
-# Reading
 
 
 def check_export(path: Path) -> ExportSummary:
@@ -116,7 +102,7 @@ def check_export(path: Path) -> ExportSummary:
         StorageError: If it is missing, foreign, of another format, cut off or damaged, with the offset; or if no chain
             can start from its genesis.
     """
-    with frames_of(path) as reader:
+    with export_frames.frames_of(path) as reader:
         frames = reader.frames()
         genesis = _genesis_of(reader, next(frames))
         height = 0
@@ -143,7 +129,7 @@ def import_chain(
         return chain
     if os.path.lexists(directory):
         raise StorageError(directory, "is there already", "import into a directory that does not exist yet")
-    with writing(directory):
+    with export_frames.writing(directory):
         directory.parent.mkdir(parents=True, exist_ok=True)
         temporary = TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent)
     with temporary as outer:
@@ -151,7 +137,7 @@ def import_chain(
         # Nothing of it counts before it has its name, so the disk need not follow every block.
         with Chain.create(building, genesis, engine, durable=False) as chain:
             _build(path, chain, on_block)
-        with writing(directory):
+        with export_frames.writing(directory):
             for file in (*building.iterdir(), building):
                 _make_durable(file)
             os.rename(building, directory)
@@ -170,8 +156,8 @@ def load_chain(path: Path, *, engine: Engine | None = None) -> Chain:
     return import_chain(path, engine=engine)
 
 
-def _genesis_of(reader: FrameReader, content: Content) -> Genesis:
-    if not isinstance(content, GenesisContent):
+def _genesis_of(reader: export_frames.FrameReader, content: export_frames.Content) -> Genesis:
+    if not isinstance(content, export_frames.GenesisContent):
         raise reader.damaged("it should hold the genesis")
     try:
         return decode_genesis(content.genesis)
@@ -179,34 +165,34 @@ def _genesis_of(reader: FrameReader, content: Content) -> Genesis:
         raise reader.damaged(str(error)) from None
 
 
-def _height_after(reader: FrameReader, height: int, content: Content) -> int:
+def _height_after(reader: export_frames.FrameReader, height: int, content: export_frames.Content) -> int:
     """Return the height that a frame after the genesis leads to; blocks follow one another without a gap."""
     match content:
-        case BlockContent() if content.height == height + 1:
+        case export_frames.BlockContent() if content.height == height + 1:
             return content.height
-        case IdleContent() if content.last > height:
+        case export_frames.IdleContent() if content.last > height:
             return content.last
-        case EndContent() if content.last == height:
+        case export_frames.EndContent() if content.last == height:
             return height
     raise reader.damaged(f"it cannot follow block {height}")
 
 
 def _build(path: Path, chain: Chain, on_block: OnBlock | None) -> None:
     """Build the blocks of an export on a chain that stands at its genesis, comparing each."""
-    with frames_of(path) as reader:
+    with export_frames.frames_of(path) as reader:
         for content in reader.frames():
-            if isinstance(content, GenesisContent):
+            if isinstance(content, export_frames.GenesisContent):
                 _check_same(reader, chain.head, content.state_root, content.hash)
-            elif isinstance(content, BlockContent):
+            elif isinstance(content, export_frames.BlockContent):
                 block = _build_block(reader, chain, content)
                 _check_same(reader, block, content.state_root, content.hash)
                 if on_block is not None:
                     on_block(block)
-            elif isinstance(content, IdleContent):
+            elif isinstance(content, export_frames.IdleContent):
                 _build_idle(reader, chain, content, on_block)
 
 
-def _build_block(reader: FrameReader, chain: Chain, content: BlockContent) -> Block:
+def _build_block(reader: export_frames.FrameReader, chain: Chain, content: export_frames.BlockContent) -> Block:
     try:
         transactions = [decode_transaction(encoded) for encoded in content.transactions]
         applied = chain.build(transactions, content.timestamp_ms)
@@ -218,7 +204,9 @@ def _build_block(reader: FrameReader, chain: Chain, content: BlockContent) -> Bl
     return applied.block
 
 
-def _build_idle(reader: FrameReader, chain: Chain, content: IdleContent, on_block: OnBlock | None) -> None:
+def _build_idle(
+    reader: export_frames.FrameReader, chain: Chain, content: export_frames.IdleContent, on_block: OnBlock | None
+) -> None:
     """Build a run of idle blocks; the hash of the last commits to all of them."""
     state_root = chain.state_root
     for block in chain.advance_to(content.last):
@@ -228,7 +216,7 @@ def _build_idle(reader: FrameReader, chain: Chain, content: IdleContent, on_bloc
     _check_same(reader, chain.head, state_root, content.hash)
 
 
-def _check_same(reader: FrameReader, block: Block, state_root: bytes, block_hash: bytes | None) -> None:
+def _check_same(reader: export_frames.FrameReader, block: Block, state_root: bytes, block_hash: bytes | None) -> None:
     found = block.header.state_root
     if found != state_root:
         what = f"the state root is 0x{found.hex()}, and 0x{state_root.hex()} is recorded"
@@ -237,7 +225,7 @@ def _check_same(reader: FrameReader, block: Block, state_root: bytes, block_hash
         raise _differing(reader, block.height, f"its hash is {block.hash}, and 0x{block_hash.hex()} is recorded")
 
 
-def _differing(reader: FrameReader, height: int, what: str) -> StorageError:
+def _differing(reader: export_frames.FrameReader, height: int, what: str) -> StorageError:
     return StorageError(
         reader.path,
         f"block {height} at offset {reader.offset} does not come out as recorded: {what}",

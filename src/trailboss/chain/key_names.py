@@ -45,12 +45,17 @@ _GOVERNED_RECORDS: Final[Mapping[bytes, type[msgspec.Struct]]] = MappingProxyTyp
     }
 )
 """Slots of the system actor that governance keeps records in."""
-_AMOUNTS: Final = frozenset(
-    {
-        "balance", "burned", "cell", "cell_basefee", "cycle", "cycle_basefee", "max_basefee", "min_basefee",
-        "reserved", "supply",
-    }
-)  # fmt: skip
+_MAILBOX_KINDS: Final[tuple[tuple[int, type[msgspec.Struct], str], ...]] = (
+    (keys.FIRE_NUMBERS, MailboxEntry, "delivery {} in the mailbox of Globalbox"),
+    (keys.ENDED_NUMBERS, EndedTimer, "ended timer {}"),
+    (keys.DEFERRED_NUMBERS, configs.DeferredCall, "deferred transaction {}"),
+    (0, configs.Message, "message {} of the mailbox"),
+)
+"""The kinds of the mailbox's entries, each by the first number of its range, and what an entry is called."""
+_AMOUNTS: Final = frozenset((
+    "balance", "burned", "cell", "cell_basefee", "cycle", "cycle_basefee", "max_basefee", "min_basefee", "reserved",
+    "supply",
+))  # fmt: skip
 _ADDRESSES: Final = frozenset({"actor", "fee_payer", "owner", "payer", "proposer", "sender", "target", "agent"})
 
 
@@ -65,7 +70,9 @@ def key_words(key: bytes, value: bytes) -> str:
     if namespace == keys.TIMERS:
         return f"timer {keys.timer_id(key)} due at height {keys.timer_height(key)}"
     if namespace == keys.MAILBOX:
-        return _mailbox_words(keys.mailbox_major(key))
+        number = keys.mailbox_major(key)
+        first, _, words = _mailbox_kind(number)
+        return words.format(number - first)
     if key in _CONFIGURATIONS:
         return _CONFIGURATIONS[key][0]
     if key == rules.DEPLOYERS_KEY:
@@ -74,26 +81,8 @@ def key_words(key: bytes, value: bytes) -> str:
     return f"code 0x{code_hash.hex()}" if key == keys.code_key(code_hash) else f"configuration 0x{key[1:].hex()}"
 
 
-def _mailbox_words(number: int) -> str:
-    """Return what the number of an entry names: each kind of entries has a range of its own."""
-    if number >= keys.FIRE_NUMBERS:
-        return f"delivery {number - keys.FIRE_NUMBERS} in the mailbox of Globalbox"
-    if number >= keys.ENDED_NUMBERS:
-        return f"ended timer {number - keys.ENDED_NUMBERS}"
-    if number >= keys.DEFERRED_NUMBERS:
-        return f"deferred transaction {number - keys.DEFERRED_NUMBERS}"
-    return f"message {number} of the mailbox"
-
-
-def _mailbox_kind(key: bytes) -> type[msgspec.Struct]:
-    number = keys.mailbox_major(key)
-    kinds = (
-        (keys.FIRE_NUMBERS, MailboxEntry),
-        (keys.ENDED_NUMBERS, EndedTimer),
-        (keys.DEFERRED_NUMBERS, configs.DeferredCall),
-        (0, configs.Message),
-    )
-    return next(kind for first, kind in kinds if number >= first)
+def _mailbox_kind(number: int) -> tuple[int, type[msgspec.Struct], str]:
+    return next(kind for kind in _MAILBOX_KINDS if number >= kind[0])
 
 
 def value_words(key: bytes, left: bytes | None, right: bytes | None) -> tuple[str, str]:
@@ -142,7 +131,7 @@ def _fields(key: bytes, value: bytes | None) -> dict[str, str]:
         addresses = [value[at : at + Address.WIDTH] for at in range(0, len(value), Address.WIDTH)]
         return {"": " ".join(str(Address(address)) for address in addresses)}
     kinds: dict[bytes, type[msgspec.Struct]] = {keys.ACCOUNTS: Account, keys.TIMERS: Timer}
-    kind = _mailbox_kind(key) if namespace == keys.MAILBOX else kinds.get(namespace)
+    kind = _mailbox_kind(keys.mailbox_major(key))[1] if namespace == keys.MAILBOX else kinds.get(namespace)
     if key in _CONFIGURATIONS:
         kind = _CONFIGURATIONS[key][1]
     if kind is None:

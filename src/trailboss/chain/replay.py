@@ -95,7 +95,7 @@ def verify_chain(chain: ChainReader, on_block: OnBlock | None = None, *, engine:
     for recorded, built, refused in _rebuilt(chain, replica, chain.height):
         differences = list(_faults(recorded, built, refused))
         if recorded.height == chain.height:
-            differences.extend(_present(state_difference(chain.store, replica.store)))
+            differences.extend(state_difference(chain.store, replica.store))
         if recorded.header != built.header:
             differences.extend(header_differences(recorded.header, built.header))
         if differences:
@@ -147,7 +147,7 @@ def compare_chains(
     differences = list(block_differences(ours, theirs))
     if ours.header.state_root != theirs.header.state_root:
         states = [_chain_at(chain, height, on_block, engine) for chain in (left, right)]
-        differences.extend(_present(_difference_of(states, (ours, theirs))))
+        differences.extend(_difference_of(states, (ours, theirs)))
     differences.extend(header_differences(ours.header, theirs.header))
     return Parting(height, tuple(differences), names)
 
@@ -237,7 +237,7 @@ def _chain_at(chain: ChainReader, height: int, on_block: OnBlock | None, engine:
         return None
 
 
-def _difference_of(states: list[ChainReader | None], blocks: tuple[Block, Block]) -> Difference | None:
+def _difference_of(states: list[ChainReader | None], blocks: tuple[Block, Block]) -> list[Difference]:
     ours, theirs = states
     if ours is not None and theirs is not None:
         return state_difference(ours.store, theirs.store)
@@ -245,11 +245,7 @@ def _difference_of(states: list[ChainReader | None], blocks: tuple[Block, Block]
         f"root 0x{block.header.state_root.hex()}{', which a replay does not give' if state is None else ''}"
         for state, block in zip(states, blocks, strict=True)
     )
-    return Difference("state", "state after the block", *sides)
-
-
-def _present(difference: Difference | None) -> list[Difference]:
-    return [] if difference is None else [difference]
+    return [Difference("state", "state after the block", *sides)]
 
 
 def _check_height(height: int, highest: int) -> None:

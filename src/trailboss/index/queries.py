@@ -6,31 +6,8 @@ from operator import attrgetter
 from sqlite3 import Connection
 from typing import Any, Final
 
-from trailboss.index.pages import (
-    PAGE_LIMIT,
-    Conditions,
-    Source,
-    Window,
-    count,
-    name_number,
-    number_of,
-    page,
-    size_of,
-    sum_upto,
-)
+from trailboss.index import pages, schema
 from trailboss.index.records import EventFilter, EventPlace, Found, IndexedReceipt, IndexedTransaction, Page
-from trailboss.index.schema import (
-    HEIGHT_MAX,
-    ORIGINS,
-    PARTS,
-    PLACE_MAX,
-    PREFIX_WIDTH,
-    after,
-    before,
-    height_of,
-    place_at,
-    place_of,
-)
 from trailboss.index.timers import places_of
 from trailboss.model.blocks import Block, Origin
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -48,8 +25,6 @@ _CONCERNS: Final = (
     "AND other.address = ?))"
 )
 
-# Blocks and transactions
-
 
 def find_block(connection: Connection, block_hash: bytes, blocks: Sequence[Block]) -> int | None:
     """Return the height of a block by its hash; None if there is none. Idle blocks of the view are compared."""
@@ -58,69 +33,65 @@ def find_block(connection: Connection, block_hash: bytes, blocks: Sequence[Block
     row = connection.execute(query, (bytes(block_hash), upto)).fetchone()
     if row is not None:
         return int(row[0])
-    heights = connection.execute(_IDLE, (bytes(block_hash[:PREFIX_WIDTH]), upto))
+    heights = connection.execute(_IDLE, (bytes(block_hash[: schema.PREFIX_WIDTH]), upto))
     return next((height for (height,) in heights if blocks[height].hash == block_hash), None)
 
 
 def find_transaction(connection: Connection, tx_hash: bytes, upto: int) -> IndexedTransaction | None:
     """Return where the transaction of a hash is; None if no block has it."""
     query = "SELECT at, hash, receipt FROM transactions WHERE hash = ? AND at < ?"
-    row = connection.execute(query, (bytes(tx_hash), after(upto))).fetchone()
+    row = connection.execute(query, (bytes(tx_hash), schema.after(upto))).fetchone()
     return None if row is None else _transaction(*row)
 
 
 def list_transactions(
-    connection: Connection, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
+    connection: Connection, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
 ) -> Page[IndexedTransaction]:
     """Return where transactions are, the newest first."""
-    window = Window(upto, offset, limit)
+    window = pages.Window(upto, offset, limit)
     query = "SELECT at, hash, receipt FROM transactions WHERE at < ? ORDER BY at DESC LIMIT ? OFFSET ?"
     rows = connection.execute(query, (window.bound, *window.part))
-    return Page(tuple(_transaction(*row) for row in rows), sum_upto(connection, "transactions", window.upto))
+    return Page(tuple(_transaction(*row) for row in rows), pages.sum_upto(connection, "transactions", window.upto))
 
 
 def _transaction(at: int, tx_hash: bytes, receipt: int) -> IndexedTransaction:
-    return IndexedTransaction(hash=Hash32(tx_hash), height=height_of(at), position=place_of(at), receipt=receipt)
-
-
-# Receipts
+    return IndexedTransaction(
+        hash=Hash32(tx_hash), height=schema.height_of(at), position=schema.place_of(at), receipt=receipt
+    )
 
 
 def list_receipts(
     connection: Connection,
     address: bytes,
     upto: int,
-    origins: Iterable[Origin] = ORIGINS,
+    origins: Iterable[Origin] = schema.ORIGINS,
     *,
     offset: int = 0,
-    limit: int = PAGE_LIMIT,
+    limit: int = pages.PAGE_LIMIT,
 ) -> Page[IndexedReceipt]:
     """Return where the receipts of an address are, as sender, payer, target or actor, the newest first."""
-    window = Window(upto, offset, limit)
-    number = number_of(connection, address)
+    window = pages.Window(upto, offset, limit)
+    number = pages.number_of(connection, address)
     if number is None:
         return Page((), 0)
     rows = "SELECT at, origin, parts FROM receipts INDEXED BY receipts_by_address WHERE address = ? AND origin = ?"
     sources = []
-    for origin in map(ORIGINS.index, origins):
-        since = Source(f"{rows} AND at >= ?", (number, origin, window.bound))
-        size = count(connection, f"receipt {origin}", number, since)
-        sources.append(Source(f"{rows} AND at < ?", since.values, size))
-    found = page(connection, sources, window, "at DESC")
-    return Page(tuple(_receipt(connection, *row) for row in found), size_of(connection, sources))
+    for origin in map(schema.ORIGINS.index, origins):
+        since = pages.Source(f"{rows} AND at >= ?", (number, origin, window.bound))
+        size = pages.count(connection, f"receipt {origin}", number, since)
+        sources.append(pages.Source(f"{rows} AND at < ?", since.values, size))
+    found = pages.page(connection, sources, window, "at DESC")
+    return Page(tuple(_receipt(connection, *row) for row in found), pages.size_of(connection, sources))
 
 
 def _receipt(connection: Connection, at: int, origin: int, parts: int) -> IndexedReceipt:
-    height, place, position = height_of(at), place_of(at), None
-    if ORIGINS[origin] is Origin.TRANSACTION:
+    height, place, position = schema.height_of(at), schema.place_of(at), None
+    if schema.ORIGINS[origin] is Origin.TRANSACTION:
         # The receipts of a block's transactions stand next to one another.
         query = "SELECT receipt FROM transactions WHERE at = ?"
-        position = place - connection.execute(query, (place_at(height),)).fetchone()[0]
-    roles = {f"is_{role}": bool(parts & 1 << bit) for bit, role in enumerate(PARTS)}
-    return IndexedReceipt(height=height, receipt=place, origin=ORIGINS[origin], position=position, **roles)
-
-
-# Events
+        position = place - connection.execute(query, (schema.place_at(height),)).fetchone()[0]
+    roles = {f"is_{role}": bool(parts & 1 << bit) for bit, role in enumerate(schema.PARTS)}
+    return IndexedReceipt(height=height, receipt=place, origin=schema.ORIGINS[origin], position=position, **roles)
 
 
 def list_events(
@@ -128,7 +99,7 @@ def list_events(
     wanted: EventFilter,
     upto: int,
     offset: int = 0,
-    limit: int = PAGE_LIMIT,
+    limit: int = pages.PAGE_LIMIT,
     *,
     newest_first: bool = False,
     is_counted: bool = True,
@@ -139,19 +110,19 @@ def list_events(
     one condition, of several O(what the narrowest alone lets pass); the total of one with ``since`` and another
     condition O(what passes).
     """
-    window = Window(upto, offset, limit)
-    name = None if wanted.name is None else name_number(connection, wanted.name)
+    window = pages.Window(upto, offset, limit)
+    name = None if wanted.name is None else pages.name_number(connection, wanted.name)
     emitter, address = (
-        None if each is None else number_of(connection, each) for each in (wanted.emitter, wanted.address)
+        None if each is None else pages.number_of(connection, each) for each in (wanted.emitter, wanted.address)
     )
     for asked, found in ((wanted.name, name), (wanted.emitter, emitter), (wanted.address, address)):
         if asked is not None and found is None:
             return Page((), 0)
-    low = before(wanted.since) + min(wanted.since_index, PLACE_MAX)
+    low = schema.before(wanted.since) + min(wanted.since_index, schema.PLACE_MAX)
     sources = list(_event_sources(connection, wanted, (name, emitter, address), (low, window.bound)))
-    rows = page(connection, sources, window, "at DESC" if newest_first else "at")
-    items = tuple(EventPlace(height_of(at), place_of(at)) for (at,) in rows)
-    return Page(items, size_of(connection, sources) if is_counted else len(items))
+    rows = pages.page(connection, sources, window, "at DESC" if newest_first else "at")
+    items = tuple(EventPlace(schema.height_of(at), schema.place_of(at)) for (at,) in rows)
+    return Page(items, pages.size_of(connection, sources) if is_counted else len(items))
 
 
 def _event_sources(
@@ -159,14 +130,14 @@ def _event_sources(
     wanted: EventFilter,
     numbers: tuple[int | None, int | None, int | None],
     bounds: tuple[int, int],
-) -> Iterator[Source]:
+) -> Iterator[pages.Source]:
     """Yield the queries of the narrowest condition of a filter, with the other conditions."""
     name, emitter, address = numbers
-    concerns: Conditions = {} if address is None else {_CONCERNS: (address, address)}
-    of_emitter: Conditions = {} if emitter is None else {"+events.emitter = ?": (emitter,)}
-    of_name: Conditions = {} if name is None else {"+events.name = ?": (name,)}
+    concerns: pages.Conditions = {} if address is None else {_CONCERNS: (address, address)}
+    of_emitter: pages.Conditions = {} if emitter is None else {"+events.emitter = ?": (emitter,)}
+    of_name: pages.Conditions = {} if name is None else {"+events.name = ?": (name,)}
     if wanted.timer_id is not None:
-        places = places_of(connection, wanted.timer_id, height_of(bounds[1]) - 1)
+        places = places_of(connection, wanted.timer_id, schema.height_of(bounds[1]) - 1)
         found, conditions = [_events("timer", at, bounds) for at, _ in places], concerns | of_emitter | of_name
     else:
         lists = [
@@ -182,30 +153,32 @@ def _event_sources(
             yield _all_events(connection, wanted, bounds)
             return
         # The shortest list is read.
-        found, conditions = min(lists, key=lambda each: size_of(connection, each[0]))
+        found, conditions = min(lists, key=lambda each: pages.size_of(connection, each[0]))
         if bounds[0]:
-            found = [Source(source.query, source.values) for source in found]
+            found = [pages.Source(source.query, source.values) for source in found]
     for source in found:
         yield source.where(conditions)
 
 
-def _events(column: str, number: int, bounds: tuple[int, int]) -> Source:
+def _events(column: str, number: int, bounds: tuple[int, int]) -> pages.Source:
     query = f"SELECT at FROM events INDEXED BY events_by_{column} WHERE {column} = ? AND at >= ? AND at < ?"
-    return Source(query, (number, *bounds))
+    return pages.Source(query, (number, *bounds))
 
 
-def _counted(connection: Connection, column: str, number: int, bounds: tuple[int, int]) -> Source:
+def _counted(connection: Connection, column: str, number: int, bounds: tuple[int, int]) -> pages.Source:
     """Return the events of a number of a column, with the number of those up to the upper bound."""
     query = _MENTIONS if column == "mention" else _events(column, number, bounds).query
-    since = Source(query, (number, bounds[1], after(HEIGHT_MAX)))
-    return Source(query, (number, *bounds), count(connection, column, number, since))
+    since = pages.Source(query, (number, bounds[1], schema.after(schema.HEIGHT_MAX)))
+    return pages.Source(query, (number, *bounds), pages.count(connection, column, number, since))
 
 
-def _all_events(connection: Connection, wanted: EventFilter, bounds: tuple[int, int]) -> Source:
-    upto, since = height_of(bounds[1]) - 1, wanted.since
-    earlier, of_since, last = (sum_upto(connection, "events", min(each, upto)) for each in (since - 1, since, upto))
+def _all_events(connection: Connection, wanted: EventFilter, bounds: tuple[int, int]) -> pages.Source:
+    upto, since = schema.height_of(bounds[1]) - 1, wanted.since
+    earlier, of_since, last = (
+        pages.sum_upto(connection, "events", min(each, upto)) for each in (since - 1, since, upto)
+    )
     size = max(last - min(earlier + wanted.since_index, of_since), 0)
-    return Source("SELECT at FROM events WHERE at >= ? AND at < ?", bounds, size)
+    return pages.Source("SELECT at FROM events WHERE at >= ? AND at < ?", bounds, size)
 
 
 def read_events(blocks: Sequence[Block], places: Iterable[EventPlace]) -> list[Event]:
@@ -220,10 +193,7 @@ def read_events(blocks: Sequence[Block], places: Iterable[EventPlace]) -> list[E
     return found
 
 
-# Search
-
-
-def search(connection: Connection, digits: str, blocks: Sequence[Block], limit: int = PAGE_LIMIT) -> Found:
+def search(connection: Connection, digits: str, blocks: Sequence[Block], limit: int = pages.PAGE_LIMIT) -> Found:
     """Return blocks, transactions, timers and addresses that begin with hexadecimal digits, with or without ``0x``.
 
     Idle blocks are found by 16 digits, or more.
@@ -236,7 +206,7 @@ def search(connection: Connection, digits: str, blocks: Sequence[Block], limit: 
         what = f"{digits!r:.80} is no beginning of an address or a hash: give hexadecimal digits"
         raise Rejection(RejectionReason.INVALID_DATA, what, field="digits")
     upto = len(blocks) - 1
-    window = Window(upto, 0, limit)
+    window = pages.Window(upto, 0, limit)
 
     def beginning(columns: str, column: str, bound: str, last: int, width: int = Hash32.WIDTH) -> Iterator[Any]:
         low, high = _range(digits, width)
@@ -244,8 +214,8 @@ def search(connection: Connection, digits: str, blocks: Sequence[Block], limit: 
         return connection.execute(query, (low, high, last, *window.part))
 
     heights = [height for (height,) in beginning("height FROM blocks", "hash", "height", upto)]
-    if not heights and len(digits) >= 2 * PREFIX_WIDTH:
-        rows = connection.execute(_IDLE, (bytes.fromhex(digits[: 2 * PREFIX_WIDTH]), upto))
+    if not heights and len(digits) >= 2 * schema.PREFIX_WIDTH:
+        rows = connection.execute(_IDLE, (bytes.fromhex(digits[: 2 * schema.PREFIX_WIDTH]), upto))
         heights = [height for (height,) in rows if blocks[height].hash.hex().startswith(digits)]
     last = window.bound - 1
     transactions = beginning("at, hash, receipt FROM transactions", "hash", "at", last)

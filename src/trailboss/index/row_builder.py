@@ -11,16 +11,8 @@ from msgspec import Struct
 from trailboss.index.lookups import Lookups
 from trailboss.index.records import Tally
 from trailboss.index.schema import ENDING_NUMBERS, ENDINGS, ORIGINS, PARTS, PLACE_MAX, place_at, stored
+from trailboss.model import events as topics
 from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
-from trailboss.model.events import (
-    PROTOCOL_TOPICS,
-    TIMER_CANCELLED_BY_DELAY,
-    TIMER_DEFERRED,
-    TIMER_FIRED,
-    TIMER_MOVED,
-    TIMER_SCHEDULED,
-    EventRecord,
-)
 from trailboss.model.transactions import (
     CreateAccount,
     ExecuteActor,
@@ -125,7 +117,7 @@ class Batch:
         """Read the timers that a block is about and that have rows already."""
         ids = {receipt.timer_id for receipt in block.receipts}
         for receipt in block.receipts:
-            ids.update(record.timer_id for record in receipt.events if record.name != TIMER_SCHEDULED)
+            ids.update(record.timer_id for record in receipt.events if record.name != topics.TIMER_SCHEDULED)
         ids.update(record.timer_id for record in block.events)
         ids.discard(b"")
         for identity, *columns in self._lookups.timers(ids - self._known.keys()):
@@ -161,20 +153,22 @@ class Batch:
 
     # Events
 
-    def _add_event(self, record: EventRecord, receipt: ReceiptRecord | None, place: int, position: int | None) -> None:
+    def _add_event(
+        self, record: topics.EventRecord, receipt: ReceiptRecord | None, place: int, position: int | None
+    ) -> None:
         """Add an event of a receipt, or of the block itself, and follow what it says of a timer."""
         name, at, emitter = record.name, self._next, self._number(record.emitter)
         self._next = at + 1
         facts: dict[str, Any] = {}
-        if name == TIMER_FIRED and receipt is not None:
+        if name == topics.TIMER_FIRED and receipt is not None:
             # The most frequent event need not be read: the payer is the one address that it names.
             mentioned: Iterable[bytes] = (receipt.payer,)
-        elif name == TIMER_DEFERRED or name not in PROTOCOL_TOPICS:
+        elif name == topics.TIMER_DEFERRED or name not in topics.PROTOCOL_TOPICS:
             mentioned = ()
         else:
             facts = cbor2.loads(record.data)
             mentioned = _addresses(facts)
-        if name == TIMER_SCHEDULED and receipt is not None:
+        if name == topics.TIMER_SCHEDULED and receipt is not None:
             self._schedule(record, facts, receipt, (place, position))
         timer = self._known.get(record.timer_id)
         row = at, self._lookups.name(name), emitter, None if timer is None else timer.at
@@ -188,16 +182,16 @@ class Batch:
             if timer.columns is None:
                 self.endings.append((at, ending, timer.reverted, timer.at))
             self._counts[ENDINGS[ending]] += 1
-        elif timer is not None and name == TIMER_MOVED:
+        elif timer is not None and name == topics.TIMER_MOVED:
             self.tables["moves"].append((at, timer.at, timer.height))
             timer.height = stored(facts["height"])
             if timer.columns is None:
                 self.heights[timer.at] = timer.height
-        if name == TIMER_CANCELLED_BY_DELAY and facts["penalty"]:
+        if name == topics.TIMER_CANCELLED_BY_DELAY and facts["penalty"]:
             self._spend(emitter, TIMERS, (0, facts["penalty"], 0, 0))
 
     def _schedule(
-        self, record: EventRecord, facts: dict[str, Any], receipt: ReceiptRecord, cause: tuple[int, int | None]
+        self, record: topics.EventRecord, facts: dict[str, Any], receipt: ReceiptRecord, cause: tuple[int, int | None]
     ) -> None:
         """Add a timer; its cause is the place of the receipt, and the position of its transaction."""
         at, parent = self._next - 1, self._known.get(receipt.timer_id)
@@ -222,9 +216,9 @@ class Batch:
         self._known[record.timer_id] = timer
 
 
-def mentions(record: EventRecord) -> tuple[bytes, ...]:
+def mentions(record: topics.EventRecord) -> tuple[bytes, ...]:
     """Return the addresses that an event of the chain itself names in its fields; none for an event of an actor."""
-    if record.name not in PROTOCOL_TOPICS:
+    if record.name not in topics.PROTOCOL_TOPICS:
         return ()
     return tuple(_addresses(cbor2.loads(record.data)))
 

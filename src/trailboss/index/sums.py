@@ -10,24 +10,14 @@ from operator import add, sub
 from sqlite3 import Connection
 from typing import Any, Final
 
+from trailboss.index import schema
 from trailboss.index.pages import PAGE_LIMIT, Window, address_of, number_of
 from trailboss.index.records import BlockSpan, DaySpend, PayerSpend, Spend, Tally, UnfundedPayer
 from trailboss.index.row_builder import TIMERS
-from trailboss.index.schema import (
-    ENDINGS,
-    GREATEST,
-    INTEGER_MAX,
-    ORIGINS,
-    SPAN_BLOCKS,
-    before,
-    height_of,
-    loaded,
-    loaded_or_none,
-)
 from trailboss.index.writer import TALLY_COLUMNS
 from trailboss.primitives.octets import Address
 
-BASEFEES: Final = GREATEST[3:]
+BASEFEES: Final = schema.GREATEST[3:]
 """Of the columns of which the greatest are kept, those that stay in force until the next row."""
 SPANS_MAX: Final = 2_000  # most points of one chart
 _ROW: Final = (
@@ -35,31 +25,29 @@ _ROW: Final = (
 )
 _SPENT: Final = "runs, burned, tips, refunds"
 _NOTHING: Final = (0,) * 4
-_GREATEST: Final = ", ".join(f"max({column})" for column in GREATEST)
+_GREATEST: Final = ", ".join(f"max({column})" for column in schema.GREATEST)
 _OF_BLOCKS: Final = f"SELECT {_GREATEST} FROM blocks WHERE height BETWEEN ? AND ?"
 _OF_SPANS: Final = f"SELECT {_GREATEST} FROM spans WHERE span BETWEEN ? AND ?"
 
-# Spending
-
 
 def spend_by_day(
-    connection: Connection, payer: bytes, upto: int, first_day: int = 0, last_day: int = INTEGER_MAX
+    connection: Connection, payer: bytes, upto: int, first_day: int = 0, last_day: int = schema.INTEGER_MAX
 ) -> tuple[DaySpend, ...]:
     """Return what executions cost a payer in each day of chain time that had any, ascending; days are since 1970."""
     number = number_of(connection, payer)
     later: dict[tuple[int, int], list[int]] = {}
     query = f"SELECT day, origin, {_SPENT} FROM spending WHERE height > ? AND payer = ?"
     for day, origin, *added in connection.execute(query, (upto, number)):
-        later[day, origin] = list(map(add, later.get((day, origin), _NOTHING), map(loaded, added)))
+        later[day, origin] = list(map(add, later.get((day, origin), _NOTHING), map(schema.loaded, added)))
     query = f"SELECT day, {_SPENT} FROM days WHERE payer = ? AND origin = ? AND day BETWEEN ? AND ?"
     found = []
-    for origin in range(len(ORIGINS)):
+    for origin in range(len(schema.ORIGINS)):
         for day, *sums in connection.execute(query, (number, origin, first_day, last_day)):
-            spent = tuple(map(sub, map(loaded, sums), later.get((day, origin), _NOTHING)))
+            spent = tuple(map(sub, map(schema.loaded, sums), later.get((day, origin), _NOTHING)))
             if any(spent):
                 found.append((day, origin, spent))
     return tuple(
-        DaySpend(day=day, spend=tuple(Spend(ORIGINS[origin], *spent) for _, origin, spent in of_day))
+        DaySpend(day=day, spend=tuple(Spend(schema.ORIGINS[origin], *spent) for _, origin, spent in of_day))
         for day, of_day in groupby(sorted(found), lambda row: row[0])
     )
 
@@ -70,12 +58,12 @@ def rank_payers(connection: Connection, upto: int, offset: int = 0, limit: int =
     later: dict[int, int] = {}
     query = "SELECT payer, burned, tips FROM spending WHERE height > ? AND origin = ?"
     for payer, burned, tips in connection.execute(query, (window.upto, TIMERS)):
-        later[payer] = later.get(payer, 0) + loaded(burned) + loaded(tips)
+        later[payer] = later.get(payer, 0) + schema.loaded(burned) + schema.loaded(tips)
     most, begin = window.part
     # A payer that has spent something since may stand too high, none stands too low.
     query = "SELECT spent, payer FROM payers WHERE spent > 0 ORDER BY spent DESC, payer DESC LIMIT ?"
     rows = connection.execute(query, (begin + most + len(later),))
-    ranked = sorted(((loaded(spent) - later.get(payer, 0), payer) for spent, payer in rows), reverse=True)
+    ranked = sorted(((schema.loaded(spent) - later.get(payer, 0), payer) for spent, payer in rows), reverse=True)
     return tuple(
         PayerSpend(payer=Address(address_of(connection, payer)), fees=fees)
         for fees, payer in ranked[begin : begin + most]
@@ -93,14 +81,11 @@ def find_unfunded(connection: Connection, since: int, upto: int, limit: int = PA
         "SELECT payer, count(*), max(ended) AS latest FROM timers INDEXED BY ended_by_ending "
         "WHERE ending = ? AND ended >= ? AND ended < ? GROUP BY payer ORDER BY latest DESC LIMIT ? OFFSET ?"
     )
-    values = (ENDINGS.index("unfunded"), before(since), window.bound, *window.part)
+    values = (schema.ENDINGS.index("unfunded"), schema.before(since), window.bound, *window.part)
     return tuple(
-        UnfundedPayer(payer=Address(address_of(connection, payer)), timers=timers, last_height=height_of(latest))
+        UnfundedPayer(payer=Address(address_of(connection, payer)), timers=timers, last_height=schema.height_of(latest))
         for payer, timers, latest in connection.execute(query, values).fetchall()
     )
-
-
-# Blocks
 
 
 def sum_up(connection: Connection, upto: int) -> Tally:
@@ -132,7 +117,7 @@ def chart(connection: Connection, first: int, last: int, points: int, upto: int)
 def _width(first: int, last: int, points: int) -> int:
     """Return the blocks of a run: as few as make no more than so many points, all of which begin at a multiple."""
     width = -(-(last - first + 1) // points)
-    step = 1 if width < SPAN_BLOCKS else SPAN_BLOCKS
+    step = 1 if width < schema.SPAN_BLOCKS else schema.SPAN_BLOCKS
     width = -(-width // step) * step
     while last // width - first // width >= points:
         width += step
@@ -146,9 +131,9 @@ def _row(connection: Connection, height: int) -> tuple[Any, ...]:
 
 def _tally(row: tuple[Any, ...], before_it: tuple[Any, ...] | None = None) -> Tally:
     """Return sums up to a row, or from another one to it."""
-    sums = [loaded(value) for value in row[: len(TALLY_COLUMNS)]]
+    sums = [schema.loaded(value) for value in row[: len(TALLY_COLUMNS)]]
     if before_it is not None:
-        sums = list(map(sub, sums, map(loaded, before_it)))
+        sums = list(map(sub, sums, map(schema.loaded, before_it)))
     return Tally(**dict(zip(TALLY_COLUMNS, sums, strict=True)))
 
 
@@ -157,11 +142,11 @@ def _span(connection: Connection, first: int, last: int, before_it: tuple[Any, .
     if connection.execute("SELECT height FROM blocks WHERE height = ?", (first,)).fetchone() is None:
         # In its first blocks the prices of an earlier one are still in force.
         held = before_it[len(TALLY_COLUMNS) :]
-        for column, price in enumerate(held, len(GREATEST) - len(BASEFEES)):
-            values = (greatest[column], loaded_or_none(price))
+        for column, price in enumerate(held, len(schema.GREATEST) - len(BASEFEES)):
+            values = (greatest[column], schema.loaded_or_none(price))
             greatest[column] = max((value for value in values if value is not None), default=None)
     cycles, cells, timer_cycles, *highest = greatest
-    prices = [loaded_or_none(price) for price in row[len(TALLY_COLUMNS) :]]
+    prices = [schema.loaded_or_none(price) for price in row[len(TALLY_COLUMNS) :]]
     return BlockSpan(
         first=first,
         last=last,
@@ -180,14 +165,14 @@ def _span(connection: Connection, first: int, last: int, before_it: tuple[Any, .
 
 def _greatest(connection: Connection, first: int, last: int) -> Iterator[int | None]:
     """Yield the greatest value of each column in a range of heights: of whole spans, and of the blocks around them."""
-    begin, end = -(-first // SPAN_BLOCKS), (last + 1) // SPAN_BLOCKS
+    begin, end = -(-first // schema.SPAN_BLOCKS), (last + 1) // schema.SPAN_BLOCKS
     ranges = [(_OF_BLOCKS, first, last)]
     if begin < end:
         ranges = [
-            (_OF_BLOCKS, first, begin * SPAN_BLOCKS - 1),
+            (_OF_BLOCKS, first, begin * schema.SPAN_BLOCKS - 1),
             (_OF_SPANS, begin, end - 1),
-            (_OF_BLOCKS, end * SPAN_BLOCKS, last),
+            (_OF_BLOCKS, end * schema.SPAN_BLOCKS, last),
         ]
     rows = [connection.execute(query, (low, high)).fetchone() for query, low, high in ranges if low <= high]
     for column in zip(*rows, strict=True):
-        yield max((loaded(value) for value in column if value is not None), default=None)
+        yield max((schema.loaded(value) for value in column if value is not None), default=None)

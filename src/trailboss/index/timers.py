@@ -4,18 +4,7 @@ from collections.abc import Iterable
 from sqlite3 import Connection
 from typing import Final
 
-from trailboss.index.pages import (
-    PAGE_LIMIT,
-    Conditions,
-    Source,
-    Window,
-    address_of,
-    count,
-    number_of,
-    page,
-    size_of,
-    sum_upto,
-)
+from trailboss.index import pages
 from trailboss.index.records import Cause, IndexedTimer, Lineage, Page
 from trailboss.index.schema import ENDINGS, PLACE_BITS, ROLES, after, height_of, loaded, loaded_or_none, stored
 from trailboss.model.blocks import Origin
@@ -97,45 +86,42 @@ def event_heights(connection: Connection, timer_id: bytes, upto: int) -> tuple[i
     return tuple(sorted({height_of(at) for (at,) in rows}))
 
 
-# Those that ended
-
-
 def list_ended(
-    connection: Connection, wanted: TimerFilter, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
+    connection: Connection, wanted: TimerFilter, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
 ) -> Page[IndexedTimer]:
     """Return the ended timers that a filter lets pass, the last one first; its state ``all`` is for all four.
 
     Complexity: O(log n) for the number of those that ended in a way, of an address or of all; within heights, or of
     several addresses, O(what the narrowest condition alone lets pass).
     """
-    window = Window(upto, offset, limit)
+    window = pages.Window(upto, offset, limit)
     endings = list(range(len(ENDINGS))) if wanted.state == ALL else [ENDINGS.index(wanted.state)]
     parties = _parties(connection, wanted)
     if parties is None or wanted.first > wanted.last:
         return NONE
     if parties:
         counted = ([_ended(connection, role, parties, each, window) for each in endings] for role in parties)
-        found = min(counted, key=lambda sources: size_of(connection, sources))
-        heights: Conditions = {"height >= ? AND height <= ?": _heights(wanted)} if _is_limited(wanted) else {}
+        found = min(counted, key=lambda sources: pages.size_of(connection, sources))
+        heights: pages.Conditions = {"height >= ? AND height <= ?": _heights(wanted)} if _is_limited(wanted) else {}
         found = [source.where(_in_roles(parties) | heights) for source in found]
     elif _is_limited(wanted):
         found = _ended_within(connection, wanted, endings, window)
     else:
         found = [_ended(connection, "", {}, each, window) for each in endings]
-    rows = page(connection, found, window, "ended DESC")
-    return Page(_read_all(connection, (at for _, at in rows), window.upto), size_of(connection, found))
+    rows = pages.page(connection, found, window, "ended DESC")
+    return Page(_read_all(connection, (at for _, at in rows), window.upto), pages.size_of(connection, found))
 
 
-def _ended(connection: Connection, role: str, parties: Parties, ending: int, window: Window) -> Source:
+def _ended(connection: Connection, role: str, parties: Parties, ending: int, window: pages.Window) -> pages.Source:
     """Return the timers that ended in a way, of an address in a role or of all, with their number."""
     index, condition, number = ("ending", "true", ()) if not role else (role, f"{role} = ?", (parties[role],))
     query = f"SELECT ended, at FROM timers INDEXED BY ended_by_{index} WHERE {condition} AND ending = ? AND ended"
-    since = Source(f"{query} >= ?", (*number, ending, window.bound))
+    since = pages.Source(f"{query} >= ?", (*number, ending, window.bound))
     if role:
-        size = count(connection, f"{role} {ending}", parties[role], since)
+        size = pages.count(connection, f"{role} {ending}", parties[role], since)
     else:
-        size = sum_upto(connection, ENDINGS[ending], window.upto)
-    return Source(f"{query} < ?", since.values, size)
+        size = pages.sum_upto(connection, ENDINGS[ending], window.upto)
+    return pages.Source(f"{query} < ?", since.values, size)
 
 
 def _is_limited(wanted: TimerFilter) -> bool:
@@ -152,19 +138,21 @@ def _parties(connection: Connection, wanted: TimerFilter) -> Parties | None:
     for role in ROLES:
         address = getattr(wanted, role)
         if address is not None:
-            number = number_of(connection, address)
+            number = pages.number_of(connection, address)
             if number is None:
                 return None
             numbers[role] = number
     return numbers
 
 
-def _in_roles(parties: Parties) -> Conditions:
+def _in_roles(parties: Parties) -> pages.Conditions:
     """Return the conditions that a timer has to do with each of several addresses; none for one, which led to it."""
     return {f"+{role} = ?": (number,) for role, number in parties.items()} if len(parties) > 1 else {}
 
 
-def _ended_within(connection: Connection, wanted: TimerFilter, endings: list[int], window: Window) -> list[Source]:
+def _ended_within(
+    connection: Connection, wanted: TimerFilter, endings: list[int], window: pages.Window
+) -> list[pages.Source]:
     """Return all timers that ended in some ways, due within heights."""
     found = []
     rows = "FROM timers INDEXED BY ended_by_height WHERE ending = ? AND height >= ? AND height <= ? AND ended < ?"
@@ -172,9 +160,9 @@ def _ended_within(connection: Connection, wanted: TimerFilter, endings: list[int
     for ending in endings:
         values = (ending, *_heights(wanted), window.bound)
         size, last = connection.execute(f"SELECT count(*), ifnull(max(ended), 0) {rows}", values).fetchone()
-        found.append(Source(f"SELECT ended, at {rows}", values, size))
+        found.append(pages.Source(f"SELECT ended, at {rows}", values, size))
         latest = max(latest, last)
-    if size_of(connection, found) <= SORTED_MAX:
+    if pages.size_of(connection, found) <= SORTED_MAX:
         return found
     # Timers end about as they are due, so a page lies close below the last one.
     query = (
@@ -182,48 +170,45 @@ def _ended_within(connection: Connection, wanted: TimerFilter, endings: list[int
         "WHERE ending = ? AND ended <= ? AND height >= ? AND height <= ?"
     )
     return [
-        Source(query, (ending, latest, *_heights(wanted)), source.size)
+        pages.Source(query, (ending, latest, *_heights(wanted)), source.size)
         for ending, source in zip(endings, found, strict=True)
     ]
 
 
-# Those that live
-
-
 def list_live(
-    connection: Connection, wanted: TimerFilter, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
+    connection: Connection, wanted: TimerFilter, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
 ) -> Page[Hash32]:
     """Return the ids of the live timers of an actor, target or payer that a filter lets pass, whatever its state.
 
     They come by height and insertion. Without an address there are none: the view has that answer. Complexity: O(live
     timers of the address within the heights).
     """
-    window = Window(upto, offset, limit)
+    window = pages.Window(upto, offset, limit)
     parties = _parties(connection, wanted)
     if not parties or wanted.first > wanted.last:
         return Page((), 0)
     lists = [_live(role, number, wanted, window) for role, number in parties.items()]
-    found = min(lists, key=lambda sources: size_of(connection, sources)) if len(lists) > 1 else lists[0]
+    found = min(lists, key=lambda sources: pages.size_of(connection, sources)) if len(lists) > 1 else lists[0]
     found = [source.where(_in_roles(parties)) for source in found]
-    sized = [Source(source.query, source.values, size_of(connection, [source])) for source in found]
-    rows = page(connection, sized, window, "height, at")
-    return Page(tuple(Hash32(identity) for _, _, identity in rows), size_of(connection, sized))
+    sized = [pages.Source(source.query, source.values, pages.size_of(connection, [source])) for source in found]
+    rows = pages.page(connection, sized, window, "height, at")
+    return Page(tuple(Hash32(identity) for _, _, identity in rows), pages.size_of(connection, sized))
 
 
-def _live(role: str, number: int, wanted: TimerFilter, window: Window) -> list[Source]:
+def _live(role: str, number: int, wanted: TimerFilter, window: pages.Window) -> list[pages.Source]:
     """Return the timers of an address in a role that live, and those that have ended above the height."""
     values = (number, window.bound, *_heights(wanted))
     rows = f"{role} = ? AND at < ? AND height >= ? AND height <= ?"
     live = f"SELECT height, at, id FROM timers INDEXED BY live_by_{role} WHERE {rows} AND ended IS NULL"
     ended = f"SELECT height, at, id FROM timers INDEXED BY ended_by_{role} WHERE {rows} AND ending = ? AND ended >= ?"
-    since = (Source(ended, (*values, ending, window.bound)) for ending in range(len(ENDINGS)))
-    return [Source(live, values), *since]
+    since = (pages.Source(ended, (*values, ending, window.bound)) for ending in range(len(ENDINGS)))
+    return [pages.Source(live, values), *since]
 
 
 def next_paid(connection: Connection, payer: bytes, limit: int) -> tuple[Hash32, ...]:
     """Return the ids of the first live timers that an address pays for, at the index's own height. O(limit)."""
     query = "SELECT id FROM timers WHERE payer = ? AND ended IS NULL ORDER BY height, at LIMIT ?"
-    rows = connection.execute(query, (number_of(connection, payer), limit))
+    rows = connection.execute(query, (pages.number_of(connection, payer), limit))
     return tuple(Hash32(identity) for (identity,) in rows)
 
 
@@ -239,11 +224,8 @@ def live_payers(connection: Connection, cursor: int, limit: int) -> tuple[tuple[
         if row is None:
             return tuple(found), 0
         cursor = row[0]
-        found.append(Address(address_of(connection, cursor)))
+        found.append(Address(pages.address_of(connection, cursor)))
     return tuple(found), cursor
-
-
-# Which timers scheduled which
 
 
 def find_lineage(connection: Connection, timer_id: bytes, upto: int) -> Lineage | None:
@@ -259,7 +241,7 @@ def find_lineage(connection: Connection, timer_id: bytes, upto: int) -> Lineage 
         root=Hash32(identity),
         family_size=_family_size(connection, root, upto),
         place=place,
-        children=size_of(connection, [_children(at, upto)]),
+        children=pages.size_of(connection, [_children(at, upto)]),
     )
 
 
@@ -269,18 +251,18 @@ def _family_size(connection: Connection, root: int, upto: int) -> int:
     return 1 + (row[0] if row else 0)
 
 
-def _children(at: int, upto: int) -> Source:
-    return Source("SELECT at FROM timers WHERE parent = ? AND at < ?", (at, after(upto)))
+def _children(at: int, upto: int) -> pages.Source:
+    return pages.Source("SELECT at FROM timers WHERE parent = ? AND at < ?", (at, after(upto)))
 
 
 def list_family(
-    connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
+    connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
 ) -> Page[IndexedTimer]:
     """Return the first timer of a timer's line, and all that descend from it, as they were scheduled.
 
     Where each one schedules the next it is a chain; `Lineage.place` is where the timer itself stands.
     """
-    window = Window(upto, offset, limit)
+    window = pages.Window(upto, offset, limit)
     found = places_of(connection, timer_id, window.upto)
     if not found:
         return NONE
@@ -294,26 +276,26 @@ def list_family(
 
 
 def list_children(
-    connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
+    connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
 ) -> Page[IndexedTimer]:
     """Return the timers that the fires of a timer scheduled, as they did."""
-    window = Window(upto, offset, limit)
+    window = pages.Window(upto, offset, limit)
     found = places_of(connection, timer_id, window.upto)
     if not found:
         return NONE
     children = [_children(found[-1][0], window.upto)]
-    rows = page(connection, children, window, "at")
-    return Page(_read_all(connection, (at for (at,) in rows), window.upto), size_of(connection, children))
+    rows = pages.page(connection, children, window, "at")
+    return Page(_read_all(connection, (at for (at,) in rows), window.upto), pages.size_of(connection, children))
 
 
 def list_ancestors(
-    connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = PAGE_LIMIT
+    connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
 ) -> Page[IndexedTimer]:
     """Return the timer whose fire scheduled a timer, the one whose fire scheduled that, and so on.
 
     Complexity: O(offset + limit).
     """
-    window = Window(upto, offset, limit)
+    window = pages.Window(upto, offset, limit)
     found = places_of(connection, timer_id, window.upto)
     if not found:
         return NONE

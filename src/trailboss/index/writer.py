@@ -9,19 +9,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import astuple, fields
 
+from trailboss.index import schema
 from trailboss.index.lookups import Lookups
 from trailboss.index.records import Tally
 from trailboss.index.row_builder import TIMERS, Batch
-from trailboss.index.schema import (
-    GREATEST,
-    HEIGHT_MAX,
-    PREFIX_WIDTH,
-    SPAN_BLOCKS,
-    after,
-    loaded,
-    loaded_or_none,
-    stored,
-)
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
 from trailboss.model.decisions import Order
@@ -46,8 +37,8 @@ _COUNT: Final = tuple(
     for each in _COUNTED
 )
 _SUM_UP_SPANS: Final = (
-    f"INSERT INTO spans SELECT height / {SPAN_BLOCKS} AS span, {', '.join(f'max({column})' for column in GREATEST)} "
-    "FROM blocks WHERE height >= ? GROUP BY span"
+    f"INSERT INTO spans SELECT height / {schema.SPAN_BLOCKS} AS span, "
+    f"{', '.join(f'max({column})' for column in schema.GREATEST)} FROM blocks WHERE height >= ? GROUP BY span"
 )
 
 
@@ -80,8 +71,8 @@ class Writer:
         if row is None:
             self._sums = Sums((0,) * len(TALLY_COLUMNS))
             return
-        cycle, cell, lane, next_lane = map(loaded_or_none, row[len(TALLY_COLUMNS) :])
-        self._sums = Sums(tuple(map(loaded, row[: len(TALLY_COLUMNS)])), (cycle, cell), lane, next_lane)
+        cycle, cell, lane, next_lane = map(schema.loaded_or_none, row[len(TALLY_COLUMNS) :])
+        self._sums = Sums(tuple(map(schema.loaded, row[: len(TALLY_COLUMNS)])), (cycle, cell), lane, next_lane)
 
     def join(self, blocks: Sequence[Block], accounts: Iterable[bytes]) -> None:
         """Take back what is not of a chain, so that its next blocks can follow; accounts are those of its genesis."""
@@ -132,13 +123,15 @@ class Writer:
         self._connection.execute("UPDATE state SET height = ?, hash = ?", (height, block_hash))
 
     def _add(self, batch: Batch, block: Block) -> None:
-        if block.height > HEIGHT_MAX:
-            raise InvariantError(f"block {block.height} lies above {HEIGHT_MAX}, the highest that can be indexed")
+        if block.height > schema.HEIGHT_MAX:
+            raise InvariantError(
+                f"block {block.height} lies above {schema.HEIGHT_MAX}, the highest that can be indexed"
+            )
         header, last, decisions = block.header, self._sums, block.decisions
         basefees = amount_of(header.cycle_basefee), amount_of(header.cell_basefee)
         has_content = bool(block.transactions or block.receipts or block.events or decisions)
         if not has_content and basefees == last.basefees and last.lane_basefee == last.next_lane_basefee:
-            batch.tables["idle_blocks"].append((block.height, bytes(block.hash[:PREFIX_WIDTH])))
+            batch.tables["idle_blocks"].append((block.height, bytes(block.hash[: schema.PREFIX_WIDTH])))
             return
         counts = batch.add(block, last.totals[SCHEDULED])
         lane: tuple[int | None, int | None] = (last.next_lane_basefee, last.next_lane_basefee)
@@ -147,8 +140,8 @@ class Writer:
             lane = (decisions.lane_basefee, decisions.next_lane_basefee) if is_lane else (None, None)
         self._sums = Sums(tuple(map(add, last.totals, astuple(counts))), basefees, *lane)
         values = (*self._sums.totals, counts.cycles, counts.cells, counts.timer_cycles, *basefees)
-        prices = (None if each is None else stored(each) for each in lane)
-        row = (block.height, bytes(block.hash), header.timestamp_ms, *map(stored, values), *prices)
+        prices = (None if each is None else schema.stored(each) for each in lane)
+        row = (block.height, bytes(block.hash), header.timestamp_ms, *map(schema.stored, values), *prices)
         batch.tables["blocks"].append(row)
 
     def _write(self, batch: Batch, first: int) -> None:
@@ -169,7 +162,7 @@ class Writer:
     def _count(self, first: int, change: str) -> None:
         """Count the rows that blocks from a height on have added, or take them off the counts."""
         for query in _COUNT:
-            self._connection.execute(query.format(change), (after(first - 1),))
+            self._connection.execute(query.format(change), (schema.after(first - 1),))
 
     def _add_spending(self, days: dict[tuple[int, int, int], list[int]], spent: dict[int, int]) -> None:
         """Add to what payers have spent, by day and in all; the numbers may be negative."""
@@ -177,17 +170,17 @@ class Writer:
         key = "payer = ? AND origin = ? AND day = ?"
         for place, added in days.items():
             row = run(f"SELECT runs, burned, tips, refunds FROM days WHERE {key}", place).fetchone() or (0,) * 4
-            sums = map(stored, map(add, map(loaded, row), added))
+            sums = map(schema.stored, map(add, map(schema.loaded, row), added))
             run("INSERT OR REPLACE INTO days VALUES (?, ?, ?, ?, ?, ?, ?)", (*place, *sums))
         for payer, fees in spent.items():
             row = run("SELECT spent FROM payers WHERE payer = ?", (payer,)).fetchone() or (0,)
-            run("INSERT OR REPLACE INTO payers VALUES (?, ?)", (payer, stored(loaded(row[0]) + fees)))
+            run("INSERT OR REPLACE INTO payers VALUES (?, ?)", (payer, schema.stored(schema.loaded(row[0]) + fees)))
 
     def _sum_up_spans(self, height: int) -> None:
         """Find the greatest values of the spans from a height on."""
-        span = max(height, 0) // SPAN_BLOCKS
+        span = max(height, 0) // schema.SPAN_BLOCKS
         self._connection.execute("DELETE FROM spans WHERE span >= ?", (span,))
-        self._connection.execute(_SUM_UP_SPANS, (span * SPAN_BLOCKS,))
+        self._connection.execute(_SUM_UP_SPANS, (span * schema.SPAN_BLOCKS,))
 
     # Going back
 
@@ -209,7 +202,7 @@ class Writer:
             self._begin_again()
 
     def _take_back(self, height: int) -> None:
-        run, bound = self._connection.execute, after(height)
+        run, bound = self._connection.execute, schema.after(height)
         self._count(height + 1, "-count(*)")
         moves = run("SELECT height, timer FROM moves WHERE at >= ? ORDER BY at DESC", (bound,)).fetchall()
         self._connection.executemany("UPDATE timers SET height = ? WHERE at = ?", moves)
@@ -220,7 +213,7 @@ class Writer:
         spent: dict[int, int] = {}
         query = "SELECT payer, origin, day, runs, burned, tips, refunds FROM spending WHERE height > ?"
         for payer, origin, day, *sums in run(query, (height,)).fetchall():
-            added = [-loaded(value) for value in sums]
+            added = [-schema.loaded(value) for value in sums]
             days[payer, origin, day] = list(map(add, days.get((payer, origin, day), (0,) * 4), added))
             if origin == TIMERS:
                 spent[payer] = spent.get(payer, 0) + added[1] + added[2]

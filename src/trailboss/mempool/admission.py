@@ -7,15 +7,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heappush
 from typing import Final
 
-from trailboss.chain.admission import (
-    Needs,
-    Standing,
-    check_admission,
-    check_balance,
-    check_sender,
-    nonce_mismatch,
-    standing_of,
-)
+from trailboss.chain import admission
 from trailboss.chain.reader import ChainReader
 from trailboss.mempool.order import Contents, Order, Queue, Tail, Worth, offer_of
 from trailboss.mempool.records import MempoolLimits, Pooled
@@ -36,7 +28,7 @@ def verify(view: ChainReader, transactions: Sequence[Transaction]) -> list[Rejec
     found: list[Rejection | None] = []
     for transaction in transactions:
         try:
-            check_sender(view, transaction)
+            admission.check_sender(view, transaction)
             found.append(None)
         except Rejection as rejection:
             found.append(rejection)
@@ -62,7 +54,7 @@ def check_entry(
     limits: MempoolLimits,
     taken: frozenset[bytes],
     is_back: bool = False,
-) -> tuple[Queue, Pooled | None, Needs]:
+) -> tuple[Queue, Pooled | None, admission.Needs]:
     """Refuse a transaction that could not come in, but for its size, its signature and want of room.
 
     A transaction ``is_back`` if it has waited before; those ``taken`` are offered to the present block. Returned are
@@ -72,12 +64,12 @@ def check_entry(
         Rejection: As `check_admission`; if another of its nonce waits, ``REPLACEMENT_UNDERPRICED``, or
             ``NONCE_MISMATCH`` where that one is taken.
     """
-    standing = standing_of(view, transaction.sender)
+    standing = admission.standing_of(view, transaction.sender)
     queue = contents.order.queues.get(transaction.sender) or Queue(transaction.sender, standing.nonce)
     present = queue.at(transaction.nonce)
     promised = queue.cost_from(standing.nonce) - (0 if present is None else present.cost)
     ahead = None if is_back else limits.nonces_ahead_max
-    needs = check_admission(view, transaction, standing, promised=promised, ahead=ahead)
+    needs = admission.check_admission(view, transaction, standing, promised=promised, ahead=ahead)
     if present is not None:
         _check_replacement(present, transaction, limits)
         _check_not_taken(present, taken)
@@ -108,20 +100,20 @@ def _check_not_taken(present: Pooled, taken: frozenset[bytes]) -> None:
         raise Rejection(RejectionReason.NONCE_MISMATCH, what, actual=nonce, offered=str(present.hash))
 
 
-def find_void(queue: Queue, standing: Standing) -> Iterator[tuple[Pooled, Rejection]]:
+def find_void(queue: Queue, standing: admission.Standing) -> Iterator[tuple[Pooled, Rejection]]:
     """Yield the transactions of a sender that its account rules out, each with the reason.
 
     Where the balance does not cover them all, those with the highest nonces go.
     """
     stale = queue.below(standing.nonce)
-    yield from ((pooled, nonce_mismatch(pooled.transaction, standing.nonce)) for pooled in stale)
+    yield from ((pooled, admission.nonce_mismatch(pooled.transaction, standing.nonce)) for pooled in stale)
     promised = queue.cost_from(standing.nonce)
     for pooled in reversed(queue.pooled[len(stale) :]):
         if promised <= standing.balance:
             return
         promised -= pooled.cost
         try:
-            check_balance(pooled.transaction, standing.balance, promised)
+            admission.check_balance(pooled.transaction, standing.balance, promised)
         except Rejection as shortage:
             yield pooled, shortage
 

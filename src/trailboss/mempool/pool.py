@@ -10,23 +10,10 @@ from trailboss.chain.admission import changed_accounts, standing_of
 from trailboss.chain.reader import ChainReader
 from trailboss.codec.wire import decode_transaction, encode_transaction
 from trailboss.crypto.digest import sha256
+from trailboss.mempool import records
 from trailboss.mempool.admission import check_entry, check_size, find_room, find_void
 from trailboss.mempool.journal import Journal
 from trailboss.mempool.order import Contents, choose
-from trailboss.mempool.records import (
-    End,
-    Ending,
-    MempoolLimits,
-    Pooled,
-    Recovery,
-    Statistics,
-    Status,
-    Verdict,
-    already_known,
-    evicted,
-    expired,
-    replaced_by,
-)
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import Rejection, RejectionReason, StorageError
 from trailboss.primitives.octets import Hash32
@@ -34,7 +21,7 @@ from trailboss.primitives.octets import Hash32
 MAY_WAIT: Final = (RejectionReason.BLOCK_FULL, RejectionReason.BASEFEE_TOO_LOW)
 """Refusals of one block that another may take back."""
 CHUNK: Final = 256  # senders that are looked at again before others get a turn
-DEFAULT_LIMITS: Final = MempoolLimits()
+DEFAULT_LIMITS: Final = records.MempoolLimits()
 
 Item = TypeVar("Item")
 
@@ -48,7 +35,7 @@ class Mempool:
     Every transaction that is admitted has one `Ending`, which `add` and `settle` return as it comes about.
     """
 
-    def __init__(self, limits: MempoolLimits = DEFAULT_LIMITS, journal: Journal | None = None) -> None:
+    def __init__(self, limits: records.MempoolLimits = DEFAULT_LIMITS, journal: Journal | None = None) -> None:
         self.limits = limits
         self._journal = journal
         self._lock = Lock()
@@ -69,7 +56,7 @@ class Mempool:
         with self._lock:
             check_entry(self._contents, self._latest(view), transaction, limits=self.limits, taken=self._taken)
 
-    def add(self, view: ChainReader, transaction: Transaction, raw: bytes, transaction_hash: Hash32) -> Verdict:
+    def add(self, view: ChainReader, transaction: Transaction, raw: bytes, transaction_hash: Hash32) -> records.Verdict:
         """Take in a transaction whose signature has been checked, or refuse it; then nothing has changed.
 
         With a journal the transaction is written there before this returns. The view of the last `settle` counts, if
@@ -82,24 +69,24 @@ class Mempool:
             check_size(raw, self.limits)
             with self._lock:
                 if transaction_hash in self._pooled:
-                    known = already_known(transaction_hash)
-                    return Verdict(hash=transaction_hash, status=Status.KNOWN, rejection=known)
+                    known = records.already_known(transaction_hash)
+                    return records.Verdict(hash=transaction_hash, status=records.Status.KNOWN, rejection=known)
                 verdict = self._add(self._latest(view), transaction, raw, transaction_hash)
                 self._tidy()
         except Rejection as rejection:
-            return Verdict(hash=transaction_hash, status=Status.REFUSED, rejection=rejection)
+            return records.Verdict(hash=transaction_hash, status=records.Status.REFUSED, rejection=rejection)
         return verdict
 
-    def recover(self, view: ChainReader) -> Recovery:
+    def recover(self, view: ChainReader) -> records.Recovery:
         """Take in what waits in the journal, when a node starts. Signatures are not checked: `verify` does that.
 
         Raises:
             StorageError: If the journal cannot be written.
         """
         if self._journal is None:
-            return Recovery()
+            return records.Recovery()
         found = self._journal.take_found()
-        endings: list[Ending] = []
+        endings: list[records.Ending] = []
         for name, (height, raw) in found.waiting.items():
             with self._lock:
                 latest = self._latest(view)
@@ -107,16 +94,16 @@ class Mempool:
                     transaction = decode_transaction(raw)
                     endings += self._add(latest, transaction, raw, Hash32(name), is_back=True, since=height).endings
                 except Rejection as rejection:
-                    endings.append(Ending(hash=Hash32(name), end=End.INVALIDATED, rejection=rejection))
+                    endings.append(records.Ending(hash=Hash32(name), end=records.End.INVALIDATED, rejection=rejection))
         if endings:
             # A wait that has ended must not go on after the next start.
             with self._lock:
                 self._journal.rewrite(self._pooled.values())
-        return Recovery(admitted=len(self), endings=endings, damage=found.damage)
+        return records.Recovery(admitted=len(self), endings=endings, damage=found.damage)
 
     # Going
 
-    def take(self, view: ChainReader, cycles_max: int, cells_max: int, count_max: int) -> list[Pooled]:
+    def take(self, view: ChainReader, cycles_max: int, cells_max: int, count_max: int) -> list[records.Pooled]:
         """Return the best of what waits for the next block: by tip, then by arrival, those of a sender by nonce.
 
         All of it waits on until `settle`, which must follow. The view is that of the last `settle`. Complexity: O(log
@@ -135,7 +122,7 @@ class Mempool:
         included: Iterable[Hash32],
         refused: Mapping[Hash32, Rejection],
         returned: Sequence[Transaction] = (),
-    ) -> list[Ending]:
+    ) -> list[records.Ending]:
         """Follow the chain: after a block, or several, or after it has gone back.
 
         What a block refuses for want of room, for its basefees or for a nonce that is missing before it waits on. The
@@ -153,13 +140,15 @@ class Mempool:
             waiting = self._order.queues.keys()
             senders = sorted(waiting if changed is None else waiting & changed)
         lost = [(name, rejection) for name, rejection in refused.items() if not self._stays(view, name, rejection)]
-        endings = self._end_each((name, End.INCLUDED, None) for name in included)
-        endings += self._end_each((name, End.REFUSED, rejection) for name, rejection in lost)
+        endings = self._end_each((name, records.End.INCLUDED, None) for name in included)
+        endings += self._end_each((name, records.End.REFUSED, rejection) for name, rejection in lost)
         for chunk in _chunks(senders):
             endings += self._look_again(view, chunk)
         with self._lock:
             old = self._contents.older_than(view.height - self.limits.expiry_blocks + 1)
-        endings += self._end_each((pooled.hash, End.EXPIRED, expired(pooled, view.height)) for pooled in old)
+        endings += self._end_each(
+            (pooled.hash, records.End.EXPIRED, records.expired(pooled, view.height)) for pooled in old
+        )
         for transaction in returned:
             endings += self._return(view, transaction)
         with self._lock:
@@ -176,7 +165,7 @@ class Mempool:
     def __len__(self) -> int:
         return len(self._pooled)
 
-    def find(self, transaction_hash: bytes) -> Pooled | None:
+    def find(self, transaction_hash: bytes) -> records.Pooled | None:
         """Return a transaction that waits, or None."""
         return self._pooled.get(transaction_hash)
 
@@ -184,17 +173,17 @@ class Mempool:
         """Return why the wait of a transaction ended other than in a block; None if it did not, or long ago."""
         return self._contents.refusals.get(transaction_hash)
 
-    def pooled(self) -> list[Pooled]:
+    def pooled(self) -> list[records.Pooled]:
         """Return all that wait, by arrival."""
         with self._lock:
             return list(self._pooled.values())
 
-    def page(self, offset: int, limit: int) -> list[Pooled]:
+    def page(self, offset: int, limit: int) -> list[records.Pooled]:
         """Return some of those that wait, by arrival."""
         with self._lock:
             return list(islice(self._pooled.values(), offset, offset + limit))
 
-    def of_sender(self, sender: bytes) -> list[Pooled]:
+    def of_sender(self, sender: bytes) -> list[records.Pooled]:
         """Return those of one sender, by nonce."""
         with self._lock:
             queue = self._order.queues.get(sender)
@@ -207,12 +196,12 @@ class Mempool:
             queue = self._order.queues.get(sender)
             return nonce if queue is None else queue.next_nonce(nonce)
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> records.Statistics:
         """Return how much waits."""
         with self._lock:
             counts = {"executable": self._order.executable, "senders": len(self._order.queues)}
             octets = 0 if self._journal is None else self._journal.size
-            return Statistics(transactions=len(self), bytes=self._contents.size, journal_bytes=octets, **counts)
+            return records.Statistics(transactions=len(self), bytes=self._contents.size, journal_bytes=octets, **counts)
 
     # Parts of the above. The first three are called under the lock.
 
@@ -239,7 +228,7 @@ class Mempool:
         *,
         is_back: bool = False,
         since: int | None = None,
-    ) -> Verdict:
+    ) -> records.Verdict:
         """Take a transaction in; ``is_back``: it has waited before, ``since``: it is in the journal already."""
         # CHECK
         contents, limits, taken = self._contents, self.limits, self._taken
@@ -250,7 +239,7 @@ class Mempool:
             self._journal.append(view.height, raw, gone)
         # RUN
         height = view.height if since is None else since
-        pooled = Pooled(
+        pooled = records.Pooled(
             transaction=transaction,
             hash=name,
             raw=raw,
@@ -258,15 +247,15 @@ class Mempool:
             admitted_height=height,
             **needs._asdict(),
         )
-        over = [(each, End.EVICTED, evicted(each, pooled)) for each in leaving]
+        over = [(each, records.End.EVICTED, records.evicted(each, pooled)) for each in leaving]
         if present is not None:
-            over.append((present, End.REPLACED, replaced_by(present, pooled)))
+            over.append((present, records.End.REPLACED, records.replaced_by(present, pooled)))
         endings = contents.end(over)
         contents.put(queue, pooled)
-        status = Status.ACCEPTED if present is None else Status.REPLACED
-        return Verdict(hash=name, status=status, endings=tuple(endings))
+        status = records.Status.ACCEPTED if present is None else records.Status.REPLACED
+        return records.Verdict(hash=name, status=status, endings=tuple(endings))
 
-    def _return(self, view: ChainReader, transaction: Transaction) -> Sequence[Ending]:
+    def _return(self, view: ChainReader, transaction: Transaction) -> Sequence[records.Ending]:
         raw = encode_transaction(transaction)
         name = Hash32(sha256(raw))
         with self._lock:
@@ -276,7 +265,7 @@ class Mempool:
                 return self._add(view, transaction, raw, name, is_back=True).endings
             except Rejection as rejection:
                 self._contents.refusals[name] = rejection
-                return (Ending(hash=name, end=End.INVALIDATED, rejection=rejection),)
+                return (records.Ending(hash=name, end=records.End.INVALIDATED, rejection=rejection),)
 
     def _stays(self, view: ChainReader, name: Hash32, rejection: Rejection) -> bool:
         """Return whether a transaction that one block refused may wait for another."""
@@ -285,7 +274,7 @@ class Mempool:
             return pooled.transaction.nonce > standing_of(view, pooled.transaction.sender).nonce
         return rejection.reason in MAY_WAIT
 
-    def _end_each(self, over: Iterable[tuple[Hash32, End, Rejection | None]]) -> list[Ending]:
+    def _end_each(self, over: Iterable[tuple[Hash32, records.End, Rejection | None]]) -> list[records.Ending]:
         endings = []
         for chunk in _chunks(over):
             with self._lock:
@@ -293,9 +282,9 @@ class Mempool:
                 endings += self._end(waiting)
         return endings
 
-    def _look_again(self, view: ChainReader, senders: Sequence[bytes]) -> list[Ending]:
+    def _look_again(self, view: ChainReader, senders: Sequence[bytes]) -> list[records.Ending]:
         """End the waits that senders' accounts, as they are now, rule out."""
-        void: list[tuple[Pooled, End, Rejection | None]] = []
+        void: list[tuple[records.Pooled, records.End, Rejection | None]] = []
         with self._lock:
             standings = [
                 (queue, standing_of(view, sender))
@@ -303,14 +292,14 @@ class Mempool:
                 if (queue := self._order.queues.get(sender)) is not None
             ]
             for queue, standing in standings:
-                void += [(pooled, End.INVALIDATED, why) for pooled, why in find_void(queue, standing)]
+                void += [(pooled, records.End.INVALIDATED, why) for pooled, why in find_void(queue, standing)]
             endings = self._end(void)
             for queue, standing in standings:
                 queue.nonce = standing.nonce
                 self._order.refresh(queue)
         return endings
 
-    def _end(self, over: Sequence[tuple[Pooled, End, Rejection | None]]) -> list[Ending]:
+    def _end(self, over: Sequence[tuple[records.Pooled, records.End, Rejection | None]]) -> list[records.Ending]:
         if over and self._journal is not None:
             self._journal.forget([pooled for pooled, _, _ in over])
         return self._contents.end(over)

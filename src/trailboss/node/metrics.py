@@ -10,17 +10,9 @@ from math import inf
 from threading import Lock
 from typing import Final
 
+import prometheus_client as prometheus
 from msgspec import Struct
 from msgspec.structs import asdict, fields
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    disable_created_metrics,
-    generate_latest,
-)
 
 from trailboss.chain import ChainReader
 from trailboss.forecast.watchtower import FAILURES, PAYERS_SHOWN, Watch, burned_by_fires, count_failures
@@ -62,11 +54,11 @@ class Metrics:
 
     def __init__(self) -> None:
         # When a counter began is not asked for, and would double the page.
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = CollectorRegistry()
+        prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = prometheus.CollectorRegistry()
         self._failures: OrderedDict[str, Tally[str]] = OrderedDict()
         self._rendering = Lock()
-        ProcessCollector(registry=self.registry)
+        prometheus.ProcessCollector(registry=self.registry)
         self.described: dict[str, list[Described]] = {"Counters": [], "Gauges": [], "Histograms": []}
         self._make_counters()
         self._make_gauges()
@@ -80,8 +72,8 @@ class Metrics:
         return PREFIX + name, about, tuple(labels)
 
     def _make_counters(self) -> None:
-        def counter(name: str, about: str, /, **labels: str) -> Counter:
-            return Counter(*self._describe("Counters", name, about, labels), registry=self.registry)
+        def counter(name: str, about: str, /, **labels: str) -> prometheus.Counter:
+            return prometheus.Counter(*self._describe("Counters", name, about, labels), registry=self.registry)
 
         self.blocks = counter("blocks", "Blocks built, those that were lost again included.")
         self.reorgs = counter("reorgs", "Times that the chain went back.")
@@ -121,8 +113,8 @@ class Metrics:
         )
 
     def _make_gauges(self) -> None:
-        def gauge(name: str, about: str, /, **labels: str) -> Gauge:
-            return Gauge(*self._describe("Gauges", name, about, labels), registry=self.registry)
+        def gauge(name: str, about: str, /, **labels: str) -> prometheus.Gauge:
+            return prometheus.Gauge(*self._describe("Gauges", name, about, labels), registry=self.registry)
 
         self.height = gauge("height", "Height of the head.")
         self.timestamp_seconds = gauge("timestamp_seconds", "Timestamp of the head, seconds since 1970.")
@@ -154,9 +146,9 @@ class Metrics:
         )
 
     def _make_histograms(self) -> None:
-        def histogram(name: str, about: str, /, *, buckets: tuple[float, ...], **labels: str) -> Histogram:
+        def histogram(name: str, about: str, /, *, buckets: tuple[float, ...], **labels: str) -> prometheus.Histogram:
             described = self._describe("Histograms", name, about, labels)
-            return Histogram(*described, registry=self.registry, buckets=buckets)
+            return prometheus.Histogram(*described, registry=self.registry, buckets=buckets)
 
         self.block_build_seconds = histogram(
             "block_build_seconds",
@@ -246,7 +238,7 @@ class Metrics:
         with self._rendering:
             self._stand(chain, waiting, views_lent)
             self._show_payers(watch)
-            return generate_latest(self.registry)
+            return prometheus.generate_latest(self.registry)
 
     def _stand(self, chain: ChainReader, waiting: Statistics, views_lent: int) -> None:
         header, rules = chain.head.header, chain.rules()

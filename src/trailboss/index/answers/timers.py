@@ -14,24 +14,12 @@ from trailboss.model.events import AGENT_SET
 from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
+from trailboss.views import timer_list
 from trailboss.views.explain.life import EarlierEvents, TimerLife, explain_timer
 from trailboss.views.mechanism.globalbox_records import EndedView, ended_timer_of
 from trailboss.views.mechanism.registry import views_for
 from trailboss.views.records import FROZEN_FEES, TimerEntry, TimerView
 from trailboss.views.shared_fields import extended
-from trailboss.views.timer_list import (
-    ALL,
-    DUE,
-    ENDED,
-    LIVE,
-    TimerFilter,
-    last_height,
-    list_live,
-    live_entry,
-    live_state,
-    timer_view,
-    waits_so,
-)
 
 SCANNED_MAX: Final = 10_000  # live timers that are read for a state that only their records have
 
@@ -66,18 +54,18 @@ class TimerDetails(Struct, frozen=True, kw_only=True):
     remembered: EndedView | None  # what Globalbox remembers of it once it has ended; None otherwise
 
 
-def timer_page(view: ChainView, index: Index, wanted: TimerFilter, offset: int, limit: int) -> TimerPage:
+def timer_page(view: ChainView, index: Index, wanted: timer_list.TimerFilter, offset: int, limit: int) -> TimerPage:
     """Return a part of a list of timers.
 
     Complexity: O(limit · log n) for live timers, for those that are due, and for ended ones; for a state that only the
     timers' records have O(live timers of the address, or of the heights, up to ``SCANNED_MAX``).
     """
     is_cut = False
-    if wanted.state in ENDED:
+    if wanted.state in timer_list.ENDED:
         total, entries = list_ended(view, index, wanted, offset, limit)
-    elif wanted.state in (LIVE, DUE, ALL):
+    elif wanted.state in (timer_list.LIVE, timer_list.DUE, timer_list.ALL):
         total, entries = _live(view, index, wanted, offset, limit)
-        if wanted.state == ALL:
+        if wanted.state == timer_list.ALL:
             ended_total, ended = list_ended(view, index, wanted, max(offset - total, 0), limit - len(entries))
             total, entries = total + ended_total, entries + ended
     else:
@@ -92,8 +80,10 @@ def timer_page(view: ChainView, index: Index, wanted: TimerFilter, offset: int, 
     )
 
 
-def _live(view: ChainView, index: Index, wanted: TimerFilter, offset: int, limit: int) -> tuple[int, list[TimerEntry]]:
-    first, last = wanted.first, last_height(view, wanted)
+def _live(
+    view: ChainView, index: Index, wanted: timer_list.TimerFilter, offset: int, limit: int
+) -> tuple[int, list[TimerEntry]]:
+    first, last = wanted.first, timer_list.last_height(view, wanted)
     if first > last:
         return 0, []
     if _has_party(wanted):
@@ -103,7 +93,7 @@ def _live(view: ChainView, index: Index, wanted: TimerFilter, offset: int, limit
     return total, list(islice(_from_place(view, first, last, offset), limit)) if offset < total else []
 
 
-def _has_party(wanted: TimerFilter) -> bool:
+def _has_party(wanted: timer_list.TimerFilter) -> bool:
     return any(party is not None for party in (wanted.actor, wanted.target, wanted.payer))
 
 
@@ -112,7 +102,7 @@ def _entries(view: ChainView, ids: Iterable[Hash32]) -> Iterator[TimerEntry]:
         found = find_live(view, timer_id)
         # The index may be a branch ahead of the view for a moment.
         if found is not None:
-            yield live_entry(found)
+            yield timer_list.live_entry(found)
 
 
 def _from_place(view: ChainView, first: int, last: int, place: int) -> Iterator[TimerEntry]:
@@ -121,7 +111,7 @@ def _from_place(view: ChainView, first: int, last: int, place: int) -> Iterator[
     [before] = view.timer_counts((first, begin))
     rules, views = view.rules(), views_for(view)
     for timer in islice(view.timers(begin, last), place - before, None):
-        yield live_entry(timer_view(timer, view.tier(timer), rules, views))
+        yield timer_list.live_entry(timer_list.timer_view(timer, view.tier(timer), rules, views))
 
 
 def _height_of(view: ChainView, first: int, last: int, place: int) -> int:
@@ -134,21 +124,21 @@ def _height_of(view: ChainView, first: int, last: int, place: int) -> int:
     return low
 
 
-def _scan(view: ChainView, index: Index, wanted: TimerFilter) -> tuple[list[TimerEntry], bool]:
+def _scan(view: ChainView, index: Index, wanted: timer_list.TimerFilter) -> tuple[list[TimerEntry], bool]:
     """Return the live timers in a state that only their records have, and whether there may be others."""
-    first, last = wanted.first, last_height(view, wanted)
+    first, last = wanted.first, timer_list.last_height(view, wanted)
     if first > last:
         return [], False
     if _has_party(wanted):
         page = index.live_timers(replace(wanted, last=last), view.height, 0, SCANNED_MAX)
-        found = [entry for entry in _entries(view, page.items) if waits_so(entry, wanted.state)]
+        found = [entry for entry in _entries(view, page.items) if timer_list.waits_so(entry, wanted.state)]
         return found, len(page.items) < page.total
     end = _height_of(view, first, last, SCANNED_MAX)
-    return list(list_live(view, replace(wanted, last=end))), end < last
+    return list(timer_list.list_live(view, replace(wanted, last=end))), end < last
 
 
 def list_ended(
-    view: ChainView, index: Index, wanted: TimerFilter, offset: int, limit: int
+    view: ChainView, index: Index, wanted: timer_list.TimerFilter, offset: int, limit: int
 ) -> tuple[int, list[TimerEntry]]:
     """Return how many ended timers a filter lets pass, and a part of them, the latest first; see `timer_page`."""
     page = index.ended_timers(wanted, view.height, offset, limit)
@@ -163,7 +153,7 @@ def _ended_entry(timer: IndexedTimer) -> TimerEntry:
 def find_live(view: ChainView, timer_id: Hash32) -> TimerView | None:
     """Return a live timer, or None."""
     timer = view.timer(timer_id)
-    return None if timer is None else timer_view(timer, view.tier(timer), view.rules(), views_for(view))
+    return None if timer is None else timer_list.timer_view(timer, view.tier(timer), view.rules(), views_for(view))
 
 
 def timer_details(view: ChainView, index: Index, timer_id: Hash32) -> TimerDetails | None:
@@ -176,7 +166,7 @@ def timer_details(view: ChainView, index: Index, timer_id: Hash32) -> TimerDetai
         remembered = ended_timer_of(view, timer_id)
         return extended(TimerDetails, found, fee_payer=found.payer, live=None, remembered=remembered)
     present = {name: getattr(live, name) for name in ("height", "gas_limit", "expires_at")}
-    state = live_state(live)
+    state = timer_list.live_state(live)
     return extended(TimerDetails, found, fee_payer=found.payer, live=live, remembered=None, state=state, **present)
 
 

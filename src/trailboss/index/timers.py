@@ -153,7 +153,6 @@ def _in_roles(parties: Parties) -> pages.Conditions:
 def _ended_within(
     connection: Connection, wanted: TimerFilter, endings: list[int], window: pages.Window
 ) -> list[pages.Source]:
-    """Return all timers that ended in some ways, due within heights."""
     found = []
     rows = "FROM timers INDEXED BY ended_by_height WHERE ending = ? AND height >= ? AND height <= ? AND ended < ?"
     latest = 0
@@ -165,14 +164,10 @@ def _ended_within(
     if pages.size_of(connection, found) <= SORTED_MAX:
         return found
     # Timers end about as they are due, so a page lies close below the last one.
-    query = (
-        "SELECT ended, at FROM timers INDEXED BY ended_by_ending "
-        "WHERE ending = ? AND ended <= ? AND height >= ? AND height <= ?"
-    )
-    return [
-        pages.Source(query, (ending, latest, *_heights(wanted)), source.size)
-        for ending, source in zip(endings, found, strict=True)
-    ]
+    where = "WHERE ending = ? AND ended <= ? AND height >= ? AND height <= ?"
+    query = f"SELECT ended, at FROM timers INDEXED BY ended_by_ending {where}"
+    bounds = ((ending, latest, *_heights(wanted)) for ending in endings)
+    return [pages.Source(query, each, source.size) for each, source in zip(bounds, found, strict=True)]
 
 
 def list_live(
@@ -190,7 +185,7 @@ def list_live(
     lists = [_live(role, number, wanted, window) for role, number in parties.items()]
     found = min(lists, key=lambda sources: pages.size_of(connection, sources)) if len(lists) > 1 else lists[0]
     found = [source.where(_in_roles(parties)) for source in found]
-    sized = [pages.Source(source.query, source.values, pages.size_of(connection, [source])) for source in found]
+    sized = [source._replace(size=pages.size_of(connection, [source])) for source in found]
     rows = pages.page(connection, sized, window, "height, at")
     return Page(tuple(Hash32(identity) for _, _, identity in rows), pages.size_of(connection, sized))
 

@@ -10,9 +10,8 @@ from msgspec import Struct
 from msgspec.structs import astuple, fields
 
 from trailboss.index import schema
-from trailboss.index.lookups import Lookups
 from trailboss.index.records import Tally
-from trailboss.index.row_builder import TIMERS, Batch
+from trailboss.index.row_builder import TIMERS, Batch, Lookups
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
 from trailboss.model.decisions import Order

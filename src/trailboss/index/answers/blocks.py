@@ -165,6 +165,4 @@ def _summary(transaction: Transaction, record: ReceiptRecord, position: int) -> 
 def target_of(instruction: Instruction) -> str | None:
     """Return the actor, account or timer that an instruction concerns, in text; None if it concerns none."""
     found = next((getattr(instruction, name) for name in TARGETS if hasattr(instruction, name)), None)
-    if found is None or isinstance(found, Address):
-        return None if found is None else str(found)
-    return f"0x{found.hex()}"
+    return None if found is None else str(found) if isinstance(found, Address) else f"0x{found.hex()}"

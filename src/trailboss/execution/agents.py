@@ -89,7 +89,17 @@ class BidCollector:
     def _run_agent(self, timer: Timer, agent: bytes, meter: Meter) -> Bid | str:
         """Run the agent read-only and return its bid, or why there is none."""
         session = self._session
-        scope = Scope(session, _envelope(timer, agent, meter))
+        envelope = Envelope(
+            origin=Origin.TIMER,
+            sender=timer.actor,
+            signer=timer.actor,
+            payer=timer.fee_payer,
+            cycles_limit=Cycles(meter.cycles_limit),
+            cells_limit=Cells(meter.cells_limit),
+            timer_id=timer.timer_id,
+            actor=agent,
+        )
+        scope = Scope(session, envelope)
         context = encode_canonical(self._context(timer))
         try:
             outcome = run_handler(scope, agent, HANDLER, context, sender=timer.actor, meter=meter, read_only=True)
@@ -158,16 +168,3 @@ def agent_of(session: BlockSession, timer: Timer) -> bytes:
 def emit_fallback(session: BlockSession, timer: Timer, reason: str) -> None:
     """Emit that a timer with an agent takes the default fees."""
     session.emit(AGENT_FALLBACK, timer, {"agent": agent_of(session, timer), "reason": reason})
-
-
-def _envelope(timer: Timer, agent: bytes, meter: Meter) -> Envelope:
-    return Envelope(
-        origin=Origin.TIMER,
-        sender=timer.actor,
-        signer=timer.actor,
-        payer=timer.fee_payer,
-        cycles_limit=Cycles(meter.cycles_limit),
-        cells_limit=Cells(meter.cells_limit),
-        timer_id=timer.timer_id,
-        actor=agent,
-    )

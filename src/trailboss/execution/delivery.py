@@ -164,7 +164,9 @@ def _fire(session: BlockSession, decision: Decision, recorder: Recorder) -> None
     receipt = run_envelope(session, envelope, reservation.amount, body)
     prices = reservation.prices
     burned = receipt.cycles_used * prices.lane_basefee
-    session.count_fire(Fired(timer.actor, prices.cycle_tip, receipt.cycles_used, burned), receipt.cells_used)
+    session.timer_cycles_used += receipt.cycles_used
+    session.timer_cells_used += receipt.cells_used
+    session.fired.append(Fired(timer.actor, prices.cycle_tip, receipt.cycles_used, burned))
     recorder.fired(decision, receipt.cycles_used)
     events = (*receipt.events, *session.hooks.fire_events(decision, receipt))
     if session.hooks.is_last(decision):

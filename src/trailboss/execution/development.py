@@ -14,7 +14,6 @@ from trailboss.governance.rules import ECONOMY_KEY, Rules
 from trailboss.model.configs import Economy, amount_octets, amount_of, encode_record
 from trailboss.model.effects import TimerMoved
 from trailboss.model.events import BALANCE_SET, EventRecord
-from trailboss.model.timers import Timer
 from trailboss.model.transactions import UNSIGNED, MoveTimer, SetBalance, Transaction, check_signature
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, Hash32, system_address
@@ -108,34 +107,21 @@ def move_timer(scope: Scope, instruction: MoveTimer) -> None:
     still_open = session.context.height + session.has_delivered
     if not session.hooks.is_movable(timer):
         raise invalid(f"timer {Hash32(timer.timer_id)} is a state watch: it has no height to be moved from")
-    _check_move(timer, height, max(still_open, timer.schedule_block + 1))
+    least, shown = max(still_open, timer.schedule_block + 1), f"timer {Hash32(timer.timer_id)}"
+    if timer.height < least:
+        rule = f"since height {timer.height}: only a timer that is to come can be moved"
+        raise invalid(f"{shown} is due already, {rule}", due_height=timer.height)
+    if height < least:
+        rule = f"{least} is the first at which it can fire now"
+        raise invalid(f"{shown} is moved to height {height}, and {rule}", height=str(height), minimum=least)
+    if height > timer.expires_at:
+        what = f"{shown} is moved to height {height}, and {timer.expires_at} is the last at which it may fire"
+        raise invalid(what, height=str(height), expires_at=timer.expires_at)
     # RUN
     session.overlay.delete(timer_key(timer.height, timer.timer_id))
     moved = replace(timer, height=Height(height))
     write_timer(session, moved)
     scope.effects.append(TimerMoved(moved, timer.height))
-
-
-def _check_move(timer: Timer, height: int, least: int) -> None:
-    """Refuse a move, where ``least`` is the lowest height at which the timer can fire now."""
-    shown = f"timer {Hash32(timer.timer_id)}"
-    if timer.height < least:
-        raise invalid(
-            f"{shown} is due already, since height {timer.height}: only a timer that is to come can be moved",
-            due_height=timer.height,
-        )
-    if height < least:
-        raise invalid(
-            f"{shown} is moved to height {height}, and {least} is the first at which it can fire now",
-            height=str(height),
-            minimum=least,
-        )
-    if height > timer.expires_at:
-        raise invalid(
-            f"{shown} is moved to height {height}, and {timer.expires_at} is the last at which it may fire",
-            height=str(height),
-            expires_at=timer.expires_at,
-        )
 
 
 def _is_system_actor(rules: Rules, address: Address) -> bool:

@@ -152,7 +152,8 @@ def _deploy(scope: Scope, instruction: transactions.DeployActor, meter: Meter) -
         session.ledger.store_manifest(actor, instruction.manifest)
     facts = {"actor": bytes(actor), "owner": bytes(deployer), "code_hash": code_hash}
     events = (EventRecord(ACTOR_DEPLOYED, actor, encode_canonical(facts)),)
-    handler = instruction.init_handler or _creation_handler(session.engine.handlers(source, code_hash))
+    available = session.engine.handlers(source, code_hash)
+    handler = instruction.init_handler or next((name for name in CREATION_HANDLERS if name in available), None)
     if handler is None:
         return Run(actor=actor, events=events)
     payload = instruction.init_payload or b""
@@ -178,25 +179,16 @@ def _upgrade(scope: Scope, instruction: transactions.UpgradeActor) -> Run:
     return Run(actor=instruction.actor, events=(event,))
 
 
-def _creation_handler(available: frozenset[str]) -> str | None:
-    return next((name for name in CREATION_HANDLERS if name in available), None)
-
-
 def _checked_source(scope: Scope, code: bytes) -> str:
     limit = scope.session.context.rules.params.limits.source_bytes_max
     if not 1 <= len(code) <= limit:
-        raise Rejection(
-            RejectionReason.INVALID_DATA,
-            f"source has {len(code)} bytes, outside 1..={limit}",
-            size=len(code),
-            limit=limit,
-        )
+        what = f"source has {len(code)} bytes, outside 1..={limit}"
+        raise Rejection(RejectionReason.INVALID_DATA, what, size=len(code), limit=limit)
     try:
         source = code.decode()
     except UnicodeDecodeError as error:
-        raise Rejection(
-            RejectionReason.INVALID_DATA, f"source is not UTF-8 at byte {error.start}", offset=error.start
-        ) from None
+        what = f"source is not UTF-8 at byte {error.start}"
+        raise Rejection(RejectionReason.INVALID_DATA, what, offset=error.start) from None
     scope.session.engine.check_source(source)
     return source
 

@@ -189,12 +189,6 @@ class BlockSession(Struct):
         """Count one more timer that the block has ended, outside any transaction."""
         self.ends[end] = self.ends.get(end, 0) + 1
 
-    def count_fire(self, fired: Fired, cells_used: int) -> None:
-        """Count a fire and what it used."""
-        self.timer_cycles_used += fired.cycles_used
-        self.timer_cells_used += cells_used
-        self.fired.append(fired)
-
     def emit(self, name: str, timer: Timer, facts: Mapping[str, object]) -> None:
         """Emit an event of the block itself about a timer."""
         self.events.append(timer_event(name, timer, facts))

@@ -45,11 +45,7 @@ def name_of(form: str) -> str:
 
 
 def check_call(form: str, had: AbstractSet[str], mechanism: str) -> None:
-    """Refuse a call that a mechanism does not have. Decision: D-56.
-
-    Raises:
-        Rejection: ``UNSUPPORTED``, with the name of the mechanism and its calls.
-    """
+    """Refuse a call that a mechanism does not have, with ``UNSUPPORTED`` and the calls that it has. Decision: D-56."""
     if not is_had(form, had):
         raise Rejection(
             RejectionReason.UNSUPPORTED,

@@ -79,15 +79,7 @@ TermsT = TypeVar("TermsT", AuctionTerms, GlobalboxTerms)
 
 
 def terms_of(timer: Timer, kind: type[TermsT]) -> TermsT:
-    """Return what a mechanism keeps with a timer.
-
-    Args:
-        timer: A timer of that mechanism.
-        kind: The mechanism's record.
-
-    Raises:
-        InvariantError: If the timer is another mechanism's.
-    """
+    """Return what a mechanism keeps with a timer; `InvariantError` if the timer is another mechanism's."""
     if not isinstance(timer.terms, kind):
         raise InvariantError(f"timer {timer.timer_id.hex()} has no {kind.__name__}")
     return timer.terms

@@ -128,19 +128,12 @@ def mark_late(session: BlockSession, decision: Decision) -> None:
 
 
 def cancel_late(session: BlockSession, decision: Decision) -> None:
-    """End a late timer at its owner's expense."""
-    facts = {"refund": 0, "penalty": _charge_penalty(session, decision.timer)}
-    end_timer(session, decision.timer, TimerEnd.CANCELLED, TIMER_CANCELLED_BY_DELAY, facts)
-
-
-def _charge_penalty(session: BlockSession, timer: Timer) -> Amount:
-    """Burn what the cancelling of a late timer costs its owner, up to what it holds, and return it."""
-    rules, ledger = session.context.rules, session.ledger
-    cycle_basefee, _ = rules.timer_basefees()
-    price = rules.params.auction.delay_penalty_cycles * cycle_basefee
+    """End a late timer at its owner's expense: the penalty, up to what it holds, is burned."""
+    rules, ledger, timer = session.context.rules, session.ledger, decision.timer
+    price = rules.params.auction.delay_penalty_cycles * rules.timer_basefees()[0]
     # CHARGE
     penalty = Amount(min(price, ledger.balance(timer.actor)))
     ledger.debit(timer.actor, penalty)
     # SETTLE
     ledger.burned += penalty
-    return penalty
+    end_timer(session, timer, TimerEnd.CANCELLED, TIMER_CANCELLED_BY_DELAY, {"refund": 0, "penalty": penalty})

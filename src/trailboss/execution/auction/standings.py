@@ -209,10 +209,7 @@ RESET: Final = 0  # The factor that resets a weight instead of multiplying it.
 def score_of(actor: AuctionActor, epoch: AuctionEpoch, lateness_scale: int) -> int:
     """Return an actor's score of an epoch: the mean of effective tip, outcome, lateness and sparing use.
 
-    Args:
-        actor: Its record; deferrals are counted to the end of the epoch.
-        epoch: What all have done, this actor included.
-        lateness_scale: Blocks of lateness that score one half.
+    Its deferrals are counted to the end of the epoch; ``lateness_scale`` is the blocks of lateness that score one half.
     """
     tip = _quotient(amount_of(actor.highest_tip), amount_of(epoch.highest_tip))
     outcome = _quotient(actor.fires, actor.fires + actor.deferrals)

@@ -25,7 +25,6 @@ from trailboss.model.configs import LaneState, amount_octets, amount_of, encode_
 from trailboss.model.decisions import FeeSource
 from trailboss.model.events import LANE_ACTIVATED, EventRecord
 from trailboss.model.timers import ASK_AGENT, NO_FEES, Timer, TimerRequest, freeze_fees
-from trailboss.params import LaneParams
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Address, system_address
 from trailboss.primitives.units import Height, Price
@@ -42,7 +41,16 @@ def open_lane(session: BlockSession) -> OpenMarket:
         emitter = system_address(rules.params.governance.basefee_actor)
         session.events.append(EventRecord(LANE_ACTIVATED, emitter, encode_canonical(facts)))
     totals = leave_window(session)
-    collector = BidCollector(session, _bid_terms(lane, terms))
+    # An agent that fails is not called for its timer again. Spec: CIP-1v3 §7.2. Decision: D-17.
+    bid_terms = BidTerms(
+        cycles_max=lane.gba_cycles_max,
+        cycles_per_block=lane.gba_cycles_per_block,
+        facts={"basefee_lane_timer": terms.basefee, "previous_block_p50_priority_tip_per_cycle": terms.previous_tip},
+        tip=TIP,
+        default_fees=(Price(2 * terms.basefee), terms.previous_tip),
+        answered=_answered,
+    )
+    collector = BidCollector(session, bid_terms)
     market = LaneMarket(
         basefee=terms.basefee,
         previous_tip=terms.previous_tip,
@@ -56,21 +64,6 @@ def open_lane(session: BlockSession) -> OpenMarket:
         timer_of=partial(load_timer, session),
     )
     return OpenMarket(market, partial(close_lane, session), collector.collected)
-
-
-def _bid_terms(lane: LaneParams, terms: MarketTerms) -> BidTerms:
-    """Return how agents bid in the lane; one that fails is not called for its timer again.
-
-    Spec: CIP-1v3 §7.2. Decision: D-17
-    """
-    return BidTerms(
-        cycles_max=lane.gba_cycles_max,
-        cycles_per_block=lane.gba_cycles_per_block,
-        facts={"basefee_lane_timer": terms.basefee, "previous_block_p50_priority_tip_per_cycle": terms.previous_tip},
-        tip=TIP,
-        default_fees=(Price(2 * terms.basefee), terms.previous_tip),
-        answered=_answered,
-    )
 
 
 def _answered(timer: Timer, bid: Bid) -> Timer:

@@ -2,9 +2,8 @@
 
 The CBOR form is the public SDK's: shortest heads, definite lengths, integers beyond 64 bits as shortest bignums, floats
 as finite 64-bit numbers without a negative zero, map keys in order of (length, bytes) of their encoding, no tags but
-the two of bignums. Decoding accepts exactly what encoding can produce.
-
-Source: docs/spec/sources.md §3 and the public SDK's codec, version 0.1.6.
+the two of bignums. Decoding accepts exactly what encoding can produce. Source: docs/spec/sources.md §3 and the public
+SDK's codec, version 0.1.6.
 """
 
 from collections.abc import Callable, Iterable
@@ -137,11 +136,8 @@ def _head(major: int, count: int) -> bytes:
 
 def _append_bignum(out: bytearray, value: int, depth: int) -> None:
     if value.bit_length() > MAX_INTEGER_BITS:
-        raise Rejection(
-            RejectionReason.OVERFLOW,
-            f"an integer has {value.bit_length()} bits, above {MAX_INTEGER_BITS}",
-            bits=value.bit_length(),
-        )
+        what = f"an integer has {value.bit_length()} bits, above {MAX_INTEGER_BITS}"
+        raise Rejection(RejectionReason.OVERFLOW, what, bits=value.bit_length())
     _check_depth(depth)
     magnitude, tag = (value, _POSITIVE_BIGNUM) if value > 0 else (-1 - value, _NEGATIVE_BIGNUM)
     width = (magnitude.bit_length() + 7) // 8

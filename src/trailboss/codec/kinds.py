@@ -1,9 +1,8 @@
 """The kinds of fields, on the wire and in JSON: four functions per kind, and the kinds built from them.
 
 Every value of a kind has exactly one encoding, and reading refuses all others, so accepted bytes are reproduced
-exactly. Lengths and counts are compared with the remaining bytes before anything is allocated.
-
-Source: docs/spec/sources.md §8; bytes pinned against the public codec, version 0.6.0.
+exactly. Lengths and counts are compared with the remaining bytes before anything is allocated. Source:
+docs/spec/sources.md §8; bytes pinned against the public codec, version 0.6.0.
 """
 
 from collections.abc import Callable
@@ -46,11 +45,7 @@ def mistyped(path: str, wanted: str, value: object) -> Rejection:
 
 
 def take(octets: bytes, offset: int, width: int) -> bytes:
-    """Return the ``width`` bytes at ``offset``.
-
-    Raises:
-        Rejection: ``INVALID_DATA`` if fewer are left.
-    """
+    """Return the ``width`` bytes at ``offset``. `Rejection` ``INVALID_DATA`` if fewer are left."""
     chunk = octets[offset : offset + width]
     if len(chunk) != width:
         raise malformed(offset, f"{width} bytes are needed, {len(chunk)} are left")
@@ -235,9 +230,7 @@ def octets(maximum: int = U32_MAX) -> Kind:
     def parse(value: Any, path: str) -> bytes:
         parsed = _parse_octets(value, path)
         if len(parsed) > maximum:
-            raise Rejection(
-                RejectionReason.INVALID_DATA, f"{path} has {len(parsed)} bytes, above {maximum}", field=path
-            )
+            raise _too_long(path, len(parsed), maximum)
         return parsed
 
     return Kind(write, read, list, parse)
@@ -296,12 +289,10 @@ def option(inner: Kind) -> Kind:
             raise malformed(offset, f"an option starts with 0 or 1, not {tag}")
         return inner.read(source, offset + 1)
 
-    return Kind(
-        write,
-        read,
-        lambda value: None if value is None else inner.show(value),
-        lambda value, path: None if value is None else inner.parse(value, path),
-    )
+    def show(value: Any) -> Any:
+        return None if value is None else inner.show(value)
+
+    return Kind(write, read, show, lambda value, path: None if value is None else inner.parse(value, path))
 
 
 def sequence(inner: Kind) -> Kind:
@@ -357,11 +348,7 @@ def pair(first: Kind, second: Kind) -> Kind:
 
 
 def read_tag(source: bytes, offset: int) -> int:
-    """Return the byte at ``offset``.
-
-    Raises:
-        Rejection: ``INVALID_DATA`` if the bytes end there.
-    """
+    """Return the byte at ``offset``. `Rejection` ``INVALID_DATA`` if the bytes end there."""
     if offset >= len(source):
         raise malformed(offset, "a byte is needed, none is left")
     return source[offset]
@@ -377,11 +364,9 @@ def check_members(value: Any, path: str, required: tuple[str, ...], optional: tu
         raise mistyped(path, "an object", value)
     for member in value:
         if member not in required and member not in optional:
-            raise Rejection(
-                RejectionReason.INVALID_DATA, f"{path} has no field {member!r:.80}", field=f"{path}.{member!s:.80}"
-            )
+            what, field = f"{path} has no field {member!r:.80}", f"{path}.{member!s:.80}"
+            raise Rejection(RejectionReason.INVALID_DATA, what, field=field)
     for member in required:
         if member not in value:
-            raise Rejection(
-                RejectionReason.INVALID_DATA, f"{path} lacks its field {member!r}", field=f"{path}.{member}"
-            )
+            what = f"{path} lacks its field {member!r}"
+            raise Rejection(RejectionReason.INVALID_DATA, what, field=f"{path}.{member}")

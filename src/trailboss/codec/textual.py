@@ -1,7 +1,6 @@
 """The public JSON shape of a transaction, both ways.
 
 Unlike the public codec, this refuses unknown fields, because a misspelt optional field would silently take its default.
-
 Source: docs/spec/sources.md §8; shapes pinned against the public codec, version 0.6.0. Decision: D-33
 """
 

@@ -1,9 +1,8 @@
 """The public transaction codec: wire bytes, signing hash and submission envelope.
 
 A transaction is a version byte and the fields of `trailboss.codec.layout.ENVELOPE`. Accepted bytes are reproduced
-exactly; all others are refused with the offset and the rule.
-
-Source: docs/spec/sources.md §8; bytes pinned against the public codec, version 0.6.0. Decision: D-33
+exactly; all others are refused with the offset and the rule. Source: docs/spec/sources.md §8; bytes pinned against the
+public codec, version 0.6.0. Decision: D-33
 """
 
 from collections.abc import Sequence
@@ -42,21 +41,13 @@ def encode_transaction(transaction: Transaction) -> bytes:
 
 
 def signing_preimage(transaction: Transaction) -> bytes:
-    """Return the bytes that every signer signs: the wire bytes with all signatures zero.
-
-    Raises:
-        Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
-    """
+    """Return what every signer signs: the wire bytes with all signatures zero; refuses as `encode_transaction`."""
     signers = tuple((address, UNSIGNED) for address, _ in transaction.additional_signers)
     return encode_transaction(replace(transaction, signature=UNSIGNED, additional_signers=signers))
 
 
 def signing_hash(transaction: Transaction) -> Hash32:
-    """Return the Keccak-256 digest of the signing preimage.
-
-    Raises:
-        Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
-    """
+    """Return the Keccak-256 digest of the signing preimage; refuses as `encode_transaction`."""
     return Hash32(keccak256(signing_preimage(transaction)))
 
 
@@ -74,11 +65,7 @@ def decode_transaction(encoded: bytes) -> Transaction:
 
 
 def encode_submission(transactions: Sequence[Transaction]) -> bytes:
-    """Return the body that submits transactions to a node.
-
-    Raises:
-        Rejection: ``OVERFLOW`` or ``INVALID_DATA`` if a field does not fit its width on the wire.
-    """
+    """Return the body that submits transactions to a node; refuses as `encode_transaction`."""
     out = bytearray((SUBMISSION_OF_TRANSACTIONS,))
     write_varint(out, len(transactions))
     for transaction in transactions:
@@ -87,11 +74,7 @@ def encode_submission(transactions: Sequence[Transaction]) -> bytes:
 
 
 def decode_submission(encoded: bytes) -> list[Transaction]:
-    """Return the transactions of a submission, in order.
-
-    Raises:
-        Rejection: ``UNSUPPORTED_INSTRUCTION`` or ``INVALID_DATA``, as `decode_transaction`.
-    """
+    """Return the transactions of a submission, in order; refuses as `decode_transaction`."""
     kind = read_tag(encoded, 0)
     if kind != SUBMISSION_OF_TRANSACTIONS:
         raise malformed(0, f"a submission of transactions starts with {SUBMISSION_OF_TRANSACTIONS}, not {kind}")

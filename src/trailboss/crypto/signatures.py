@@ -40,9 +40,8 @@ def check_private_key(private_key: bytes) -> None:
         shown = f"{len(private_key)} bytes" if isinstance(private_key, bytes) else type(private_key).__name__
         raise Rejection(RejectionReason.INVALID_DATA, f"a private key must be {PRIVATE_KEY_WIDTH} bytes, got {shown}")
     if not 1 <= int.from_bytes(private_key, "big") < GROUP_ORDER:
-        raise Rejection(
-            RejectionReason.INVALID_DATA, "a private key must be a number from 1 to below the secp256k1 group order"
-        )
+        what = "a private key must be a number from 1 to below the secp256k1 group order"
+        raise Rejection(RejectionReason.INVALID_DATA, what)
 
 
 def address_of(private_key: bytes) -> Address:
@@ -82,10 +81,9 @@ def recover(hash32: bytes, signature: bytes) -> Address:
     v = signature[64]
     if v > 1:
         raise _invalid(f"v is {v}; it must be 0 or 1")
-    if not 1 <= r < GROUP_ORDER:
-        raise _invalid(f"r is {r:#066x}; it must be from 1 to below the group order")
-    if not 1 <= s < GROUP_ORDER:
-        raise _invalid(f"s is {s:#066x}; it must be from 1 to below the group order")
+    for name, number in (("r", r), ("s", s)):
+        if not 1 <= number < GROUP_ORDER:
+            raise _invalid(f"{name} is {number:#066x}; it must be from 1 to below the group order")
     if s > HIGHEST_LOW_S:
         raise _invalid(f"s is {s:#066x}, above half the group order; the lower of the two valid s is required")
     try:
@@ -105,16 +103,11 @@ def verify_ed25519(public_key: bytes, message: bytes, signature: bytes) -> bool:
     Raises:
         Rejection: ``INVALID_INPUT`` if key or signature has another width, or the key is not a point of the curve.
     """
-    if len(public_key) != ED25519_KEY_WIDTH:
-        raise Rejection(
-            RejectionReason.INVALID_INPUT,
-            f"an Ed25519 public key must be {ED25519_KEY_WIDTH} bytes, got {len(public_key)}",
-        )
-    if len(signature) != ED25519_SIGNATURE_WIDTH:
-        raise Rejection(
-            RejectionReason.INVALID_INPUT,
-            f"an Ed25519 signature must be {ED25519_SIGNATURE_WIDTH} bytes, got {len(signature)}",
-        )
+    widths = (("public key", public_key, ED25519_KEY_WIDTH), ("signature", signature, ED25519_SIGNATURE_WIDTH))
+    for name, octets, width in widths:
+        if len(octets) != width:
+            what = f"an Ed25519 {name} must be {width} bytes, got {len(octets)}"
+            raise Rejection(RejectionReason.INVALID_INPUT, what)
     y = _edwards_y(public_key)
     if not _is_on_curve(y):
         raise Rejection(RejectionReason.INVALID_INPUT, f"0x{public_key.hex()} is not a point of the Ed25519 curve")

@@ -19,17 +19,6 @@ from trailboss.params.records import (
 )
 
 __all__ = [
-    "AuctionParams",
-    "CalendarParams",
-    "ChainParams",
-    "CostParams",
-    "FeeParams",
-    "GlobalboxParams",
-    "GovernanceParams",
-    "LaneParams",
-    "LimitParams",
-    "SourceCostParams",
-    "TimerParams",
-    "load_params",
-    "parameter_bounds",
-]
+    "AuctionParams", "CalendarParams", "ChainParams", "CostParams", "FeeParams", "GlobalboxParams", "GovernanceParams",
+    "LaneParams", "LimitParams", "SourceCostParams", "TimerParams", "load_params", "parameter_bounds",
+]  # fmt: skip

@@ -21,52 +21,27 @@ SUBJECTS: Final[Mapping[str, type[Struct]]] = MappingProxyType(  # the record of
 PRICE_MAX: Final = 2**127 - 1
 """Highest price, base units a unit, so that sums of two still fit 128 bits; other parameters fit 64 bits."""
 _ONE: Final = 1_000_000_000
-HIGHEST: Final = MappingProxyType(
-    {
-        "calendar.ring_size": 2**20,
-        "timers.schedule_needs_entitlement": 1,
-        "lane.clamps_gas_limit": 1,
-        "lane.weight_max": 2**32,
-        "lane.elasticity": 2**16,
-        "auction.decay": _ONE,
-        "auction.weight_max": _ONE,
-        "auction.delay_action": 2,
-        "globalbox.age_weight": 2**63,
-        "globalbox.bid_weight": 2**32,
-        "globalbox.bid_min": 2**32 - 1,
-        "globalbox.bid_max": 2**32 - 1,
-        "globalbox.watch_keys_max": 64,
-        "globalbox.watch_key_bytes_max": 1_044,
-        "globalbox.client_nonce_bytes_max": 256,
-        "globalbox.shards": 1_024,
-    }
-)
+HIGHEST: Final[Mapping[str, int]] = MappingProxyType({
+    "calendar.ring_size": 2**20, "timers.schedule_needs_entitlement": 1, "lane.clamps_gas_limit": 1,
+    "lane.weight_max": 2**32, "lane.elasticity": 2**16, "auction.decay": _ONE, "auction.weight_max": _ONE,
+    "auction.delay_action": 2, "globalbox.age_weight": 2**63, "globalbox.bid_weight": 2**32,
+    "globalbox.bid_min": 2**32 - 1, "globalbox.bid_max": 2**32 - 1, "globalbox.watch_keys_max": 64,
+    "globalbox.watch_key_bytes_max": 1_044, "globalbox.client_nonce_bytes_max": 256, "globalbox.shards": 1_024,
+})  # fmt: skip
 """Parameters with a bound of their own: the ring has a slot in memory for each of its heights."""
-MAY_BE_ZERO: Final = frozenset(
-    {
-        "costs",
-        "source",
-        "timers.lane_cells_per_block",
-        "timers.schedule_needs_entitlement",
-        "lane.activation_height",
-        "lane.clamps_gas_limit",
-        "auction.decay",
-        "auction.delay_action",
-        "auction.delay_penalty_cycles",
-        "globalbox.bid_weight",
-        "globalbox.bid_min",
-    }
-)
+_CAN_BE_OFF: Final = """costs source timers.lane_cells_per_block timers.schedule_needs_entitlement
+    lane.activation_height lane.clamps_gas_limit auction.decay auction.delay_action auction.delay_penalty_cycles
+    globalbox.bid_weight globalbox.bid_min"""
+MAY_BE_ZERO: Final = frozenset(_CAN_BE_OFF.split())
 """Subjects whose numbers are prices, and the parameters that can be off; every other one is at least one."""
 
 
 def load_params(preset: str = "mainnet", overrides: Mapping[str, int] | None = None) -> ChainParams:
     """Read a preset, apply overrides and check every relation.
 
-    Args:
-        preset: ``mainnet`` (the seeds' defaults), ``minimal`` (a ring of 8, epochs of 4: tests wrap and overflow
-            within 40 blocks) or ``public`` (mainnet's, and entitlements are enforced).
-        overrides: Dotted path to value, as ``{"timers.max_timers_per_actor": 10_000}``.
+    The preset is ``mainnet`` (the seeds' defaults), ``minimal`` (a ring of 8, epochs of 4: tests wrap and overflow
+    within 40 blocks) or ``public`` (mainnet's, and entitlements are enforced). An override is a value by dotted path,
+    as ``{"timers.max_timers_per_actor": 10_000}``.
 
     Raises:
         ConfigurationError: For an unknown preset or path, a value that is no integer in range, or a broken relation.

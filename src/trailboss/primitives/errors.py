@@ -11,9 +11,8 @@ TrailbossError
 ```
 
 A refusal names the value and the rule. Its reason has a stable slug and, where the public node has one, the public
-code; receipts and vectors carry both.
-
-Source: docs/spec/sources.md §8 (codes), §2.8 (host codes: the receipt code is 1200 + host code).
+code; receipts and vectors carry both. Source: docs/spec/sources.md §8 (codes), §2.8 (host codes: the receipt code is
+1200 + host code).
 """
 
 from enum import Enum
@@ -171,21 +170,14 @@ class TrailbossError(Exception):
 
 
 class Rejection(TrailbossError):
-    """A request that the rules do not allow; nothing has changed.
-
-    Attributes:
-        reason: Which rule.
-        what: The request, with the offending value.
-        fix: What to do in this case; empty for the reason's own advice.
-        context: The facts, by name.
-    """
+    """A request that the rules do not allow; nothing has changed."""
 
     def __init__(self, reason: RejectionReason, what: str, fix: str = "", /, **context: Fact) -> None:
         super().__init__(reason, what)
         self.reason = reason
-        self.what = what
-        self.fix = fix
-        self.context = context
+        self.what = what  # the request, with the offending value
+        self.fix = fix  # what to do in this case; empty for the reason's own advice
+        self.context = context  # the facts, by name
 
     def __str__(self) -> str:
         return str(self.error())

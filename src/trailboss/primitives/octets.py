@@ -17,11 +17,8 @@ class _FixedBytes(bytes):
     def __new__(cls, value: bytes) -> Self:
         if not isinstance(value, bytes | bytearray | memoryview) or len(value) != cls.WIDTH:
             shown = f"{len(value)} bytes" if hasattr(value, "__len__") else repr(value)[:SHOWN_CHARACTERS_MAX]
-            raise Rejection(
-                RejectionReason.INVALID_DATA,
-                f"{cls.__name__} must be {cls.WIDTH} bytes, got {shown}",
-                field=cls.__name__,
-            )
+            what = f"{cls.__name__} must be {cls.WIDTH} bytes, got {shown}"
+            raise Rejection(RejectionReason.INVALID_DATA, what, field=cls.__name__)
         return super().__new__(cls, value)
 
     @classmethod
@@ -33,11 +30,8 @@ class _FixedBytes(bytes):
         except ValueError:
             octets = b""
         if len(digits) != 2 * cls.WIDTH or len(octets) != cls.WIDTH:
-            raise Rejection(
-                RejectionReason.INVALID_DATA,
-                f"{cls.__name__} must be {2 * cls.WIDTH} hexadecimal digits, got {text!r:.80}",
-                field=cls.__name__,
-            )
+            what = f"{cls.__name__} must be {2 * cls.WIDTH} hexadecimal digits, got {text!r:.80}"
+            raise Rejection(RejectionReason.INVALID_DATA, what, field=cls.__name__)
         return cls(octets)
 
     def __str__(self) -> str:
@@ -76,9 +70,8 @@ class Address(_FixedBytes):
         address = super().parse(text)
         digits = text[-2 * cls.WIDTH :]
         if digits not in (digits.lower(), digits.upper()) and digits != str(address)[2:]:
-            raise Rejection(
-                RejectionReason.INVALID_DATA, f"{text} fails its EIP-55 checksum; expected {address}", field="Address"
-            )
+            what = f"{text} fails its EIP-55 checksum; expected {address}"
+            raise Rejection(RejectionReason.INVALID_DATA, what, field="Address")
         return address
 
 

@@ -38,14 +38,8 @@ def check_range(name: str, value: object, maximum: int, minimum: int = 0) -> int
         raise Rejection(RejectionReason.INVALID_DATA, f"{name} must be an integer, got {value!r:.80}", field=name)
     if not minimum <= value <= maximum:
         shown = str(value) if value.bit_length() <= SHOWN_BITS_MAX else f"an integer of {value.bit_length()} bits"
-        raise Rejection(
-            RejectionReason.OVERFLOW,
-            f"{name} is {shown}, outside {minimum}..={maximum}",
-            field=name,
-            value=shown,
-            minimum=str(minimum),
-            maximum=str(maximum),
-        )
+        what, bounds = f"{name} is {shown}, outside {minimum}..={maximum}", (str(minimum), str(maximum))
+        raise Rejection(RejectionReason.OVERFLOW, what, field=name, value=shown, minimum=bounds[0], maximum=bounds[1])
     return value
 
 

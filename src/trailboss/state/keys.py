@@ -10,9 +10,8 @@ A full key is one namespace byte and a key of that namespace's fixed width, so n
 | `c` configurations, code, scheduler state | sha256(name) | 32 |
 | `g` Globalbox and mailbox | major (8 bytes, big-endian), 32 bytes | 40 |
 
-The namespace `x` is transient: its keys have any width, live in an overlay and are never committed.
-
-Decision: D-02 (timers lie under height and id: store, height index and height-ordered tree in one leaf)
+The namespace `x` is transient: its keys have any width, live in an overlay and are never committed. Decision: D-02
+(timers lie under height and id: store, height index and height-ordered tree in one leaf)
 """
 
 from collections.abc import Mapping
@@ -31,9 +30,8 @@ CONFIGURATIONS: Final = b"c"
 MAILBOX: Final = b"g"
 TRANSIENT: Final = b"x"
 
-KEY_WIDTHS: Final[Mapping[bytes, int]] = MappingProxyType(
-    {ACCOUNTS: 20, STORAGE: 52, TIMERS: 40, CONFIGURATIONS: 32, MAILBOX: 40}
-)
+_WIDTHS: Final = {ACCOUNTS: 20, STORAGE: 52, TIMERS: 40, CONFIGURATIONS: 32, MAILBOX: 40}
+KEY_WIDTHS: Final[Mapping[bytes, int]] = MappingProxyType(_WIDTHS)
 """Bytes of a key after its namespace byte, per committed namespace, in the order of the state root."""
 
 TRANSIENT_BYTE: Final = TRANSIENT[0]

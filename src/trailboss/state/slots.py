@@ -28,11 +28,7 @@ def encode_slot(name: bytes, value: bytes) -> bytes:
 
 
 def decode_slot(record: bytes) -> tuple[bytes, bytes]:
-    """Return name and value of a stored slot record.
-
-    Raises:
-        InvariantError: If it is not such a record.
-    """
+    """Return name and value of a stored slot record. `InvariantError` if it is not such a record."""
     try:
         return _decode(record)
     except msgspec.DecodeError as error:

@@ -20,20 +20,14 @@ FOLLOWED_MAX: Final = 16
 
 
 class ValueChange:
-    """One change of a store, recorded before it happens.
-
-    Attributes:
-        before: Previous value of every changed key; None for none.
-        height: Height of the store after it.
-        following: The point after it.
-    """
+    """One change of a store, recorded before it happens."""
 
     __slots__ = ("_timer_heights", "before", "following", "height")
 
     def __init__(self, before: Mapping[bytes, bytes | None], height: int, following: "Trail") -> None:
-        self.before = before
-        self.height = height
-        self.following = following
+        self.before = before  # previous value of every changed key; None for none
+        self.height = height  # of the store after the change
+        self.following = following  # the point after it
         self._timer_heights: Mapping[bytes, Height | None] | None = None
 
     def timer_heights(self) -> Mapping[bytes, Height | None]:

@@ -80,13 +80,9 @@ def host_call(
 ) -> HostCall:
     """Return a host call: it checks the arguments, charges its price, and answers what ``action`` returns.
 
-    Args:
-        call: Its public name.
-        checks: Check of each parameter, in the order in which they apply.
-        cost: Field of the cost table; None if the action charges.
-        action: Called with the site and the checked values, in the order of the checks.
-        names: The parameters in the guest's order, if it differs from that of the checks.
-        required: The first parameters that must be given; None for all.
+    ``checks`` apply in their order, in which the action gets the values after the site; ``names`` is the guest's order,
+    if another. ``cost`` is a field of the cost table, None if the action charges; the first ``required`` parameters
+    must be given, None means all.
     """
     names = names or tuple(checks)
     order = [(name, check, names.index(name)) for name, check in checks.items()]
@@ -159,11 +155,7 @@ address: Final = partial(octets, width=Address.WIDTH)  # return an argument as a
 
 
 def sequence(call: str, name: str, value: object) -> tuple[object, ...]:
-    """Return the items of a list or tuple.
-
-    Raises:
-        ArgumentFault: ``TypeError`` if it is neither.
-    """
+    """Return the items of a list or tuple. `ArgumentFault` ``TypeError`` if it is neither."""
     kind = type(value)
     if issubclass(kind, list):
         return tuple(list.__iter__(cast(list[object], value)))
@@ -238,11 +230,7 @@ def text(call: str, name: str, value: object) -> str:
 
 
 def unreserved(call: str, name: str, value: object) -> bytes:
-    """Return the name of a slot that actors can write.
-
-    Raises:
-        ArgumentFault: ``ValueError`` if it is reserved for the SDK, ``TypeError`` if it is not bytes.
-    """
+    """Return the name of a slot that actors can write; `ArgumentFault` if it is reserved, or is not bytes."""
     slot = octets(call, name, value)
     if slot in RESERVED_KEYS:
         raise ArgumentFault(ValueError, f"{call}(): {name} {slot!r} is reserved for the SDK")
@@ -250,11 +238,7 @@ def unreserved(call: str, name: str, value: object) -> bytes:
 
 
 def reserved(call: str, name: str, value: object) -> bytes:
-    """Return the name of the one slot that the SDK writes itself.
-
-    Raises:
-        ArgumentFault: ``ValueError`` if it is another, ``TypeError`` if it is not bytes.
-    """
+    """Return the name of the one slot that the SDK writes itself; `ArgumentFault` if it is another, or not bytes."""
     slot = octets(call, name, value)
     if slot != INITIALIZED_KEY:
         raise ArgumentFault(ValueError, f"{call}(): {name} must be {INITIALIZED_KEY!r}, got {shown(slot)}")

@@ -28,20 +28,14 @@ _OWN: Final = "charge turn enter leave result begin end suspend resume delegate 
 
 
 class Gauge:
-    """The instruments of one running frame.
-
-    Attributes:
-        meter: The frame's meter.
-        depth: Current depth of Python calls.
-        fatal: What ended the frame beyond any handler; None so far.
-    """
+    """The instruments of one running frame."""
 
     __slots__ = ("_ceiling", "_deepest", "_shared", "depth", "fatal", "meter")
 
     def __init__(self, meter: Meter, deepest: int, shared: Collection[int]) -> None:
         self.meter = meter
-        self.depth = 0
-        self.fatal: BaseException | None = None
+        self.depth = 0  # of Python calls now
+        self.fatal: BaseException | None = None  # what ended the frame beyond any handler
         self._deepest = deepest
         self._ceiling = meter.cycles_limit
         self._shared = shared
@@ -51,11 +45,7 @@ class Gauge:
         return _SHARED | {PREFIX + name: getattr(self, name) for name in _OWN.split()}
 
     def charge(self, cycles: int) -> None:
-        """Use cycles for a basic block.
-
-        Raises:
-            OutOfGas: If the limit is passed, now or earlier.
-        """
+        """Use cycles for a basic block. `OutOfGas` if the limit is passed, now or earlier."""
         meter = self.meter
         meter.cycles_used += cycles
         if meter.cycles_used > self._ceiling:
@@ -133,11 +123,7 @@ class Gauge:
         texts.clean_error(error)
 
     def own(self, target: object) -> object:
-        """Return an object that the program is about to change.
-
-        Raises:
-            AttributeError: If other frames share it.
-        """
+        """Return an object that the program is about to change. `AttributeError` if other frames share it."""
         if identity(target) in self._shared:
             raise AttributeError(f"{shown(target)} is shared by all actors and cannot be changed")
         return target

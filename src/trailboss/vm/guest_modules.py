@@ -203,29 +203,18 @@ def sdk_modules(
     def getsource(target: Any) -> str:
         return source_of(inspect.unwrap(target))
 
-    return {
-        "importlib": _module("importlib", import_module=importer),
-        "inspect": _module(
-            "inspect",
-            getsource=getsource,
-            get_annotations=inspect.get_annotations,
-            iscoroutinefunction=inspect.iscoroutinefunction,
-        ),
-        "sys": _module(
-            "sys",
-            implementation=SimpleNamespace(name=IMPLEMENTATION),
-            maxsize=2**63 - 1,
-            modules=MappingProxyType(loaded),
-            version_info=(*GRAMMAR, 0, "final", 0),
-        ),
-        "threading": _module("threading", local=new_local),
+    contents: dict[str, dict[str, object]] = {
+        "importlib": {"import_module": importer},
+        "inspect": {name: getattr(inspect, name) for name in ("get_annotations", "iscoroutinefunction")}
+        | {"getsource": getsource},
+        "sys": {"implementation": SimpleNamespace(name=IMPLEMENTATION), "maxsize": 2**63 - 1}
+        | {"modules": MappingProxyType(loaded), "version_info": (*GRAMMAR, 0, "final", 0)},
+        "threading": {"local": new_local},
     }
-
-
-def _module(name: str, **attributes: object) -> ModuleType:
-    module = ModuleType(name)
-    module.__dict__.update(attributes)
-    return module
+    modules = {name: ModuleType(name) for name in contents}
+    for name, module in modules.items():
+        module.__dict__.update(contents[name])
+    return modules
 
 
 def _execute(code: CodeType, namespace: dict[str, object]) -> None:

@@ -59,12 +59,8 @@ class Host(Protocol):
     def market_call(self, form: str, request: object) -> bytes | bool:
         """Make a call about timers that only some mechanisms have; charges the cells of its payload and keys.
 
-        Args:
-            form: The call, by `trailboss.model.calls`.
-            request: The record or the values that the mechanism expects.
-
-        Returns:
-            The id of a new timer, 32 bytes; for a change or a cancellation, whether it took effect.
+        ``form`` is the call, by `trailboss.model.calls`. The answer is the id of a new timer, 32 bytes; for a change or
+        a cancellation, whether it took effect.
         """
 
     def set_agent(self, agent: bytes | None) -> None:

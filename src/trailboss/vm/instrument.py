@@ -49,23 +49,17 @@ def instrument(tree: ast.Module, prices: SourceCostParams, *, guarded: bool) -> 
 
 
 class _Rewriter:
-    """One pass over one tree.
-
-    Attributes:
-        prices: Costs by node.
-        values: Names that the program can bind to any value, ``str`` among them.
-        guarded: See `instrument`.
-        placed: Whether `HERE` is the depth at which the rewritten code runs. False for code that runs elsewhere than it
-            is written: generators, lambdas and generator expressions.
-    """
+    """One pass over one tree."""
 
     __slots__ = ("guarded", "placed", "prices", "values")
 
     def __init__(self, prices: SourcePrices, guarded: bool) -> None:
         self.prices = prices
         self.guarded = guarded
+        # Whether `HERE` is the depth at which the rewritten code runs. False for code that runs elsewhere than it is
+        # written: generators, lambdas and generator expressions.
         self.placed = True
-        self.values: frozenset[str] = frozenset()
+        self.values: frozenset[str] = frozenset()  # names that the program can bind to any value, ``str`` among them
 
     def module(self, tree: ast.Module) -> ast.Module:
         self.values = frozenset(_value_names(tree)).union(_TEXT_TYPES)

@@ -148,11 +148,7 @@ class Library:
         names: Sequence[str] | None = None,
         level: int = 0,
     ) -> ModuleType:
-        """Serve an import statement of an actor.
-
-        Raises:
-            ImportError: If the module or the name does not exist.
-        """
+        """Serve an import statement of an actor. `ImportError` if the module or the name does not exist."""
         if level:
             raise ImportError("an actor is one module; it has no relatives")
         root = name.partition(".")[0]
@@ -170,11 +166,7 @@ class Library:
         names: Sequence[str] | None = None,
         level: int = 0,
     ) -> ModuleType:
-        """Serve an import statement of the SDK's own code.
-
-        Raises:
-            ImportError: If the module or the name does not exist.
-        """
+        """Serve an import statement of the SDK's own code. `ImportError` if the module or the name does not exist."""
         if level and importer is not None:
             package = str(importer["__package__"])
             name = f"{package}.{name}" if name else package

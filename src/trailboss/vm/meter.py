@@ -20,21 +20,13 @@ class Meter:
         self.cells_used = 0
 
     def charge_cycles(self, cycles: int) -> None:
-        """Use cycles.
-
-        Raises:
-            OutOfGas: If the limit is passed, now or earlier.
-        """
+        """Use cycles. `OutOfGas` if the limit is passed, now or earlier."""
         self.cycles_used += cycles
         if self.cycles_used > self.cycles_limit or self.cells_used > self.cells_limit:
             raise OutOfGas
 
     def charge_cells(self, cells: int) -> None:
-        """Use cells.
-
-        Raises:
-            OutOfGas: If the limit is passed, now or earlier.
-        """
+        """Use cells. `OutOfGas` if the limit is passed, now or earlier."""
         self.cells_used += cells
         if self.cells_used > self.cells_limit or self.cycles_used > self.cycles_limit:
             raise OutOfGas

@@ -99,15 +99,11 @@ class NativeEngine:
         self._library = Library(params.source, self._pvm_host, self._compile_text, self._source_of, self._write)
 
     def version(self) -> str:
-        """Return the engine's name and version, as actors see it in ``pvm_version``."""
+        """Return the name and version; see `Engine.version`."""
         return VERSION
 
     def check_source(self, source: str) -> None:
-        """Refuse source that breaks the rules.
-
-        Raises:
-            Rejection: ``NON_DETERMINISTIC_CODE`` with line and column, or ``INVALID_DATA`` for a syntax error.
-        """
+        """Refuse source that breaks the rules; see `Engine.check_source`."""
         check_program(source, self._params.limits.source_bytes_max)
 
     def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:
@@ -147,7 +143,7 @@ class NativeEngine:
     def close(self) -> None:
         """Forget every program."""
         for program in self._programs.values():
-            _forget_lines(program)
+            linecache.cache.pop(program.filename, None)
         self._programs.clear()
         self._texts.clear()
 
@@ -199,19 +195,15 @@ class NativeEngine:
         """Run the module and then the handler; return its encoded answer, or the refusal of that answer."""
         frame = site.frame
         space: dict[str, Any] = gauge.instruments()
-        space["__name__"] = ACTOR_NAME
-        space["__builtins__"] = self._library.builtins
-        space["pvm_host"] = self._pvm_host
+        space |= {"__name__": ACTOR_NAME, "__builtins__": self._library.builtins, "pvm_host": self._pvm_host}
         exec(program.code, space)
         if entry.class_name is None:
             handler = space.get(frame.handler)
         else:
             handler = getattr(_instance(space.get(entry.class_name), frame), frame.handler, None)
         if not callable(handler):
-            refusal = Rejection(
-                RejectionReason.HANDLER_NOT_FOUND, f"{frame.handler} is no longer a function when the module has run"
-            )
-            return b"", refusal.error()
+            what = f"{frame.handler} is no longer a function when the module has run"
+            return b"", Rejection(RejectionReason.HANDLER_NOT_FOUND, what).error()
         value = handler(bytes(frame.payload)) if entry.takes_payload else handler()
         try:
             return self._encoded(frame.handler, value), None
@@ -223,12 +215,8 @@ class NativeEngine:
         octets = _octets(handler, value)
         limit = self._params.limits.return_bytes_max
         if len(octets) > limit:
-            raise Rejection(
-                RejectionReason.INVALID_DATA,
-                f"{handler} returned {len(octets)} bytes, the limit is {limit}",
-                size=len(octets),
-                limit=limit,
-            )
+            what = f"{handler} returned {len(octets)} bytes, the limit is {limit}"
+            raise Rejection(RejectionReason.INVALID_DATA, what, size=len(octets), limit=limit)
         return octets
 
     def _program(self, source: str, code_hash: bytes) -> Program:
@@ -242,7 +230,7 @@ class NativeEngine:
                 lines = [line + "\n" for line in program.lines]
                 linecache.cache[filename] = (len(source), None, lines, filename)
             if len(self._programs) > PROGRAMS_KEPT:
-                _forget_lines(self._programs.popitem(last=False)[1])
+                linecache.cache.pop(self._programs.popitem(last=False)[1].filename, None)
         self._programs.move_to_end(code_hash)
         return program
 
@@ -305,14 +293,9 @@ def _octets(handler: str, value: object) -> bytes:
     try:
         return value.encode() if isinstance(value, str) else encode_canonical(value)
     except (Rejection, UnicodeEncodeError) as error:
-        what = error.what if isinstance(error, Rejection) else "text with a lone surrogate"
-        raise Rejection(
-            RejectionReason.INVALID_DATA, f"what {handler} returned cannot be encoded: {what}", handler=handler
-        ) from None
-
-
-def _forget_lines(program: Program) -> None:
-    linecache.cache.pop(program.filename, None)
+        reason = error.what if isinstance(error, Rejection) else "text with a lone surrogate"
+        what = f"what {handler} returned cannot be encoded: {reason}"
+        raise Rejection(RejectionReason.INVALID_DATA, what, handler=handler) from None
 
 
 FRAMES_ON_A_STACK: Final = 1 if sys.version_info[:2] == (3, 12) else 8

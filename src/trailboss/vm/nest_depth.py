@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from trailboss.primitives.errors import Rejection, RejectionReason
+from trailboss.primitives.errors import Fact, Rejection, RejectionReason
 
 NESTING_MAX: Final = 100  # levels of a program: far below what every interpreter's own parser and compiler accept
 TAB_WIDTH: Final = 8  # columns between tab stops in an indentation, as in Python
@@ -77,11 +77,7 @@ class _Block(Struct):
 
 
 def check_nesting(source: str) -> None:
-    """Refuse a program that nests too deep.
-
-    Raises:
-        Rejection: ``INVALID_DATA`` with line and column.
-    """
+    """Refuse a program that nests too deep. `Rejection` ``INVALID_DATA`` with line and column."""
     for place, depth in _depths(source, 0, is_module=True):
         if depth > NESTING_MAX:
             before = source[:place]
@@ -93,15 +89,9 @@ def no_python(source: str, line: int, column: int, what: str) -> Rejection:
     """Return the refusal of source that is not Python of the grammar, with the offending line."""
     lines = source.splitlines()
     text = lines[line - 1].strip()[:LINE_CHARACTERS_MAX] if 1 <= line <= len(lines) else ""
-    return Rejection(
-        RejectionReason.INVALID_DATA,
-        f"line {line}, column {column}: not Python 3.11: {what}",
-        "correct the line",
-        line=line,
-        column=column,
-        rule="syntax",
-        traceback=f"line {line}: {text}",
-    )
+    facts: dict[str, Fact] = {"line": line, "column": column, "rule": "syntax", "traceback": f"line {line}: {text}"}
+    what = f"line {line}, column {column}: not Python 3.11: {what}"
+    return Rejection(RejectionReason.INVALID_DATA, what, "correct the line", **facts)
 
 
 def _depths(text: str, base: int, *, is_module: bool = False) -> Iterator[tuple[int, int]]:

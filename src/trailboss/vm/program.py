@@ -70,11 +70,7 @@ class Program(Struct, frozen=True):
 
 
 def compile_program(source: str, filename: str, prices: SourceCostParams) -> Program:
-    """Compile an actor's source.
-
-    Raises:
-        Rejection: ``INVALID_DATA`` with line and column for a syntax error.
-    """
+    """Compile an actor's source. `Rejection` ``INVALID_DATA`` with line and column for a syntax error."""
     tree = parse(source)
     spans = {_first_line(node): node.end_lineno or node.lineno for node in _functions(tree)}
     functions = {name: takes for node in _top_functions(tree.body) for name, takes in _callables(node, bound=False)}

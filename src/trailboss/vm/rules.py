@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.vm.instrument import PREFIX
@@ -160,34 +161,20 @@ def check_program(source: str, source_bytes_max: int) -> ast.Module:
     """
     size = len(source.encode(errors="surrogatepass"))
     if size > source_bytes_max:
-        raise Rejection(
-            RejectionReason.INVALID_DATA,
-            f"source has {size} bytes, the limit is {source_bytes_max}",
-            size=size,
-            limit=source_bytes_max,
-        )
+        what = f"source has {size} bytes, the limit is {source_bytes_max}"
+        raise Rejection(RejectionReason.INVALID_DATA, what, size=size, limit=source_bytes_max)
     tree = parse(source)
     found = sorted(findings(tree, source), key=lambda each: (each.line, each.column))
     if found:
-        first = found[0]
-        raise Rejection(
-            RejectionReason.NON_DETERMINISTIC_CODE,
-            f"line {first.line}, column {first.column}: {first.what}",
-            first.fix,
-            line=first.line,
-            column=first.column,
-            rule=first.rule,
-            further=len(found) - 1,
-        )
+        line, column, rule, what, fix = astuple(found[0])
+        what = f"line {line}, column {column}: {what}"
+        facts = {"line": line, "column": column, "rule": rule, "further": len(found) - 1}
+        raise Rejection(RejectionReason.NON_DETERMINISTIC_CODE, what, fix, **facts)
     return tree
 
 
 def parse(source: str) -> ast.Module:
-    """Return the tree of a source in the `GRAMMAR`.
-
-    Raises:
-        Rejection: ``INVALID_DATA`` with line and column.
-    """
+    """Return the tree of a source in the `GRAMMAR`. `Rejection` ``INVALID_DATA`` with line and column."""
     check_nesting(source)
     try:
         with warnings.catch_warnings():

@@ -76,12 +76,8 @@ def _sdk_request(call: str, positional: Sequence[object], named: Mapping[str, ob
     if octets(call, "fee_payer", given["fee_payer"]) == b"":
         given["fee_payer"] = None
     request = _checked(call, given, named)
-    return replace(
-        request,
-        gas_limit=request.gas_limit or None,
-        access_limit=request.access_limit or None,
-        expires_at=request.expires_at or None,
-    )
+    limits = {name: getattr(request, name) or None for name in ("gas_limit", "access_limit", "expires_at")}
+    return replace(request, **limits)
 
 
 def _request(

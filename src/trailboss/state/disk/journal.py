@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -43,11 +43,11 @@ class Marker(Struct, array_like=True):
 
 
 CHECKSUM_WIDTH: Final = 32
+_NAMES: Final[dict[type, str]] = {JournalRow: "journal row", Marker: "marker"}
 
 # Roots are bytes of a type of their own.
 encode: Final = msgspec.msgpack.Encoder(enc_hook=bytes).encode
-_decode_row: Final = msgspec.msgpack.Decoder(JournalRow).decode
-_decode_marker: Final = msgspec.msgpack.Decoder(Marker).decode
+_RecordType = TypeVar("_RecordType", JournalRow, Marker)
 
 
 def encode_row(undo: Undo, changes: Mapping[bytes, bytes | None]) -> bytes:
@@ -57,28 +57,12 @@ def encode_row(undo: Undo, changes: Mapping[bytes, bytes | None]) -> bytes:
     return encode(JournalRow(undo.height, undo.state_root, triples))
 
 
-def decode_row(octets: bytes) -> JournalRow:
-    """Return a journal row.
-
-    Raises:
-        DamagedRecord: If the bytes are not one.
-    """
+def decode(octets: bytes, record: type[_RecordType]) -> _RecordType:
+    """Return a record of that type. `DamagedRecord` if the bytes are not one."""
     try:
-        return _decode_row(octets)
+        return msgspec.msgpack.decode(octets, type=record)
     except msgspec.DecodeError as error:
-        raise DamagedRecord(f"it is not a journal row: {error}") from error
-
-
-def decode_marker(octets: bytes) -> Marker:
-    """Return a marker.
-
-    Raises:
-        DamagedRecord: If the bytes are not one.
-    """
-    try:
-        return _decode_marker(octets)
-    except msgspec.DecodeError as error:
-        raise DamagedRecord(f"it is not a marker: {error}") from error
+        raise DamagedRecord(f"it is not a {_NAMES[record]}: {error}") from error
 
 
 def with_checksum(table: bytes, key: bytes, content: bytes) -> bytes:
@@ -87,11 +71,7 @@ def with_checksum(table: bytes, key: bytes, content: bytes) -> bytes:
 
 
 def without_checksum(table: bytes, key: bytes, stored: bytes) -> bytes:
-    """Return the content of what is stored under ``key`` in ``table``.
-
-    Raises:
-        DamagedRecord: If its checksum is wrong.
-    """
+    """Return the content of what is stored under ``key`` in ``table``. `DamagedRecord` if its checksum is wrong."""
     content = stored[CHECKSUM_WIDTH:]
     if stored[:CHECKSUM_WIDTH] != sha256(table + key + content).digest():
         raise DamagedRecord(f"record {key.hex()} of table {table.decode()} has a wrong checksum")

@@ -6,15 +6,7 @@ from typing import Final
 from trailboss.primitives.errors import InvariantError, StorageError
 from trailboss.state.commitment import EMPTY_ROOTS, Roots, build_roots, state_root
 from trailboss.state.disk.files import RESTORE
-from trailboss.state.disk.journal import (
-    DamagedRecord,
-    JournalRow,
-    Marker,
-    decode_marker,
-    decode_row,
-    encode,
-    without_checksum,
-)
+from trailboss.state.disk.journal import JournalRow, Marker, decode, encode
 from trailboss.state.disk.tables import BLOCKS, JOURNAL, META, STATE, TIMER_HEIGHTS, Tables, Transaction, height_key
 from trailboss.state.keys import STORAGE_BYTE, TIMERS, TIMERS_BYTE, storage_address
 from trailboss.state.slots import SlotIndex, decode_slot
@@ -67,10 +59,9 @@ def load_marker(tables: Tables) -> Marker:
     Raises:
         StorageError: If it is missing, damaged or that of another transaction.
     """
-    try:
-        marker = decode_marker(_meta(tables, _MARKER_KEY))
-    except DamagedRecord as error:
-        raise StorageError(tables.path, str(error), RESTORE) from error
+    octets = _meta(tables, _MARKER_KEY)
+    with tables.undamaged():
+        marker = decode(octets, Marker)
     if marker.transaction != tables.transaction:
         what = f"transaction {tables.transaction} holds the marker of transaction {marker.transaction}"
         raise StorageError(tables.path, what, RESTORE)
@@ -97,26 +88,13 @@ def load_flat(tables: Tables, marker: Marker) -> tuple[Roots, SlotIndex]:
     return roots, slots
 
 
-def load_rows(tables: Tables, marker: Marker) -> Iterator[JournalRow]:
-    """Yield the rows of the journal above the flat tables, ascending.
-
-    Raises:
-        StorageError: If one is damaged.
-    """
-    for key, stored in tables.scan(JOURNAL, height_key(marker.flushed_height + 1)):
-        yield read_row(tables, key, stored)
-
-
-def read_row(tables: Tables, key: bytes, stored: bytes) -> JournalRow:
-    """Return a row of the journal as it is stored.
-
-    Raises:
-        StorageError: If it is damaged.
-    """
-    try:
-        return decode_row(without_checksum(JOURNAL, key, stored))
-    except DamagedRecord as error:
-        raise StorageError(tables.path, str(error), RESTORE) from error
+def load_rows(tables: Tables, height: int) -> Iterator[JournalRow]:
+    """Yield the rows of the journal above a height, ascending. `StorageError` if one is damaged."""
+    for key, stored in tables.scan(JOURNAL, height_key(height + 1)):
+        content = tables.content(JOURNAL, key, stored)
+        with tables.undamaged():
+            row = decode(content, JournalRow)
+        yield row
 
 
 def check_rest(tables: Tables) -> None:
@@ -132,10 +110,7 @@ def check_rest(tables: Tables) -> None:
         raise StorageError(tables.path, "the table of timer heights does not agree with the timers", RESTORE)
     for table in (JOURNAL, BLOCKS):
         for key, stored in tables.scan(table):
-            try:
-                without_checksum(table, key, stored)
-            except DamagedRecord as error:
-                raise StorageError(tables.path, str(error), RESTORE) from error
+            tables.content(table, key, stored)
 
 
 def _meta(tables: Tables, key: bytes) -> bytes:

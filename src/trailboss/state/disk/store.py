@@ -5,7 +5,7 @@ transaction as the marker that records it. Memory holds what the tables lack, an
 flat tables when the chain is opened. Decision: D-48.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from heapq import merge
 from pathlib import Path
@@ -19,8 +19,8 @@ from trailboss.primitives.units import U64_MAX, Height
 from trailboss.state.commitment import state_root
 from trailboss.state.disk import files
 from trailboss.state.disk.directory import ChainDirectory
-from trailboss.state.disk.journal import Marker, decode_row, encode_row
-from trailboss.state.disk.recovery import load_flat, load_rows, put_marker, read_row
+from trailboss.state.disk.journal import JournalRow, Marker, decode, encode_row
+from trailboss.state.disk.recovery import load_flat, load_rows, put_marker
 from trailboss.state.disk.tables import BLOCKS, JOURNAL, STATE, TIMER_HEIGHTS, Transaction, height_key, key_height
 from trailboss.state.keys import MISSING, timer_moves
 from trailboss.state.store import Store, Undo
@@ -55,11 +55,7 @@ class DiskStore(Store):
     def create(
         cls, directory: Path, genesis: bytes, *, durable: bool = True, settings: StoreSettings = DEFAULT_SETTINGS
     ) -> Self:
-        """Create a chain directory, with its parents, and open it. An interrupted creation can be repeated.
-
-        Raises:
-            StorageError: If a chain or anything else is there already, or it cannot be written.
-        """
+        """Create a chain directory, with its parents, and open it; see `ChainDirectory.create`."""
         return cls(ChainDirectory.create(directory, genesis, durable=durable, map_size=settings.map_size), settings)
 
     @classmethod
@@ -68,10 +64,7 @@ class DiskStore(Store):
 
         If ``durable``, `seal` and `revert` return only when everything is on disk. Otherwise the data survives the end
         of the process, but not of the machine: for tests and imports. Complexity: O(state), about 3 µs a key after an
-        orderly close and 7 µs otherwise.
-
-        Raises:
-            StorageError: If there is no chain, it is in use, of another format, damaged, truncated or behind its head.
+        orderly close and 7 µs otherwise. Raises as `ChainDirectory.open`.
         """
         return cls(ChainDirectory.open(directory, durable=durable, map_size=settings.map_size), settings)
 
@@ -92,7 +85,7 @@ class DiskStore(Store):
 
     def _replay(self) -> None:
         """Redo the journal above the flat tables, and compare the root with the marker's."""
-        for row in load_rows(self._tables, self._directory.marker):
+        for row in load_rows(self._tables, self._directory.marker.flushed_height):
             self._check_root(row.root_before)
             self.height = row.height - 1
             super().commit(row.height, row.redo())
@@ -128,18 +121,10 @@ class DiskStore(Store):
 
     def timer_height(self, identity: bytes) -> Height | None:
         """Return the height at which a committed timer is due, or None if there is none of that id."""
-        height = self._pending_timers.get(identity, MISSING)
-        if height is not MISSING:
-            return height
-        stored = self._tables.get(TIMER_HEIGHTS, identity)
-        return None if stored is None else Height(key_height(stored))
+        return self._timer_height(identity, self._tables.get)
 
     def view(self) -> StoreView:
-        """Return the current state for other threads to read; see `Store.view`.
-
-        Raises:
-            StorageError: If the store is closed or has failed.
-        """
+        """Return the current state, as `Store.view` does. `StorageError` if the store is closed or has failed."""
         self._directory.check_writable()
         self._tables.share()
         return super().view()
@@ -152,18 +137,17 @@ class DiskStore(Store):
 
     def timer_height_shared(self, identity: bytes) -> Height | None:
         """Return the height at which a timer is due now, as `timer_height` does, but from any thread."""
+        return self._timer_height(identity, self._tables.get_shared)
+
+    def _timer_height(self, identity: bytes, get: Callable[[bytes, bytes], bytes | None]) -> Height | None:
         height = self._pending_timers.get(identity, MISSING)
         if height is not MISSING:
             return height
-        stored = self._tables.get_shared(TIMER_HEIGHTS, identity)
+        stored = get(TIMER_HEIGHTS, identity)
         return None if stored is None else Height(key_height(stored))
 
     def commit(self, height: int, changes: Mapping[bytes, bytes | None]) -> Hash32:
-        """Stage one block; see `Store.commit`. Sealing makes it durable.
-
-        Raises:
-            StorageError: If the store is closed or has failed.
-        """
+        """Stage one block, which sealing makes durable. `StorageError` if the store is closed or has failed."""
         self._directory.check_writable()
         return super().commit(height, changes)
 
@@ -257,13 +241,12 @@ class DiskStore(Store):
         self._pending_timers.update(timer_moves(changes))
 
     def _undo_above(self, height: int) -> list[Undo]:
-        undone = [decode_row(row).undo() for staged, row in reversed(self._staged) if staged > height]
+        undone = [decode(row, JournalRow).undo() for staged, row in reversed(self._staged) if staged > height]
         if height < self._directory.marker.height:
             if height < self.floor:
                 what = f"the journal reaches back to block {self.floor}, not to block {height}"
                 raise StorageError(self._tables.path, what, "go back less far, or replay an export of the chain")
-            rows = [read_row(self._tables, *row) for row in self._tables.scan(JOURNAL, height_key(height + 1))]
-            undone += [row.undo() for row in reversed(rows)]
+            undone += [row.undo() for row in reversed([*load_rows(self._tables, height)])]
         return undone
 
     def _take_back(self, height: int, undo: Undo) -> None:

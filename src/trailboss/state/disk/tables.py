@@ -34,12 +34,10 @@ else:
     Cursor = lmdb.Cursor
 Result = TypeVar("Result")
 
-_HEIGHT_WIDTH: Final = 8
-
 
 def height_key(height: int) -> bytes:
     """Return the key of a height in the journal and in the table of blocks."""
-    return height.to_bytes(_HEIGHT_WIDTH, "big")
+    return height.to_bytes(8, "big")
 
 
 def key_height(key: bytes) -> int:
@@ -126,30 +124,21 @@ class Tables:
         with self._explained():
             # No lock file of LMDB's own: the directory's lock admits one store, and one thread of it writes.
             self._environment = lmdb.open(
-                bytes(path),
-                map_size=map_size,
-                subdir=False,
-                max_dbs=len(NAMES),
-                lock=False,
-                sync=durable,
-                readonly=not is_writable,
-                create=create,
-            )
+                bytes(path), map_size=map_size, subdir=False, max_dbs=len(NAMES), lock=False, sync=durable,
+                readonly=not is_writable, create=create,
+            )  # fmt: skip
         try:
             with self._explained():
                 self._handles: dict[bytes, Any] = {
                     name: self._environment.open_db(name, create=create) for name in NAMES
                 }
-                self._check_flags()
+                for name, handle in self._handles.items():
+                    # A table with unusual flags would be read in another order.
+                    if any(handle.flags().values()):
+                        raise StorageError(self.path, f"table {name.decode()} has foreign flags", RESTORE)
         except StorageError:
             self.close()
             raise
-
-    def _check_flags(self) -> None:
-        """Refuse a table with unusual flags, which would be read in another order."""
-        for name, handle in self._handles.items():
-            if any(handle.flags().values()):
-                raise StorageError(self.path, f"table {name.decode()} has foreign flags", RESTORE)
 
     @property
     def transaction(self) -> int:
@@ -186,13 +175,22 @@ class Tables:
                 raise self._failure(error) from error
 
     def get_record(self, table: bytes, key: bytes) -> bytes | None:
-        """Return the record under a key, its checksum verified, or None.
-
-        Raises:
-            StorageError: If it is damaged.
-        """
+        """Return the record under a key, its checksum verified, or None. `StorageError` if it is damaged."""
         stored = self.get(table, key)
-        return None if stored is None else self._content(table, key, stored)
+        return None if stored is None else self.content(table, key, stored)
+
+    def content(self, table: bytes, key: bytes, stored: bytes) -> bytes:
+        """Return the content of a record as it is stored; `StorageError` if its checksum is wrong."""
+        with self.undamaged():
+            return without_checksum(table, key, stored)
+
+    @contextmanager
+    def undamaged(self) -> Iterator[None]:
+        """Turn the fault of a damaged record into a `StorageError` about the file."""
+        try:
+            yield
+        except DamagedRecord as error:
+            raise StorageError(self.path, str(error), RESTORE) from error
 
     def scan(self, table: bytes, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Yield keys and values, ascending from ``first`` on. Do not write meanwhile."""
@@ -212,7 +210,7 @@ class Tables:
         """Return key and record of the first one at or after ``key``, its checksum verified, or None."""
         with self._looking(table) as cursor:
             found = cursor.item() if cursor.set_range(key) else None
-        return None if found is None else (found[0], self._content(table, *found))
+        return None if found is None else (found[0], self.content(table, *found))
 
     def record_to(self, table: bytes, key: bytes) -> tuple[bytes, bytes] | None:
         """Return key and record of the last one at or before ``key``, its checksum verified, or None."""
@@ -223,7 +221,7 @@ class Tables:
             elif cursor.key() != key:
                 there = cursor.prev()
             found = cursor.item() if there else None
-        return None if found is None else (found[0], self._content(table, *found))
+        return None if found is None else (found[0], self.content(table, *found))
 
     def write(self, action: Callable[[Transaction], Result]) -> Result:
         """Run ``action`` in one transaction, completely or not at all, and return its result.
@@ -324,20 +322,11 @@ class Tables:
             if self._shared is not None:
                 self._shared = self._environment.begin()
 
-    def _content(self, table: bytes, key: bytes, stored: bytes) -> bytes:
-        try:
-            return without_checksum(table, key, stored)
-        except DamagedRecord as error:
-            raise StorageError(self.path, str(error), RESTORE) from error
-
     def _failure(self, error: lmdb.Error) -> StorageError:
         if not self._is_open:
             return StorageError(self.path, "the chain is closed", "open it again")
-        return StorageError(
-            self.path,
-            f"the tables cannot be used: {error}",
-            "free space or repair the disk, then open the chain again; no sealed block is lost",
-        )
+        fix = "free space or repair the disk, then open the chain again; no sealed block is lost"
+        return StorageError(self.path, f"the tables cannot be used: {error}", fix)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

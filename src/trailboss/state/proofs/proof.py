@@ -13,7 +13,7 @@ need no store and no chain. Spec: CIP-1v3 §2.3. Decision: D-49.
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, Final, Self
+from typing import Any, Final, Self, get_args
 
 import msgspec
 
@@ -23,21 +23,13 @@ from trailboss.primitives.errors import ProofError, Rejection
 from trailboss.primitives.octets import Hash32
 from trailboss.state.digests import DIGEST_WIDTH, STATE_ROOT_TAG
 from trailboss.state.keys import KEY_WIDTHS
-from trailboss.state.proofs.nodes import LeafEntry, ShownInterior, ShownNode, ShownPage, fold_nodes
+from trailboss.state.proofs.nodes import LeafEntry, ShownNode, fold_nodes
 from trailboss.state.proofs.statements import Statement, decode_records
-from trailboss.state.proofs.subjects import (
-    AccountSubject,
-    SlotSubject,
-    StorageSubject,
-    Subject,
-    TimersSubject,
-    TimerSubject,
-    subject_range,
-)
+from trailboss.state.proofs.subjects import Subject, subject_range
 
 PROOF_VERSION: Final = 1
 
-_KINDS: Final = (AccountSubject, SlotSubject, StorageSubject, TimerSubject, TimersSubject, ShownPage, ShownInterior)
+_KINDS: Final = (*get_args(Subject), *get_args(ShownNode))
 
 
 class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -77,11 +69,7 @@ class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> Self:
-        """Read a proof without verifying it.
-
-        Raises:
-            ProofError: If the bytes are not the one encoding of a proof.
-        """
+        """Read a proof without verifying it. `ProofError` if the bytes are not the one encoding of a proof."""
         try:
             proof = msgspec.msgpack.decode(octets, type=cls)
         except (ValueError, Rejection) as error:

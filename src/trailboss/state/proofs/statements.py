@@ -15,14 +15,8 @@ from trailboss.model.timers import Timer
 from trailboss.primitives.errors import ProofError
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.state.keys import storage_key, timer_key
-from trailboss.state.proofs.subjects import (
-    AccountSubject,
-    SlotSubject,
-    StorageSubject,
-    Subject,
-    TimersSubject,
-    TimerSubject,
-)
+from trailboss.state.proofs import subjects
+from trailboss.state.proofs.subjects import Subject
 
 
 class Slot(msgspec.Struct, frozen=True, array_like=True):
@@ -56,15 +50,15 @@ class Statement(Struct, frozen=True):
 
     def __str__(self) -> str:
         match self.subject:
-            case AccountSubject(address):
+            case subjects.AccountSubject(address):
                 return _account_sentence(address, self.records)
-            case SlotSubject(address, name):
+            case subjects.SlotSubject(address, name):
                 return _slot_sentence(address, name, self.records)
-            case StorageSubject(address):
+            case subjects.StorageSubject(address):
                 return f"actor {Address(address)} has {_complete(len(self.records), 'slot')}"
-            case TimerSubject(height, timer_id):
+            case subjects.TimerSubject(height, timer_id):
                 return _timer_sentence(height, timer_id, self.records)
-            case TimersSubject(first, last):
+            case subjects.TimersSubject(first, last):
                 return _timers_sentence(first, last, self.records)
 
 
@@ -75,11 +69,11 @@ def decode_records(subject: Subject, entries: Sequence[tuple[bytes, bytes]]) -> 
         ProofError: If a value is not such a record in its one encoding, or does not belong under its key.
     """
     match subject:
-        case AccountSubject():
+        case subjects.AccountSubject():
             return tuple(_account(*entry) for entry in entries)
-        case SlotSubject() | StorageSubject():
+        case subjects.SlotSubject() | subjects.StorageSubject():
             return tuple(_slot(*entry) for entry in entries)
-        case TimerSubject() | TimersSubject():
+        case subjects.TimerSubject() | subjects.TimersSubject():
             timers = (_timer(*entry) for entry in entries)
             return tuple(sorted(timers, key=lambda timer: (timer.height, timer.sequence)))
 
@@ -137,10 +131,8 @@ def _slot_sentence(address: bytes, name: bytes, records: Sequence[Record]) -> st
 def _timer_sentence(height: int, timer_id: bytes, records: Sequence[Record]) -> str:
     match records:
         case (Timer() as timer,) if _is_watch(timer):
-            return (
-                f"timer {Hash32(timer_id)} of actor {Address(timer.actor)} watches the state up to height "
-                f"{timer.expires_at:,}"
-            )
+            until = f"up to height {timer.expires_at:,}"
+            return f"timer {Hash32(timer_id)} of actor {Address(timer.actor)} watches the state {until}"
         case (Timer() as timer,):
             return f"timer {Hash32(timer_id)} of actor {Address(timer.actor)} is due at height {height:,}"
     return f"no timer {Hash32(timer_id)} is due at height {height:,}"

@@ -73,12 +73,8 @@ class TimersSubject(_Record, frozen=True, tag="timers"):
         check_range("first height", self.first, U64_MAX)
         check_range("last height", self.last, U64_MAX)
         if self.first > self.last:
-            raise Rejection(
-                RejectionReason.INVALID_DATA,
-                f"first height {self.first} lies above last height {self.last}",
-                first=self.first,
-                last=self.last,
-            )
+            what = f"first height {self.first} lies above last height {self.last}"
+            raise Rejection(RejectionReason.INVALID_DATA, what, first=self.first, last=self.last)
 
 
 Subject = AccountSubject | SlotSubject | StorageSubject | TimerSubject | TimersSubject

@@ -60,18 +60,17 @@ def compare(
         InvariantError: If money or timers are lost.
     """
     check_workload(workload, mechanisms)
-    return tuple(_run(workload, mechanism, on_block) for mechanism in mechanisms)
-
-
-def _run(workload: Workload, mechanism: str, on_block: Callable[[], None] | None) -> MechanismResult:
-    with Chain(_genesis(workload, mechanism)) as chain:
-        run = _Run(workload, mechanism, chain)
-        run.set_up()
-        for block in range(1, workload.blocks + 1):
-            run.build(block)
-            if on_block is not None:
-                on_block()
-        return run.result()
+    results = []
+    for mechanism in mechanisms:
+        with Chain(_genesis(workload, mechanism)) as chain:
+            run = _Run(workload, mechanism, chain)
+            run.set_up()
+            for block in range(1, workload.blocks + 1):
+                run.build(block)
+                if on_block is not None:
+                    on_block()
+            results.append(run.result())
+    return tuple(results)
 
 
 def _genesis(workload: Workload, mechanism: str) -> Genesis:

@@ -22,15 +22,11 @@ from trailboss.timer_queue.source import StoredTimers
 READ_AHEAD_MAX: Final = 1_024
 """Most timers that one block reads before they are due, a few milliseconds of work.
 
-With 4,096 heights in the ring, four million timers of one height are in memory by the time they are due. A block can
+With 4,096 heights in the ring, four million timers of one height are in memory by the time they are due; a block can
 schedule 25,000 at most, so 160 blocks filled with nothing else come before any block has more to read than this.
 """
-
-STRETCH_MAX: Final = 16
-"""Most heights that come within reach at once, so that one descent of the tree serves as many blocks."""
-
+STRETCH_MAX: Final = 16  # most heights that come within reach at once: one descent of the tree serves as many blocks
 NEVER: Final = U64_MAX + 1  # above every height
-
 START: Final = (0, -1)  # height and sequence before those of every timer
 
 
@@ -96,8 +92,7 @@ class TimerQueue:
     def place(self, timer: Pending) -> None:
         """Add a new timer, which the source commits with the present block. Spec: CIP-1v3 §2.
 
-        Complexity: One look-up of the source. In memory O(log k) for the k timers of its height; beyond the frontier
-            O(1).
+        Complexity: One look-up of the source; O(log k) for the k timers of its height in memory, O(1) beyond them.
 
         Raises:
             InvariantError: If its height has come, or it is already there.
@@ -235,8 +230,7 @@ class TimerQueue:
     def next_height_to_come(self) -> int | None:
         """Return the lowest height above the present one with a timer, or None.
 
-        Complexity: O(1); after cancels at the lowest height beyond the frontier, once O(log n + c) for the c timers
-            that the block has cancelled.
+        Complexity: O(1); after cancels at the lowest height beyond the frontier, once O(log n + c) for c cancels.
         """
         first = self._near.first_to_come()
         if first is not None:

@@ -191,17 +191,23 @@ class ChainReader:
         Raises:
             InvariantError: Naming what does not add up.
         """
-        supply, burned = self.economy()
-        balances = self.circulating()
-        if balances + burned != supply:
-            raise InvariantError(f"balances {balances} + burned {burned} is not the supply {supply}")
-        totals = self.totals()
-        live = self.timer_count()
-        ended = totals.fired + totals.unfunded + totals.expired + totals.cancelled
-        if ended + live != totals.scheduled:
-            raise InvariantError(f"{totals.scheduled} timers scheduled, {ended} ended and {live} live")
+        self.check_sums(self.circulating())
         self._check_timers()
         MARKETS[self.rules().market.kind].check(self)
+
+    def check_sums(self, balances: int) -> None:
+        """Check the sum of all balances against the supply, and the number of timers against their totals.
+
+        Raises:
+            InvariantError: Naming what does not add up.
+        """
+        supply, burned = self.economy()
+        if balances + burned != supply:
+            raise InvariantError(f"balances {balances} + burned {burned} is not the supply {supply}")
+        totals, live = self.totals(), self.timer_count()
+        ended = totals.fired + totals.unfunded + totals.expired + totals.cancelled
+        if ended + live != totals.scheduled:
+            raise InvariantError(f"{totals.scheduled} timers are scheduled, {ended} ended and {live} live")
 
     def _check_timers(self) -> None:
         counts: dict[bytes, int] = {}

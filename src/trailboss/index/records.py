@@ -166,7 +166,7 @@ class Tally(Struct, frozen=True, kw_only=True):
         return self.scheduled - self.fired - self.expired - self.unfunded - self.cancelled
 
 
-class BlockSpan(Struct, frozen=True, kw_only=True):
+class BlockSpan(Struct, frozen=True):
     """What a run of blocks comes to, for a chart: sums, the greatest of single blocks, and prices in the last.
 
     Lane basefees are None before the timer lane begins.

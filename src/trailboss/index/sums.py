@@ -145,22 +145,10 @@ def _span(connection: Connection, first: int, last: int, before_it: tuple[Any, .
         for column, price in enumerate(held, len(schema.GREATEST) - len(BASEFEES)):
             values = (greatest[column], schema.loaded_or_none(price))
             greatest[column] = max((value for value in values if value is not None), default=None)
-    cycles, cells, timer_cycles, *highest = greatest
-    prices = [schema.loaded_or_none(price) for price in row[len(TALLY_COLUMNS) :]]
-    return BlockSpan(
-        first=first,
-        last=last,
-        tally=_tally(row, before_it),
-        cycles_max=cycles or 0,
-        cells_max=cells or 0,
-        timer_cycles_max=timer_cycles or 0,
-        cycle_basefee_max=highest[0] or 0,
-        cell_basefee_max=highest[1] or 0,
-        lane_basefee_max=highest[2],
-        cycle_basefee=prices[0] or 0,
-        cell_basefee=prices[1] or 0,
-        lane_basefee=prices[2],
-    )
+    *most, lane_max = greatest
+    cycle, cell, lane = map(schema.loaded_or_none, row[len(TALLY_COLUMNS) :])
+    figures: list[Any] = [*(each or 0 for each in most), lane_max, cycle or 0, cell or 0, lane]
+    return BlockSpan(first, last, _tally(row, before_it), *figures)
 
 
 def _greatest(connection: Connection, first: int, last: int) -> Iterator[int | None]:

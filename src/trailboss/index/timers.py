@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from sqlite3 import Connection
-from typing import Final
+from typing import Any, Final
 
 from trailboss.index import pages
 from trailboss.index.records import Cause, IndexedTimer, Lineage, Page
-from trailboss.index.schema import ENDINGS, PLACE_BITS, ROLES, after, height_of, loaded, loaded_or_none, stored
+from trailboss.index.schema import ENDINGS, PLACE_BITS, ROLES, after, height_of, loaded_or_none, stored
 from trailboss.model.blocks import Origin
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX
@@ -16,6 +16,7 @@ LIVE: Final = "live"
 SORTED_MAX: Final = 10_000  # most timers that are sorted for a page of them
 NONE: Page[IndexedTimer] = Page((), 0)
 Parties = dict[str, int]  # numbers of addresses by their role
+_TERMS: Final = ("height", "gas_limit", "expires_at", "max_fee_per_cycle", "max_priority_fee_per_cycle")
 _TIMER: Final = f"""
 SELECT timer.id, actor.address, target.address, payer.address, handler.name, timer.height, timer.gas_limit,
     timer.expires_at, timer.max_fee, timer.max_priority_fee, timer.ended, timer.ending, timer.reverted,
@@ -45,27 +46,22 @@ def find_timer(connection: Connection, timer_id: bytes, upto: int) -> IndexedTim
 
 def _read(connection: Connection, at: int, upto: int) -> IndexedTimer:
     row = connection.execute(_TIMER, (at,)).fetchone()
-    identity, actor, target, payer, handler, height, gas_limit, expires_at, *fees, ended, ending, reverted = row[:13]
+    identity, actor, target, payer, handler, *terms, ended, ending, reverted = row[:13]
     receipt, parent, transaction, sequence, generation = row[13:]
     has_ended = ended is not None and ended < after(upto)
+    facts: dict[str, Any] = dict(zip(_TERMS, map(loaded_or_none, terms), strict=True))
+    facts |= zip(ROLES, map(Address, (actor, target, payer)), strict=True)
     return IndexedTimer(
+        **facts,
         timer_id=Hash32(identity),
-        actor=Address(actor),
-        target=Address(target),
-        payer=Address(payer),
         handler=handler,
-        height=loaded(height),
-        gas_limit=loaded(gas_limit),
-        expires_at=loaded(expires_at),
-        max_fee_per_cycle=loaded_or_none(fees[0]),
-        max_priority_fee_per_cycle=loaded_or_none(fees[1]),
         state=ENDINGS[ending] if has_ended else LIVE,
         ended_at=height_of(ended) if has_ended else None,
         reverted=has_ended and bool(reverted),
         cause=Cause(
             origin=Origin.TRANSACTION if transaction else Origin.TIMER if parent else Origin.MESSAGE,
-            timer_id=Hash32(parent) if parent else None,
-            transaction=Hash32(transaction) if transaction else None,
+            timer_id=parent and Hash32(parent),
+            transaction=transaction and Hash32(transaction),
             height=height_of(at),
             receipt=receipt,
         ),

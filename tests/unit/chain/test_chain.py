@@ -197,7 +197,7 @@ def misfile_record(chain: Chain) -> None:
     [
         (make_money, "is not the supply"),
         (unburn, "is not the supply"),
-        (miscount_totals, "2 timers scheduled, 1 ended and 2 live"),
+        (miscount_totals, "2 timers are scheduled, 1 ended and 2 live"),
         (miscount_actor, "counts 1 timers and has 2"),
         (lose_from_queue, r"height and sequence None in memory, \(100, 0\) in the state"),
         (double_in_queue, r"height and sequence \(500, 77\) in memory, None in the state"),

@@ -165,7 +165,6 @@ def _live_timers(views: MechanismViews, payer: Address, timers: Iterable[Timer],
 
 
 def _walked(chain: ChainReader, payer: Address) -> Iterator[Timer]:
-    """Yield the live timers whose records hold an address."""
     octets_of_payer = bytes(payer)
     for _, octets in chain.store.iterate(TIMERS):
         # To search the bytes takes a tenth of the time that decoding them takes.
@@ -191,7 +190,6 @@ def _next_fire(chain: ChainReader, timer: Timer) -> _Fire | None:
 
 
 def _paid_actors(payer: Address, recent: Sequence[RecentBlock], fires: Sequence[_Fire]) -> list[PaidActor]:
-    """Return what each actor has done for this payer, and has scheduled for it."""
     due: dict[bytes, list[int]] = {}
     for fire in fires:
         due.setdefault(fire.timer.actor, []).append(fire.first)

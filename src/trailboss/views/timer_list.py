@@ -22,16 +22,11 @@ from trailboss.views.shared_fields import extended
 LIVE: Final = "live"
 DUE: Final = "due"
 DEFERRED: Final = "deferred"
-OVER_CAP: Final = "over-cap"
-PRICED_OUT: Final = "priced-out"
-LATE: Final = "late"
-QUEUED: Final = "queued"
-IN_MAILBOX: Final = "in-mailbox"
 ENDED: Final = ("fired", "expired", "unfunded", "cancelled")
 ALL: Final = "all"
 REVERTED: Final = "reverted"
 """What people read of a timer that fired and whose handler failed; its state is ``fired``. Spec: CIP-5 §5.4."""
-STATES: Final = (LIVE, DUE, DEFERRED, OVER_CAP, PRICED_OUT, LATE, QUEUED, IN_MAILBOX, *ENDED, ALL)
+STATES: Final = (LIVE, DUE, DEFERRED, "over-cap", "priced-out", "late", "queued", "in-mailbox", *ENDED, ALL)
 """Everything that can be asked for."""
 
 

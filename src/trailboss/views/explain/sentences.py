@@ -143,7 +143,6 @@ def _payer(event: Event, shown: Shown) -> str:
 
 
 def _fired(it: Occurrence) -> str:
-    """Return how a timer fired, at which place and price, and what that cost whom."""
     facts, record, how = it.facts, it.block.decisions, "fired"
     if it.receipt is not None and it.receipt.error is not None:
         how = f"fired and reverted ({failure_words(it.receipt.error)})"

@@ -36,15 +36,19 @@ DECISION_COLUMNS: Final = (
     base.Column("fees", "bid by", extra=True),
     *base.LIMITS,
 )
+ACTIVITY: Final = {
+    "waiting": "waiting",
+    "fires": "fires",
+    "deferrals": "deferrals",
+    "longest_wait": "longest wait",
+    "highest_tip": "highest tip",
+    "cycles_used": "cycles",
+}
+"""Fields of an actor's standing that its table shows, each with its heading."""
 WEIGHT_COLUMNS: Final = (
     base.Column("actor", "actor", base.Kind.ADDRESS),
     base.Column("weight", "weight", base.Kind.NUMBER),
-    base.Column("waiting", "waiting", base.Kind.NUMBER),
-    base.Column("fires", "fires", base.Kind.NUMBER),
-    base.Column("deferrals", "deferrals", base.Kind.NUMBER),
-    base.Column("longest_wait", "longest wait", base.Kind.NUMBER),
-    base.Column("highest_tip", "highest tip", base.Kind.NUMBER),
-    base.Column("cycles_used", "cycles", base.Kind.NUMBER),
+    *(base.Column(name, title, base.Kind.NUMBER) for name, title in ACTIVITY.items()),
 )
 
 
@@ -63,10 +67,8 @@ def _timer_facts(live: TimerView) -> Iterator[base.Fact]:
     if found is None:
         return
     yield base.Fact("agent", "agent", found.agent, base.Kind.ADDRESS)
-    if found.asked_at is None:
-        yield base.Fact("asked_at", "asked in", "not yet")
-    else:
-        yield base.Fact("asked_at", "asked in", found.asked_at, base.Kind.HEIGHT)
+    kind = base.Kind.TEXT if found.asked_at is None else base.Kind.HEIGHT
+    yield base.Fact("asked_at", "asked in", "not yet" if found.asked_at is None else found.asked_at, kind)
     if found.is_late:
         late = f"by {counted(found.delay_count, 'block')}, and an event has said so"
         yield base.Fact("late", "late", late, is_warning=True)
@@ -87,16 +89,7 @@ def _status_facts(found: AuctionStatus) -> Iterator[base.Fact]:
 def _tables(chain: ChainReader) -> tuple[base.Table, ...]:
     ranked = sorted(auction_of(chain).actors, key=lambda actor: (-actor.weight, actor.actor))
     rows = [
-        (
-            each.actor,
-            decimal_text(each.weight, 1),
-            each.waiting or None,
-            each.fires or None,
-            each.deferrals or None,
-            each.longest_wait or None,
-            each.highest_tip or None,
-            each.cycles_used or None,
-        )
+        (each.actor, decimal_text(each.weight, 1), *(getattr(each, name) or None for name in ACTIVITY))
         for each in ranked
     ]
     empty = "No actor has taken part in the auction yet: a weight begins with the first timer that falls due."
@@ -135,9 +128,8 @@ def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Out
     is_late = isinstance(timer.terms, AuctionTerms) and timer.terms.is_late
     late = "; it is late, and an event has said so" if is_late else ""
     offer = f"{whose} of up to {max_fee:,} a cycle, {tip:,} of it as a tip, unless its agent bids otherwise before"
-    return base.Outlook(
-        base.OutlookKind.RUNS, f"competes at height {when} with {offer}, as things stand: {money.words}{late}"
-    )
+    text = f"competes at height {when} with {offer}, as things stand: {money.words}{late}"
+    return base.Outlook(base.OutlookKind.RUNS, text)
 
 
 def _timer_details(timer: Timer, now: int) -> dict[str, AuctionTimer]:
@@ -171,9 +163,8 @@ class _BidHistory:
         )
         tip = None if max_fee is None or priority is None or max_fee < floor else min(priority, max_fee - floor)
         if named is None:
-            reason = self._derived(
-                record, max_fee, tip, is_asked=asked is not None, set_aside=self._set_aside_in(block)
-            )
+            is_asked, set_aside = asked is not None, self._set_aside_in(block)
+            reason = self._derived(record, max_fee, tip, is_asked=is_asked, set_aside=set_aside)
         else:
             reason = _behind(record) if named in record.runners_up else _cell_words(named.reason)
         if named is not None or reason in waits.SET_ASIDE:
@@ -212,7 +203,6 @@ def _cell_words(reason: str) -> str:
 
 
 def _behind(record: DecisionRecord) -> str:
-    """Return why a ranked timer of the auction was not examined."""
     return record.stopped if record.stopped in waits.CUT_SHORT else DeferralReason.OUTRANKED
 
 

@@ -37,6 +37,7 @@ DECISION_COLUMNS: Final = (
     base.Column("fees", "fees", extra=True),
     *base.LIMITS,
 )
+DECISION_FIELDS: Final = ("lane_basefee", "next_lane_basefee", "previous_tip", "median_fires")
 
 
 def _decision_cells(row: DecisionRow) -> tuple[base.Value, ...]:
@@ -54,20 +55,10 @@ def _decision_cells(row: DecisionRow) -> tuple[base.Value, ...]:
     )
 
 
-def _decision_fields(record: DecisionRecord) -> dict[str, int]:
-    return {
-        "lane_basefee": record.lane_basefee,
-        "next_lane_basefee": record.next_lane_basefee,
-        "previous_tip": record.previous_tip,
-        "median_fires": record.median_fires,
-    }
-
-
 def _decision_facts(view: DecisionView) -> Iterator[base.Fact]:
     burned = f"it burned {format_cby(view.lane_burned)} CBY"
-    yield base.Fact(
-        "lane_basefee", "lane basefee", f"{view.lane_basefee:,} a cycle, next {view.next_lane_basefee:,}; {burned}"
-    )
+    prices = f"{view.lane_basefee:,} a cycle, next {view.next_lane_basefee:,}; {burned}"
+    yield base.Fact("lane_basefee", "lane basefee", prices)
     fires = counted(view.median_fires or 0, "fire")
     yield base.Fact("medians", "medians", f"tip {view.previous_tip:,} in the block before, {fires} in the window")
 
@@ -132,10 +123,6 @@ def _next_fire(rules: Rules, timer: Timer) -> Timer:
 
 
 # Waiting
-
-
-def _waits_from(rules: Rules, due: int) -> int:
-    return max(due, rules.params.lane.activation_height)
 
 
 def _wait_reader(rules: Rules, timer: waits.WaitingTimer) -> waits.WaitReader:
@@ -272,13 +259,13 @@ VIEWS: Final = base.MechanismViews(
     decision_columns=DECISION_COLUMNS,
     decision_cells=_decision_cells,
     decision_facts=_decision_facts,
-    decision_fields=_decision_fields,
+    decision_fields=lambda record: {name: getattr(record, name) for name in DECISION_FIELDS},
     ranks_by_priority=True,
     fee_floor=lambda rules: rules.market.basefee,
     is_over_cap=_is_over_cap,
     next_fire=_next_fire,
     outlook=_outlook,
-    waits_from=_waits_from,
+    waits_from=lambda rules, due: max(due, rules.params.lane.activation_height),
     wait_reader=_wait_reader,
     tip_at=_tip_at,
     runway_notes=_runway_notes,

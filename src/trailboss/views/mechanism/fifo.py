@@ -40,9 +40,8 @@ def _outlook(chain: ChainReader, timer: Timer, trial: base.Trial | None) -> base
         return expires
     money = base.money_for(chain, timer, timer.gas_limit, Prices(*chain.rules().timer_basefees()))
     if money.is_short:
-        return base.Outlook(
-            base.OutlookKind.UNFUNDED, f"removed unfunded at height {when} as things stand: {money.words}"
-        )
+        text = f"removed unfunded at height {when} as things stand: {money.words}"
+        return base.Outlook(base.OutlookKind.UNFUNDED, text)
     waits = f"; it waits because of {timer.deferred_for}" if timer.deferred_for else ""
     fires = "is due" if trial is None else "fires" if trial.failure is None else "fires and reverts"
     return base.Outlook(base.OutlookKind.RUNS, f"{fires} at height {when} as things stand: {money.words}{waits}")
@@ -60,7 +59,6 @@ def _priority(_: Rules, tip: int | None) -> int:
 
 
 def _why_not(recent: RecentBlock, offer: Offer) -> DeferralReason | None:
-    """Return why a timer would not have run as the last of a block."""
     record = recent.block.decisions
     if record is None:
         return None

@@ -124,7 +124,6 @@ def mailbox_table(entries: Iterable[MailboxView]) -> base.Table:
 
 
 def _because(due_height: int | None, keys: int) -> str:
-    """Return what made a timer fire, in words."""
     return f"height {due_height}" if due_height is not None else counted(keys, "changed key")
 
 
@@ -200,9 +199,7 @@ def _status_facts(found: GlobalboxStatus) -> Iterator[base.Fact]:
 def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Outlook:
     """Return where a timer's fires stand, what is before them and whether the next one can be paid for.
 
-    Complexity: O(live timers) if a fire of it is queued, for its place; O(entries of the mailbox) if one is there.
-
-    Spec: CIP-5old §8.3, CIP-5old §10
+    Spec: CIP-5old §8.3, CIP-5old §10. Complexity: O(live timers + entries of the mailbox).
     """
     terms, rules, parts, kind = terms_of(timer, GlobalboxTerms), chain.rules(), [], base.OutlookKind.RUNS
     if terms.in_mailbox:

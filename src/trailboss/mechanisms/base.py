@@ -34,10 +34,10 @@ class Phase(Enum):
 class Charging(Enum):
     """When payers are charged, and so what gates the next timer."""
 
+    # All are pre-charged, then all run; the timer budget is filled by gas limits. Spec: CIP-5 §5.1.
     ALL_FIRST = "all_first"
-    """All are pre-charged, then all run; the timer budget is filled by gas limits. Spec: CIP-5 §5.1."""
+    # Each is charged, run and settled before the next is decided; the budget is filled by use. Spec: CIP-1v3 §3.
     IN_TURN = "in_turn"
-    """Each is charged, run and settled before the next is decided; the budget is filled by use. Spec: CIP-1v3 §3."""
 
 
 class DeliveryPolicy(Struct, frozen=True, kw_only=True):
@@ -60,22 +60,14 @@ class DeliveryPolicy(Struct, frozen=True, kw_only=True):
 class Verdict(StrEnum):
     """What becomes of a due timer in this block. Spec: CIP-5 §5.4."""
 
-    FIRE = "fire"
-    """It runs."""
-    EXPIRE = "expire"
-    """Its last height has passed: it ends without running."""
-    UNFUND = "unfund"
-    """Its payer cannot pay: it ends without running."""
-    DEFER = "defer"
-    """It stays due; the decision says why."""
-    DELAY = "delay"
-    """It is marked as late, once; another decision may follow. Spec: overview. Decision: D-19."""
-    CANCEL = "cancel"
-    """It is late: it ends without running, at a penalty. Spec: overview. Decision: D-19."""
-    ENQUEUE = "enqueue"
-    """Its fire enters Globalbox, at the position in ``decision.fire``. Spec: CIP-5old §8.3."""
-    MATERIALIZE = "materialize"
-    """Its queued fire moves to the mailbox. Spec: CIP-5old §9."""
+    FIRE = "fire"  # it runs
+    EXPIRE = "expire"  # its last height has passed: it ends without running
+    UNFUND = "unfund"  # its payer cannot pay: it ends without running
+    DEFER = "defer"  # it stays due; the decision says why
+    DELAY = "delay"  # it is marked as late, once; another decision may follow. Spec: overview. Decision: D-19.
+    CANCEL = "cancel"  # it is late: it ends without running, at a penalty. Spec: overview. Decision: D-19.
+    ENQUEUE = "enqueue"  # its fire enters Globalbox, at the position in ``decision.fire``. Spec: CIP-5old §8.3.
+    MATERIALIZE = "materialize"  # its queued fire moves to the mailbox. Spec: CIP-5old §9.
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -187,7 +179,9 @@ class Mechanism(Follower, ABC):
     """Decides which due timers run in a block, and in which order."""
 
     name: str  # the name by which genesis and the command line know it
-    policy: DeliveryPolicy  # what delivery does differently for it
+
+    def __init__(self, policy: DeliveryPolicy) -> None:
+        self.policy = policy  # what delivery does differently for it
 
     def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
         """Begin a block; ``pending`` returns all timers as the block before left them, and takes O(n) to read."""
@@ -226,10 +220,6 @@ class IndexedMechanism(Mechanism, Generic[IndexT]):
     """A mechanism with an index over timers, which follows them while it exists."""
 
     index: IndexT | None = None  # the index; None before the first block and after the chain has gone back
-
-    def __init__(self, policy: DeliveryPolicy) -> None:
-        self.policy = policy
-
     schedule, leave, expire = _pass_on("schedule"), _pass_on("leave"), _pass_on("expire")
     replace, recount, is_watched = _pass_on("replace"), _pass_on("recount"), _pass_on("is_watched")
 

@@ -18,13 +18,10 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from trailboss.primitives.errors import InvariantError
 
-FANOUT: Final = 16
-"""Most children of a node."""
-MERGED_MAX: Final = FANOUT // 2
-"""Two neighbours with no more children than this together become one."""
+FANOUT: Final = 16  # most children of a node
+MERGED_MAX: Final = FANOUT // 2  # two neighbours with no more children than this together become one
 
-Place = tuple[Any, ...]
-"""Where an item belongs in its tree; unique there."""
+Place = tuple[Any, ...]  # where an item belongs in its tree; unique there
 Bounds = tuple[Any, ...]
 """What an item is searched by; a node has the least of each below it. Of groups of timers they are max_fee and
 max_priority, negated, each with what breaks ties, and the last height at which any of the timers may fire, negated."""
@@ -158,7 +155,6 @@ class BidTree(Generic[ItemT]):
                 yield each
 
     def _path(self, place: Place) -> list[BidNode[ItemT]]:
-        """Return the nodes from the root down to where a place belongs."""
         path: list[BidNode[ItemT]] = []
         node: ItemT | BidNode[ItemT] | None = self.root
         while isinstance(node, BidNode):

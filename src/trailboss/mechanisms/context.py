@@ -15,8 +15,7 @@ from trailboss.model.globalbox import CarriedHit, MailboxEntry
 from trailboss.model.timers import Timer
 from trailboss.primitives.units import U128_MAX, Amount, Cells, Cycles, Height, Price
 
-UNBOUNDED: Final = Cells(U128_MAX)
-"""Cells of a block without a bound: more than its fires ever could use."""
+UNBOUNDED: Final = Cells(U128_MAX)  # cells of a block without a bound: more than its fires ever could use
 
 
 class Bid(msgspec.Struct, frozen=True, gc=False):

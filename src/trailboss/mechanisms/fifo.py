@@ -24,9 +24,6 @@ class Fifo(Mechanism):
 
     name = NAME
 
-    def __init__(self, policy: DeliveryPolicy) -> None:
-        self.policy = policy
-
     def select(self, due: DueTimers, context: SelectionContext[Market]) -> "FifoSelection":
         """Walk due timers in order and classify each.
 
@@ -54,9 +51,7 @@ class FifoSelection:
     """One block's walk: what earlier decisions have left of timer budget, clean-up budget and balances."""
 
     def __init__(self, due: DueTimers, context: SelectionContext[Market], policy: DeliveryPolicy) -> None:
-        self._due = due
-        self._context = context
-        self._policy = policy
+        self._due, self._context, self._policy = due, context, policy
         self._rank = 0
         self._stopped = Stop.NONE_LEFT
         self._prices = Prices(context.cycle_basefee, context.cell_basefee)
@@ -99,7 +94,6 @@ class FifoSelection:
         return sorted(found, key=_place, reverse=True)
 
     def _end_expired(self, timer: Timer) -> Decision:
-        """Remove the next expired timer, or keep it."""
         if timer.timer_id in self._kept:
             return self._decide(timer, Verdict.DEFER, 0, 0, DeferralReason.GC_EXHAUSTED)
         return self._decide(timer, Verdict.EXPIRE, 0, 0)

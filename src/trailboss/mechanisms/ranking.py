@@ -19,8 +19,7 @@ from trailboss.mechanisms.bid_tree import BidNode, BidTree, Bounded, Bounds, Pla
 from trailboss.model.timers import is_stated, stated_fees
 from trailboss.primitives.units import Price
 
-SORTED_MAX: Final = 8
-"""Up to this many timers for each that may be asked for, sorting all takes less time than a search for the first."""
+SORTED_MAX: Final = 8  # up to this many timers for each that may be asked for, sorting takes less time than a search
 
 Member = TypeVar("Member")
 Key = tuple[int, int, Any]

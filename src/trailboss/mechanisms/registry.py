@@ -19,10 +19,8 @@ MECHANISMS: Final[Mapping[str, Callable[[ChainParams], Mechanism]]] = MappingPro
         globalbox.NAME: globalbox.build_globalbox,
     }
 )
-"""Name to factory."""
-
+# Name to a parameter that a chain has from genesis on if it starts with that mechanism, and its value.
 GENESIS_PARAMS: Final = MappingProxyType({lane.NAME: ("lane.activation_height", 1)})
-"""Name to a parameter that a chain has from genesis on if it starts with that mechanism, and its value."""
 
 
 def build_mechanism(name: str, params: ChainParams) -> Mechanism:
@@ -37,12 +35,9 @@ def build_mechanism(name: str, params: ChainParams) -> Mechanism:
 
 
 class Succession:
-    """The mechanisms of one chain: the one it started with, and the lane once that is active.
+    """The mechanisms of one chain: the first, which it started with, and the lane once that is active.
 
     Spec: CIP-1v3 §13.2. Decision: D-34.
-
-    Attributes:
-        first: What the chain started with.
     """
 
     def __init__(self, name: str, params: ChainParams) -> None:

@@ -39,10 +39,7 @@ class IndexSelection(Generic[IndexT, MarketT_co]):
     """One block's decisions from an index, each made when the one before has been carried out."""
 
     def __init__(self, index: IndexT, context: SelectionContext[MarketT_co], policy: DeliveryPolicy) -> None:
-        self._index = index
-        self._context = context
-        self._market = context.market
-        self._policy = policy
+        self._index, self._context, self._market, self._policy = index, context, context.market, policy
         self._gc_left: int = context.gc_cycles_max
         self._dead_left = policy.dead_examined_max
         self._out: set[bytes] = set()

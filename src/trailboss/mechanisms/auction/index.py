@@ -20,12 +20,10 @@ from trailboss.model.timers import DeferralReason, Timer, terms_of
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Cycles
 
-AFFORDABLE: Final = 1 << 8 * AMOUNT_WIDTH
-"""Stands for the max_fee of timers that bid the default, which covers every basefee."""
+AFFORDABLE: Final = 1 << 8 * AMOUNT_WIDTH  # the max_fee of timers that bid the default: it covers every basefee
+# Reasons in a record that set a timer aside until its agent is asked again. Decision: D-60, D-86.
 MARKS: Final = frozenset((DeferralReason.UNFUNDED.value, DeferralReason.PRICED_OUT.value))
-"""Reasons in a record that set a timer aside until its agent is asked again. Decision: D-60, D-86."""
-Due = tuple[int, int, bytes]
-"""Height, sequence and id: a place in due order."""
+Due = tuple[int, int, bytes]  # height, sequence and id: a place in due order
 WeightOf = Callable[[bytes], int]
 
 
@@ -90,41 +88,26 @@ class AuctionEntry(msgspec.Struct, eq=False, gc=False):
 
 
 class AuctionIndex(Follower):
-    """The joined timers.
-
-    Attributes:
-        timers: By id; of all timers that are there now.
-        left: By id; those that have left since the orders were last settled.
-        actors: Those with timers, by address.
-        by_weight: Weight and address of all actors, ascending.
-        total_weight: The sum of their weights.
-        prompt: Timers not marked as late, in due order.
-        late: Timers marked as late, in due order.
-        unasked: Timers whose agents were never asked, in due order.
-        asked: The others: block of the last question, and place in due order.
-        trees: Groups of ranked timers, by whether they are marked as late, and whether they have a bid of their own.
-        late_by_due: The ranked timers that are marked as late.
-        max_fees: Of all that are ranked, ascending; `AFFORDABLE` for those that bid the default.
-        gas_limits: Of all that are there now.
-        refused: By id; those whose agents were asked in this block and whose bids cannot run in it.
-    """
+    """The joined timers."""
 
     def __init__(self) -> None:
-        self.timers: dict[bytes, AuctionEntry] = {}
-        self.left: dict[bytes, AuctionEntry] = {}
-        self.actors = SortedDict()
-        self.by_weight = SortedList()
+        self.timers: dict[bytes, AuctionEntry] = {}  # by id; of all timers that are there now
+        self.left: dict[bytes, AuctionEntry] = {}  # by id; those that have left since the orders were last settled
+        self.actors = SortedDict()  # those with timers, by address
+        self.by_weight = SortedList()  # weight and address of all actors, ascending
         self.total_weight = 0
-        self.prompt = SortedList()
-        self.late = SortedList()
-        self.unasked = SortedList()
-        self.asked = SortedList()
+        self.prompt = SortedList()  # timers not marked as late, in due order
+        self.late = SortedList()  # timers marked as late, in due order
+        self.unasked = SortedList()  # timers whose agents were never asked, in due order
+        self.asked = SortedList()  # the others: block of the last question, and place in due order
+        # Groups of ranked timers, by whether they are marked as late, and whether they have a bid of their own.
         self.trees: dict[tuple[bool, bool], BidTree[AuctionGroup]] = {
             (is_late, is_stated): BidTree() for is_late in (False, True) for is_stated in (False, True)
         }
-        self.late_by_due: BidTree[LateTimer] = BidTree()
-        self.max_fees = SortedList()
-        self.gas_limits = GasLimits()
+        self.late_by_due: BidTree[LateTimer] = BidTree()  # the ranked timers that are marked as late
+        self.max_fees = SortedList()  # of all that are ranked, ascending; `AFFORDABLE` where they bid the default
+        self.gas_limits = GasLimits()  # of all that are there now
+        # By id; those whose agents were asked in this block and whose bids cannot run in it.
         self.refused: set[bytes] = set()
         self._replaced: dict[bytes, Timer] = {}
         self._touched: dict[bytes, None] = {}
@@ -231,7 +214,6 @@ class AuctionIndex(Follower):
     # The orders
 
     def _renew(self, entry: AuctionEntry, timer: Timer) -> None:
-        """Move a timer to where its new record belongs."""
         terms, group = terms_of(timer, AuctionTerms), entry.group
         if terms.asked_at != entry.asked_at:
             self._leave_line(entry)
@@ -261,14 +243,12 @@ class AuctionIndex(Follower):
         self._release(former)
 
     def _leave_line(self, entry: AuctionEntry) -> None:
-        """Take a timer from the line of those whose agents are to be asked."""
         if entry.asked_at:
             self.asked.remove((entry.asked_at, *entry.due))
         else:
             self.unasked.remove(entry.due)
 
     def _rank(self, timers: Collection[AuctionEntry]) -> None:
-        """Put timers into the ranking."""
         grown: dict[AuctionGroup, bool] = {}
         for entry in timers:
             group = entry.group
@@ -282,7 +262,6 @@ class AuctionIndex(Follower):
         self.late_by_due.add([_late(entry) for entry in timers if entry.group.is_late])
 
     def _unrank(self, entry: AuctionEntry) -> None:
-        """Take a timer from the ranking."""
         group = entry.group
         self.max_fees.remove(group.ceiling)
         max_fees = group.owner.max_fees

@@ -20,8 +20,7 @@ from trailboss.model.decisions import RUNNERS_UP_MAX, Stop
 from trailboss.model.timers import DeferralReason, cell_fees
 from trailboss.primitives.units import Amount, Cycles
 
-Ranked = tuple[int, Due]
-"""Rank and place in due order."""
+Ranked = tuple[int, Due]  # rank and place in due order
 
 
 class Slice(msgspec.Struct, gc=False):
@@ -96,7 +95,7 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
             prices = Prices(context.cycle_basefee, context.cell_basefee, tip, cell_tip)
             cost = max_cost(entry.gas_limit, context.max_cells_per_fire, prices)
             timer = self._market.timer_of(entry.due[0], timer_id)
-            available = self._context.balance_of(timer.fee_payer)
+            available = context.balance_of(timer.fee_payer)
             reason = DeferralReason.PRICED_OUT if cell_tip < 0 else DeferralReason.UNFUNDED
             if available >= cost and cell_tip >= 0:
                 continue
@@ -185,12 +184,9 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
 
     def _stop(self, left: int) -> Stop | None:
         """Return why a timer is not decided any more, if so. Decision: D-39, D-68, D-78."""
-        full = self._why_full(left)
-        if full is not None:
-            return full
         if len(self._passed_over) == self._policy.passed_over_max:
-            return Stop.PASSED_OVER_MAX
-        return Stop.EXAMINED_MAX if self._examined == self._policy.examined_max else None
+            return self._why_full(left) or Stop.PASSED_OVER_MAX
+        return self._why_full(left) or (Stop.EXAMINED_MAX if self._examined == self._policy.examined_max else None)
 
     def _why_full(self, left: int) -> Stop | None:
         """Return why the block holds no other fire, if so; a whole budget is there for any. Decision: D-68, D-80."""
@@ -241,10 +237,10 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
             self._dead_left -= 1
         elif left is not None:
             self._examined += 1
-        if left is not None and is_paid and (gas_limit <= left or left == self._context.lane_cycles_max):
-            verdict, reason = FIRE, None
-        elif left is None:
+        if left is None:
             verdict, reason = Verdict.DEFER, DeferralReason.OUTRANKED
+        elif is_paid and (gas_limit <= left or left == self._context.lane_cycles_max):
+            verdict, reason = FIRE, None
         else:
             verdict, reason = Verdict.DEFER, self._refusal(timer_id, bid, is_paid=is_paid)
         yield Decision(
@@ -263,7 +259,6 @@ class AuctionSelection(IndexSelection[AuctionIndex, AuctionMarket]):
         )
 
     def _refusal(self, timer_id: bytes, bid: PricedBid, *, is_paid: bool) -> DeferralReason:
-        """Return why a ranked timer cannot fire: what it pays counts before lack of room."""
         if is_paid:
             self._passed_over.append(timer_id)
             return DeferralReason.LANE_FULL
@@ -323,7 +318,7 @@ def _cut_slices(index: AuctionIndex, budget: int, basefee: int) -> dict[WeighedA
 
 
 def _skip_timer(slices: dict[WeighedActor, Slice], owner: WeighedActor) -> None:
-    """Skip a timer of an actor, which takes nothing from its slice; drop the slice after the actor's last timer."""
+    """Skip a timer, which takes nothing from its actor's slice; drop the slice after the actor's last timer."""
     own = slices.get(owner)
     if own is not None:
         own.to_come -= 1

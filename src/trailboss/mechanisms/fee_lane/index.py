@@ -20,8 +20,7 @@ from trailboss.model.timers import DeferralReason, Timer, asks_agent
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Cycles
 
-UNRANKED_MAX: Final = 10_000
-"""Expired timers that are taken out of the ranking in one block at most; until then the walk skips them."""
+UNRANKED_MAX: Final = 10_000  # expired timers that a block takes out of the ranking; until then the walk skips them
 _group_key = attrgetter("is_over_cap", "fees", "payer")
 
 
@@ -66,35 +65,26 @@ class LaneActor(msgspec.Struct, eq=False, gc=False):
 
 
 class LaneIndex(Follower):
-    """The joined timers, n of them. An actor has a group for each different offer that its waiting timers make.
-
-    Attributes:
-        timers: By id; those that are there now and have not expired.
-        left: By id; those that have left since the orders were last settled.
-        unmarked: Places of those above the cap whose records do not say so, in due order.
-        asking: Places of those whose agents are to be asked, in due order.
-        trees: By the fires of the actors, and whether the fees are frozen.
-        gas_limits: Of all that are not above the cap and are there now.
-        over_cap: How many are above the cap.
-    """
+    """The joined timers, n of them. An actor has a group for each different offer that its waiting timers make."""
 
     def __init__(self, cap: Cycles, clamps_before: int) -> None:
         """Make an index without timers; those scheduled before a height are clamped to the cap of one fire."""
-        self.timers: dict[bytes, LaneEntry] = {}
+        self.timers: dict[bytes, LaneEntry] = {}  # by id; those that are there now and have not expired
         self._replaced: dict[bytes, Timer] = {}
         self._recounted: dict[bytes, int] = {}
         self._clear(cap, clamps_before)
 
     def _clear(self, cap: Cycles, clamps_before: int) -> None:
         self._cap, self._clamps_before = cap, clamps_before
-        self.left: dict[bytes, LaneEntry] = {}
-        self.unmarked = SortedList()
-        self.asking = SortedList()
+        self.left: dict[bytes, LaneEntry] = {}  # by id; those that have left since the orders were last settled
+        self.unmarked = SortedList()  # places of those above the cap whose records do not say so, in due order
+        self.asking = SortedList()  # places of those whose agents are to be asked, in due order
+        # By the fires of the actors, and whether the fees are frozen.
         self.trees: dict[tuple[int, bool], BidTree[LaneGroup]] = {}
-        self.over_cap = 0
+        self.over_cap = 0  # how many are above the cap
         self._actors: dict[bytes, LaneActor] = {}
         self._fee_caps = SortedList()  # Negated, as in the bounds of the groups, so that both share the integers.
-        self.gas_limits = GasLimits()
+        self.gas_limits = GasLimits()  # of all that are not above the cap and are there now
         self._expired: dict[bytes, LaneEntry] = {}  # By id; they are counted nowhere, and still in their groups.
 
     # What a block asks
@@ -118,11 +108,7 @@ class LaneIndex(Follower):
     # What it follows
 
     def join(self, timers: Iterable[Timer], fires_of: Callable[[bytes], int]) -> None:
-        """Take in timers, one by one. Complexity: O(log n) a timer.
-
-        Args:
-            timers: None of them is here.
-            fires_of: Actor to its fires within the window.
+        """Take in timers, one by one; ``fires_of`` an actor are those within the window. Complexity: O(log n) a timer.
 
         Raises:
             InvariantError: If one has joined already.
@@ -160,7 +146,10 @@ class LaneIndex(Follower):
         if entry is None:
             return
         self.left[timer_id] = entry
-        self._replaced.pop(timer_id, None)
+        self._forget(entry)
+
+    def _forget(self, entry: LaneEntry) -> None:
+        self._replaced.pop(entry.timer_id, None)
         if not entry.group.is_over_cap:
             self.gas_limits.remove(entry.gas_limit)
 
@@ -170,9 +159,7 @@ class LaneIndex(Follower):
             entry = self.timers.pop(timer_id, None)
             if entry is not None:
                 self._expired[timer_id] = entry
-                self._replaced.pop(timer_id, None)
-                if not entry.group.is_over_cap:
-                    self.gas_limits.remove(entry.gas_limit)
+                self._forget(entry)
                 self._uncount(entry)
 
     def replace(self, timer: Timer) -> None:
@@ -244,7 +231,6 @@ class LaneIndex(Follower):
         self._drop_empty(former)
 
     def _move(self, address: bytes, fires: int) -> None:
-        """Move an actor's groups to the trees of another number of fires."""
         owner = self._actors.get(address)
         if owner is None or owner.fires == fires:
             return
@@ -300,7 +286,6 @@ class LaneIndex(Follower):
             self.asking.remove(entry.due)
 
     def _unrank(self, entry: LaneEntry) -> None:
-        """Take a timer from its group."""
         group, timer_id = entry.group, entry.timer_id
         if group.is_over_cap:
             del group.members[bisect_left(group.members, timer_id)]
@@ -312,7 +297,6 @@ class LaneIndex(Follower):
         return self.trees.setdefault((self._actors[group.actor].fires, group.is_stated), BidTree())
 
     def _drop_tree(self, group: LaneGroup) -> None:
-        """Drop the tree of a group if it is empty."""
         if self._tree(group).root is None:
             del self.trees[self._actors[group.actor].fires, group.is_stated]
 

@@ -51,11 +51,9 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
 
     def _remove_barred(self) -> Iterator[Decision]:
         """Remove timers that have not joined because their payers cannot pay. Spec: CIP-1v3 §9. Decision: D-79."""
-        context = self._context
+        price = self._context.cycle_basefee + self._market.basefee
         for timer in self._removable(self._due.unfunded):
-            gas_limit = min(timer.gas_limit, self._market.max_cycles_per_fire)
-            cost = gas_limit * (context.cycle_basefee + self._market.basefee)
-            cost += context.max_cells_per_fire * context.cell_basefee
+            cost = min(timer.gas_limit, self._market.max_cycles_per_fire) * price + self._cells_cost
             yield self._decide_unranked(timer, timer.gas_limit, Verdict.UNFUND, cost=cost)
 
     def _set_aside(self) -> Iterator[Decision]:
@@ -242,15 +240,13 @@ class LaneSelection(IndexSelection[LaneIndex, LaneMarket]):
         self, timer: Timer, gas_limit: Cycles, verdict: Verdict, reason: DeferralReason | None = None, cost: int = 0
     ) -> Decision:
         context = self._context
-        prices = Prices(context.cycle_basefee, context.cell_basefee, lane_basefee=self._market.basefee)
-        available = context.balance_of(timer.fee_payer) if cost else Amount(0)
         return Decision(
             timer=timer,
             verdict=verdict,
             max_cost=Amount(cost),
-            available=available,
+            available=context.balance_of(timer.fee_payer) if cost else Amount(0),
             reason=reason,
-            prices=prices,
+            prices=Prices(context.cycle_basefee, context.cell_basefee, lane_basefee=self._market.basefee),
             gas_limit=gas_limit,
         )
 

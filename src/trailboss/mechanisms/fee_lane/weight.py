@@ -3,10 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-WHOLE: Final = 10**9
-"""W(actor) = 1, in the parts that weights are counted in."""
-HIGHEST: Final = 2 * WHOLE
-"""W(actor) of an actor without a fire in the window, before the bounds."""
+WHOLE: Final = 10**9  # W(actor) = 1, in the parts that weights are counted in
+HIGHEST: Final = 2 * WHOLE  # W(actor) of an actor without a fire in the window, before the bounds
 
 
 def weight_of(fires: int, median: int, weight_min: int, weight_max: int) -> int:

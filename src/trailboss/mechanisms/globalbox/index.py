@@ -101,7 +101,6 @@ class GlobalboxIndex(Follower):
         self._update_expiry(tracked, could_expire=could_expire)
 
     def _move(self, tracked: TrackedTimer, former: QueuePosition | None) -> None:
-        """Follow a fire into the queue, or out of it."""
         if former is not None:
             self.fires.discard(former)
             self.watches.arm(tracked)

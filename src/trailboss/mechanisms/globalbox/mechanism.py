@@ -27,8 +27,7 @@ class Globalbox(IndexedMechanism[GlobalboxIndex]):
 
     def __init__(self, policy: DeliveryPolicy, shards: int) -> None:
         super().__init__(policy)
-        self._shards = shards
-        self._has_joined = False
+        self._shards, self._has_joined = shards, False
 
     def begin(self, pending: Callable[[], Iterator[Timer]]) -> None:
         """Build the index of watches and queued fires, unless there is one; only then is ``pending`` read."""

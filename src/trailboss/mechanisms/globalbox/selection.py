@@ -35,8 +35,7 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
         shards: int,
     ) -> None:
         super().__init__(index, context, policy)
-        self._due = due
-        self._shards = shards
+        self._due, self._shards = due, shards
         self._carried: tuple[CarriedHit, ...] = ()
 
     def __iter__(self) -> Iterator[Decision]:
@@ -167,7 +166,6 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
         )
 
     def _look_ahead(self) -> Iterator[Decision]:
-        """Yield the first of those that stay in the queue."""
         for position in self._index.fires.first(RUNNERS_UP_MAX, self._context.height):
             timer = self._market.timer_of(position.height, position.timer_id)
             fire = terms_of(timer, GlobalboxTerms).fire
@@ -176,14 +174,9 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
     def _decide(self, timer: Timer, verdict: Verdict, fire: QueuedFire | None = None, **facts: Any) -> Decision:
         """Return a decision about a timer, or about its queued fire, with what else is known."""
         bid, gas_limit = _bid_and_gas(timer, fire)
+        prices = self._prices(bid)
         return Decision(
-            timer=timer,
-            verdict=verdict,
-            prices=self._prices(bid),
-            gas_limit=gas_limit,
-            fee_source=FROZEN,
-            fire=fire,
-            **facts,
+            timer=timer, verdict=verdict, prices=prices, gas_limit=gas_limit, fee_source=FROZEN, fire=fire, **facts
         )
 
     def _prices(self, bid: bytes) -> Prices:

@@ -7,10 +7,9 @@ from typing import Any, Final, Generic, TypeVar
 from pyroaring import BitMap64
 from sortedcontainers import SortedList
 
+# Members of a `SortedTuples` that are kept in a plain list: a `SortedList` of few takes ten times the memory.
 SHORT_MAX: Final = 1_024
-"""Members of a `SortedTuples` that are kept in a plain list: a `SortedList` of few takes ten times the memory."""
-FEW_MAX: Final = 16
-"""Members of a `SequenceSet` that are kept in a plain list: it takes less time and memory than a bitmap."""
+FEW_MAX: Final = 16  # members of a `SequenceSet` in a plain list, which takes less time and memory than a bitmap
 MemberT = TypeVar("MemberT", bound=tuple[Any, ...])
 
 
@@ -21,8 +20,8 @@ class SortedTuples(Generic[MemberT]):
 
     def __init__(self, members: Iterable[MemberT] = ()) -> None:
         """Make a set of members that are in order already. Complexity: O(n)."""
-        self._members: list[MemberT] | SortedList = list(members)
-        self._lengthen()
+        found = list(members)
+        self._members: list[MemberT] | SortedList = SortedList(found) if len(found) > SHORT_MAX else found
 
     def __bool__(self) -> bool:
         """Return whether there is any."""
@@ -42,7 +41,8 @@ class SortedTuples(Generic[MemberT]):
         """Add a member. Complexity: O(log n)."""
         if isinstance(self._members, list):
             insort(self._members, member)
-            self._lengthen()
+            if len(self._members) > SHORT_MAX:
+                self._members = SortedList(self._members)
         else:
             self._members.add(member)
 
@@ -57,10 +57,6 @@ class SortedTuples(Generic[MemberT]):
         """Remove the first and return it; there must be one. Complexity: O(1), amortized."""
         member: MemberT = self._members.pop(0)
         return member
-
-    def _lengthen(self) -> None:
-        if len(self._members) > SHORT_MAX:
-            self._members = SortedList(self._members)
 
 
 class SequenceSet:
@@ -77,13 +73,12 @@ class SequenceSet:
 
     def add(self, sequence: int) -> None:
         """Add one that is not there. Complexity: O(1), and O(log n) among many."""
-        numbers = self._numbers
-        if isinstance(numbers, BitMap64):
-            numbers.add(sequence)
+        if isinstance(self._numbers, BitMap64):
+            self._numbers.add(sequence)
             return
-        insort(numbers, sequence)
-        if len(numbers) > FEW_MAX:
-            self._numbers = BitMap64(numbers)
+        insort(self._numbers, sequence)
+        if len(self._numbers) > FEW_MAX:
+            self._numbers = BitMap64(self._numbers)
 
     def remove(self, sequence: int) -> None:
         """Remove one that is there. Complexity: as `add`."""

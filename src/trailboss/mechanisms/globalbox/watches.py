@@ -21,8 +21,7 @@ from trailboss.model.globalbox import CarriedHit
 from trailboss.model.terms import GlobalboxTerms, Trigger
 from trailboss.model.timers import Timer, terms_of
 
-MATCHED_MAX: Final = 16
-"""Keys that one fire names. Decision: D-65."""
+MATCHED_MAX: Final = 16  # keys that one fire names. Decision: D-65.
 
 
 class TrackedTimer(msgspec.Struct, eq=False, gc=False):
@@ -179,7 +178,6 @@ class WatchIndex:
         return [_hit(self._by_sequence[sequence], by_prefix) for sequence in taken], carried
 
     def _group(self, modified: Iterable[CarriedHit]) -> dict[bytes, list[ModifiedKeys]]:
-        """Return the modified keys under each watched prefix."""
         hits_of: dict[bytes, list[CarriedHit]] = {}
         prefixes, lengths = self._prefixes, tuple(self._lengths)
         for hit in modified:

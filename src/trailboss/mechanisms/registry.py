@@ -35,10 +35,7 @@ def build_mechanism(name: str, params: ChainParams) -> Mechanism:
 
 
 class Succession:
-    """The mechanisms of one chain: the first, which it started with, and the lane once that is active.
-
-    Spec: CIP-1v3 §13.2. Decision: D-34.
-    """
+    """The mechanisms of one chain: the first, and the lane once that is active. Spec: CIP-1v3 §13.2. Decision: D-34."""
 
     def __init__(self, name: str, params: ChainParams) -> None:
         self.first = build_mechanism(name, params)

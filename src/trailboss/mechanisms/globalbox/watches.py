@@ -160,13 +160,9 @@ class WatchIndex:
     ) -> tuple[list[WatchHit], tuple[CarriedHit, ...]]:
         """Return the watches that the modified keys hit, and the keys that other watches have yet to match.
 
-        Spec: CIP-5old §7. Decision: D-65. Complexity: O(1) a key for each length of a watch key, and O(log m) a hit,
-        for m keys; none for watches that are not armed, and none for those beyond the most.
-
-        Args:
-            modified: Keys, ascending, each once.
-            most: Watches that are hit at most: those of the lowest sequences.
-            height: The block's.
+        The keys ascend, each once; watches of the lowest sequences are hit, ``most`` at most. Spec: CIP-5old §7.
+        Decision: D-65. Complexity: O(1) a key for each length of a watch key, and O(log m) a hit, for m keys; none for
+        watches that are not armed, and none for those beyond the most.
         """
         # A height costs O(log n), and each watch that has expired before this one a few instructions.
         while self._by_expiry and self._by_expiry.peekitem(0)[0] < height:

@@ -45,27 +45,22 @@ def create_app(node: "Node", others: Sequence[BaseRoute] = ()) -> Starlette:
 
 
 async def _description(_: Request) -> Response:
-    return Response(await asyncio.to_thread(_described), media_type=JSON)
+    return Response((await asyncio.to_thread(_described))[0], media_type=JSON)
 
 
 async def _reference(_: Request) -> Response:
-    return Response(await asyncio.to_thread(_referred), media_type="text/html")
+    return Response((await asyncio.to_thread(_described))[1], media_type="text/html")
 
 
 @cache
-def _described() -> bytes:
+def _described() -> tuple[bytes, str]:
+    """Return the description, and its page for people."""
     # Imported by the first request: a node starts without it.
-    from trailboss.api.openapi import describe  # noqa: PLC0415
-
-    return encode_json(describe(OPERATIONS))
-
-
-@cache
-def _referred() -> str:
     from trailboss.api.openapi import describe  # noqa: PLC0415
     from trailboss.api.page import reference_page  # noqa: PLC0415
 
-    return reference_page(describe(OPERATIONS))
+    document = describe(OPERATIONS)
+    return encode_json(document), reference_page(document)
 
 
 # Refusals

@@ -58,7 +58,7 @@ class Queue:
     def at(self, nonce: int) -> Pooled | None:
         """Return the transaction of a nonce, or None."""
         index = bisect_left(self._nonces, nonce)
-        return self.pooled[index] if index < len(self) and self._nonces[index] == nonce else None
+        return self.pooled[index] if index < len(self.pooled) and self._nonces[index] == nonce else None
 
     def put(self, pooled: Pooled) -> None:
         """Add a transaction; there is none of its nonce."""
@@ -85,7 +85,7 @@ class Queue:
     def next_nonce(self, nonce: int) -> int:
         """Return the first nonce from one on of which there is no transaction."""
         first = bisect_left(self._nonces, nonce)
-        count = len(self) - first
+        count = len(self.pooled) - first
         if count and self._nonces[-1] != nonce + count - 1:
             return next(wanted for wanted, present in enumerate(self._nonces[first:], nonce) if present != wanted)
         return nonce + count
@@ -179,8 +179,12 @@ class Order:
 
     def _place(self, queue: Queue) -> Places:
         executable = queue.executable()
-        if len(queue) > 1:
-            return self.head_at(queue, 0) if executable else None, self.tail_at(queue, len(queue) - 1), executable
+        if len(queue.pooled) > 1:
+            return (
+                self.head_at(queue, 0) if executable else None,
+                self.tail_at(queue, len(queue.pooled) - 1),
+                executable,
+            )
         # Most senders have one transaction, which is first and last.
         pooled = queue.pooled[0]
         offer, arrival = offer_of(pooled.transaction, self.prices), pooled.arrival

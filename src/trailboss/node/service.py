@@ -353,7 +353,7 @@ class Node:
         self.ended.set()
 
     def _check_running(self) -> None:
-        if not self.health.is_running:
+        if self.health.status != RUNNING:
             raise StoppingError(STOPPING)
 
 

@@ -19,18 +19,11 @@ UNUSED: Final[Units] = (0, 0)
 def check_destination(transaction: Transaction, chain_id: int) -> None:
     """Refuse a transaction of another chain, with ``CHAIN_ID_MISMATCH``, or one that only a chain could make."""
     if transaction.chain_id != chain_id:
-        raise Rejection(
-            RejectionReason.CHAIN_ID_MISMATCH,
-            f"the transaction is for chain {transaction.chain_id}, this is chain {chain_id}",
-            expected=chain_id,
-            actual=transaction.chain_id,
-        )
+        what = f"the transaction is for chain {transaction.chain_id}, this is chain {chain_id}"
+        raise Rejection(RejectionReason.CHAIN_ID_MISMATCH, what, expected=chain_id, actual=transaction.chain_id)
     if transaction.origin_tx_hash is not None:
-        raise Rejection(
-            RejectionReason.INVALID_DATA,
-            f"origin_tx_hash is 0x{transaction.origin_tx_hash.hex()}: only the chain makes deferred transactions",
-            field="origin_tx_hash",
-        )
+        what = f"origin_tx_hash is 0x{transaction.origin_tx_hash.hex()}: only the chain makes deferred transactions"
+        raise Rejection(RejectionReason.INVALID_DATA, what, field="origin_tx_hash")
 
 
 def nonce_mismatch(transaction: Transaction, nonce: int) -> Rejection:
@@ -58,12 +51,8 @@ def check_limits(transaction: Transaction, least: Units, limits: LimitParams, us
             )
         if so_far + given > most:
             left = max(most - so_far, 0)
-            raise Rejection(
-                RejectionReason.BLOCK_FULL,
-                f"{unit}_limit is {given}, the block has {left} of {most} {unit} left",
-                limit=given,
-                left=left,
-            )
+            what = f"{unit}_limit is {given}, the block has {left} of {most} {unit} left"
+            raise Rejection(RejectionReason.BLOCK_FULL, what, limit=given, left=left)
 
 
 def check_price(transaction: Transaction, rules: Rules) -> Prices:
@@ -106,15 +95,7 @@ def check_balance(transaction: Transaction, balance: int, promised: int = 0) -> 
     if promised:
         holds += f", of which its other transactions may need {promised}"
     if available < gas:
-        raise Rejection(
-            RejectionReason.INSUFFICIENT_GAS_BALANCE,
-            f"{holds}, its limits at its fee caps need {gas}",
-            required=str(gas),
-            available=str(available),
-        )
-    raise Rejection(
-        RejectionReason.INSUFFICIENT_BALANCE,
-        f"{holds}, {amount} and fees of up to {gas} are needed",
-        required=str(gas + amount),
-        available=str(available),
-    )
+        what = f"{holds}, its limits at its fee caps need {gas}"
+        raise Rejection(RejectionReason.INSUFFICIENT_GAS_BALANCE, what, required=str(gas), available=str(available))
+    what = f"{holds}, {amount} and fees of up to {gas} are needed"
+    raise Rejection(RejectionReason.INSUFFICIENT_BALANCE, what, required=str(gas + amount), available=str(available))

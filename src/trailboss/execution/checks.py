@@ -49,23 +49,16 @@ def check_entitled(scope: Scope, frame: Frame) -> None:
 def check_height(height: int, now: int) -> None:
     """Refuse a height that is not above the present one or does not fit 64 bits. Spec: CIP-5 §4.2, CIP-5 §5.3."""
     if not now < height <= U64_MAX:
-        raise invalid(
-            f"height {height} must be above the present height {now} and below 2**64",
-            height=str(height),
-            current_height=now,
-        )
+        what = f"height {height} must be above the present height {now} and below 2**64"
+        raise invalid(what, height=str(height), current_height=now)
 
 
 def check_payload(rules: Rules, payload: bytes) -> None:
     """Refuse a payload that is too long. Spec: CIP-5 §4.2."""
     limit = rules.params.timers.payload_bytes_max
     if len(payload) > limit:
-        raise invalid(
-            f"payload has {len(payload)} bytes and the limit is {limit}",
-            field="payload",
-            size=len(payload),
-            limit=limit,
-        )
+        what = f"payload has {len(payload)} bytes and the limit is {limit}"
+        raise invalid(what, field="payload", size=len(payload), limit=limit)
 
 
 def check_fee_payer(payer: bytes, actor: bytes, signer: bytes, band: int) -> None:
@@ -109,12 +102,8 @@ def check_timer_count(rules: Rules, actor: bytes, timer_count: int) -> None:
     """Refuse an actor one live timer too many. Spec: CIP-5 §6.4."""
     limit = rules.timer.max_timers_per_actor
     if timer_count >= limit:
-        raise Rejection(
-            RejectionReason.TIMER_LIMIT,
-            f"{Address(actor)} holds {timer_count} live timers and the limit is {limit}",
-            actor=str(Address(actor)),
-            limit=limit,
-        )
+        what = f"{Address(actor)} holds {timer_count} live timers and the limit is {limit}"
+        raise Rejection(RejectionReason.TIMER_LIMIT, what, actor=str(Address(actor)), limit=limit)
 
 
 def check_agent(ledger: Ledger, agent: bytes) -> None:

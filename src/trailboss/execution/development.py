@@ -49,11 +49,8 @@ def check_sender(
 def check_development(context: BlockContext, instruction: str) -> None:
     """Refuse an instruction of development chains on another chain, with ``UNSUPPORTED_INSTRUCTION``."""
     if not context.is_development:
-        raise Rejection(
-            RejectionReason.UNSUPPORTED_INSTRUCTION,
-            f"{instruction} is executed by development chains only, which say so in their genesis",
-            instruction=instruction,
-        )
+        what = f"{instruction} is executed by development chains only, which say so in their genesis"
+        raise Rejection(RejectionReason.UNSUPPORTED_INSTRUCTION, what, instruction=instruction)
 
 
 def set_balance(scope: Scope, instruction: SetBalance) -> EventRecord:
@@ -69,10 +66,8 @@ def set_balance(scope: Scope, instruction: SetBalance) -> EventRecord:
     if _is_system_actor(rules, address):
         raise invalid(f"the balance of system actor {address} is not set: the chain keeps it", account=str(address))
     if address == scope.envelope.sender:
-        raise invalid(
-            f"{address} sets its own balance, and its fees are still to be settled: have another account send it",
-            account=str(address),
-        )
+        what = f"{address} sets its own balance, and its fees are still to be settled: have another account send it"
+        raise invalid(what, account=str(address))
     economy, account = read_economy(session.overlay.read), session.ledger.account(address)
     before = amount_of(account.balance)
     supply = amount_of(economy.supply) - before + after

@@ -114,11 +114,8 @@ def _govern(scope: Scope, instruction: transactions.Instruction) -> Run:
 def _check_extends(context: BlockContext, why: str) -> None:
     """Refuse to extend timers under a mechanism whose timers have no last height that could move."""
     if EXTEND not in context.calls:
-        raise Rejection(
-            RejectionReason.UNSUPPORTED_INSTRUCTION,
-            f"ExtendTimer is not executed under mechanism {context.mechanism}, whose timers {why}",
-            mechanism=context.mechanism,
-        )
+        what = f"ExtendTimer is not executed under mechanism {context.mechanism}, whose timers {why}"
+        raise Rejection(RejectionReason.UNSUPPORTED_INSTRUCTION, what, mechanism=context.mechanism)
 
 
 def _create_account(scope: Scope, address: bytes) -> Run:

@@ -73,11 +73,8 @@ def send_message(scope: Scope, sender: bytes, target: bytes, payload: bytes, met
     session = scope.session
     # CHECK
     if target == JOB_DISPATCHER:
-        raise Rejection(
-            RejectionReason.NO_RUNNER,
-            f"{Address(sender)} asks for {_job_words(payload)}, and this chain has no runner",
-            target=str(JOB_DISPATCHER),
-        )
+        what = f"{Address(sender)} asks for {_job_words(payload)}, and this chain has no runner"
+        raise Rejection(RejectionReason.NO_RUNNER, what, target=str(JOB_DISPATCHER))
     _check_payload(session, "message", payload)
     _check_waiting(session, MESSAGES, target)
     # CHARGE
@@ -224,12 +221,8 @@ def _check_payload(session: BlockSession, what: str, payload: bytes) -> None:
 def _check_waiting(session: BlockSession, line: Line, actor: bytes) -> None:
     waiting, limit = _waiting(session, line, actor), session.context.rules.params.limits.messages_pending_max
     if waiting >= limit:
-        raise Rejection(
-            RejectionReason.MAILBOX_FULL,
-            f"{waiting} {line.what} wait for {Address(actor)} and the limit is {limit}",
-            target=str(Address(actor)),
-            limit=limit,
-        )
+        what = f"{waiting} {line.what} wait for {Address(actor)} and the limit is {limit}"
+        raise Rejection(RejectionReason.MAILBOX_FULL, what, target=str(Address(actor)), limit=limit)
 
 
 def _append(session: BlockSession, line: Line, actor: bytes, record: msgspec.Struct) -> None:

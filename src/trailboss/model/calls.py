@@ -47,12 +47,8 @@ def name_of(form: str) -> str:
 def check_call(form: str, had: AbstractSet[str], mechanism: str) -> None:
     """Refuse a call that a mechanism does not have, with ``UNSUPPORTED`` and the calls that it has. Decision: D-56."""
     if not is_had(form, had):
-        raise Rejection(
-            RejectionReason.UNSUPPORTED,
-            f"{form} is not a call of mechanism {mechanism}, whose calls are: {', '.join(sorted(had))}",
-            call=form,
-            mechanism=mechanism,
-        )
+        what = f"{form} is not a call of mechanism {mechanism}, whose calls are: {', '.join(sorted(had))}"
+        raise Rejection(RejectionReason.UNSUPPORTED, what, call=form, mechanism=mechanism)
 
 
 class AuctionRequest(msgspec.Struct, frozen=True):

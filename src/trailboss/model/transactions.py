@@ -110,12 +110,8 @@ def check_signature(transaction: Transaction) -> None:
         try:
             recovered = recover(digest, signature)
         except Rejection as refusal:
-            raise Rejection(
-                RejectionReason.INVALID_SIGNATURE,
-                f"the signature of {field} {claimed} is invalid: {refusal.what}",
-                field=field,
-                claimed=str(claimed),
-            ) from None
+            what = f"the signature of {field} {claimed} is invalid: {refusal.what}"
+            raise Rejection(RejectionReason.INVALID_SIGNATURE, what, field=field, claimed=str(claimed)) from None
         if recovered != claimed:
             raise Rejection(
                 RejectionReason.INVALID_SIGNATURE,
@@ -140,11 +136,8 @@ def derive_actor_address(deployer: Address, salt: bytes, code_hash: bytes, shard
     if len(salt) > SALT_MAX:
         raise Rejection(RejectionReason.INVALID_DATA, f"salt has {len(salt)} bytes, above {SALT_MAX}", field="salt")
     if len(code_hash) != Hash32.WIDTH:
-        raise Rejection(
-            RejectionReason.INVALID_DATA,
-            f"code_hash must be {Hash32.WIDTH} bytes, got {len(code_hash)}",
-            field="code_hash",
-        )
+        what = f"code_hash must be {Hash32.WIDTH} bytes, got {len(code_hash)}"
+        raise Rejection(RejectionReason.INVALID_DATA, what, field="code_hash")
     if shard is None:
         group = deployer[:GROUP_WIDTH]
     else:

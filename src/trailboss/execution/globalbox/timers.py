@@ -140,12 +140,8 @@ def _find(scope: Scope, owner: bytes, target: bytes, timer_id: bytes) -> Timer |
     ended = find_ended(scope.session.overlay.read, timer_id) if timer is None else None
     found = (timer.actor, timer.target) if timer is not None else ended and (ended.owner, ended.target)
     if found != (owner, target):
-        raise Rejection(
-            RejectionReason.ERR_TIMER_NOT_FOUND,
-            f"{Address(owner)} has no timer {timer_id.hex()} of target {Address(target)}",
-            timer_id=timer_id.hex(),
-            target=str(Address(target)),
-        )
+        what = f"{Address(owner)} has no timer {timer_id.hex()} of target {Address(target)}"
+        raise Rejection(RejectionReason.ERR_TIMER_NOT_FOUND, what, timer_id=timer_id.hex(), target=str(Address(target)))
     return timer
 
 

@@ -126,12 +126,8 @@ def offer_without_lane(rules: Rules, request: TimerRequest, has_agent: bool) -> 
     name, value = _stated(request)
     begins = rules.params.lane.activation_height
     when = f"it is from height {begins} on" if begins else "no height is set from which it will be"
-    raise invalid(
-        f"{name} is {value}, but the timer lane is not active: {when}",
-        field=name,
-        value=str(value),
-        activation_height=begins,
-    )
+    what = f"{name} is {value}, but the timer lane is not active: {when}"
+    raise invalid(what, field=name, value=str(value), activation_height=begins)
 
 
 def _is_priced(request: TimerRequest) -> bool:

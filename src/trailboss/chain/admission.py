@@ -12,16 +12,8 @@ from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.state.keys import ACCOUNTS
 from trailboss.state.view import StoreView
 
-__all__ = [
-    "Needs",
-    "Standing",
-    "changed_accounts",
-    "check_admission",
-    "check_balance",
-    "check_sender",
-    "nonce_mismatch",
-    "standing_of",
-]
+__all__ = ["Needs", "Standing", "changed_accounts", "check_admission", "check_balance", "check_sender"]
+__all__ += ["nonce_mismatch", "standing_of"]
 
 
 class Standing(NamedTuple):

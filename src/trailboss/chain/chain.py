@@ -150,8 +150,6 @@ class Chain(ChainReader):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Building
-
     def build(
         self,
         transactions: Iterable[Transaction] = (),
@@ -256,8 +254,6 @@ class Chain(ChainReader):
             is_development=self.genesis.development,
         )
 
-    # Going back
-
     def snapshot(self) -> Snapshot:
         """Return the present point. Costs nothing."""
         return Snapshot(self.height, self.head.hash)
@@ -296,8 +292,6 @@ class Chain(ChainReader):
         self.blocks.truncate(height)
         self.queue.rewind(height)
         self._mechanisms.rewind()
-
-    # Looking
 
     def publish(self) -> ChainView:
         """Return the chain as it stands, for other threads to read while it goes on. Complexity: O(1)."""

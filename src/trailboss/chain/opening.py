@@ -69,8 +69,7 @@ def open_as_wanted(directory: Path, wanted: GenesisOptions) -> Chain:
     """Return the chain that is in a directory.
 
     Raises:
-        ConfigurationError: If no chain can start as it is wanted, or this one started otherwise; with the first
-            difference.
+        ConfigurationError: If no chain can start as it is wanted, or this one started otherwise: the first difference.
         StorageError: If the directory cannot be used: in use, without a chain, damaged, holding something else.
     """
     chain = Chain.open(directory)

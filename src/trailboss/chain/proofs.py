@@ -16,19 +16,8 @@ from trailboss.state.proofs.subjects import (
 )
 from trailboss.state.store import ReadableStore
 
-__all__ = [
-    "AccountSubject",
-    "Proof",
-    "Slot",
-    "SlotSubject",
-    "Statement",
-    "StorageSubject",
-    "Subject",
-    "TimerSubject",
-    "TimersSubject",
-    "prove",
-    "timer_subject",
-]
+__all__ = ["AccountSubject", "Proof", "Slot", "SlotSubject", "Statement", "StorageSubject"]
+__all__ += ["Subject", "TimerSubject", "TimersSubject", "prove", "timer_subject"]
 
 
 def prove(store: ReadableStore, subject: Subject) -> Proof:

@@ -41,7 +41,7 @@ class TimerOrder(Struct, frozen=True, kw_only=True):
     payload: bytes = b""  # what its event holds, or the handler of its target gets
     fee_payer: Address | None = None  # who pays for the fire: the owner, or None for the scheduler; FIFO and lane
     gas_limit: int | None = None  # cycles that the fire may use
-    expires_at: int | None = None  # last height at which it may fire; Not in the auction
+    expires_at: int | None = None  # last height at which it may fire; not in the auction
     # Cap of lane basefee and tip together, in the auction of cycle basefee and tip; base units.
     max_fee_per_cycle: int | None = None
     max_priority_fee_per_cycle: int | None = None  # tip, base units
@@ -49,7 +49,7 @@ class TimerOrder(Struct, frozen=True, kw_only=True):
     gas_bidding_agent: Address | None = None  # agent that prices it, in place of fees; Lane
     target: Address | None = None  # actor whose handler runs; None for the scheduler; Globalbox
     bid: int | None = None  # Q32.96, as from `trailboss.sdk.bid`; Globalbox
-    client_nonce: bytes | None = None  # A name: the same one again gives the timer that has it; Globalbox
+    client_nonce: bytes | None = None  # a name: the same one again gives the timer that has it; Globalbox
 
 
 class WatchOrder(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class WatchOrder(Struct, frozen=True, kw_only=True):
     gas_limit: int | None = None  # cycles that a fire may use
     bid: int | None = None  # Q32.96, as from `trailboss.sdk.bid`
     expires_at: int | None = None  # last height at which it may fire
-    client_nonce: bytes | None = None  # A name: the same one again gives the timer that has it
+    client_nonce: bytes | None = None  # a name: the same one again gives the timer that has it
 
 
 class TimerChange(Struct, frozen=True, kw_only=True):

@@ -62,8 +62,6 @@ class IndexFile:
         connection.execute("PRAGMA temp_store = MEMORY")
         return connection
 
-    # Opening
-
     def _reopen(self, genesis: bytes) -> Connection | None:
         """Return a connection to the file if it can be trusted; None if there is none, or it must be made again."""
         if not self.path.exists():
@@ -116,8 +114,6 @@ class IndexFile:
     def _delete(self) -> None:
         for end in BESIDES:
             self.path.with_name(self.path.name + end).unlink(missing_ok=True)
-
-    # Using
 
     @contextmanager
     def writing(self) -> Iterator[None]:

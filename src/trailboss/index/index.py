@@ -88,8 +88,6 @@ class Index:
             raise
         return index
 
-    # Writing
-
     @property
     def height(self) -> int:
         """Height of the last block in it."""

@@ -55,9 +55,8 @@ def list_transactions(
 
 
 def _transaction(at: int, tx_hash: bytes, receipt: int) -> IndexedTransaction:
-    return IndexedTransaction(
-        hash=Hash32(tx_hash), height=schema.height_of(at), position=schema.place_of(at), receipt=receipt
-    )
+    height, position = schema.height_of(at), schema.place_of(at)
+    return IndexedTransaction(hash=Hash32(tx_hash), height=height, position=position, receipt=receipt)
 
 
 def list_receipts(

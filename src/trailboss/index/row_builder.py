@@ -184,8 +184,6 @@ class Batch:
         number = self._lookups.addresses.get(address)
         return self._lookups.address(address, self._height) if number is None else number
 
-    # Receipts
-
     def _add_receipt(self, receipt: ReceiptRecord, place: int, target: Address | None, position: int | None) -> None:
         payer, origin = self._number(receipt.payer), _number_of(receipt.origin)
         parts = {payer: PAYER}
@@ -206,8 +204,6 @@ class Batch:
             self._spending[payer, origin] = list(added)
         else:
             spent[:] = map(add, spent, added)
-
-    # Events
 
     def _add_event(
         self, record: topics.EventRecord, receipt: ReceiptRecord | None, place: int, position: int | None

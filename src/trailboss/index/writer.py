@@ -89,8 +89,6 @@ class Writer:
         octets: bytes = self._connection.execute(query, (height, height)).fetchone()[0]
         return octets
 
-    # Going on
-
     def apply(self, blocks: Sequence[Block]) -> None:
         """Index the next blocks, all of them or none.
 
@@ -180,8 +178,6 @@ class Writer:
         span = max(height, 0) // schema.SPAN_BLOCKS
         self._connection.execute("DELETE FROM spans WHERE span >= ?", (span,))
         self._connection.execute(_SUM_UP_SPANS, (span * schema.SPAN_BLOCKS,))
-
-    # Going back
 
     def revert(self, height: int) -> None:
         """Take back the blocks above a height. Complexity: O(what they hold).

@@ -45,8 +45,6 @@ class Mempool:
         self._view: ChainReader | None = None
         self._taken: frozenset[bytes] = frozenset()
 
-    # Coming
-
     def check(self, view: ChainReader, transaction: Transaction) -> None:
         """Refuse a transaction that could not come in now, but for its size, its signature and want of room.
 
@@ -100,8 +98,6 @@ class Mempool:
             with self._lock:
                 self._journal.rewrite(self._pooled.values())
         return records.Recovery(admitted=len(self), endings=endings, damage=found.damage)
-
-    # Going
 
     def take(self, view: ChainReader, cycles_max: int, cells_max: int, count_max: int) -> list[records.Pooled]:
         """Return the best of what waits for the next block: by tip, then by arrival, those of a sender by nonce.
@@ -159,8 +155,6 @@ class Mempool:
         """Close the journal."""
         if self._journal is not None:
             self._journal.close()
-
-    # Looking
 
     def __len__(self) -> int:
         return len(self._pooled)

@@ -92,8 +92,6 @@ class Builder:
         self._announce = announce
         self._is_stopping = is_stopping
 
-    # Building
-
     def is_small(self) -> bool:
         """Return whether the next block holds a few transfers and nothing else, and is not written to a disk.
 
@@ -166,8 +164,6 @@ class Builder:
         # A chain that was sent ahead creeps on until the wall clock has caught up.
         return max(self._clocks.wall() // NANOSECONDS_PER_MS, self.chain.head.header.timestamp_ms + 1)
 
-    # Going back
-
     def mark(self) -> Mark:
         """Return the present point, for `revert`."""
         return Mark(self.chain.snapshot(), tuple(self._mempool.pooled()))
@@ -211,8 +207,6 @@ class Builder:
         if 0 <= height < self.chain.floor:
             what = f"cannot go back to block {height}: the chain on disk goes back to block {self.chain.floor}"
             raise Rejection(RejectionReason.INVALID_DATA, what, height=height, floor=self.chain.floor)
-
-    # Publishing
 
     def _publish(
         self,

@@ -66,8 +66,6 @@ class Development:
         self._next_mark = 1
         self._filling: Hash32 | None = None
 
-    # The clock
-
     async def mine(self, blocks: int = 1) -> int:
         """Build blocks at once, the first from the mempool, and return the height after.
 
@@ -87,8 +85,6 @@ class Development:
             StoppingError: If the node stops before it is reached.
         """
         return await self._do(lambda builder: _advance(builder, height))
-
-    # Branches
 
     async def snapshot(self) -> int:
         """Remember the present point of chain and mempool, and return its number, for `revert`."""
@@ -111,8 +107,6 @@ class Development:
             return builder.chain.height
 
         return await self._do(drop)
-
-    # Transactions
 
     async def set_balance(self, address: Address, amount: int) -> Hash32:
         """Set a balance, base units; the account is made if there is none."""

@@ -167,8 +167,6 @@ class Metrics:
             buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0),
         )
 
-    # What has happened
-
     def record(self, published: Published) -> None:
         """Count a step of the chain. Complexity: O(receipts + events)."""
         self.blocks.inc(len(published.blocks))
@@ -230,8 +228,6 @@ class Metrics:
         """Count a reader of /events out."""
         self.stream_readers.dec()
         self.stream_ends.labels(reason).inc()
-
-    # How things stand
 
     def render(self, chain: ChainReader, waiting: Statistics, views_lent: int, watch: Watch) -> bytes:
         """Return all metrics as Prometheus reads them, version 0.0.4 of its text format."""

@@ -122,8 +122,6 @@ class Node:
         """When blocks are built, at present."""
         return self._chain_thread.pace
 
-    # Requests
-
     async def submit(self, transactions: Sequence[Transaction]) -> list[Verdict]:
         """Admit signed transactions to the mempool, in order, and return a verdict on each.
 
@@ -198,8 +196,6 @@ class Node:
     async def set_pace(self, pace: Pace) -> None:
         """Go on at another pace."""
         await asyncio.wrap_future(self._chain_thread.set_pace(pace))
-
-    # Life
 
     def start(self) -> None:
         """Begin to build blocks, and to announce them to the running event loop."""

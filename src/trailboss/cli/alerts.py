@@ -154,14 +154,8 @@ def _running(command: list[str]) -> Call:
         variables = {f"{VARIABLE}{name.upper()}": str(value) for name, value in facts.items() if value is not None}
         try:
             # What it prints is not data of ours.
-            ended = subprocess.run(
-                command,
-                input=json.dumps(facts).encode(),
-                stdout=2,
-                env=os.environ | variables,
-                timeout=CALL_SECONDS,
-                check=False,
-            )
+            given, env = json.dumps(facts).encode(), os.environ | variables
+            ended = subprocess.run(command, input=given, stdout=2, env=env, timeout=CALL_SECONDS, check=False)
         except subprocess.TimeoutExpired:
             return f"{command[0]} has not ended after {CALL_SECONDS} seconds, and was stopped"
         except OSError as error:

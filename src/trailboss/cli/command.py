@@ -55,7 +55,7 @@ class Invocation(Struct, dict=True):
         is_deployer = self.is_governing and self.sender is None and self.private_key is None
         return resolve_signer(DEPLOYER if is_deployer else self.sender, self.private_key)
 
-    @property
+    @cached_property
     def terms(self) -> Terms:
         """The terms of a transaction, with the limits that are given."""
         given = {"cycles_limit": self.cycles_limit, "cells_limit": self.cells_limit}

@@ -99,16 +99,11 @@ def _facts(error: TrailbossError) -> dict[str, object]:
         case Mistake(what=what, fix=fix):
             return {"what": what, "fix": fix}
         case InvariantError():
-            return {
-                "what": str(error),
-                "why": "the chain contradicts itself, so it stops here; this is a bug of the program",
-                "fix": "report it, with the file that `trailboss export` writes",
-            }
+            why = "the chain contradicts itself, so it stops here; this is a bug of the program"
+            return {"what": str(error), "why": why, "fix": "report it, with the file that `trailboss export` writes"}
         case ProofError():
-            return {
-                "what": str(error),
-                "why": "a proof is exact: with one bit changed, or for another state root, it shows nothing",
-                "fix": "take the root from the header of that block, or have the proof made again",
-            }
+            why = "a proof is exact: with one bit changed, or for another state root, it shows nothing"
+            fix = "take the root from the header of that block, or have the proof made again"
+            return {"what": str(error), "why": why, "fix": fix}
         case _:
             return {"what": str(error)}

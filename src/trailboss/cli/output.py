@@ -119,10 +119,10 @@ def drawn_table(
 
 
 def rounded_cby(amount: int) -> str:
-    """Return base units as CBY with three decimals, the rest cut off.
+    """Return base units as CBY with three decimals, the rest cut off; also Jain's index, in billionths.
 
-    >>> rounded_cby(1_234_567_890_123), rounded_cby(999_999)
-    ('1,234.567', '0.000')
+    >>> rounded_cby(1_234_567_890_123), rounded_cby(10**9), rounded_cby(999_999_999), rounded_cby(999_999)
+    ('1,234.567', '1.000', '0.999', '0.000')
     """
     whole, part = divmod(amount, BASE_UNITS_PER_CBY)
     return f"{whole:,}.{f'{part:09}'[:DECIMALS]}"
@@ -141,7 +141,14 @@ def print_table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[C
     if lines:
         typer.echo("\n".join(lines))
         return
-    _print_trimmed(printer, fitting_table(printer, title if printer.is_terminal else "", columns, rows))
+    table = fitting_table(printer, title if printer.is_terminal else "", columns, rows)
+    if printer.is_terminal:
+        printer.print(table)
+        return
+    with printer.capture() as captured:
+        printer.print(table)
+    # Only a terminal's colours need the blanks that fill the lines up.
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def print_section(title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], limit: int = 0) -> None:
@@ -226,15 +233,10 @@ def _table(
 def shortened(cells: Sequence[Cell], whole: frozenset[type] = frozenset()) -> list[str]:
     """Return the text of a column's cells, ids cut to the digits that distinguish them; ``whole`` ones are not cut."""
     ids = {str(cell) for cell in cells if type(cell) in (Hash32, Address) and type(cell) not in whole}
-    digits = _distinct_digits(ids)
-    return [_cell_text(cell, digits if str(cell) in ids else 0) for cell in cells]
-
-
-def _distinct_digits(ids: set[str]) -> int:
     digits = SHORT_DIGITS
     while len({text[: 2 + digits] for text in ids}) < len(ids):
         digits += 1
-    return digits
+    return [_cell_text(cell, digits if str(cell) in ids else 0) for cell in cells]
 
 
 def _cell_text(cell: Cell, digits: int) -> str:
@@ -259,16 +261,6 @@ def print_pairs(printer: Console, pairs: Sequence[tuple[str, str]], indent: str 
         text = Text(f"{indent}{label:{width}}  ", style="bold")
         text.append(f"\n{margin}".join(lines), style="not bold")
         printer.print(text, soft_wrap=True)
-
-
-def _print_trimmed(printer: Console, table: Table) -> None:
-    """Print a table without the blanks that fill its lines up, which only a terminal's colours need."""
-    if printer.is_terminal:
-        printer.print(table)
-        return
-    with printer.capture() as captured:
-        printer.print(table)
-    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 @contextmanager

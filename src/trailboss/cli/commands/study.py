@@ -12,15 +12,13 @@ from trailboss.cli.options import AsJson, Texts, argument, completing, option
 from trailboss.cli.output import Cell, Column, columns, print_facts, print_json, print_section, progress, rounded_cby
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import format_cby
-from trailboss.simulator.measures import UNIT, MechanismResult, Outcome
+from trailboss.simulator.measures import MechanismResult, Outcome
 from trailboss.simulator.run import MECHANISMS, compare
 from trailboss.simulator.sources import DIALECTS
 from trailboss.simulator.workload import Workload
 from trailboss.simulator.workload_file import read_workload
 from trailboss.views.json_values import to_json_value
 
-DECIMALS: Final = 3
-"""Of Jain's index, cut off."""
 PERCENT: Final = 100
 FIX: Final = "correct the workload; those in examples/workloads have every key"
 
@@ -40,7 +38,7 @@ OUTCOMES: Final[tuple[tuple[str, Callable[[Outcome], Cell]], ...]] = (
     ("CBY paid", lambda of: rounded_cby(of.paid)),
     ("  burned", lambda of: rounded_cby(of.burned)),
     ("  tips", lambda of: rounded_cby(of.tips)),
-    ("Jain's index", lambda of: None if of.jain is None else jain_text(of.jain)),
+    ("Jain's index", lambda of: None if of.jain is None else rounded_cby(of.jain)),
 )
 """Rows of the table: heading, and what of an outcome stands there."""
 RESULTS: Final[tuple[tuple[str, Callable[[MechanismResult], Cell]], ...]] = (
@@ -131,16 +129,6 @@ def _group_rows(workload: Workload, results: Sequence[MechanismResult]) -> Itera
             late = (of.asked, of.delivered, of.late_p50, of.late_p95, of.late_max)
             ended = (of.waiting, of.overdue, of.expired, of.unfunded, rounded_cby(of.paid), rounded_cby(of.tips))
             yield group.name if result is results[0] else "", result.mechanism, *late, *ended
-
-
-def jain_text(index: int) -> str:
-    """Return Jain's index with three decimals, the rest cut off, so that 1.000 is equality itself.
-
-    >>> jain_text(10**9), jain_text(999_999_999), jain_text(5)
-    ('1.000', '0.999', '0.000')
-    """
-    whole, part = divmod(index, UNIT)
-    return f"{whole}.{f'{part:09}'[:DECIMALS]}"
 
 
 def share_text(part: int, whole: int) -> str:

@@ -130,18 +130,11 @@ class Tower:
         if self._wanted.payers and payer not in self._wanted.payers:
             return
         if self._spells.begin_dry(payer):
+            height, within, data = event["block_height"], self._wanted.within, event["data"]
+            actor, timer_id = Address.parse(event["emitter"]), Hash32.parse(event["timer_id"])
+            paid = {"balance": data["available"], "required": data["required"], "dry_at": height}
             self._raise(
-                Alert(
-                    alert=DRY,
-                    payer=payer,
-                    height=event["block_height"],
-                    within=self._wanted.within,
-                    balance=event["data"]["available"],
-                    dry_at=event["block_height"],
-                    required=event["data"]["required"],
-                    actor=Address.parse(event["emitter"]),
-                    timer_id=Hash32.parse(event["timer_id"]),
-                )
+                Alert(alert=DRY, payer=payer, height=height, within=within, actor=actor, timer_id=timer_id, **paid)
             )
 
     def _raise(self, alert: Alert) -> None:

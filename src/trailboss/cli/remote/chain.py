@@ -95,12 +95,9 @@ class RemoteChain(ChainReader):
         return waiting
 
     def _submit(self, transactions: Sequence[Transaction]) -> list[Receipt]:
-        answer = self._client.post_octets(
-            "/submit_wait",
-            encode_submission(transactions),
-            expected=(OK, BAD_REQUEST, REQUEST_TIMEOUT),
-            timeout_ms=WAIT_MS,
-        )
+        expected = (OK, BAD_REQUEST, REQUEST_TIMEOUT)
+        octets = encode_submission(transactions)
+        answer = self._client.post_octets("/submit_wait", octets, expected=expected, timeout_ms=WAIT_MS)
         if "results" not in answer:
             raise Refused(read_error(answer["error"]))
         self._look()
@@ -158,12 +155,8 @@ class RemoteChain(ChainReader):
 
     def impersonate(self, address: Address, instruction: Instruction, terms: Terms) -> Receipt:
         """Send an instruction unsigned, as an account's."""
-        members = {
-            "sender": str(address),
-            "instruction": INSTRUCTION.show(instruction),
-            "cycles_limit": terms.cycles_limit,
-            "cells_limit": terms.cells_limit,
-        }
+        limits = {"cycles_limit": terms.cycles_limit, "cells_limit": terms.cells_limit}
+        members = {"sender": str(address), "instruction": INSTRUCTION.show(instruction), **limits}
         return self._develop("impersonate", members)
 
     def faucet(self, address: Address) -> tuple[int, Receipt]:
@@ -204,10 +197,8 @@ class RemoteChain(ChainReader):
             if answer["state_root"] == str(self.state_root):
                 return proofs.Proof.from_json(answer["proof"])
             self._look()
-        raise Missing(
-            f"the state of {self.url} changes faster than it can be proven",
-            "stop its blocks meanwhile: run it with --manual",
-        )
+        what = f"the state of {self.url} changes faster than it can be proven"
+        raise Missing(what, "stop its blocks meanwhile: run it with --manual")
 
     def follow(self, since: int | None, name: str | None, emitter: Address | None) -> Iterator[Event | int]:
         """Yield events from a block on, None for new ones, as they come; and the height when the chain goes back."""

@@ -57,13 +57,8 @@ class RemoteStore:
         end = None if upper is None or not upper.startswith(namespace) else _digits(upper)
         start, last = lower, b""
         while True:
-            page = self._client.get(
-                f"{self.path}/range",
-                namespace=namespace.decode(),
-                lower=None if start is None else _digits(start),
-                upper=end,
-                limit=RANGE_ENTRIES,
-            )
+            bounds = {"lower": None if start is None else _digits(start), "upper": end}
+            page = self._client.get(f"{self.path}/range", namespace=namespace.decode(), limit=RANGE_ENTRIES, **bounds)
             for key, value in zip(map(octets_of, page["keys"]), map(octets_of, page["values"]), strict=True):
                 # A page begins with the key that the one before it ended with.
                 if key != last:

@@ -45,11 +45,7 @@ def check_private_key(private_key: bytes) -> None:
 
 
 def address_of(private_key: bytes) -> Address:
-    """Return the account address of a private key.
-
-    Raises:
-        Rejection: ``INVALID_DATA`` for an invalid key; see `check_private_key`.
-    """
+    """Return the account address of a private key; refuses as `check_private_key`."""
     check_private_key(private_key)
     return _address(PrivateKey(private_key).public_key)
 

@@ -84,7 +84,7 @@ def uncaught(error: BaseException, message: str, where: Sequence[str]) -> ErrorO
     A refused host call keeps its own code; an exception of the SDK keeps the SDK's own rule and advice. The engine
     reads the message, because that could run guest code. Decision: D-06.
     """
-    message = without_addresses(message)[:MESSAGE_CHARACTERS_MAX]
+    message = _ADDRESS.sub("", message)[:MESSAGE_CHARACTERS_MAX]
     context: dict[str, Fact] = {
         "exception_type": type(error).__name__,
         "exception_message": message,
@@ -153,11 +153,6 @@ def _callee_lines(error: BaseException) -> list[str]:
 
 def _located(where: Sequence[str]) -> dict[str, Fact]:
     return {TRACEBACK: "\n".join(where)} if where else {}
-
-
-def without_addresses(text: str) -> str:
-    """Return a text without the memory addresses of Python's default reprs."""
-    return _ADDRESS.sub("", text)
 
 
 def _class_text(error: BaseException, name: str) -> str:

@@ -108,11 +108,7 @@ class Gauge:
         return _Delegation(self, iterator) if hasattr(iterator, "send") else iterator
 
     def caught(self, cycles: int, here: int | None) -> None:
-        """Use cycles for a handler or ``finally``; re-raise what cannot be handled.
-
-        Raises:
-            OutOfGas: If the limit is passed, now or earlier.
-        """
+        """Use cycles, as `charge`, for a handler or ``finally``; re-raise what cannot be handled."""
         error = sys.exception()
         if isinstance(error, FATAL):
             self.abort(error)

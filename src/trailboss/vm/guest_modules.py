@@ -104,11 +104,7 @@ def actor_builtins(
 
 
 def check_attribute_path(path: str) -> None:
-    """Check a dotted path of attributes; see `operator.attrgetter`.
-
-    Raises:
-        AttributeError: If one of them is not available to actors.
-    """
+    """Check a dotted path of attributes. `AttributeError` if one of them is not available to actors."""
     for name in path.split("."):
         _check_attribute(name)
         if name in TEXT_METHODS:

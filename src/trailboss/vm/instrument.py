@@ -86,9 +86,8 @@ class _Rewriter:
     def charged(self, statements: list[ast.stmt], cycles: int) -> list[ast.stmt]:
         written: list[ast.stmt] = [_statement("charge", [cycles], statements[0])] if cycles else []
         for each in statements:
-            written.append(self.statement(each))
-            if self.guarded and _formats_in_place(each):
-                written[-1] = _formatted_in_place(written[-1])
+            rewritten = self.statement(each)
+            written.append(_formatted_in_place(rewritten) if self.guarded else rewritten)
             if self.guarded and isinstance(each, ast.AugAssign) and isinstance(each.op, _MAY_MAKE_A_SET):
                 written += _checked_target(each.target)
         return written
@@ -258,14 +257,10 @@ def _value_names(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
-def _formats_in_place(node: ast.stmt) -> bool:
-    return isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Mod) and isinstance(node.target, ast.Name)
-
-
 def _formatted_in_place(node: ast.stmt) -> ast.stmt:
-    """Return ``text %= values`` as a plain assignment."""
+    """Return ``text %= values`` as a plain assignment, any other statement as it is."""
     match node:
-        case ast.AugAssign(target=ast.Name(id=name) as target, value=value):
+        case ast.AugAssign(target=ast.Name(id=name) as target, op=ast.Mod(), value=value):
             changed = _call("in_place", [ast.Name(name, ast.Load(), **_at(target)), value], node)
             return ast.Assign([target], changed, **_at(node))
     return node
@@ -280,7 +275,9 @@ def _guarded(node: ast.expr) -> ast.expr:
             return ast.FormattedValue(_call("field", [value, code, given], node), -1, None, **_at(node))
         case ast.Attribute(attr=name, ctx=ast.Load()) if name in TEXT_METHODS:
             return _call("method", [node], node)
-        case ast.BinOp(op=operator) if isinstance(operator, _MAY_MAKE_A_SET) and not _has_constant(node):
+        case ast.BinOp(ast.Constant()) | ast.BinOp(right=ast.Constant()):
+            return node
+        case ast.BinOp(op=operator) if isinstance(operator, _MAY_MAKE_A_SET):
             return _call("ordered", [node], node)
         case ast.Attribute(attr=name, ctx=ast.Load()) if name in SETTERS:
             # The method itself is what is guarded, bound or not, so that no spelling of a store goes around.
@@ -288,10 +285,6 @@ def _guarded(node: ast.expr) -> ast.expr:
         case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
             node.value = _call("own", [node.value], node)
     return node
-
-
-def _has_constant(node: ast.BinOp) -> bool:
-    return isinstance(node.left, ast.Constant) or isinstance(node.right, ast.Constant)
 
 
 def _checked_target(target: ast.expr) -> list[ast.stmt]:

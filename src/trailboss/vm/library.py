@@ -20,6 +20,8 @@ from trailboss.vm.rules import ACTOR_MODULES, HOST, SDK, SDK_MODULES, is_sdk
 from trailboss.vm.sdk_source import DOCUMENTED_NAMES, load_sdk_module, sdk_module_names
 
 ABSENT: Final = object()
+Space = Mapping[str, object] | None  # the names of a module or a function, as an import statement passes them
+Names = Sequence[str] | None  # the names that it asks for
 
 
 def _put_items(container: dict[Any, Any], first: dict[Any, Any]) -> None:
@@ -141,12 +143,7 @@ class Library:
             self._protect(module)
 
     def import_for_actor(
-        self,
-        name: str,
-        _globals: Mapping[str, object] | None = None,
-        _locals: Mapping[str, object] | None = None,
-        names: Sequence[str] | None = None,
-        level: int = 0,
+        self, name: str, _globals: Space = None, _locals: Space = None, names: Names = None, level: int = 0
     ) -> ModuleType:
         """Serve an import statement of an actor. `ImportError` if the module or the name does not exist."""
         if level:
@@ -159,12 +156,7 @@ class Library:
         return module
 
     def import_for_sdk(
-        self,
-        name: str,
-        importer: Mapping[str, object] | None = None,
-        _locals: Mapping[str, object] | None = None,
-        names: Sequence[str] | None = None,
-        level: int = 0,
+        self, name: str, importer: Space = None, _locals: Space = None, names: Names = None, level: int = 0
     ) -> ModuleType:
         """Serve an import statement of the SDK's own code. `ImportError` if the module or the name does not exist."""
         if level and importer is not None:

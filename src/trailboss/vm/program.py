@@ -72,7 +72,8 @@ class Program(Struct, frozen=True):
 def compile_program(source: str, filename: str, prices: SourceCostParams) -> Program:
     """Compile an actor's source. `Rejection` ``INVALID_DATA`` with line and column for a syntax error."""
     tree = parse(source)
-    spans = {_first_line(node): node.end_lineno or node.lineno for node in _functions(tree)}
+    definitions = (node for node in ast.walk(tree) if isinstance(node, FunctionNode))
+    spans = {_first_line(node): node.end_lineno or node.lineno for node in definitions}
     functions = {name: takes for node in _top_functions(tree.body) for name, takes in _callables(node, bound=False)}
     classes = tuple(_plan(node) for node in tree.body if isinstance(node, ast.ClassDef))
     uses_sdk = any(is_sdk(module) for module in _imported(tree))
@@ -106,10 +107,6 @@ def _find_method(classes: dict[str, ClassPlan], name: str, handler: str) -> bool
         seen.append(plan.name)
         waiting += plan.bases
     return None
-
-
-def _functions(tree: ast.Module) -> Iterator[FunctionNode]:
-    return (node for node in ast.walk(tree) if isinstance(node, FunctionNode))
 
 
 def _first_line(node: FunctionNode) -> int:

@@ -91,7 +91,7 @@ def callee(function: Any) -> Any:
     if function is str:
         return text
     if function is bytes or function is bytearray:
-        return _octets_maker(function)
+        return _codec_user(function, 1)
     return function
 
 
@@ -217,14 +217,6 @@ def _clean_maker(maker: Callable[..., Any]) -> Callable[..., Any]:
 
     made.__name__ = made.__qualname__ = maker.__name__
     return made
-
-
-def _octets_maker(kind: type[bytes] | type[bytearray]) -> Callable[..., Any]:
-    def octets(*arguments: Any, **named: Any) -> Any:
-        _check_codec(*arguments[1:], **named)
-        return kind(*arguments, **named)
-
-    return octets
 
 
 def _codec_user(found: Callable[..., Any], place: int) -> Callable[..., Any]:

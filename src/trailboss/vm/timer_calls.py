@@ -133,20 +133,15 @@ def _set_globalbox_watch(site: CallSite, keys: tuple[bytes, ...], target: bytes,
 
 
 _AUCTION_TIMEOUT: Final = host_call(
-    "set_timeout",
-    {"height": integer, "payload": octets, "gba": address, "gas_limit": optional(integer)},
+    "set_timeout", {"height": integer, "payload": octets, "gba": address, "gas_limit": optional(integer)},
     "timer_schedule",
     lambda site, *values: site.host.market_call(calls.SET_TIMEOUT_AUCTION, AuctionRequest(*values)),
     required=_BOX_REQUIRED,
-)
+)  # fmt: skip
 _GLOBALBOX_TIMEOUT: Final = host_call(
-    "set_timeout",
-    {"due_height": block_height, **_BOX},
-    "timer_schedule",
-    _set_globalbox_timer,
-    names=("target", "due_height", *_BIDDING),
-    required=_BOX_REQUIRED,
-)
+    "set_timeout", {"due_height": block_height, **_BOX}, "timer_schedule", _set_globalbox_timer,
+    names=("target", "due_height", *_BIDDING), required=_BOX_REQUIRED,
+)  # fmt: skip
 _CANCEL: Final = host_call(
     "cancel_timer", {"timer_id": octets}, "timer_cancel", lambda site, timer_id: site.host.cancel_timer(timer_id)
 )
@@ -196,18 +191,11 @@ TIMER_CALLS: Final[Mapping[str, HostCall]] = {  # each timer call by its public 
     "timer_lane": host_call("timer_lane", {}, "context_read", lambda site: site.host.timer_lane()),
     "set_timeout": _set_timeout,
     "set_state_watch": host_call(
-        "set_state_watch",
-        {"watch_keys": _watch_keys, **_BOX},
-        "timer_schedule",
-        _set_globalbox_watch,
-        names=("target", "watch_keys", *_BIDDING),
-        required=_BOX_REQUIRED,
+        "set_state_watch", {"watch_keys": _watch_keys, **_BOX}, "timer_schedule", _set_globalbox_watch,
+        names=("target", "watch_keys", *_BIDDING), required=_BOX_REQUIRED,
     ),
     "update_timer": host_call(
-        "update_timer",
-        _UPDATE,
-        "timer_extend",
-        lambda site, *values: site.host.market_call(calls.UPDATE, GlobalboxUpdate(*values)),
-        required=_IDENTITY_WIDTH,
+        "update_timer", _UPDATE, "timer_extend",
+        lambda site, *values: site.host.market_call(calls.UPDATE, GlobalboxUpdate(*values)), required=_IDENTITY_WIDTH,
     ),
-}
+}  # fmt: skip

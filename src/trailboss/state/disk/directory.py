@@ -94,11 +94,7 @@ class ChainDirectory:
             raise
 
     def check_writable(self) -> None:
-        """Check that blocks can still be written.
-
-        Raises:
-            StorageError: If the directory is closed or read-only, or a write has failed.
-        """
+        """Check that blocks can be written. `StorageError` if closed or read-only, or after a failed write."""
         if not self._is_writable:
             fix = "copy the directory to where it can be written"
             raise StorageError(self.path, "the chain can only be read: its files cannot be written here", fix)

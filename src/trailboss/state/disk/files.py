@@ -65,11 +65,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def make_directory(directory: Path) -> None:
-    """Create a directory and its parents, unless they exist.
-
-    Raises:
-        StorageError: If it is something else, or cannot be created.
-    """
+    """Create a directory and its parents. `StorageError` if it is something else, or cannot be created."""
     with explained(directory):
         if directory.exists() and not directory.is_dir():
             raise StorageError(directory, "it is not a directory", "name a new or empty directory")
@@ -93,11 +89,7 @@ def check_vacant(directory: Path) -> None:
 
 
 def check_present(directory: Path) -> None:
-    """Check that a directory holds a chain.
-
-    Raises:
-        StorageError: If it does not exist, is not a directory, or holds no chain.
-    """
+    """Check that a directory holds a chain. `StorageError` if it is missing, no directory, or holds none."""
     with explained(directory):
         if not directory.exists():
             raise StorageError(directory, "there is no such directory", "create a chain there, or name another one")

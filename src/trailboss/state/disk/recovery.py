@@ -54,11 +54,7 @@ def load_genesis(tables: Tables) -> bytes:
 
 
 def load_marker(tables: Tables) -> Marker:
-    """Return the marker of the last transaction.
-
-    Raises:
-        StorageError: If it is missing, damaged or that of another transaction.
-    """
+    """Return the last transaction's marker. `StorageError` if it is missing, damaged or another's."""
     octets = _meta(tables, _MARKER_KEY)
     with tables.undamaged():
         marker = decode(octets, Marker)
@@ -69,11 +65,7 @@ def load_marker(tables: Tables) -> Marker:
 
 
 def load_flat(tables: Tables, marker: Marker) -> tuple[Roots, SlotIndex]:
-    """Build the trees and the slot names from the flat table of values.
-
-    Raises:
-        StorageError: If they do not give the flushed state root.
-    """
+    """Build trees and slot names from the flat values. `StorageError` if they miss the flushed state root."""
     slots = SlotIndex()
     try:
         roots = build_roots(_noting_slots(tables.scan(STATE), slots))

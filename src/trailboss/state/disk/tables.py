@@ -160,11 +160,7 @@ class Tables:
             self._share_anew()
 
     def get_shared(self, table: bytes, key: bytes) -> bytes | None:
-        """Return the value under a key, or None; for any thread, once the tables are shared.
-
-        Raises:
-            InvariantError: If they are not.
-        """
+        """Return the value under a key, or None; for any thread. `InvariantError` if the tables are not shared."""
         with self._sharing:
             if self._shared is None:
                 raise InvariantError("the tables are read from another thread, and have not been shared")

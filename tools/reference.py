@@ -32,6 +32,7 @@ from tools.reference_text import (
 )
 from tools.sessions import with_sessions
 from tools.tidy import field_facts
+from tools.wording import WORDING, wording
 from trailboss.cli.main import app
 from trailboss.mechanisms.registry import MECHANISMS, build_mechanism
 from trailboss.model import events
@@ -214,6 +215,7 @@ def main() -> None:
     for name, picture in pictures().items():
         (ROOT / name).write_text(picture, encoding="utf-8")
     (ROOT / "README.md").write_text(readme(), encoding="utf-8")
+    (ROOT / WORDING).write_text(wording(ROOT / "src/trailboss"), encoding="utf-8")
     for name in SESSIONS:
         (ROOT / name).write_text(with_sessions((ROOT / name).read_text(encoding="utf-8")), encoding="utf-8")
 

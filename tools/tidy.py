@@ -17,6 +17,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from tools.tidy_names import GUEST, SOURCE, name_faults, type_faults
+
 MODULE_LINES_MAX: Final = 600
 FUNCTION_LINES_MAX: Final = 60
 ALLOW_FILE: Final = "tools/tidy_allow.toml"
@@ -127,7 +129,10 @@ def module_findings(path: str, text: str, documents: Documents) -> list[Finding]
     found += citation_findings(path, text, documents)
     found += length_findings(path, text, tree)
     parts = path.split("/")
-    package = parts[2].removesuffix(".py") if path.startswith("src/trailboss/") else ""
+    package = parts[2].removesuffix(".py") if path.startswith(SOURCE) else ""
+    if package and not any(each in path for each in GUEST):
+        faults = name_faults(path.removeprefix(SOURCE), tree)
+        found += [Finding(path, line, rule, message, name) for line, rule, message, name in faults]
     if package in CORE:
         found += determinism_findings(path, tree, package)
         found += state_findings(path, tree)
@@ -361,10 +366,14 @@ def check_tree(root: Path) -> list[Finding]:
     """Return every finding under ``root``, allowances applied, in order of path and line."""
     documents = load_documents(root)
     found: list[Finding] = []
+    trees: dict[str, ast.Module] = {}
     for folder in SEARCHED:
         for path in sorted((root / folder).rglob("*.py")):
-            relative = path.relative_to(root).as_posix()
-            found += module_findings(relative, path.read_text(encoding="utf-8"), documents)
+            relative, text = path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
+            found += module_findings(relative, text, documents)
+            if relative.startswith(SOURCE) and not any(each in relative for each in GUEST):
+                trees[relative] = ast.parse(text)
+    found += [Finding(path, line, "type-name", message, name) for path, line, message, name in type_faults(trees)]
     allowances = tomllib.loads((root / ALLOW_FILE).read_text(encoding="utf-8")).get("allow", [])
     return sorted(allowed(found, allowances), key=lambda each: (each.path, each.line, each.rule))
 

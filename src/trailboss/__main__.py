@@ -4,8 +4,7 @@ import gc
 import sys
 from typing import Final
 
-INTERRUPTED: Final = 130
-"""Exit status of a program that Ctrl-C ends."""
+INTERRUPTED: Final = 130  # exit status of a program that Ctrl-C ends
 
 
 def main() -> None:

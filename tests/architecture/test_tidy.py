@@ -1,10 +1,12 @@
 """The house lint finds every fault it is for, and finds none in the tree."""
 
+import ast
 from pathlib import Path
 
 import pytest
 
 from tools import tidy
+from tools.tidy_names import type_faults
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = tidy.Documents({"CIP-5": ("6", "6.3"), "CIP-1v3": ("5",), "overview": ()}, frozenset({1, 9}))
@@ -25,6 +27,8 @@ FAULTS = {
     "comment-section": "a = 1  # as §6.3 says\n",
     "spec": '"""Text.\n\nSpec: CIP-5 §6.4\n"""\n',
     "decision": '"""Text.\n\nDecision: D-02\n"""\n',
+    "mechanism": "def f(rules: Rules) -> bool:\n    return rules.auction is None\n",
+    "private": "def f(a: Thing) -> int:\n    return a._size\n",
     "function-lines": "def f() -> None:\n" + "    print()\n" * 61,
     "module-lines": "a = 1\n" * 601,
 }
@@ -133,3 +137,39 @@ def test_allowance_is_a_finding_when_it_covers_nothing_or_gives_no_reason() -> N
 def test_tree_is_tidy() -> None:
     """The project keeps its own rules."""
     assert [str(finding) for finding in tidy.check_tree(ROOT)] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("a = chain.mechanism.name == 'lane'\n", "== 'lane'"),
+        ("a = rules.globalbox is not None\n", "globalbox is None"),
+        ("a = isinstance(terms, AuctionTerms | GlobalboxTerms)\n", "isinstance AuctionTerms"),
+        ("match terms:\n    case GlobalboxTerms():\n        pass\n", "case GlobalboxTerms"),
+    ],
+)
+def test_mechanism_is_named_in_its_rooms_alone(source: str, said: str) -> None:
+    """What asks which mechanism it is stands in a mechanism's room, or is a finding."""
+    for path, expected in ((SHELL, [said]), ("src/trailboss/views/mechanism/auction.py", [])):
+        found = tidy.module_findings(path, source, DOCUMENTS)
+        assert [finding.name for finding in found if finding.rule == "mechanism"] == expected
+
+
+def test_private_name_is_a_finding_when_another_module_has_it() -> None:
+    """A module may touch its own privates, and those of a NamedTuple, which are public."""
+    own = "class A:\n    def __init__(self, other: A) -> None:\n        self._size = other._size\n"
+    assert rules(own, SHELL) == []
+    assert rules("from uvicorn.config import _loop\n", SHELL) == ["private"]
+    assert rules("a = pair._replace(left=1)\n", SHELL) == []
+
+
+def test_module_is_a_finding_when_its_name_is_a_participle() -> None:
+    """Modules are named by nouns."""
+    assert rules("a = 1\n", "src/trailboss/node/building.py") == ["participle"]
+    assert rules("a = 1\n", "src/trailboss/timer_queue/ring.py") == []
+
+
+def test_type_is_a_finding_when_another_module_has_its_name() -> None:
+    """One name, one type; a private class may have any."""
+    trees = {path: ast.parse("class Place: ...\nclass _Entry: ...\n") for path in ("a.py", "b.py")}
+    assert [(path, name) for path, _, _, name in type_faults(trees)] == [("b.py", "Place")]

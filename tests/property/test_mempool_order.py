@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.mempool.world import person, transfer
-from trailboss.mempool.order import PRICED_OUT, Order, Queue, Worth, offer_of
+from trailboss.mempool.order import PRICED_OUT, Queue, TipOrder, Worth, offer_of
 from trailboss.mempool.records import Pooled
 from trailboss.primitives.octets import Hash32
 
@@ -60,7 +60,7 @@ def worth_of(waiting: list[Pooled], nonce: int, prices: tuple[int, int]) -> Wort
 @given(steps=STEPS)
 def test_order_equals_sorting(steps: list[tuple[object, ...]]) -> None:
     """After transactions come and go anywhere, accounts move on and back, and basefees change."""
-    order, nonces = Order(), [0] * len(SENDERS)
+    order, nonces = TipOrder(), [0] * len(SENDERS)
     for arrival, (kind, *details) in enumerate(steps):
         match kind, details:
             case "toggle", [int(sender), int(nonce), *offers]:
@@ -86,7 +86,7 @@ def test_order_equals_sorting(steps: list[tuple[object, ...]]) -> None:
         check(order, nonces)
 
 
-def check(order: Order, nonces: list[int]) -> None:
+def check(order: TipOrder, nonces: list[int]) -> None:
     """Compare both ends, and the worth of everything between, with what sorting gives."""
     heads, tails, executable = [], [], 0
     for sender, nonce in zip(SENDERS, nonces, strict=True):

@@ -142,7 +142,7 @@ class EncodedBlocks:
         return encoded
 
 
-class Selection(Struct, frozen=True):
+class StreamFilter(Struct, frozen=True):
     """What a reader wants."""
 
     name: str | None = None  # only events of this name
@@ -232,7 +232,7 @@ class Past(Struct, frozen=True):
     encoded: EncodedBlocks  # blocks that are encoded already
 
 
-def read_page(past: Past, place: Position, selection: Selection) -> tuple[bytes, Position] | None:
+def read_page(past: Past, place: Position, selection: StreamFilter) -> tuple[bytes, Position] | None:
     """Return the next page for a reader, and its position then; None if it is not on the chain.
 
     A reader on the chain is not above its head. If the index is on another branch, so is the reader's new position, and
@@ -251,7 +251,7 @@ def read_page(past: Past, place: Position, selection: Selection) -> tuple[bytes,
     return read(past, place, selection)
 
 
-def _read_blocks(past: Past, place: Position, selection: Selection) -> tuple[bytes, Position] | None:
+def _read_blocks(past: Past, place: Position, selection: StreamFilter) -> tuple[bytes, Position] | None:
     blocks = past.chain.blocks.since(place.height if place.tag is None else place.known)
     if place.tag is not None:
         # Read with the others: an idle block follows from the one before, and finding the first is most of the work.
@@ -264,7 +264,7 @@ def _read_blocks(past: Past, place: Position, selection: Selection) -> tuple[byt
     return text, place
 
 
-def _read_all_events(past: Past, place: Position, selection: Selection) -> tuple[bytes, Position]:
+def _read_all_events(past: Past, place: Position, selection: StreamFilter) -> tuple[bytes, Position]:
     records = past.chain.blocks.records(place.height)
     text, place, count = _page_of(past, islice(records, PAGE_BLOCKS), place, selection)
     # Above the last record there is nothing but idle blocks.
@@ -272,7 +272,9 @@ def _read_all_events(past: Past, place: Position, selection: Selection) -> tuple
     return text, Position.after(past.chain.head) if is_over else place
 
 
-def _page_of(past: Past, blocks: Iterable[Block], place: Position, selection: Selection) -> tuple[bytes, Position, int]:
+def _page_of(
+    past: Past, blocks: Iterable[Block], place: Position, selection: StreamFilter
+) -> tuple[bytes, Position, int]:
     """Return a page of blocks, the position after it, and the number of blocks."""
     pieces: list[bytes] = []
     octets = 0
@@ -285,7 +287,7 @@ def _page_of(past: Past, blocks: Iterable[Block], place: Position, selection: Se
     return b"".join(pieces), place, len(pieces)
 
 
-def _read_events(past: Past, place: Position, selection: Selection) -> tuple[bytes, Position]:
+def _read_events(past: Past, place: Position, selection: StreamFilter) -> tuple[bytes, Position]:
     wanted = extended(EventFilter, selection, since=place.height, since_index=max(place.index - 1, 0))
     found = past.index.events(wanted, past.chain.height, limit=PAGE_EVENTS, is_counted=False).items
     encoded: EncodedBlock | None = None

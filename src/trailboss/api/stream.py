@@ -26,7 +26,7 @@ from trailboss.api.sse import (
     EncodedBlocks,
     Past,
     Position,
-    Selection,
+    StreamFilter,
     read_page,
     sse_event,
 )
@@ -91,7 +91,7 @@ class Streams:
         self._readers = 0
         self._steps: WeakKeyDictionary[Published, asyncio.Future[EncodedStep]] = WeakKeyDictionary()
 
-    def open(self, selection: Selection, place: Position | None, since: int = 0) -> "EventStream":
+    def open(self, selection: StreamFilter, place: Position | None, since: int = 0) -> "EventStream":
         """Return the answer for one more reader, at a position or the next block; it wants nothing below ``since``.
 
         Raises:
@@ -131,7 +131,7 @@ class Streams:
 class _Reader:
     """What one reader wants, and its position."""
 
-    def __init__(self, streams: Streams, selection: Selection, place: Position, since: int) -> None:
+    def __init__(self, streams: Streams, selection: StreamFilter, place: Position, since: int) -> None:
         self._streams, self._feed = streams, streams.feed
         self._selection, self._place, self._since = selection, place, since
         self._written_at = 0.0

@@ -21,8 +21,7 @@ from trailboss.views.text import counted
 
 NEAR: Final = "near"
 DRY: Final = "dry"
-CALL_SECONDS: Final = 30
-"""Time limit of a command or a POST."""
+CALL_SECONDS: Final = 30  # time limit of a command or a POST
 VARIABLE: Final = "TRAILBOSS_"
 REDIRECTED: Final = 300
 
@@ -104,8 +103,7 @@ class Spells:
         return False
 
 
-Call = Callable[[Alert], str]
-"""Sends an alert; returns what went wrong, or nothing."""
+Call = Callable[[Alert], str]  # sends an alert; returns what went wrong, or nothing
 
 
 def parse_call(text: str) -> Call:

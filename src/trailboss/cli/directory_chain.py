@@ -8,7 +8,7 @@ from trailboss.chain import Chain, Snapshot
 from trailboss.chain.development import DEPLOYER, development_account, draft_drop, draft_force, draft_hold
 from trailboss.chain.drafts import Terms, draft_transaction, draft_unsigned
 from trailboss.cli.errors import Mistake
-from trailboss.cli.parsing import parse_hash
+from trailboss.cli.values import parse_hash
 from trailboss.model.transactions import Instruction, SetBalance, Transaction
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views import Answer, Receipt, TimerLife, explain_timer, timer_list

@@ -12,8 +12,7 @@ from trailboss.primitives.errors import ErrorObject, InvariantError, ProofError,
 
 FAILED: Final = 1
 """Exit status of what was understood and could not be done: refused, reverted, damaged, different, not proven."""
-MISUSED: Final = 2
-"""Exit status of what could not be understood."""
+MISUSED: Final = 2  # exit status of what could not be understood
 NODE_INSTALL: Final = "pip install 'trailboss[node]'"
 SAID: Final = ("what", "where", "why", "fix")
 
@@ -30,7 +29,7 @@ class Mistake(TrailbossError):
         return f"{self.what} ({self.fix})"
 
 
-class Missing(Mistake):
+class NotFound(Mistake):
     """Something named, correctly, that the chain does not have."""
 
 
@@ -54,7 +53,7 @@ def node_needed(what: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("trailboss"):
             raise
-        raise Missing(f"{what} needs {error.name}, which is not installed", NODE_INSTALL) from None
+        raise NotFound(f"{what} needs {error.name}, which is not installed", NODE_INSTALL) from None
 
 
 def report(error: TrailbossError, *, as_json: bool) -> int:
@@ -67,7 +66,7 @@ def report(error: TrailbossError, *, as_json: bool) -> int:
         typer.echo(json.dumps(to_json_value({"error": facts})), err=True)
     else:
         report_facts("error", facts)
-    return MISUSED if isinstance(error, Mistake) and not isinstance(error, Missing) else FAILED
+    return MISUSED if isinstance(error, Mistake) and not isinstance(error, NotFound) else FAILED
 
 
 def report_failed(error: ErrorObject, status: str) -> None:

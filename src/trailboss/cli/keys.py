@@ -14,9 +14,9 @@ from binascii import Error as Base64Error
 from pathlib import Path
 from typing import Any, Final
 
-from trailboss.cli.errors import Missing, Mistake
+from trailboss.cli.errors import Mistake, NotFound
 from trailboss.cli.output import note
-from trailboss.cli.parsing import parse_private_key
+from trailboss.cli.values import parse_private_key
 from trailboss.crypto.digest import sha256
 
 ACTIVE: Final = ("active_environment", "active")
@@ -55,7 +55,7 @@ def read_key_file(path: Path) -> bytes:
         text = path.read_bytes()[:FILE_BYTES_MAX].decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise Missing(f"the key file {path} cannot be read: {reason}", GIVE_OR_CORRECT) from None
+        raise NotFound(f"the key file {path} cannot be read: {reason}", GIVE_OR_CORRECT) from None
     if text.startswith(BEGIN):
         return _read_envelope(path, text)
     try:

@@ -21,10 +21,8 @@ from trailboss.cli.errors import report
 from trailboss.primitives.errors import StorageError, TrailbossError
 
 HELP = ("--help", "-h")
-AS_JSON = "trailboss.as_json"
-"""Key of a context's shared notes: whether the command was given ``--json``."""
-SUMMARY_MAX = 400
-"""Characters of a command's summary in a list: more than any has, so that none is cut."""
+AS_JSON = "trailboss.as_json"  # key of a context's shared notes: whether the command was given ``--json``
+SUMMARY_MAX = 400  # characters of a command's summary in a list: more than any has, so that none is cut
 
 
 class Entry(Struct, frozen=True):
@@ -39,10 +37,12 @@ class Entry(Struct, frozen=True):
 
 def group(summary: str) -> typer.Typer:
     """Return a command that has commands of its own."""
-    return typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, cls=Group, help=summary)
+    return typer.Typer(
+        no_args_is_help=True, add_completion=False, rich_markup_mode=None, cls=CommandGroup, help=summary
+    )
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A list of commands."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # as Typer calls it
@@ -87,7 +87,7 @@ class LazyCommand(TyperCommand):
         return self.load().make_context(info_name, args, parent=parent, **extra)
 
 
-class Program(Group):
+class CommandLine(CommandGroup):
     """The group of all commands, and the one place where errors are reported."""
 
     def invoke(self, ctx: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from trailboss import __version__
-from trailboss.cli.lazy import HELP, Entry, LazyCommand, Program
+from trailboss.cli.lazy import HELP, CommandLine, Entry, LazyCommand
 
 ABOUT: Final = "Cowboy's Actor Message Scheduler, on your machine."
 
@@ -80,7 +80,7 @@ COMMANDS: Final = (
 )
 
 
-class _Trailboss(Program):
+class _Trailboss(CommandLine):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         for entry in COMMANDS:

@@ -13,19 +13,16 @@ from trailboss.mechanisms.registry import MECHANISMS
 from trailboss.params.loader import PRESETS
 from trailboss.primitives.units import U64_MAX
 
-DIRECTORY: Final = "chain"
-"""Where a chain is looked for by default."""
+DIRECTORY: Final = "chain"  # where a chain is looked for by default
 DIRECTORY_PATH: Final = Path(DIRECTORY)
 DIRECTORY_VARIABLE: Final = "TRAILBOSS_CHAIN"
 VARIABLES: Final = [DIRECTORY_VARIABLE, "COWBOY_RPC_URL"]
-LIMIT: Final = 50
-"""Rows of a list by default."""
+LIMIT: Final = 50  # rows of a list by default
 WHO: Final = "an address, deployer, or the number of an account, from 0 on"
 ANYONE: Final = f"{WHO}; of an actor the first digits are enough"
 PAYLOAD: Final = "text, 0x… for bytes, or @FILE"
 KEPT: Final = "unchanged"
-SHOWN_MAX: Final = 60
-"""Characters of a wrong value that a message repeats."""
+SHOWN_MAX: Final = 60  # characters of a wrong value that a message repeats
 
 
 def option(metavar: str, text: str, default: str | None = None, name: str | None = None, **settings: Any) -> Any:

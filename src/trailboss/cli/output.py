@@ -21,20 +21,14 @@ from rich.text import Text
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import BASE_UNITS_PER_CBY
 from trailboss.views.json_values import to_json_value
-from trailboss.views.mechanism.base import Column as ViewColumn
-from trailboss.views.mechanism.base import Fact, Value, drawn
+from trailboss.views.mechanism.base import Column, Fact, Value, drawn
 from trailboss.views.text import SHORT_DIGITS, visible
 
-PIPED_WIDTH: Final = 1_000
-"""Columns where there is no terminal: a pipe cuts nothing off."""
-REFRESH_SECONDS: Final = 0.1
-"""How often a progress bar moves."""
-WRAPPED_MIN: Final = 29
-"""Least columns of text that is wrapped."""
-DECIMALS: Final = 3
-"""Decimals of a rounded amount."""
-GAP: Final = 2
-"""Columns between two columns of a table."""
+PIPED_WIDTH: Final = 1_000  # columns where there is no terminal: a pipe cuts nothing off
+REFRESH_SECONDS: Final = 0.1  # how often a progress bar moves
+WRAPPED_MIN: Final = 29  # least columns of text that is wrapped
+DECIMALS: Final = 3  # decimals of a rounded amount
+GAP: Final = 2  # columns between two columns of a table
 
 FORMS: Final[tuple[tuple[frozenset[type], bool], ...]] = (
     (frozenset((Hash32, Address)), True),
@@ -48,7 +42,7 @@ Cell = str | int | Hash32 | Address | None
 """What a cell holds; a number is shown with separators, so a height is given as text."""
 
 
-class Column(Struct, frozen=True):
+class TableColumn(Struct, frozen=True):
     """One column of a table."""
 
     heading: str  # its title
@@ -57,7 +51,7 @@ class Column(Struct, frozen=True):
     least: int = 0  # least width to which a long text is wrapped; 0 for what is never wrapped
 
 
-def columns(heads: str) -> tuple[Column, ...]:
+def columns(heads: str) -> tuple[TableColumn, ...]:
     """Return the columns of a table by its head, as ``timer | >gas limit? | data/29``.
 
     ``>`` aligns to the right, ``?`` leaves out where there is no room, and ``/29`` wraps to 29 or more characters.
@@ -65,7 +59,7 @@ def columns(heads: str) -> tuple[Column, ...]:
     found = []
     for head in heads.split(" | "):
         heading, _, least = head.rstrip("?").lstrip(">").partition("/")
-        found.append(Column(heading, right=head[0] == ">", extra=head[-1] == "?", least=int(least or 0)))
+        found.append(TableColumn(heading, right=head[0] == ">", extra=head[-1] == "?", least=int(least or 0)))
     return tuple(found)
 
 
@@ -110,11 +104,11 @@ def drawn_facts(facts: Iterable[Fact]) -> dict[str, Cell]:
 
 
 def drawn_table(
-    columns: Sequence[ViewColumn], rows: Iterable[Sequence[Value]]
-) -> tuple[list[Column], list[tuple[Cell, ...]]]:
+    columns: Sequence[Column], rows: Iterable[Sequence[Value]]
+) -> tuple[list[TableColumn], list[tuple[Cell, ...]]]:
     """Return columns and rows of a mechanism's table, ready to print."""
     kinds = [column.kind for column in columns]
-    shown = [Column(each.title, right=each.right, extra=each.extra, least=each.least) for each in columns]
+    shown = [TableColumn(each.title, right=each.right, extra=each.extra, least=each.least) for each in columns]
     return shown, [tuple(map(drawn, kinds, row)) for row in rows]
 
 
@@ -134,7 +128,7 @@ def note_rest(shown: int, total: int) -> None:
         note(f"these are the first {shown:,} of {total:,}; --limit 0 shows all")
 
 
-def print_table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+def print_table(title: str, columns: Sequence[TableColumn], rows: Sequence[Sequence[Cell]]) -> None:
     """Print rows as a table, in the widest form that fits: whole ids, shortened ids, fewer columns."""
     printer = console()
     lines = [] if printer.is_terminal else _plain_lines(columns, rows, printer.width)
@@ -151,7 +145,7 @@ def print_table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[C
     typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def print_section(title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], limit: int = 0) -> None:
+def print_section(title: str, columns: Sequence[TableColumn], rows: Sequence[Sequence[Cell]], limit: int = 0) -> None:
     """Print a table among others, below its title also in a pipe; at most ``limit`` rows if it is not 0."""
     if rows:
         shown = rows[: limit or None]
@@ -160,7 +154,9 @@ def print_section(title: str, columns: Sequence[Column], rows: Sequence[Sequence
         note_rest(len(shown), len(rows))
 
 
-def fitting_table(printer: Console, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Table:
+def fitting_table(
+    printer: Console, title: str, columns: Sequence[TableColumn], rows: Sequence[Sequence[Cell]]
+) -> Table:
     """Return rows as a table, in the widest form that fits."""
     unbounded = printer.options.update(width=PIPED_WIDTH)
     tables = [_table(title, columns, rows, whole=whole, with_extra=with_extra) for whole, with_extra in FORMS]
@@ -168,7 +164,7 @@ def fitting_table(printer: Console, title: str, columns: Sequence[Column], rows:
     return next(fitting, tables[-1])
 
 
-def _plain_lines(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[str]:
+def _plain_lines(columns: Sequence[TableColumn], rows: Sequence[Sequence[Cell]], width: int) -> list[str]:
     """Return the lines of a table in the widest form that fits, or none if text in it must be wrapped.
 
     These are the lines of `_table`, a hundred times as fast: a list may have a row for each of 100,000 timers.
@@ -202,7 +198,12 @@ def _aligned(texts: list[str], width: int, *, right: bool) -> Iterator[str]:
 
 
 def _table(
-    title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, whole: frozenset[type], with_extra: bool
+    title: str,
+    columns: Sequence[TableColumn],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    whole: frozenset[type],
+    with_extra: bool,
 ) -> Table:
     table = Table(
         title=title or None,

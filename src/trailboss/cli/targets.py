@@ -1,6 +1,6 @@
 """What a command works on, found by what people type: the chain, accounts, actors, timers.
 
-Each function raises `Mistake` for what it cannot read and `Missing` for what is not there.
+Each function raises `Mistake` for what it cannot read and `NotFound` for what is not there.
 """
 
 import re
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from trailboss.chain import development
 from trailboss.cli.directory_chain import DirectoryChain
-from trailboss.cli.errors import Missing, Mistake
+from trailboss.cli.errors import Mistake, NotFound
 from trailboss.cli.keys import find_key, read_key
 from trailboss.crypto.signatures import address_of
 from trailboss.primitives.errors import Rejection
@@ -22,10 +22,8 @@ from trailboss.primitives.octets import Address, Hash32
 if TYPE_CHECKING:
     from trailboss.cli.remote.chain import RemoteChain
 
-PREFIX_MIN: Final = 6
-"""Least characters of a shortened address, ``0x`` included."""
-CANDIDATES_MAX: Final = 4
-"""Candidates that a message about an ambiguous id names."""
+PREFIX_MIN: Final = 6  # least characters of a shortened address, ``0x`` included
+CANDIDATES_MAX: Final = 4  # candidates that a message about an ambiguous id names
 LIST_ACCOUNTS: Final = "list accounts and actors with `trailboss balance`"
 NAMES: Final = (
     development.DEPLOYER,
@@ -34,8 +32,7 @@ NAMES: Final = (
 )
 """Names of development accounts, funded or not."""
 _URL: Final = re.compile(r"https?://|[A-Za-z0-9.-]+:[0-9]{1,5}/?$")
-OpenChain: TypeAlias = "DirectoryChain | RemoteChain"
-"""The chain of a command: both kinds have the same methods."""
+OpenChain: TypeAlias = "DirectoryChain | RemoteChain"  # the chain of a command: both kinds have the same methods
 
 
 class Signer(Struct, frozen=True):
@@ -64,7 +61,7 @@ def open_directory(place: str) -> Iterator[DirectoryChain]:
     if is_url(place):
         raise Mistake(f"{place} is a node: this command needs a chain's directory", "name the directory with --chain")
     if not Path(place).exists():
-        raise Missing(
+        raise NotFound(
             f"there is no chain at {Path(place)}",
             f"make one with `trailboss init {Path(place)}`, name another one with --chain, or a node with --url",
         )
@@ -143,7 +140,7 @@ def resolve_actor(chain: OpenChain, text: str) -> Address:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise Missing(f"no actor's address begins with {text}", LIST_ACCOUNTS)
+        raise NotFound(f"no actor's address begins with {text}", LIST_ACCOUNTS)
     raise _ambiguous("actors", text, found)
 
 
@@ -152,7 +149,7 @@ def find_actor(chain: OpenChain, text: str) -> Address:
     address = resolve_actor(chain, text)
     account = chain.account(address)
     if account is None or not account.code_hash:
-        raise Missing(f"there is no actor at {address}", LIST_ACCOUNTS)
+        raise NotFound(f"there is no actor at {address}", LIST_ACCOUNTS)
     return address
 
 
@@ -163,7 +160,7 @@ def resolve_timer(chain: OpenChain, text: str) -> Hash32:
         raise Mistake(f"{text!r} is no timer id", "give the first hexadecimal digits of an id from `trailboss timers`")
     found = chain.match_timers(digits.lower())
     if not found:
-        raise Missing(
+        raise NotFound(
             f"the chain never had a timer {text}{'' if len(digits) == 2 * Hash32.WIDTH else '…'}",
             "look for it with `trailboss timers --state all`",
         )
@@ -176,7 +173,7 @@ def find_timer(chain: OpenChain, text: str) -> Hash32:
     """Return the id of a timer that is live; see `resolve_timer`."""
     timer_id = resolve_timer(chain, text)
     if chain.timer(timer_id) is None:
-        raise Missing(
+        raise NotFound(
             f"timer {timer_id} is not live any more", f"see what became of it with `trailboss timer explain {text}`"
         )
     return timer_id

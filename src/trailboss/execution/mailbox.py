@@ -53,7 +53,7 @@ MESSAGES: Final = Line("messages", MAILBOX_KEY, mailbox_key, b"mailbox:")
 DEFERRED: Final = Line("deferred transactions", DEFERRED_KEY, deferred_key, b"deferred:")
 
 
-class Delivery(NamedTuple):
+class MailboxDelivery(NamedTuple):
     """Something that waited and is paid for: limits and payer, what was taken, and what is to run."""
 
     envelope: Envelope
@@ -157,7 +157,7 @@ def _job_words(payload: bytes) -> str:
     return f"a runner job ({kind:.64})" if isinstance(kind, str) else "a runner job"
 
 
-def charge_delivery(session: BlockSession, waiting: DeferredCall | Message) -> Delivery | None:
+def charge_delivery(session: BlockSession, waiting: DeferredCall | Message) -> MailboxDelivery | None:
     """Take the cost of what waited from its payer and return what is to run, or drop it with an event.
 
     Decision: D-42 (the sending actor pays; consent is in the sending), D-88 (a pool's payer pays, at its prices)
@@ -200,7 +200,7 @@ def charge_delivery(session: BlockSession, waiting: DeferredCall | Message) -> D
         actor=actor,
         pool=pool,
     )
-    return Delivery(envelope, cost, handler, waiting.payload)
+    return MailboxDelivery(envelope, cost, handler, waiting.payload)
 
 
 def nothing_waits(read: Read) -> bool:

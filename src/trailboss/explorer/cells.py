@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from trailboss.explorer import links
 from trailboss.explorer.address_labels import Names
-from trailboss.explorer.documents import FULL, Cell, Content, Fact, Facts, Row, Stat
+from trailboss.explorer.documents import FULL, Cell, Content, Facts, PageFact, Row, Stat
 from trailboss.explorer.text import TEXT_MAX, octet_words, shortened, titled, visible
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
 from trailboss.views.mechanism import base
-from trailboss.views.mechanism.base import Kind, Value
+from trailboss.views.mechanism.base import Value, ValueKind
 
 COPIED_MAX: Final = 4_096  # bytes that a copy button holds; more of them would make pages heavy
 SHORT_UNIT: Final = 100_000  # base units in the last decimal of an amount that is shown short
@@ -45,7 +45,7 @@ def row(key: object, *shown: Words, tone: str = "") -> Row:
 
 def facts(key: str, title: str, rows: Mapping[str, Words], *, span: str = FULL) -> Facts:
     """Return facts by their labels; those without a value are left out."""
-    found = tuple(Fact(label, _content(what)) for label, what in rows.items() if what is not None)
+    found = tuple(PageFact(label, _content(what)) for label, what in rows.items() if what is not None)
     return Facts(key, title, found, span=span)
 
 
@@ -159,7 +159,7 @@ def octets(value: bytes) -> Content:
     return (Cell(octet_words(value), copy=copied, kind="mono"),)
 
 
-def value(kind: Kind, what: Value, names: Names) -> Content:
+def value(kind: ValueKind, what: Value, names: Names) -> Content:
     """Return a value of a mechanism's table or fact."""
     match what:
         case None:
@@ -167,12 +167,12 @@ def value(kind: Kind, what: Value, names: Names) -> Content:
         case Address():
             return address(what, names)
         case Hash32():
-            return timer(what) if kind is Kind.TIMER else short_root(what)
-        case int() if kind is Kind.HEIGHT:
+            return timer(what) if kind is ValueKind.TIMER else short_root(what)
+        case int() if kind is ValueKind.HEIGHT:
             return block(what)
-        case int() if kind is Kind.MONEY:
+        case int() if kind is ValueKind.MONEY:
             return bare_money(what)
-        case _ if kind is Kind.NUMBER:
+        case _ if kind is ValueKind.NUMBER:
             return _content(what) if isinstance(what, int) else text(what, kind="number")
     return sentence(str(what), names)
 

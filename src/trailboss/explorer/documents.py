@@ -40,7 +40,7 @@ class Section(Options, frozen=True):
     title: str
 
 
-class Fact(Struct, frozen=True):
+class PageFact(Struct, frozen=True):
     """A label and what there is to say about it."""
 
     label: str
@@ -50,10 +50,10 @@ class Fact(Struct, frozen=True):
 class Facts(Section, frozen=True):
     """Facts below one another."""
 
-    rows: tuple[Fact, ...]
+    rows: tuple[PageFact, ...]
 
 
-class Column(Struct, frozen=True):
+class PageColumn(Struct, frozen=True):
     """A column of a table."""
 
     label: str  # its heading
@@ -62,19 +62,19 @@ class Column(Struct, frozen=True):
     bare: bool = False  # whether it needs no heading where a row is drawn as a card
 
 
-def columns(*labels: str, wide: bool = False) -> tuple[Column, ...]:
+def columns(*labels: str, wide: bool = False) -> tuple[PageColumn, ...]:
     """Return columns of words."""
-    return tuple(Column(label, wide=wide) for label in labels)
+    return tuple(PageColumn(label, wide=wide) for label in labels)
 
 
-def numbers(*labels: str) -> tuple[Column, ...]:
+def numbers(*labels: str) -> tuple[PageColumn, ...]:
     """Return columns of numbers."""
-    return tuple(Column(label, right=True) for label in labels)
+    return tuple(PageColumn(label, right=True) for label in labels)
 
 
-def bare(*labels: str, wide: bool = False) -> tuple[Column, ...]:
+def bare(*labels: str, wide: bool = False) -> tuple[PageColumn, ...]:
     """Return columns that need no heading on a card."""
-    return tuple(Column(label, wide=wide, bare=True) for label in labels)
+    return tuple(PageColumn(label, wide=wide, bare=True) for label in labels)
 
 
 class Row(Struct, frozen=True):
@@ -106,10 +106,10 @@ class Filter(Struct, frozen=True):
     numeric: bool = False
 
 
-class Table(Section, frozen=True):
+class PageTable(Section, frozen=True):
     """Rows below columns."""
 
-    columns: tuple[Column, ...]  # in order
+    columns: tuple[PageColumn, ...]  # in order
     rows: tuple[Row, ...]  # those of this page alone
     empty: str = ""  # what is shown if there are none, with a ``command`` to try
     command: str = ""

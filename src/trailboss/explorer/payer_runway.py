@@ -7,7 +7,7 @@ from typing import Final
 from trailboss.explorer import cells
 from trailboss.explorer.address_labels import Names
 from trailboss.explorer.cells import Words
-from trailboss.explorer.documents import HALF, Chart, Notice, Row, Section, Table, bare, numbers
+from trailboss.explorer.documents import HALF, Chart, Notice, PageTable, Row, Section, bare, numbers
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.text import blocks_words
 from trailboss.forecast.runway import PaidActor, Reach, Runway
@@ -66,10 +66,10 @@ def runway_sections(runway: Runway, reading: Reading) -> Iterator[Section]:
     yield from runway_alert(runway, reading)
     if runway.timers or runway.actors:
         note = f"by the last {counted(max(0, runway.last_block - runway.first_block + 1), 'block')}"
-        yield Table("reaches", "Runway", REACH_COLUMNS, tuple(map(_reach_row, runway.reaches)), note=note)
+        yield PageTable("reaches", "Runway", REACH_COLUMNS, tuple(map(_reach_row, runway.reaches)), note=note)
     if len(runway.actors) > 1:
         rows = tuple(_actor_row(each, reading.names) for each in runway.actors)
-        yield Table("paid-actors", "Whose fires it pays for", ACTOR_COLUMNS, rows)
+        yield PageTable("paid-actors", "Whose fires it pays for", ACTOR_COLUMNS, rows)
 
 
 def runway_facts(runway: Runway) -> dict[str, Words]:

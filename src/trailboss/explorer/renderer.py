@@ -199,7 +199,7 @@ def _code(section: parts.Code) -> str:
     return f'<div class="code" tabindex="0" role="region" aria-label="{escape(section.title)}"><ol>{drawn}</ol></div>'
 
 
-def _table(section: parts.Table) -> str:
+def _table(section: parts.PageTable) -> str:
     found = _form(section.filters, section.title)
     if section.rows:
         columns = "".join(
@@ -376,6 +376,6 @@ BODIES: Final[dict[type[parts.Section], Callable[[Any], str]]] = {
     parts.HeatMap: _heat_map,
     parts.Stats: _stats,
     parts.Steps: _steps,
-    parts.Table: _table,
+    parts.PageTable: _table,
 }
 """What draws a section, by its type."""

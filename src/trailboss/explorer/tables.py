@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from trailboss.explorer import cells, documents
 from trailboss.explorer.address_labels import Names
-from trailboss.explorer.documents import Column, Content, Pager, Row, Section, Table, bare, columns, numbers
+from trailboss.explorer.documents import Content, PageColumn, Pager, PageTable, Row, Section, bare, columns, numbers
 from trailboss.explorer.instructions import instruction_line
 from trailboss.explorer.links import PAGE_ROWS, Query
 from trailboss.explorer.page_context import Reading
@@ -20,7 +20,7 @@ from trailboss.primitives.octets import Address
 from trailboss.views.explain.decision_view import decision_facts
 from trailboss.views.explain.sentences import data_words
 from trailboss.views.mechanism import base
-from trailboss.views.mechanism.base import Kind
+from trailboss.views.mechanism.base import ValueKind
 from trailboss.views.mechanism.registry import views_of
 from trailboss.views.records import DecisionView, Event, Printed, Receipt, TimerEntry, block_events, receipt_view
 from trailboss.views.text import WIDE
@@ -77,7 +77,7 @@ def event_row(event: Event, names: Names, key: object, *, with_block: bool = Fal
     return cells.row(key, *first, cells.said(event.name), emitter, cells.timer(event.timer_id), what, tone=tone)
 
 
-def printed_sections(lines: Sequence[Printed], names: Names) -> tuple[Table, ...]:
+def printed_sections(lines: Sequence[Printed], names: Names) -> tuple[PageTable, ...]:
     """Return what actors have printed, and warnings about them, as a section; none if there is nothing."""
     rows = []
     for at, line in enumerate(lines):
@@ -85,7 +85,7 @@ def printed_sections(lines: Sequence[Printed], names: Names) -> tuple[Table, ...
         shown = (cells.block(line.block_height), cells.address(line.actor, names), cells.said(line.handler))
         rows.append(cells.row(at, *shown, (*warning, *cells.said(line.text)), tone=tone))
     note = "kept by this node, in no root"
-    return (Table("printed", "Printed", PRINTED_COLUMNS, tuple(rows), note=note),) if rows else ()
+    return (PageTable("printed", "Printed", PRINTED_COLUMNS, tuple(rows), note=note),) if rows else ()
 
 
 def receipt_row(receipt: Receipt, names: Names, key: object, tx_hash: bytes | None = None) -> Row:
@@ -109,14 +109,14 @@ def summary_of(record: ReceiptRecord, height: int) -> Receipt:
     return receipt_view(replace(record, events=()), height)
 
 
-def receipts_table(reading: Reading, query: Query, address: Address, title: str) -> Table:
+def receipts_table(reading: Reading, query: Query, address: Address, title: str) -> PageTable:
     """Return the receipts of an address as sender, payer, target or actor, the newest first."""
     index, upto = reading.node.index, reading.height
     page, total = read_page(query, lambda at, most: index.receipts(address, upto, offset=at, limit=most), "receipts")
     rows = tuple(_history_row(reading, found) for found in page)
     empty = "Nothing yet: no transaction of it, to it or about it, and no fire that it ran or paid for."
     pager = pager_of(query, total, name="receipts")
-    return Table("receipts", title, HISTORY_COLUMNS, rows, empty, pager=pager)
+    return PageTable("receipts", title, HISTORY_COLUMNS, rows, empty, pager=pager)
 
 
 def _history_row(reading: Reading, found: IndexedReceipt) -> Row:
@@ -150,11 +150,13 @@ def timer_row(entry: TimerEntry, reading: Reading) -> Row:
     )
 
 
-def mechanism_columns(found: Iterable[base.Column]) -> tuple[Column, ...]:
+def mechanism_columns(found: Iterable[base.Column]) -> tuple[PageColumn, ...]:
     """Return the columns of a mechanism's table."""
     wide = {column.key for column in found if column.least}
     return tuple(
-        Column(titled(each.title), each.right, each.key in wide, bare=each.key in wide or each.kind is Kind.TIMER)
+        PageColumn(
+            titled(each.title), each.right, each.key in wide, bare=each.key in wide or each.kind is ValueKind.TIMER
+        )
         for each in found
     )
 
@@ -223,7 +225,7 @@ def read_page(query: Query, read: Callable[[int, int], Any], name: str = "page")
 def paged_table(
     key: str,
     title: str,
-    columns: tuple[Column, ...],
+    columns: tuple[PageColumn, ...],
     total: int,
     row: Callable[[int], Row],
     *,
@@ -231,10 +233,10 @@ def paged_table(
     rows: int = PAGE_ROWS,
     name: str = "",
     empty: str = "",
-) -> Table:
+) -> PageTable:
     """Return a page of a list, which the parameter ``name`` selects, else the key; a short list has no pager."""
     name = name or key
     offset = offset_of(query, total, rows=rows, name=name)
     shown = tuple(row(at) for at in range(offset, min(offset + rows, total)))
     pager = pager_of(query, total, rows=rows, name=name) if total > rows else None
-    return Table(key, title, columns, shown, empty, pager=pager)
+    return PageTable(key, title, columns, shown, empty, pager=pager)

@@ -30,12 +30,9 @@ from trailboss.views.recent_blocks import (
     refused,
 )
 
-WITHIN: Final = (1, 5, 10, 50)
-"""Numbers of blocks for which a quote gives a chance by default."""
-QUEUED_MAX: Final = 10_000
-"""Most timers ahead whose gas limits are read; of the others only the number is known."""
-FULL_BLOCKS_MAX: Final = 1_000
-"""Most full lanes through which the lane basefee is followed."""
+WITHIN: Final = (1, 5, 10, 50)  # numbers of blocks for which a quote gives a chance by default
+QUEUED_MAX: Final = 10_000  # most timers ahead whose gas limits are read; of the others only the number is known
+FULL_BLOCKS_MAX: Final = 1_000  # most full lanes through which the lane basefee is followed
 
 
 class Backlog(Struct, frozen=True):

@@ -21,8 +21,7 @@ from trailboss.views.mechanism.registry import views_at, views_for
 from trailboss.views.recent_blocks import BLOCKS, RecentBlock, of_present_mechanism, recent_blocks
 from trailboss.views.shared_fields import extended
 
-TIMERS_MAX: Final = 10_000
-"""Most timers of a payer that are looked at, the lowest heights first."""
+TIMERS_MAX: Final = 10_000  # most timers of a payer that are looked at, the lowest heights first
 PERCENTILE: Final = 95
 PRESENT: Final = "present"
 TWICE: Final = "twice"
@@ -229,8 +228,7 @@ def _steps(fires: Sequence[_Fire], actors: dict[bytes, PaidActor]) -> list[Fract
     ]
 
 
-_Going = tuple[_Fire, Fraction | None, PaidActor]
-"""A fire, after how many blocks one like it follows, and its actor."""
+_Going = tuple[_Fire, Fraction | None, PaidActor]  # a fire, after how many blocks one like it follows, and its actor
 
 
 class _Case(Struct, frozen=True):

@@ -26,8 +26,7 @@ from trailboss.views.shared_fields import extended
 
 PAID_TIMERS_MAX: Final = 256
 """Timers of a payer that are looked at, the lowest heights first: enough to see 255 fires ahead."""
-WITHIN_MAX: Final = PAID_TIMERS_MAX - 1
-"""Most fires that a watchtower looks ahead."""
+WITHIN_MAX: Final = PAID_TIMERS_MAX - 1  # most fires that a watchtower looks ahead
 PAYERS_SHOWN: Final = 20
 UNFUNDED: Final = TIMER_ENDINGS[TIMER_UNFUNDED]
 EXPIRED: Final = TIMER_ENDINGS[TIMER_EXPIRED]

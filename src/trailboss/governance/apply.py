@@ -29,8 +29,7 @@ from trailboss.state.slots import encode_slot
 
 VALUE_WIDTH: Final = 8
 RESCALE_MAX: Final = 10 * SCORE_UNIT
-ACTIVATION_NOTICE: Final = 2
-"""Blocks between the vote and the activation at least. Decision: D-34."""
+ACTIVATION_NOTICE: Final = 2  # blocks between the vote and the activation at least. Decision: D-34.
 _NOT_SUCCEEDED: Final = {MarketKind.AUCTION: "the auction", MarketKind.GLOBALBOX: "globalbox"}
 """What the lane does not succeed, and its name in messages."""
 UPDATED: Final = {

@@ -2,7 +2,7 @@
 
 from trailboss.index.index import Index
 from trailboss.index.queries import read_events
-from trailboss.index.records import EventFilter, EventPlace, Page
+from trailboss.index.records import EventFilter, EventPlace, ListPage
 from trailboss.index.row_builder import mentions
 
-__all__ = ["EventFilter", "EventPlace", "Index", "Page", "mentions", "read_events"]
+__all__ = ["EventFilter", "EventPlace", "Index", "ListPage", "mentions", "read_events"]

@@ -7,7 +7,7 @@ from sqlite3 import Connection
 from typing import Any, Final
 
 from trailboss.index import pages, schema
-from trailboss.index.records import EventFilter, EventPlace, Found, IndexedReceipt, IndexedTransaction, Page
+from trailboss.index.records import EventFilter, EventPlace, Found, IndexedReceipt, IndexedTransaction, ListPage
 from trailboss.index.timers import places_of
 from trailboss.model.blocks import Block, Origin
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -46,12 +46,12 @@ def find_transaction(connection: Connection, tx_hash: bytes, upto: int) -> Index
 
 def list_transactions(
     connection: Connection, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
-) -> Page[IndexedTransaction]:
+) -> ListPage[IndexedTransaction]:
     """Return where transactions are, the newest first."""
     window = pages.Window(upto, offset, limit)
     query = "SELECT at, hash, receipt FROM transactions WHERE at < ? ORDER BY at DESC LIMIT ? OFFSET ?"
     rows = connection.execute(query, (window.bound, *window.part))
-    return Page(tuple(_transaction(*row) for row in rows), pages.sum_upto(connection, "transactions", window.upto))
+    return ListPage(tuple(_transaction(*row) for row in rows), pages.sum_upto(connection, "transactions", window.upto))
 
 
 def _transaction(at: int, tx_hash: bytes, receipt: int) -> IndexedTransaction:
@@ -67,12 +67,12 @@ def list_receipts(
     *,
     offset: int = 0,
     limit: int = pages.PAGE_LIMIT,
-) -> Page[IndexedReceipt]:
+) -> ListPage[IndexedReceipt]:
     """Return where the receipts of an address are, as sender, payer, target or actor, the newest first."""
     window = pages.Window(upto, offset, limit)
     number = pages.number_of(connection, address)
     if number is None:
-        return Page((), 0)
+        return ListPage((), 0)
     rows = "SELECT at, origin, parts FROM receipts INDEXED BY receipts_by_address WHERE address = ? AND origin = ?"
     sources = []
     for origin in map(schema.ORIGINS.index, origins):
@@ -80,7 +80,7 @@ def list_receipts(
         size = pages.count(connection, f"receipt {origin}", number, since)
         sources.append(pages.Source(f"{rows} AND at < ?", since.values, size))
     found = pages.page(connection, sources, window, "at DESC")
-    return Page(tuple(_receipt(connection, *row) for row in found), pages.size_of(connection, sources))
+    return ListPage(tuple(_receipt(connection, *row) for row in found), pages.size_of(connection, sources))
 
 
 def _receipt(connection: Connection, at: int, origin: int, parts: int) -> IndexedReceipt:
@@ -102,7 +102,7 @@ def list_events(
     *,
     newest_first: bool = False,
     is_counted: bool = True,
-) -> Page[EventPlace]:
+) -> ListPage[EventPlace]:
     """Return where the events are that a filter lets pass; `read_events` has them.
 
     The total is counted only if ``is_counted``; without, it is the number of items. Complexity: O(offset + limit) for
@@ -116,12 +116,12 @@ def list_events(
     )
     for asked, found in ((wanted.name, name), (wanted.emitter, emitter), (wanted.address, address)):
         if asked is not None and found is None:
-            return Page((), 0)
+            return ListPage((), 0)
     low = schema.before(wanted.since) + min(wanted.since_index, schema.PLACE_MAX)
     sources = list(_event_sources(connection, wanted, (name, emitter, address), (low, window.bound)))
     rows = pages.page(connection, sources, window, "at DESC" if newest_first else "at")
     items = tuple(EventPlace(schema.height_of(at), schema.place_of(at)) for (at,) in rows)
-    return Page(items, pages.size_of(connection, sources) if is_counted else len(items))
+    return ListPage(items, pages.size_of(connection, sources) if is_counted else len(items))
 
 
 def _event_sources(

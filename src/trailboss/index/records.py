@@ -10,7 +10,7 @@ from trailboss.primitives.octets import Address, Hash32
 Item = TypeVar("Item")
 
 
-class Page(Struct, Generic[Item], frozen=True):
+class ListPage(Struct, Generic[Item], frozen=True):
     """A part of an ordered answer: the items asked for, and how many there are in all."""
 
     items: tuple[Item, ...]
@@ -142,7 +142,7 @@ class UnfundedPayer(Struct, frozen=True, kw_only=True):
     last_height: int
 
 
-class Tally(Struct, frozen=True, kw_only=True):
+class BlockTally(Struct, frozen=True, kw_only=True):
     """Sums over blocks. Timers end in four ways; burned fees include penalties; amounts are base units."""
 
     transactions: int = 0
@@ -174,7 +174,7 @@ class BlockSpan(Struct, frozen=True):
 
     first: int
     last: int
-    tally: Tally
+    tally: BlockTally
     cycles_max: int
     cells_max: int
     timer_cycles_max: int

@@ -10,7 +10,7 @@ from typing import Any, Final
 import cbor2
 from msgspec import Struct
 
-from trailboss.index.records import Tally
+from trailboss.index.records import BlockTally
 from trailboss.index.schema import ENDING_NUMBERS, ENDINGS, ORIGINS, PARTS, PLACE_MAX, place_at, stored
 from trailboss.model import events as topics
 from trailboss.model.blocks import Block, Origin, ReceiptRecord, Status
@@ -135,7 +135,7 @@ class Batch:
         """Return the rows of new timers."""
         return [timer.row() for timer in self._new]
 
-    def add(self, block: Block, scheduled: int) -> Tally:
+    def add(self, block: Block, scheduled: int) -> BlockTally:
         """Add the rows of a block, and return what it adds to the sums; so many timers were scheduled before it."""
         header, height = block.header, block.height
         self._height, self._next, self._scheduled = height, place_at(height), scheduled
@@ -167,7 +167,7 @@ class Batch:
             counts["burned"] += burned
             counts["tips"] += tips
         counts |= {"events": events, "scheduled": self._scheduled - scheduled, "cycles": header.cycles_used}
-        return Tally(**counts, cells=header.cells_used, timer_cycles=header.timer_cycles_used)
+        return BlockTally(**counts, cells=header.cells_used, timer_cycles=header.timer_cycles_used)
 
     def _look_up(self, block: Block) -> None:
         """Read the timers that a block is about and that have rows already."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from trailboss.index import schema
 from trailboss.index.pages import PAGE_LIMIT, Window, address_of, number_of
-from trailboss.index.records import BlockSpan, DaySpend, PayerSpend, Spend, Tally, UnfundedPayer
+from trailboss.index.records import BlockSpan, BlockTally, DaySpend, PayerSpend, Spend, UnfundedPayer
 from trailboss.index.row_builder import TIMERS
 from trailboss.index.writer import TALLY_COLUMNS
 from trailboss.primitives.octets import Address
@@ -88,7 +88,7 @@ def find_unfunded(connection: Connection, since: int, upto: int, limit: int = PA
     )
 
 
-def sum_up(connection: Connection, upto: int) -> Tally:
+def sum_up(connection: Connection, upto: int) -> BlockTally:
     """Return the sums over all blocks up to a height."""
     return _tally(_row(connection, upto))
 
@@ -129,12 +129,12 @@ def _row(connection: Connection, height: int) -> tuple[Any, ...]:
     return (0,) * len(TALLY_COLUMNS) + (None,) * len(BASEFEES) if row is None else row
 
 
-def _tally(row: tuple[Any, ...], before_it: tuple[Any, ...] | None = None) -> Tally:
+def _tally(row: tuple[Any, ...], before_it: tuple[Any, ...] | None = None) -> BlockTally:
     """Return sums up to a row, or from another one to it."""
     sums = [schema.loaded(value) for value in row[: len(TALLY_COLUMNS)]]
     if before_it is not None:
         sums = list(map(sub, sums, map(schema.loaded, before_it)))
-    return Tally(**dict(zip(TALLY_COLUMNS, sums, strict=True)))
+    return BlockTally(**dict(zip(TALLY_COLUMNS, sums, strict=True)))
 
 
 def _span(connection: Connection, first: int, last: int, before_it: tuple[Any, ...], row: tuple[Any, ...]) -> BlockSpan:

@@ -5,7 +5,7 @@ from sqlite3 import Connection
 from typing import Any, Final
 
 from trailboss.index import pages
-from trailboss.index.records import Cause, IndexedTimer, Lineage, Page
+from trailboss.index.records import Cause, IndexedTimer, Lineage, ListPage
 from trailboss.index.schema import ENDINGS, PLACE_BITS, ROLES, after, height_of, loaded_or_none, stored
 from trailboss.model.blocks import Origin
 from trailboss.primitives.octets import Address, Hash32
@@ -14,7 +14,7 @@ from trailboss.views.timer_list import ALL, TimerFilter
 
 LIVE: Final = "live"
 SORTED_MAX: Final = 10_000  # most timers that are sorted for a page of them
-NONE: Page[IndexedTimer] = Page((), 0)
+NONE: ListPage[IndexedTimer] = ListPage((), 0)
 Parties = dict[str, int]  # numbers of addresses by their role
 _TERMS: Final = ("height", "gas_limit", "expires_at", "max_fee_per_cycle", "max_priority_fee_per_cycle")
 _TIMER: Final = f"""
@@ -84,7 +84,7 @@ def event_heights(connection: Connection, timer_id: bytes, upto: int) -> tuple[i
 
 def list_ended(
     connection: Connection, wanted: TimerFilter, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
-) -> Page[IndexedTimer]:
+) -> ListPage[IndexedTimer]:
     """Return the ended timers that a filter lets pass, the last one first; its state ``all`` is for all four.
 
     Complexity: O(log n) for the number of those that ended in a way, of an address or of all; within heights, or of
@@ -105,7 +105,7 @@ def list_ended(
     else:
         found = [_ended(connection, "", {}, each, window) for each in endings]
     rows = pages.page(connection, found, window, "ended DESC")
-    return Page(_read_all(connection, (at for _, at in rows), window.upto), pages.size_of(connection, found))
+    return ListPage(_read_all(connection, (at for _, at in rows), window.upto), pages.size_of(connection, found))
 
 
 def _ended(connection: Connection, role: str, parties: Parties, ending: int, window: pages.Window) -> pages.Source:
@@ -168,7 +168,7 @@ def _ended_within(
 
 def list_live(
     connection: Connection, wanted: TimerFilter, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
-) -> Page[Hash32]:
+) -> ListPage[Hash32]:
     """Return the ids of the live timers of an actor, target or payer that a filter lets pass, whatever its state.
 
     They come by height and insertion. Without an address there are none: the view has that answer. Complexity: O(live
@@ -177,13 +177,13 @@ def list_live(
     window = pages.Window(upto, offset, limit)
     parties = _parties(connection, wanted)
     if not parties or wanted.first > wanted.last:
-        return Page((), 0)
+        return ListPage((), 0)
     lists = [_live(role, number, wanted, window) for role, number in parties.items()]
     found = min(lists, key=lambda sources: pages.size_of(connection, sources)) if len(lists) > 1 else lists[0]
     found = [source.where(_in_roles(parties)) for source in found]
     sized = [source._replace(size=pages.size_of(connection, [source])) for source in found]
     rows = pages.page(connection, sized, window, "height, at")
-    return Page(tuple(Hash32(identity) for _, _, identity in rows), pages.size_of(connection, sized))
+    return ListPage(tuple(Hash32(identity) for _, _, identity in rows), pages.size_of(connection, sized))
 
 
 def _live(role: str, number: int, wanted: TimerFilter, window: pages.Window) -> list[pages.Source]:
@@ -248,7 +248,7 @@ def _children(at: int, upto: int) -> pages.Source:
 
 def list_family(
     connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
-) -> Page[IndexedTimer]:
+) -> ListPage[IndexedTimer]:
     """Return the first timer of a timer's line, and all that descend from it, as they were scheduled.
 
     Where each one schedules the next it is a chain; `Lineage.place` is where the timer itself stands.
@@ -263,12 +263,12 @@ def list_family(
     values = (root, max(begin, 1), window.bound, most - len(first))
     rows = (row[0] for row in connection.execute(query, values).fetchall())
     size = _family_size(connection, root, window.upto)
-    return Page(_read_all(connection, (*first, *rows), window.upto), size)
+    return ListPage(_read_all(connection, (*first, *rows), window.upto), size)
 
 
 def list_children(
     connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
-) -> Page[IndexedTimer]:
+) -> ListPage[IndexedTimer]:
     """Return the timers that the fires of a timer scheduled, as they did."""
     window = pages.Window(upto, offset, limit)
     found = places_of(connection, timer_id, window.upto)
@@ -276,12 +276,12 @@ def list_children(
         return NONE
     children = [_children(found[-1][0], window.upto)]
     rows = pages.page(connection, children, window, "at")
-    return Page(_read_all(connection, (at for (at,) in rows), window.upto), pages.size_of(connection, children))
+    return ListPage(_read_all(connection, (at for (at,) in rows), window.upto), pages.size_of(connection, children))
 
 
 def list_ancestors(
     connection: Connection, timer_id: bytes, upto: int, offset: int = 0, limit: int = pages.PAGE_LIMIT
-) -> Page[IndexedTimer]:
+) -> ListPage[IndexedTimer]:
     """Return the timer whose fire scheduled a timer, the one whose fire scheduled that, and so on.
 
     Complexity: O(offset + limit).
@@ -297,4 +297,4 @@ def list_ancestors(
         ") SELECT at FROM line LIMIT ? OFFSET ? + 1"
     )
     rows = connection.execute(query, (found[-1][0], *window.part)).fetchall()
-    return Page(_read_all(connection, (at for (at,) in rows), window.upto), timer.generation)
+    return ListPage(_read_all(connection, (at for (at,) in rows), window.upto), timer.generation)

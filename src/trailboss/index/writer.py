@@ -10,14 +10,14 @@ from msgspec import Struct
 from msgspec.structs import astuple, fields
 
 from trailboss.index import schema
-from trailboss.index.records import Tally
+from trailboss.index.records import BlockTally
 from trailboss.index.row_builder import TIMERS, Batch, Lookups
 from trailboss.model.blocks import Block
 from trailboss.model.configs import amount_of
 from trailboss.model.decisions import Order
 from trailboss.primitives.errors import InvariantError
 
-TALLY_COLUMNS: Final = tuple(field.name for field in fields(Tally))
+TALLY_COLUMNS: Final = tuple(field.name for field in fields(BlockTally))
 SCHEDULED: Final = TALLY_COLUMNS.index("scheduled")
 BASEFEE_COLUMNS: Final = ("cycle_basefee", "cell_basefee", "lane_basefee", "next_lane_basefee")
 BY_PLACE: Final = ("transactions", "receipts", "events", "mentions", "timers", "moves")
@@ -42,7 +42,7 @@ _SUM_UP_SPANS: Final = (
 
 
 class Sums(Struct, frozen=True):
-    """What the next block is measured by: sums of all blocks so far, in the order of a `Tally`, and present prices."""
+    """What the next block is measured by: sums of all blocks, in the order of a `BlockTally`, and present prices."""
 
     totals: tuple[int, ...]
     basefees: tuple[int | None, int | None] = (None, None)

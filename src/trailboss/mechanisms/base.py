@@ -203,7 +203,7 @@ class Mechanism(Follower, ABC):
         """Forget what is remembered: the chain has gone back."""
 
 
-IndexT = TypeVar("IndexT", bound=Follower)
+KeptIndex = TypeVar("KeptIndex", bound=Follower)
 
 
 def _pass_on(name: str) -> Callable[..., Any]:
@@ -216,10 +216,10 @@ def _pass_on(name: str) -> Callable[..., Any]:
     return call
 
 
-class IndexedMechanism(Mechanism, Generic[IndexT]):
+class IndexedMechanism(Mechanism, Generic[KeptIndex]):
     """A mechanism with an index over timers, which follows them while it exists."""
 
-    index: IndexT | None = None  # the index; None before the first block and after the chain has gone back
+    index: KeptIndex | None = None  # the index; None before the first block and after the chain has gone back
     schedule, leave, expire = _pass_on("schedule"), _pass_on("leave"), _pass_on("expire")
     replace, recount, is_watched = _pass_on("replace"), _pass_on("recount"), _pass_on("is_watched")
 

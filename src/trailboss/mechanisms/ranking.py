@@ -66,12 +66,12 @@ class BidGroup(msgspec.Struct, Generic[Member], eq=False, gc=False, kw_only=True
         return before
 
 
-GroupT = TypeVar("GroupT", bound=BidGroup[Any])
+AnyGroup = TypeVar("AnyGroup", bound=BidGroup[Any])
 
 
-def grow(groups: Mapping[GroupT, bool], tree_of: Callable[[GroupT], BidTree[GroupT]]) -> None:
+def grow(groups: Mapping[AnyGroup, bool], tree_of: Callable[[AnyGroup], BidTree[AnyGroup]]) -> None:
     """Bring trees up to date with groups that have new members, in rank; each is given with whether it is new there."""
-    added: dict[BidTree[GroupT], list[GroupT]] = {}
+    added: dict[BidTree[AnyGroup], list[AnyGroup]] = {}
     for group, is_new in groups.items():
         before = group.measure()
         if is_new:
@@ -82,7 +82,7 @@ def grow(groups: Mapping[GroupT, bool], tree_of: Callable[[GroupT], BidTree[Grou
         tree.add(new)
 
 
-def shrink(group: GroupT, member: object, tree: BidTree[GroupT]) -> None:
+def shrink(group: AnyGroup, member: object, tree: BidTree[AnyGroup]) -> None:
     """Remove a member of a group, and the group from its tree after the last one."""
     number = bisect_left(group.members, member)
     del group.members[number]

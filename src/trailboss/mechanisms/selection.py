@@ -13,13 +13,12 @@ from trailboss.model.decisions import RUNNERS_UP_MAX, FeeSource
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.units import Cycles, Price
 
-FIRE: Final = Verdict.FIRE
-"""Bound once: looking up a member of an enum takes a third of the time of a decision."""
+FIRE: Final = Verdict.FIRE  # bound once: looking up a member of an enum takes a third of the time of a decision
 FROZEN: Final = FeeSource.FROZEN
 NO_TIP: Final = Price(0)
 NO_CYCLES: Final = Cycles(0)
 
-IndexT = TypeVar("IndexT", bound=Follower)
+KeptIndex = TypeVar("KeptIndex", bound=Follower)
 Removable = TypeVar("Removable")
 
 
@@ -35,10 +34,10 @@ class PricedBid(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     agent_cycles: Cycles  # what asking the agent has used
 
 
-class IndexSelection(Generic[IndexT, MarketT_co]):
+class IndexSelection(Generic[KeptIndex, MarketT_co]):
     """One block's decisions from an index, each made when the one before has been carried out."""
 
-    def __init__(self, index: IndexT, context: SelectionContext[MarketT_co], policy: DeliveryPolicy) -> None:
+    def __init__(self, index: KeptIndex, context: SelectionContext[MarketT_co], policy: DeliveryPolicy) -> None:
         self._index, self._context, self._market, self._policy = index, context, context.market, policy
         self._gc_left: int = context.gc_cycles_max
         self._dead_left = policy.dead_examined_max

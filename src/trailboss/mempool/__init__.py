@@ -6,7 +6,16 @@ Decision: D-71
 from trailboss.mempool.admission import verify
 from trailboss.mempool.journal import Journal
 from trailboss.mempool.pool import Mempool
-from trailboss.mempool.records import End, Ending, MempoolLimits, Pooled, Recovery, Statistics, Status, Verdict
+from trailboss.mempool.records import (
+    AdmissionOutcome,
+    AdmissionStatus,
+    End,
+    Ending,
+    MempoolLimits,
+    Pooled,
+    Recovery,
+    Statistics,
+)
 
 __all__ = ["End", "Ending", "Journal", "Mempool", "MempoolLimits", "Pooled"]
-__all__ += ["Recovery", "Statistics", "Status", "Verdict", "verify"]
+__all__ += ["AdmissionOutcome", "AdmissionStatus", "Recovery", "Statistics", "verify"]

@@ -9,7 +9,7 @@ from typing import Final
 
 from trailboss.chain import admission
 from trailboss.chain.reader import ChainReader
-from trailboss.mempool.order import Contents, Order, Queue, Tail, Worth, offer_of
+from trailboss.mempool.order import Contents, Queue, Tail, TipOrder, Worth, offer_of
 from trailboss.mempool.records import MempoolLimits, Pooled
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import Rejection, RejectionReason
@@ -150,7 +150,7 @@ def find_room(
 class _Crowd:
     """What must leave, found before anything does, so that a refusal changes nothing."""
 
-    def __init__(self, order: Order, limits: MempoolLimits, taken: frozenset[bytes], count: int, size: int) -> None:
+    def __init__(self, order: TipOrder, limits: MempoolLimits, taken: frozenset[bytes], count: int, size: int) -> None:
         self.leaving: list[Pooled] = []
         self._gone: set[bytes] = set()
         self._order = order

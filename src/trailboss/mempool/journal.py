@@ -49,7 +49,7 @@ class JournalEntry(NamedTuple):
     raw: bytes
 
 
-class Found(NamedTuple):
+class Recovered(NamedTuple):
     """The content of a file."""
 
     waiting: dict[bytes, JournalEntry]  # transactions by hash, in order of arrival
@@ -60,7 +60,7 @@ class Found(NamedTuple):
 class Journal:
     """A journal, open for writing. Its methods are called under one lock of the caller's."""
 
-    def __init__(self, path: Path, header: bytes, found: Found) -> None:
+    def __init__(self, path: Path, header: bytes, found: Recovered) -> None:
         self.path = path
         self.size = found.end
         self._found = found
@@ -89,11 +89,11 @@ class Journal:
         is_begun = len(octets) < len(header) and header.startswith(octets)
         if not is_begun:
             _check_header(path, octets, header)
-        return cls(path, header, Found({}, 0, None) if is_begun else _read_records(octets, len(header)))
+        return cls(path, header, Recovered({}, 0, None) if is_begun else _read_records(octets, len(header)))
 
-    def take_found(self) -> Found:
+    def take_found(self) -> Recovered:
         """Return what was found when the file was opened; nothing the next time."""
-        found, self._found = self._found, Found({}, self._found.end, None)
+        found, self._found = self._found, Recovered({}, self._found.end, None)
         return found
 
     @property
@@ -188,7 +188,7 @@ def _check_header(path: Path, octets: bytes, header: bytes) -> None:
         raise StorageError(path, "it is the journal of another chain's mempool", _ELSEWHERE)
 
 
-def _read_records(octets: bytes, offset: int) -> Found:
+def _read_records(octets: bytes, offset: int) -> Recovered:
     waiting: dict[bytes, JournalEntry] = {}
     while offset < len(octets):
         start = offset + _FRONT.size
@@ -197,7 +197,7 @@ def _read_records(octets: bytes, offset: int) -> Found:
         expected = zlib.crc32(octets[offset:end]).to_bytes(_CHECKSUM_WIDTH, "big")
         if kind not in (CAME, WENT) or octets[end : end + _CHECKSUM_WIDTH] != expected:
             left = len(octets) - offset
-            return Found(waiting, offset, f"the record at offset {offset} is cut or damaged: {left} bytes lost")
+            return Recovered(waiting, offset, f"the record at offset {offset} is cut or damaged: {left} bytes lost")
         content = octets[start:end]
         if kind == CAME:
             raw = content[_HEIGHT_WIDTH:]
@@ -206,7 +206,7 @@ def _read_records(octets: bytes, offset: int) -> Found:
             for at in range(0, width, Hash32.WIDTH):
                 waiting.pop(content[at : at + Hash32.WIDTH], None)
         offset = end + _CHECKSUM_WIDTH
-    return Found(waiting, offset, None)
+    return Recovered(waiting, offset, None)
 
 
 @contextmanager

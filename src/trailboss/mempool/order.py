@@ -120,7 +120,7 @@ Places = tuple[Head | None, Tail | None, int]
 NOWHERE: Final[Places] = (None, None, 0)
 
 
-class Order:
+class TipOrder:
     """All queues, and which is first and last among them at the present basefees; no queue is empty."""
 
     def __init__(self) -> None:
@@ -210,7 +210,7 @@ def _merged(places: Iterator[Place], followers: list[Place]) -> Iterator[Place]:
             place = next(places, None)
 
 
-def choose(order: Order, cycles_max: int, cells_max: int, count_max: int, passed_over_max: int) -> list[Pooled]:
+def choose(order: TipOrder, cycles_max: int, cells_max: int, count_max: int, passed_over_max: int) -> list[Pooled]:
     """Return the best transactions that may all be in one block, those of a sender by nonce.
 
     What a transaction uses is known when it has run. Here each counts with the least it can use, so that none is left
@@ -245,7 +245,7 @@ class Contents:
 
     def __init__(self, remembered_max: int) -> None:
         self.pooled: dict[bytes, Pooled] = {}
-        self.order = Order()
+        self.order = TipOrder()
         self.size = 0
         self.arrivals = 0
         self.refusals: BoundedDict[bytes, Rejection] = BoundedDict(remembered_max)

@@ -54,7 +54,9 @@ class Mempool:
         with self._lock:
             check_entry(self._contents, self._latest(view), transaction, limits=self.limits, taken=self._taken)
 
-    def add(self, view: ChainReader, transaction: Transaction, raw: bytes, transaction_hash: Hash32) -> records.Verdict:
+    def add(
+        self, view: ChainReader, transaction: Transaction, raw: bytes, transaction_hash: Hash32
+    ) -> records.AdmissionOutcome:
         """Take in a transaction whose signature has been checked, or refuse it; then nothing has changed.
 
         With a journal the transaction is written there before this returns. The view of the last `settle` counts, if
@@ -68,11 +70,15 @@ class Mempool:
             with self._lock:
                 if transaction_hash in self._pooled:
                     known = records.already_known(transaction_hash)
-                    return records.Verdict(hash=transaction_hash, status=records.Status.KNOWN, rejection=known)
+                    return records.AdmissionOutcome(
+                        hash=transaction_hash, status=records.AdmissionStatus.KNOWN, rejection=known
+                    )
                 verdict = self._add(self._latest(view), transaction, raw, transaction_hash)
                 self._tidy()
         except Rejection as rejection:
-            return records.Verdict(hash=transaction_hash, status=records.Status.REFUSED, rejection=rejection)
+            return records.AdmissionOutcome(
+                hash=transaction_hash, status=records.AdmissionStatus.REFUSED, rejection=rejection
+            )
         return verdict
 
     def recover(self, view: ChainReader) -> records.Recovery:
@@ -222,7 +228,7 @@ class Mempool:
         *,
         is_back: bool = False,
         since: int | None = None,
-    ) -> records.Verdict:
+    ) -> records.AdmissionOutcome:
         """Take a transaction in; ``is_back``: it has waited before, ``since``: it is in the journal already."""
         # CHECK
         contents, limits, taken = self._contents, self.limits, self._taken
@@ -246,8 +252,8 @@ class Mempool:
             over.append((present, records.End.REPLACED, records.replaced_by(present, pooled)))
         endings = contents.end(over)
         contents.put(queue, pooled)
-        status = records.Status.ACCEPTED if present is None else records.Status.REPLACED
-        return records.Verdict(hash=name, status=status, endings=tuple(endings))
+        status = records.AdmissionStatus.ACCEPTED if present is None else records.AdmissionStatus.REPLACED
+        return records.AdmissionOutcome(hash=name, status=status, endings=tuple(endings))
 
     def _return(self, view: ChainReader, transaction: Transaction) -> Sequence[records.Ending]:
         raw = encode_transaction(transaction)

@@ -59,7 +59,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     rejection: Rejection | None = None
 
 
-class Status(Enum):
+class AdmissionStatus(Enum):
     """What became of a transaction that was brought."""
 
     ACCEPTED = "accepted"  # it waits
@@ -68,18 +68,18 @@ class Status(Enum):
     REFUSED = "refused"  # it does not wait
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class AdmissionOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The mempool's answer to a transaction."""
 
     hash: Hash32
-    status: Status
+    status: AdmissionStatus
     rejection: Rejection | None = None  # why it was refused, or ``ALREADY_KNOWN``; None if it was taken
     endings: tuple[Ending, ...] = ()  # of others that it took the place of
 
     @property
     def is_waiting(self) -> bool:
         """Whether the transaction waits now."""
-        return self.status is not Status.REFUSED
+        return self.status is not AdmissionStatus.REFUSED
 
 
 class Recovery(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from trailboss.chain.development import (
 )
 from trailboss.chain.drafts import DEFAULT_TERMS, Terms, draft_transaction, draft_unsigned
 from trailboss.chain.view import ChainView
-from trailboss.mempool import Mempool, Verdict
+from trailboss.mempool import AdmissionOutcome, Mempool
 from trailboss.model.transactions import Instruction, SetBalance, Transaction, Transfer
 from trailboss.node.block_builder import Builder, Mark
 from trailboss.node.options import Pace
@@ -54,7 +54,7 @@ class Development:
         self,
         mempool: Mempool,
         do: Do,
-        admit: Callable[[Sequence[Transaction]], list[Verdict]],
+        admit: Callable[[Sequence[Transaction]], list[AdmissionOutcome]],
         set_pace: Callable[[Pace], Awaitable[None]],
     ) -> None:
         """Take the parts of a node: ``admit`` looks at no signatures."""

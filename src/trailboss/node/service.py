@@ -18,7 +18,7 @@ from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.index import Index
 from trailboss.index.records import IndexedTransaction
-from trailboss.mempool import Mempool, Status, Verdict
+from trailboss.mempool import AdmissionOutcome, AdmissionStatus, Mempool
 from trailboss.model.blocks import Block, Origin
 from trailboss.model.timers import Timer
 from trailboss.model.transactions import Transaction, check_signature
@@ -60,7 +60,7 @@ class Health(Struct, frozen=True):
         return self.status == RUNNING
 
 
-class Outcome(Struct, frozen=True):
+class TransactionOutcome(Struct, frozen=True):
     """What became of a transaction."""
 
     hash: Hash32  # the transaction's
@@ -106,7 +106,7 @@ class Node:
         )
         self.feed = Feed(self.view)
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="worker")
-        self._waits: dict[bytes, set[asyncio.Future[Outcome]]] = {}
+        self._waits: dict[bytes, set[asyncio.Future[TransactionOutcome]]] = {}
         self._loop: asyncio.AbstractEventLoop
         self._loop_thread = 0
         self._is_build_scheduled = False
@@ -122,7 +122,7 @@ class Node:
         """When blocks are built, at present."""
         return self._chain_thread.pace
 
-    async def submit(self, transactions: Sequence[Transaction]) -> list[Verdict]:
+    async def submit(self, transactions: Sequence[Transaction]) -> list[AdmissionOutcome]:
         """Admit signed transactions to the mempool, in order, and return a verdict on each.
 
         What is accepted is safe: if the chain is in a directory, the mempool's journal has it. A few are admitted at
@@ -138,19 +138,19 @@ class Node:
         self._on_verdicts(verdicts)
         return verdicts
 
-    async def outcome(self, tx_hash: Hash32, timeout_ms: int) -> Outcome | None:
+    async def outcome(self, tx_hash: Hash32, timeout_ms: int) -> TransactionOutcome | None:
         """Wait until a transaction is in a block or refused; None if neither happens in time. See `outcomes`."""
         return (await self.outcomes((tx_hash,), timeout_ms)).get(tx_hash)
 
-    async def outcomes(self, hashes: Iterable[Hash32], timeout_ms: int) -> dict[Hash32, Outcome]:
+    async def outcomes(self, hashes: Iterable[Hash32], timeout_ms: int) -> dict[Hash32, TransactionOutcome]:
         """Wait until transactions are in blocks or refused, and return the outcome of each that is in time.
 
         Raises:
             StoppingError: If the node stops meanwhile.
         """
         self._check_running()
-        found: dict[Hash32, Outcome] = {}
-        futures: dict[Hash32, asyncio.Future[Outcome]] = {}
+        found: dict[Hash32, TransactionOutcome] = {}
+        futures: dict[Hash32, asyncio.Future[TransactionOutcome]] = {}
         try:
             for tx_hash in hashes:
                 # The wait begins before the look, so that no block comes between the two.
@@ -233,7 +233,7 @@ class Node:
 
     # On any thread but the event loop's
 
-    def admit(self, transactions: Sequence[Transaction], *, are_signed: bool = True) -> list[Verdict]:
+    def admit(self, transactions: Sequence[Transaction], *, are_signed: bool = True) -> list[AdmissionOutcome]:
         """Admit transactions as `submit` does.
 
         A development chain takes unsigned transactions, but only from `Development`, never from the network.
@@ -259,14 +259,14 @@ class Node:
 
         return self._chain_thread.do(command).result()
 
-    def _admit(self, transactions: Sequence[Transaction], are_signed: bool) -> list[Verdict]:
+    def _admit(self, transactions: Sequence[Transaction], are_signed: bool) -> list[AdmissionOutcome]:
         try:
             return [self._admit_one(transaction, are_signed) for transaction in transactions]
         except StorageError as error:
             self._announce_failure(error)
             raise StoppingError(STOPPING) from error
 
-    def _admit_one(self, transaction: Transaction, are_signed: bool) -> Verdict:
+    def _admit_one(self, transaction: Transaction, are_signed: bool) -> AdmissionOutcome:
         tx_hash = ZERO_HASH
         try:
             raw = encode_transaction(transaction)
@@ -277,7 +277,7 @@ class Node:
                 if are_signed:
                     check_signature(transaction)
         except Rejection as rejection:
-            return Verdict(hash=tx_hash, status=Status.REFUSED, rejection=rejection)
+            return AdmissionOutcome(hash=tx_hash, status=AdmissionStatus.REFUSED, rejection=rejection)
         return self.mempool.add(self.view, transaction, raw, tx_hash)
 
     # On the thread that has the chain
@@ -304,7 +304,7 @@ class Node:
         finally:
             self._chain_thread.step_done()
 
-    def _on_verdicts(self, verdicts: Sequence[Verdict]) -> None:
+    def _on_verdicts(self, verdicts: Sequence[AdmissionOutcome]) -> None:
         for verdict in verdicts:
             if verdict.rejection is not None:
                 self.metrics.refused(verdict.rejection)
@@ -313,7 +313,7 @@ class Node:
                 self._is_build_scheduled = True
                 self._loop.call_soon(self._build)
             for ending in verdict.endings:
-                self._finish_wait(Outcome(ending.hash, rejection=ending.rejection))
+                self._finish_wait(TransactionOutcome(ending.hash, rejection=ending.rejection))
 
     def _build(self) -> None:
         self._is_build_scheduled = False
@@ -324,23 +324,23 @@ class Node:
             return
         for block in published.blocks:
             for place in transaction_places(block):
-                self._finish_wait(Outcome(place.hash, place, block))
+                self._finish_wait(TransactionOutcome(place.hash, place, block))
         for tx_hash, rejection in published.refused.items():
-            self._finish_wait(Outcome(tx_hash, rejection=rejection))
+            self._finish_wait(TransactionOutcome(tx_hash, rejection=rejection))
 
-    def _finish_wait(self, outcome: Outcome) -> None:
+    def _finish_wait(self, outcome: TransactionOutcome) -> None:
         for future in self._waits.get(outcome.hash, ()):
             if not future.done():
                 future.set_result(outcome)
 
-    def _known_outcome(self, tx_hash: Hash32) -> Outcome | None:
+    def _known_outcome(self, tx_hash: Hash32) -> TransactionOutcome | None:
         if self.mempool.find(tx_hash) is not None:
             return None
         found = self.index.transaction(tx_hash, self.view.height)
         if found is not None:
-            return Outcome(tx_hash, found, self.view.blocks[found.height])
+            return TransactionOutcome(tx_hash, found, self.view.blocks[found.height])
         rejection = self.mempool.refusal(tx_hash)
-        return None if rejection is None else Outcome(tx_hash, rejection=rejection)
+        return None if rejection is None else TransactionOutcome(tx_hash, rejection=rejection)
 
     def _fail(self, error: BaseException) -> None:
         self.health = Health(FAILED, str(error) or type(error).__name__)

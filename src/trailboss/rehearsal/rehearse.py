@@ -37,12 +37,9 @@ from trailboss.views.mechanism.registry import views_of
 from trailboss.views.shared_fields import extended
 from trailboss.views.text import counted, span_words
 
-REHEARSED_BLOCKS: Final = 100
-"""Blocks after the activation, by default."""
-REHEARSED_MAX: Final = 100_000
-"""Most blocks after the activation; a day of them."""
-DELAYS: Final = ((1, 1), (2, 10), (11, 100), (101, U64_MAX))
-"""Delays, in blocks, that are counted together."""
+REHEARSED_BLOCKS: Final = 100  # blocks after the activation, by default
+REHEARSED_MAX: Final = 100_000  # most blocks after the activation; a day of them
+DELAYS: Final = ((1, 1), (2, 10), (11, 100), (101, U64_MAX))  # delays, in blocks, that are counted together
 PAID: Final = ("paid", "cycle_burned", "cell_burned", "lane_burned")
 CLAMP: Final = "system:cip1:activation_clamps_gas_limit"
 GRAVITY: Final = (STRANDED, UNFUNDED, EXPIRED, WAITING, CANCELLED, FIRED)

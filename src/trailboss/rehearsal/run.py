@@ -89,8 +89,7 @@ STRANDED: Final = "stranded"
 WAITING: Final = "waiting"
 
 OnBlock = Callable[[Block], object]
-Run = tuple[int, int]
-"""Heights of the first and the last of some blocks in a row."""
+Run = tuple[int, int]  # heights of the first and the last of some blocks in a row
 
 
 class Payment(Struct, frozen=True, kw_only=True):

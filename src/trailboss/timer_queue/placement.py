@@ -28,12 +28,9 @@ from trailboss.primitives.errors import ConfigurationError
 class Tier(StrEnum):
     """The part of the queue that a height belongs to. Spec: CIP-1v3 §2."""
 
-    RING = "ring"
-    """Its epoch has begun, or is over and it still waits. Spec: CIP-1v3 §2.1."""
-    EPOCH = "epoch"
-    """Its epoch is one of the next ``epoch_count``. Spec: CIP-1v3 §2.2."""
-    OVERFLOW = "overflow"
-    """Its epoch lies beyond those. Spec: CIP-1v3 §2.3."""
+    RING = "ring"  # its epoch has begun, or is over and it still waits. Spec: CIP-1v3 §2.1.
+    EPOCH = "epoch"  # its epoch is one of the next ``epoch_count``. Spec: CIP-1v3 §2.2.
+    OVERFLOW = "overflow"  # its epoch lies beyond those. Spec: CIP-1v3 §2.3.
 
 
 def check_calendar(calendar: CalendarParams) -> None:

@@ -16,10 +16,8 @@ from trailboss.model.timers import DeferralReason
 from trailboss.params.loader import PRICE_MAX
 from trailboss.primitives.errors import Rejection, RejectionReason
 
-BLOCKS: Final = 100
-"""Blocks to judge by, by default."""
-BLOCKS_MAX: Final = 10_000
-"""Most blocks to judge by; each is read and held at once."""
+BLOCKS: Final = 100  # blocks to judge by, by default
+BLOCKS_MAX: Final = 10_000  # most blocks to judge by; each is read and held at once
 
 
 class RecentBlock(Struct, frozen=True):

@@ -140,8 +140,7 @@ def status_facts(found: ChainStatus | MechanismView) -> tuple[Fact, ...]:
     return tuple(views.status_facts(getattr(found, views.status_field)))
 
 
-MULTIPLIERS: Final = "multipliers"
-"""Subject under which the lane fee multipliers are listed: only governance sets them."""
+MULTIPLIERS: Final = "multipliers"  # subject under which the lane fee multipliers are listed: only governance sets them
 
 
 class Setting(Struct, frozen=True):

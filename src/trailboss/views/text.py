@@ -9,16 +9,11 @@ from typing import Any, Final
 from trailboss.primitives.errors import ErrorObject
 from trailboss.primitives.octets import Address, Hash32
 
-SHORT_DIGITS: Final = 8
-"""Digits that a shortened id has at least: what of it is shown can be typed back in."""
-WEIGHT_DECIMALS: Final = 9
-"""Weights, and what they are multiplied with, are in parts of 10⁻⁹. Decision: D-11."""
-TEXT_MAX: Final = 100
-"""Characters of free text that is shown."""
-WIDE: Final = 180
-"""Columns from which on ids within a text are shown in full."""
-RUNS_MAX: Final = 4
-"""Runs of blocks that are named one by one; of more only the first and the last."""
+SHORT_DIGITS: Final = 8  # digits that a shortened id has at least: what of it is shown can be typed back in
+WEIGHT_DECIMALS: Final = 9  # weights, and what they are multiplied with, are in parts of 10⁻⁹. Decision: D-11.
+TEXT_MAX: Final = 100  # characters of free text that is shown
+WIDE: Final = 180  # columns from which on ids within a text are shown in full
+RUNS_MAX: Final = 4  # runs of blocks that are named one by one; of more only the first and the last
 MILLISECONDS: Final = 1_000
 COMMON_TEXT: Final = frozenset(map(chr, range(0x20, 0x7F)))
 

@@ -10,9 +10,9 @@ from trailboss.chain import Chain
 from trailboss.testing import LocalChain
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True)
 def fifth_mechanism() -> Iterator[None]:
-    """Register the toy for as long as the suite runs."""
+    """Register the toy for as long as a test runs."""
     with registered():
         yield
 

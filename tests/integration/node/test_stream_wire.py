@@ -14,7 +14,7 @@ import pytest
 from tests.integration.node.wires import ask, request, run, running_node, serving
 from tests.unit.api.stream.broadcasts import Believer, Broadcasts, Told, read_told, truth_of
 from trailboss.api import stream
-from trailboss.api.sse import Selection
+from trailboss.api.sse import StreamFilter
 from trailboss.api.stream import Streams
 
 READERS = 1_000
@@ -135,7 +135,7 @@ def test_readers_are_dropped_when_they_do_not_read(monkeypatch: pytest.MonkeyPat
             streams = Streams(world.feed, world.index, world.metrics, waiting_max=400_000)
 
             async def app(scope: Any, receive: Any, send: Any) -> None:
-                await streams.open(Selection(), None)(scope, receive, send)
+                await streams.open(StreamFilter(), None)(scope, receive, send)
 
             async with serving(app) as port:
                 slow = []

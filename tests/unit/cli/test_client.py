@@ -2,7 +2,7 @@
 
 import pytest
 
-from trailboss.cli.errors import Missing
+from trailboss.cli.errors import NotFound
 from trailboss.cli.remote.client import Client, headers_for, split_url
 
 
@@ -11,7 +11,7 @@ from trailboss.cli.remote.client import Client, headers_for, split_url
 )
 def test_url_is_refused_when_it_is_none_of_a_node(url: str) -> None:
     """Before anything is sent."""
-    with pytest.raises(Missing, match="no URL of a node"):
+    with pytest.raises(NotFound, match="no URL of a node"):
         Client(url)
 
 

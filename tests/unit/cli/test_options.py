@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from trailboss.cli.main import COMMANDS, app
 from trailboss.cli.options import whole_number
-from trailboss.cli.output import Column, columns, shortened
+from trailboss.cli.output import TableColumn, columns, shortened
 
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1), ("5", 5), (3, 3), ("1_0", 10)])
@@ -41,10 +41,10 @@ def test_number_has_no_upper_end_by_default() -> None:
 def test_columns_are_read_from_the_head_of_a_table() -> None:
     """Alignment, least width, and what a narrow terminal leaves out."""
     assert columns("timer | >gas limit? | data/29 | >W/3?") == (
-        Column("timer"),
-        Column("gas limit", right=True, extra=True),
-        Column("data", least=29),
-        Column("W", right=True, extra=True, least=3),
+        TableColumn("timer"),
+        TableColumn("gas limit", right=True, extra=True),
+        TableColumn("data", least=29),
+        TableColumn("W", right=True, extra=True, least=3),
     )
 
 

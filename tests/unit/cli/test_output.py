@@ -6,7 +6,7 @@ import pytest
 
 from trailboss.cli import output
 from trailboss.cli.output import (
-    Column,
+    TableColumn,
     console,
     print_json,
     print_pairs,
@@ -19,7 +19,13 @@ from trailboss.views.text import visible, words
 
 IDS = [Hash32(bytes([7, 7, 7, 7, index, 9]) + bytes(26)) for index in range(3)]
 ACTOR = Address(b"\xab" * 20)
-COLUMNS = (Column("id"), Column("who"), Column("n", right=True), Column("more", extra=True), Column("text", least=10))
+COLUMNS = (
+    TableColumn("id"),
+    TableColumn("who"),
+    TableColumn("n", right=True),
+    TableColumn("more", extra=True),
+    TableColumn("text", least=10),
+)
 ROWS = [(each, ACTOR, index, "extra", "several words that may be wrapped") for index, each in enumerate(IDS)]
 
 
@@ -98,7 +104,7 @@ def test_json_has_ids_in_their_own_form_and_bytes_in_hexadecimal(capsys: pytest.
         "big": 2**100,
         "big_text": str(2**100),
     }
-    assert to_json_value(Column("x")) == {"heading": "x", "right": False, "extra": False, "least": 0}
+    assert to_json_value(TableColumn("x")) == {"heading": "x", "right": False, "extra": False, "least": 0}
 
 
 @pytest.mark.parametrize(
@@ -132,5 +138,5 @@ def test_control_characters_are_written_as_escapes(
     assert visible("ü ☃\n'\"") == "ü ☃\n'\""
     assert visible("a\x1b[2J\t\x9b\u202e\udcff") == "a\\x1b[2J\\t\\x9b\\u202e\\udcff"
     print_pairs(console(), [("what", "\x1b[31mred")])
-    print_table("", (Column("handler"),), [("\x1b[31mred",)])
+    print_table("", (TableColumn("handler"),), [("\x1b[31mred",)])
     assert printed(capsys) == ["what  \\x1b[31mred", "handler", "\\x1b[31mred"]

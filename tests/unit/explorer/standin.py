@@ -5,7 +5,7 @@ from typing import Any
 
 from tools.explorer_scene import Scene, open_scene
 from trailboss.explorer.address_labels import Names, fixed_names
-from trailboss.explorer.documents import Cell, Document, Notice, Section, Steps, Table
+from trailboss.explorer.documents import Cell, Document, Notice, PageTable, Section, Steps
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
 from trailboss.index import Index
@@ -83,7 +83,7 @@ def words(content: tuple[Cell, ...]) -> str:
 def cells_of(part: Section) -> list[Cell]:
     """Return all cells of a section."""
     match part:
-        case Table():
+        case PageTable():
             found = [cell for row in part.rows for content in row.cells for cell in content]
             return found + ([part.more] if part.more else [])
         case Steps():

@@ -12,21 +12,21 @@ from trailboss.explorer.documents import (
     Cell,
     Chart,
     Code,
-    Column,
     Document,
-    Fact,
     Facts,
     Filter,
     HeatCell,
     HeatMap,
     Notice,
+    PageColumn,
+    PageFact,
     Pager,
+    PageTable,
     Row,
     Stat,
     Stats,
     Step,
     Steps,
-    Table,
 )
 from trailboss.explorer.pages import PAGES
 from trailboss.explorer.pages.accounts import actor
@@ -102,11 +102,11 @@ def test_page_escapes_every_text_and_every_attribute(hostile: StandIn) -> None:
     cell = (Cell(bad, href=bad, copy=bad, note=bad, kind=bad), Cell(bad, copy=bad), Cell(bad))
     pager = Pager(bad, first=bad, last=bad)
     filters = (Filter(bad, bad, bad, hint=bad), Filter(bad, bad, bad, options=((bad, bad),)))
-    columns = (Column(bad), Column(bad, bare=True))
+    columns = (PageColumn(bad), PageColumn(bad, bare=True))
     sections = (
-        Facts(bad, bad, (Fact(bad, cell),), note=bad, more=cell[0], copy=bad),
-        Table(bad, bad, columns, (Row((cell, cell), bad),), pager=pager, filters=filters),
-        Table(bad, bad, (), (), bad, command=bad),
+        Facts(bad, bad, (PageFact(bad, cell),), note=bad, more=cell[0], copy=bad),
+        PageTable(bad, bad, columns, (Row((cell, cell), bad),), pager=pager, filters=filters),
+        PageTable(bad, bad, (), (), bad, command=bad),
         Chart(bad, bad, bad, [bad], [(bad, [1]), (bad, [2])]),
         HeatMap(bad, bad, 1, (HeatCell(1, 1, 1, 1),), ((1, bad),), 1),
         Code(bad, bad, (bad,), marked=(1,)),

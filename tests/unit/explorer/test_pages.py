@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.explorer.standin import StandIn, ask, cells_of, look, section, words
 from trailboss.explorer import links
-from trailboss.explorer.documents import Chart, Document, HeatMap, Table
+from trailboss.explorer.documents import Chart, Document, HeatMap, PageTable
 from trailboss.explorer.page_context import Redirect
 from trailboss.explorer.pages import NOWHERE, PAGES
 from trailboss.explorer.pages.accounts import account, actor, payers
@@ -198,7 +198,7 @@ def test_payers_page_warns_when_a_balance_runs_dry(lane: StandIn) -> None:
     assert alerts
     assert all("a timer needs" in words(part.content) for part in alerts)
     # A balance that is already empty is no alert any more: its timers are among the ends.
-    assert isinstance(section(document, "ends"), Table)
+    assert isinstance(section(document, "ends"), PageTable)
 
 
 def test_fees_page_draws_as_many_points_as_fit_when_all_blocks_are_asked_for(lane: StandIn) -> None:

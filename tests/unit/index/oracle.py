@@ -12,6 +12,7 @@ from trailboss.codec.canonical import decode_canonical
 from trailboss.index import EventFilter, Index
 from trailboss.index.records import (
     BlockSpan,
+    BlockTally,
     Cause,
     DaySpend,
     EventPlace,
@@ -19,7 +20,6 @@ from trailboss.index.records import (
     IndexedTimer,
     IndexedTransaction,
     Spend,
-    Tally,
     UnfundedPayer,
 )
 from trailboss.model import events as names
@@ -115,7 +115,7 @@ class Oracle:
         self.transactions: list[IndexedTransaction] = []
         self.receipts: dict[bytes, list[IndexedReceipt]] = defaultdict(list)
         self.spend: dict[bytes, dict[tuple[int, Origin], list[int]]] = defaultdict(lambda: defaultdict(lambda: [0] * 4))
-        self.tallies: list[Tally] = []
+        self.tallies: list[BlockTally] = []
         self.prices: list[tuple[int, int, int | None]] = []
         self._latest: dict[bytes, Life] = {}
         self._lane: int | None = None
@@ -147,7 +147,7 @@ class Oracle:
             index += 1
         header = block.header
         counts |= {"cycles": header.cycles_used, "cells": header.cells_used, "timer_cycles": header.timer_cycles_used}
-        self.tallies.append(Tally(**counts, events=index))
+        self.tallies.append(BlockTally(**counts, events=index))
         lane = self._lane
         if block.decisions is not None:
             is_lane = block.decisions.order is Order.PRIORITY
@@ -290,10 +290,10 @@ class Oracle:
             UnfundedPayer(payer=Address(payer), timers=len(ends), last_height=max(ends)[0]) for payer, ends in ranked
         ]
 
-    def total(self, first: int, last: int) -> Tally:
+    def total(self, first: int, last: int) -> BlockTally:
         """Return the sums over a range of blocks."""
         rows = [asdict(tally) for tally in self.tallies[first : last + 1]]
-        return Tally(**{name: sum(row[name] for row in rows) for name in asdict(Tally())})
+        return BlockTally(**{name: sum(row[name] for row in rows) for name in asdict(BlockTally())})
 
     def span(self, first: int, last: int) -> BlockSpan:
         """Return what a range of blocks comes to."""

@@ -9,7 +9,7 @@ from trailboss.chain.development import account_name, development_account, devel
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.execution.genesis import Genesis
-from trailboss.mempool import Status, verify
+from trailboss.mempool import AdmissionStatus, verify
 from trailboss.model.transactions import Transaction, Transfer, sign_transaction
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
@@ -61,7 +61,7 @@ def test_transaction_is_refused_when_a_block_could_not_hold_it(transaction: Tran
     """`check` raises what `add` tells; nothing has changed."""
     world = World()
     verdict = world.add(transaction)
-    assert (verdict.status, told(verdict.rejection)) == (Status.REFUSED, (code, what))
+    assert (verdict.status, told(verdict.rejection)) == (AdmissionStatus.REFUSED, (code, what))
     assert not verdict.is_waiting
     assert (len(world.mempool), world.mempool.find(verdict.hash), world.mempool.refusal(verdict.hash)) == (
         0,
@@ -80,7 +80,12 @@ def test_transaction_waits_when_a_block_could_hold_it() -> None:
     transaction = transfer(nonce=64)
     world.mempool.check(world.view, transaction)
     verdict = world.add(transaction)
-    assert (verdict.status, verdict.rejection, verdict.endings, verdict.is_waiting) == (Status.ACCEPTED, None, (), True)
+    assert (verdict.status, verdict.rejection, verdict.endings, verdict.is_waiting) == (
+        AdmissionStatus.ACCEPTED,
+        None,
+        (),
+        True,
+    )
     [pooled] = world.mempool.of_sender(ALICE)
     assert pooled is world.mempool.find(verdict.hash)
     assert (pooled.transaction, pooled.raw, pooled.hash) == (transaction, encode_transaction(transaction), verdict.hash)
@@ -108,7 +113,7 @@ def test_transaction_is_known_when_it_waits_already() -> None:
     """It is told apart from a refusal: there is nothing to mend."""
     world = World()
     first, second = world.add(transfer()), world.add(transfer())
-    assert (second.status, second.is_waiting, second.hash) == (Status.KNOWN, True, first.hash)
+    assert (second.status, second.is_waiting, second.hash) == (AdmissionStatus.KNOWN, True, first.hash)
     assert told(second.rejection) == (1904, f"{first.hash} waits already")
 
 
@@ -129,8 +134,8 @@ def test_balance_covers_all_that_wait_of_a_sender() -> None:
         f"fee caps need {COST + 2 * BASEFEE * CELLS}",
     )
     raised = {"max_fee_per_cycle": 3 * BASEFEE, "max_fee_per_cell": 3 * BASEFEE, "max_priority_fee_per_cycle": 2}
-    assert world.add(transfer(**raised)).status is Status.REPLACED
-    assert world.add(transfer(nonce=1)).status is Status.ACCEPTED
+    assert world.add(transfer(**raised)).status is AdmissionStatus.REPLACED
+    assert world.add(transfer(nonce=1)).status is AdmissionStatus.ACCEPTED
 
 
 # Replacing
@@ -173,7 +178,7 @@ def test_replacement_needs_a_tip_more_when_there_was_none() -> None:
     refused = world.add(transfer(max_priority_fee_per_cycle=0, **caps)).rejection
     assert refused is not None
     assert (refused.reason, refused.context["required"]) == (RejectionReason.REPLACEMENT_UNDERPRICED, "1")
-    assert world.add(transfer(max_priority_fee_per_cycle=1, **caps)).status is Status.REPLACED
+    assert world.add(transfer(max_priority_fee_per_cycle=1, **caps)).status is AdmissionStatus.REPLACED
 
 
 def test_replaced_transaction_is_told_of() -> None:
@@ -183,7 +188,7 @@ def test_replaced_transaction_is_told_of() -> None:
     better = transfer(max_priority_fee_per_cycle=2, max_fee_per_cycle=22_000, max_fee_per_cell=22_000)
     verdict = world.add(better)
     [ending] = verdict.endings
-    assert (verdict.status, ending.hash, ending.end.value) == (Status.REPLACED, first, "replaced")
+    assert (verdict.status, ending.hash, ending.end.value) == (AdmissionStatus.REPLACED, first, "replaced")
     what = f"{verdict.hash} took the place of {first} at nonce 0 of {ALICE}"
     assert told(ending.rejection) == told(world.mempool.refusal(first)) == (1906, what)
     assert world.waiting() == [verdict.hash]
@@ -197,7 +202,7 @@ def test_refusal_is_forgotten_when_the_transaction_comes_back() -> None:
     world.add(transfer(2, max_priority_fee_per_cycle=5))
     assert world.mempool.refusal(name_of(poor)) is not None
     world.build()
-    assert world.add(poor).status is Status.ACCEPTED
+    assert world.add(poor).status is AdmissionStatus.ACCEPTED
     assert world.mempool.refusal(name_of(poor)) is None
 
 

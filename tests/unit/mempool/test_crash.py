@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from tests.unit.mempool.world import BASEFEE, World, name_of, person, transfer
-from trailboss.mempool import Journal, Mempool, Status, journal
+from trailboss.mempool import AdmissionStatus, Journal, Mempool, journal
 
 KILLS = 15
 LONGEST_SECONDS = 0.2
@@ -54,7 +54,7 @@ class Worker:
             max_fee_per_cell=factor * BASEFEE,
         )
         self.note("step", "+" + name_of(transaction).hex(), *("-" + pooled.hash.hex() for pooled in present))
-        assert self.world.add(transaction).status is (Status.REPLACED if present else Status.ACCEPTED)
+        assert self.world.add(transaction).status is (AdmissionStatus.REPLACED if present else AdmissionStatus.ACCEPTED)
         self.note("done")
 
     def end_some(self) -> None:

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.mempool.world import BASEFEE, CELLS, CYCLES, World, name_of, person, restless, small, transfer
-from trailboss.mempool import End, Ending, Status
+from trailboss.mempool import AdmissionStatus, End, Ending
 from trailboss.model.transactions import SetBalance, Transaction, Transfer
 from trailboss.primitives.errors import Rejection, RejectionReason
 
@@ -130,7 +130,7 @@ def test_refused_transaction_leaves_and_is_remembered() -> None:
     refusal = Rejection(RejectionReason.INSUFFICIENT_GAS_BALANCE, "so it was")
     assert told(world.mempool.settle(world.view, (), {name: refusal})) == [(name, "refused", 1004, "so it was")]
     assert world.mempool.refusal(name) is refusal
-    assert world.add(transfer()).status is Status.ACCEPTED
+    assert world.add(transfer()).status is AdmissionStatus.ACCEPTED
 
 
 @pytest.mark.parametrize("reason", [RejectionReason.BLOCK_FULL, RejectionReason.BASEFEE_TOO_LOW])
@@ -250,7 +250,7 @@ def test_newer_picture_of_the_chain_counts_when_an_older_one_is_brought() -> Non
     with pytest.raises(Rejection, match="is at nonce 1"):
         world.mempool.check(before, late)
     world.view = before
-    assert world.add(late).status is Status.REFUSED
+    assert world.add(late).status is AdmissionStatus.REFUSED
     assert world.mempool.next_nonce(before, ALICE) == 1
 
 

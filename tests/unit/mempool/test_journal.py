@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.mempool.world import BASEFEE, World, restless, small, transfer
 from trailboss.crypto.digest import sha256
-from trailboss.mempool import End, Journal, Mempool, MempoolLimits, Pooled, Status, journal
+from trailboss.mempool import AdmissionStatus, End, Journal, Mempool, MempoolLimits, Pooled, journal
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import StorageError
 from trailboss.primitives.octets import Hash32
@@ -313,7 +313,7 @@ def test_nothing_is_written_when_a_transaction_is_refused(path: Path) -> None:
     world = opened(path)
     before = path.stat().st_size
     bad: list[Transaction] = [transfer(chain_id=3), transfer(nonce=99), transfer(cycles_limit=1)]
-    assert [world.add(transaction).status for transaction in bad] == [Status.REFUSED] * 3
+    assert [world.add(transaction).status for transaction in bad] == [AdmissionStatus.REFUSED] * 3
     assert path.stat().st_size == before
 
 

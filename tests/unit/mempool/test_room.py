@@ -2,7 +2,7 @@
 
 from tests.unit.mempool.world import BASEFEE, name_of, person, small, transfer
 from trailboss.codec.wire import encode_transaction
-from trailboss.mempool import End, Status, Verdict
+from trailboss.mempool import AdmissionOutcome, AdmissionStatus, End
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import Rejection
 
@@ -14,14 +14,14 @@ def tipped(sender: int, tip: int, nonce: int = 0, **changes: object) -> Transact
     return transfer(sender, nonce, max_priority_fee_per_cycle=tip, **changes)
 
 
-def what(verdict: Verdict) -> tuple[int, str]:
+def what(verdict: AdmissionOutcome) -> tuple[int, str]:
     """Return code and words of a refusal."""
     assert isinstance(verdict.rejection, Rejection)
-    assert verdict.status is Status.REFUSED
+    assert verdict.status is AdmissionStatus.REFUSED
     return verdict.rejection.reason.code, verdict.rejection.what
 
 
-def evicted(verdict: Verdict) -> list[bytes]:
+def evicted(verdict: AdmissionOutcome) -> list[bytes]:
     """Return the hashes of those that made room."""
     assert all(ending.end is End.EVICTED for ending in verdict.endings)
     return [ending.hash for ending in verdict.endings]
@@ -160,7 +160,7 @@ def test_what_a_block_is_offered_stays_until_it_is_settled() -> None:
     )
     assert world.waiting() == offered
     world.mempool.settle(world.view, (), {})
-    assert world.add(tipped(0, 2, **better)).status is Status.REPLACED
+    assert world.add(tipped(0, 2, **better)).status is AdmissionStatus.REPLACED
 
 
 def test_reasons_are_remembered_for_a_bounded_number() -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.mempool.world import BASEFEE, World, name_of, person, small, transfer
 from trailboss.chain.admission import standing_of
 from trailboss.codec.wire import encode_transaction
-from trailboss.mempool import Journal, Status, Verdict, journal
+from trailboss.mempool import AdmissionOutcome, AdmissionStatus, Journal, journal
 from trailboss.model.transactions import Transaction
 
 BROUGHT = 400
@@ -57,7 +57,7 @@ def test_everything_adds_up_when_threads_work_at_once(tmp_path: Path, monkeypatc
     path = tmp_path / "mempool.journal"
     genesis = World().chain.genesis.instance_id()
     world = small(Journal.open(path, genesis), transactions_max=40, sender_transactions_max=8)
-    verdicts: list[Verdict] = []
+    verdicts: list[AdmissionOutcome] = []
     ended: list[bytes] = []
     bringing = threading.Barrier(2)
     busy = threading.Semaphore(0)
@@ -88,11 +88,17 @@ def test_everything_adds_up_when_threads_work_at_once(tmp_path: Path, monkeypatc
             world.mempool.page(0, 10)
 
     run_together(lambda: bring(1), lambda: bring(2), build, look)
-    came = Counter(verdict.hash for verdict in verdicts if verdict.status in (Status.ACCEPTED, Status.REPLACED))
+    came = Counter(
+        verdict.hash for verdict in verdicts if verdict.status in (AdmissionStatus.ACCEPTED, AdmissionStatus.REPLACED)
+    )
     ended.extend(ending.hash for verdict in verdicts for ending in verdict.endings)
     assert came == Counter(ended) + Counter(world.waiting())
     assert world.chain.height == BLOCKS
-    assert {verdict.status for verdict in verdicts} >= {Status.ACCEPTED, Status.REPLACED, Status.REFUSED}
+    assert {verdict.status for verdict in verdicts} >= {
+        AdmissionStatus.ACCEPTED,
+        AdmissionStatus.REPLACED,
+        AdmissionStatus.REFUSED,
+    }
     check_whole(world)
     store = Journal.open(path, genesis)
     store.close()

@@ -7,7 +7,7 @@ from trailboss.chain.development import account_name, development_account, devel
 from trailboss.chain.view import ChainView
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
-from trailboss.mempool import Ending, Journal, Mempool, MempoolLimits, Verdict
+from trailboss.mempool import AdmissionOutcome, Ending, Journal, Mempool, MempoolLimits
 from trailboss.model.transactions import Transaction, Transfer
 from trailboss.primitives.octets import Address, Hash32
 
@@ -59,7 +59,7 @@ class World:
     def __post_init__(self) -> None:
         self.view: ChainView = self.chain.publish()
 
-    def add(self, transaction: Transaction) -> Verdict:
+    def add(self, transaction: Transaction) -> AdmissionOutcome:
         """Bring a transaction."""
         raw = encode_transaction(transaction)
         return self.mempool.add(self.view, transaction, raw, Hash32(sha256(raw)))

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from trailboss.api.errors import HttpReason, malformed, shown
 from trailboss.api.operations import Call, Refusal, Routes, respond
 from trailboss.api.requests import U64, choice, text
-from trailboss.api.sse import Position, Selection
+from trailboss.api.sse import Position, StreamFilter
 from trailboss.api.stream import EVENT_STREAM
 from trailboss.node.watchtower import KNOWN_MAX
 from trailboss.primitives.octets import Address, Hash32
@@ -80,7 +80,7 @@ async def events(
             raise malformed("header", "Last-Event-ID", shown(last), "an id of this stream")
     if call.scope["method"] == "HEAD":
         return Response(media_type=EVENT_STREAM)
-    selection = Selection(
+    selection = StreamFilter(
         name=name,
         emitter=emitter,
         timer_id=timer_id,

@@ -14,13 +14,13 @@ from trailboss.api.transaction_shape import TRANSACTION, only
 from trailboss.codec.textual import from_json
 from trailboss.codec.wire import decode_submission, decode_transaction
 from trailboss.index.answers.transactions import TransactionReceipt, find_transaction, receipt_of
-from trailboss.mempool import Verdict
+from trailboss.mempool import AdmissionOutcome
 from trailboss.model.transactions import Transaction
 from trailboss.primitives.errors import ErrorObject, Rejection, RejectionReason
 from trailboss.primitives.octets import Hash32
 
 if TYPE_CHECKING:
-    from trailboss.node.service import Outcome
+    from trailboss.node.service import TransactionOutcome
 
 routes: Final = Routes("transactions")
 OCTETS: Final = "application/octet-stream"
@@ -157,7 +157,7 @@ async def submit_wait(
     return SubmissionOutcomes(status=INCLUDED if is_all else PARTIAL, results=results)
 
 
-async def _submit(call: Call) -> list[Verdict] | Response:
+async def _submit(call: Call) -> list[AdmissionOutcome] | Response:
     try:
         if len(call.body) <= DECODED_HERE_MAX:
             transactions = read_submission(call.body, call.media)
@@ -209,7 +209,7 @@ def _read_item(item: object, at: int) -> Transaction:
     raise HttpError(HttpReason.BAD_REQUEST, what, parameter=f"{MEMBER}[{at}]", value=clipped(item), rule=rule)
 
 
-def _is_included(call: Call, verdict: Verdict) -> bool:
+def _is_included(call: Call, verdict: AdmissionOutcome) -> bool:
     """Return whether a block holds a transaction that was refused: it has been sent twice."""
     rejection = verdict.rejection
     if verdict.is_waiting or rejection is None or rejection.reason is not RejectionReason.NONCE_MISMATCH:
@@ -217,20 +217,22 @@ def _is_included(call: Call, verdict: Verdict) -> bool:
     return call.node.index.transaction(verdict.hash, call.view.height) is not None
 
 
-def _result(call: Call, verdict: Verdict) -> SubmissionResult:
+def _result(call: Call, verdict: AdmissionOutcome) -> SubmissionResult:
     if _is_included(call, verdict):
         return SubmissionResult(tx_hash=verdict.hash, status=INCLUDED, error=None)
     refusal = None if verdict.is_waiting or verdict.rejection is None else verdict.rejection.error()
     return SubmissionResult(tx_hash=verdict.hash, status=verdict.status.value, error=refusal)
 
 
-def _outcomes(call: Call, verdicts: Sequence[Verdict], outcomes: "dict[Hash32, Outcome]") -> list[SubmissionOutcome]:
+def _outcomes(
+    call: Call, verdicts: Sequence[AdmissionOutcome], outcomes: "dict[Hash32, TransactionOutcome]"
+) -> list[SubmissionOutcome]:
     # The view of the block that was waited for, or a later one.
     call.look_again()
     return [_outcome(call, verdict, outcomes.get(verdict.hash)) for verdict in verdicts]
 
 
-def _outcome(call: Call, verdict: Verdict, outcome: "Outcome | None") -> SubmissionOutcome:
+def _outcome(call: Call, verdict: AdmissionOutcome, outcome: "TransactionOutcome | None") -> SubmissionOutcome:
     if outcome is not None and outcome.block is not None:
         return outcome_answer(verdict.hash, outcome)
     found = find_transaction(call.view, call.node.index, verdict.hash)
@@ -239,7 +241,9 @@ def _outcome(call: Call, verdict: Verdict, outcome: "Outcome | None") -> Submiss
     return outcome_answer(verdict.hash, outcome, None if verdict.is_waiting else verdict.rejection)
 
 
-def outcome_answer(tx_hash: Hash32, outcome: "Outcome | None", rejection: Rejection | None = None) -> SubmissionOutcome:
+def outcome_answer(
+    tx_hash: Hash32, outcome: "TransactionOutcome | None", rejection: Rejection | None = None
+) -> SubmissionOutcome:
     """Return what came of a transaction by the end of a wait for it, unless it was refused at once."""
     if rejection is None and outcome is not None:
         rejection = outcome.rejection

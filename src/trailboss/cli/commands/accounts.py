@@ -22,8 +22,8 @@ from trailboss.cli.options import (
     option,
 )
 from trailboss.cli.output import columns, console, print_facts, print_json, print_pairs, print_table
-from trailboss.cli.parsing import parse_amount, parse_payload, read_file
 from trailboss.cli.targets import OpenChain, find_actor, resolve_actor, resolve_address
+from trailboss.cli.values import parse_amount, parse_payload, read_file
 from trailboss.model.events import TIMER_SCHEDULED
 from trailboss.model.transactions import ExecuteActor, FundActor, Instruction, Transfer
 from trailboss.primitives.octets import Address

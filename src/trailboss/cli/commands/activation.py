@@ -35,8 +35,7 @@ COLUMNS = output.columns(
     "timer | >due | >gas limit? | fires in the lane/17 | >a cycle? | >CBY | "
     ">burned? | >lane burn? | >tip? | under FIFO/13 | >CBY"
 )
-TURNS_MAX = 4
-"""Turns of the lane basefee that are listed; of more only the highest and the lowest."""
+TURNS_MAX = 4  # turns of the lane basefee that are listed; of more only the highest and the lowest
 COUNTED = {
     "on_time": "fire on time", "late": "fire late", "reverted": "  and revert", "stranded": "stranded over the cap",
     "waiting": "still wait", "unfunded": "unfunded", "expired": "expire", "cancelled": "cancelled"

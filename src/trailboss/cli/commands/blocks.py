@@ -13,7 +13,7 @@ from trailboss.chain import ChainReader
 from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.directory_chain import DirectoryChain
-from trailboss.cli.errors import Missing, Mistake
+from trailboss.cli.errors import Mistake, NotFound
 from trailboss.cli.lazy import group
 from trailboss.cli.targets import resolve_actor, resolve_timer
 from trailboss.codec.textual import to_json
@@ -214,7 +214,7 @@ def block(
 
 def _find(chain: ChainReader, height: int | None) -> Block:
     if height is not None and height > chain.height:
-        raise Missing(f"there is no block {height}: the chain is at height {chain.height}", "name a lower height")
+        raise NotFound(f"there is no block {height}: the chain is at height {chain.height}", "name a lower height")
     return chain.head if height is None else chain.blocks[height]
 
 

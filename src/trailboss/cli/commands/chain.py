@@ -17,8 +17,8 @@ from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command, printed_pairs
 from trailboss.cli.directory_chain import size_of
 from trailboss.cli.errors import FAILED, Mistake
-from trailboss.cli.parsing import parse_overrides, read_file
 from trailboss.cli.targets import is_url, open_directory
+from trailboss.cli.values import parse_overrides, read_file
 from trailboss.execution.genesis import Genesis, parse_genesis
 from trailboss.model.blocks import Block, Origin, Status
 from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS, TIMER_FIRED
@@ -29,12 +29,9 @@ from trailboss.views.json_values import to_json_value
 from trailboss.views.records import Printed, block_events, block_prints
 from trailboss.views.text import counted, time_words
 
-INTERRUPTED: Final = 130
-"""Exit status of a program that Ctrl-C ends."""
-PRINTED_MAX: Final = 200
-"""Lines printed by actors that are shown: the last ones."""
-LONGEST_NUMBER: Final = 15
-"""Digits of a number that is still written out, if it is a power of ten."""
+INTERRUPTED: Final = 130  # exit status of a program that Ctrl-C ends
+PRINTED_MAX: Final = 200  # lines printed by actors that are shown: the last ones
+LONGEST_NUMBER: Final = 15  # digits of a number that is still written out, if it is a power of ten
 PARAMETERS: Final = output.columns("parameter | >value | set by | >preset")
 COUNTED: Final = ("fired", "reverted", "expired", "unfunded", "cancelled", "deferred", "messages")
 

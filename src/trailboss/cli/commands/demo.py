@@ -29,7 +29,7 @@ CAST: Final = (
 )
 
 
-class Tally(Struct):
+class ActorTally(Struct):
     """How one actor's timers ended. Money in base units."""
 
     actor: str
@@ -57,7 +57,7 @@ COUNTED: Final = {
     names.TIMER_CANCELLED: "cancelled",
 }
 ENDINGS: Final = ("fired", "expired", "unfunded", "cancelled")
-ACTOR: Final = output.Column("actor")
+ACTOR: Final = output.TableColumn("actor")
 
 
 def demo(
@@ -86,8 +86,8 @@ def demo(
             _show(chain, tallies, cast)
 
 
-def _tally(chain: LocalChain, name: str, about: str, handle: ActorHandle) -> Tally:
-    tally = Tally(name, about, str(handle.address))
+def _tally(chain: LocalChain, name: str, about: str, handle: ActorHandle) -> ActorTally:
+    tally = ActorTally(name, about, str(handle.address))
     for event in chain.events():
         if event.emitter == handle.address and event.name in COUNTED:
             field = COUNTED[event.name]
@@ -103,7 +103,7 @@ def _tally(chain: LocalChain, name: str, about: str, handle: ActorHandle) -> Tal
     return tally
 
 
-def _check_tallies(chain: LocalChain, tallies: list[Tally]) -> None:
+def _check_tallies(chain: LocalChain, tallies: list[ActorTally]) -> None:
     """Compare the table, which counts events, with the chain's own totals."""
     totals = chain.chain.totals()
     for field in ("scheduled", *ENDINGS):
@@ -114,13 +114,13 @@ def _check_tallies(chain: LocalChain, tallies: list[Tally]) -> None:
             )
 
 
-def _show(chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> None:
+def _show(chain: LocalChain, tallies: list[ActorTally], cast: list[ActorHandle]) -> None:
     fields = ("scheduled", "fired", "reverted", "expired", "unfunded", "cancelled", "live")
     rows = [(tally.actor, *(getattr(tally, field) or None for field in fields)) for tally in tallies]
     total = {field: sum(getattr(tally, field) for tally in tallies) for field in fields}
-    columns = [ACTOR, *(output.Column(field, right=True) for field in fields)]
+    columns = [ACTOR, *(output.TableColumn(field, right=True) for field in fields)]
     typer.echo(f"Six actors, {chain.height} blocks")
-    output.print_table("", (ACTOR, output.Column("what it is")), [(tally.actor, tally.about) for tally in tallies])
+    output.print_table("", (ACTOR, output.TableColumn("what it is")), [(tally.actor, tally.about) for tally in tallies])
     output.print_section("How their timers ended", columns, [*rows, ("all", *total.values())])
     headings = ("cycles", "cells", "paid", "burned", "refunded", "paid a fire")
     costs: list[tuple[output.Cell, ...]] = []
@@ -128,7 +128,7 @@ def _show(chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> N
         amounts = map(output.rounded_cby, (each.paid, each.burned, each.refunded))
         mean = output.rounded_cby(each.paid // each.fired) if each.fired else None
         costs.append((each.actor, each.cycles, each.cells, *amounts, mean))
-    money = [ACTOR, *(output.Column(heading, right=True) for heading in headings)]
+    money = [ACTOR, *(output.TableColumn(heading, right=True) for heading in headings)]
     output.print_section("What their fires used and cost (CBY)", money, costs)
     ends = " + ".join(f"{total[field]} {field}" for field in (*ENDINGS, "live"))
     balances = chain.chain.circulating()
@@ -149,7 +149,7 @@ def _last_timer(chain: LocalChain, handle: ActorHandle) -> bytes:
     return ended[-1]
 
 
-def _document(chain: LocalChain, tallies: list[Tally], cast: list[ActorHandle]) -> dict[str, object]:
+def _document(chain: LocalChain, tallies: list[ActorTally], cast: list[ActorHandle]) -> dict[str, object]:
     life = chain.explain(_last_timer(chain, cast[3]))
     steps = [{"block": step.block_height, "event": step.event.name, "story": step.story} for step in life.steps]
     return {

@@ -12,8 +12,8 @@ from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
 from trailboss.cli.lazy import group
 from trailboss.cli.options import Actor, Number, TimerId, argument, completing, number, whole_number
-from trailboss.cli.parsing import SHOWN_MAX, parse_number, read_file
 from trailboss.cli.targets import find_actor, find_timer
+from trailboss.cli.values import SHOWN_MAX, parse_number, read_file
 from trailboss.governance.parameters import EPOCHAL, GOVERNED, RESCALE_WEIGHTS
 from trailboss.model import transactions
 from trailboss.model.configs import amount_of
@@ -31,8 +31,7 @@ SWITCH_WORDS: Final = {"on": 1, "1": 1, "off": 0, "0": 0}
 WEIGHTS: Final = {"lane.weight_min", "lane.weight_max"} | {
     f"auction.{name}" for name in ("decay", "weight_min", "weight_max", "starvation_floor", "rescale_weights")
 }
-WEIGHT_UNIT: Final = 10**9
-"""What a weight of 1.0 is. Decision: D-11."""
+WEIGHT_UNIT: Final = 10**9  # what a weight of 1.0 is. Decision: D-11.
 MULTIPLIERS: Final = ("lane.tier_economy", "lane.tier_standard", "lane.tier_fast", "lane.tier_urgent")
 _AHEAD: Final = re.compile(r"\+(\d{1,20})", re.ASCII)
 

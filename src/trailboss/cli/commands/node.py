@@ -17,7 +17,7 @@ from trailboss.chain.opening import GenesisOptions, funded_accounts
 from trailboss.cli import options as common
 from trailboss.cli.errors import Mistake, node_needed
 from trailboss.cli.output import columns, console, note, print_facts, print_json, print_table
-from trailboss.cli.parsing import parse_overrides
+from trailboss.cli.values import parse_overrides
 from trailboss.node import options as node_options
 from trailboss.primitives.units import format_cby
 from trailboss.views.text import counted
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from trailboss.node.service import Node
 
 TEXT_COLUMNS: Final = 80
-SHOWN_ACCOUNTS: Final = 20
-"""Accounts that are listed; a document has them all."""
-KEYS_BESIDE: Final = 130
-"""Columns from which a private key fits beside its address."""
+SHOWN_ACCOUNTS: Final = 20  # accounts that are listed; a document has them all
+KEYS_BESIDE: Final = 130  # columns from which a private key fits beside its address
 MS_PER_SECOND: Final = 1_000
 _BLOCK_TIME: Final = re.compile(r"(?P<whole>\d{1,9})(?:\.(?P<part>\d{1,3}))?(?P<unit>ms|s)", re.ASCII)
 

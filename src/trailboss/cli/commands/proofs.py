@@ -13,8 +13,8 @@ from trailboss.cli.lazy import group
 from trailboss.cli.options import Actor, AsJson, Number, TimerId, Who, argument, option, whole_number
 from trailboss.cli.options import height as height_option
 from trailboss.cli.output import note, print_json, show
-from trailboss.cli.parsing import parse_hash, parse_payload, read_json, write_file
 from trailboss.cli.targets import find_actor, resolve_actor, resolve_timer
+from trailboss.cli.values import parse_hash, parse_payload, read_json, write_file
 from trailboss.model.actors import Account
 from trailboss.model.configs import amount_of
 from trailboss.primitives.units import U64_MAX, Height

@@ -11,8 +11,8 @@ from trailboss.cli.errors import Mistake
 from trailboss.cli.options import KEPT, PAYLOAD, Number, Text, Texts, TimerId, number, option
 from trailboss.cli.options import height as height_option
 from trailboss.cli.output import Cell, note
-from trailboss.cli.parsing import parse_amount, parse_bid, parse_payload
 from trailboss.cli.targets import find_actor, find_timer, resolve_address
+from trailboss.cli.values import parse_amount, parse_bid, parse_payload
 from trailboss.codec.canonical import encode_canonical
 from trailboss.model.events import TIMER_SCHEDULED
 from trailboss.model.transactions import Instruction

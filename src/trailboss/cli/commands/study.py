@@ -9,7 +9,16 @@ from msgspec.structs import fields
 
 from trailboss.cli.errors import Mistake
 from trailboss.cli.options import AsJson, Texts, argument, completing, option
-from trailboss.cli.output import Cell, Column, columns, print_facts, print_json, print_section, progress, rounded_cby
+from trailboss.cli.output import (
+    Cell,
+    TableColumn,
+    columns,
+    print_facts,
+    print_json,
+    print_section,
+    progress,
+    rounded_cby,
+)
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import format_cby
 from trailboss.simulator.measures import MechanismResult, Outcome
@@ -106,7 +115,7 @@ def _show(workload: Workload, results: Sequence[MechanismResult]) -> None:
             "budget": stated,
         }
     )
-    columns = (Column(""), *(Column(result.mechanism, right=True) for result in results))
+    columns = (TableColumn(""), *(TableColumn(result.mechanism, right=True) for result in results))
     rows = [(name, *(cell(result.outcome) for result in results)) for name, cell in OUTCOMES]
     rows += [(name, *(cell(result) for result in results)) for name, cell in RESULTS]
     print_section("What became of the timers", columns, rows)

@@ -16,7 +16,7 @@ from rich.live import Live
 
 from trailboss.cli.alerts import DRY, Alert, Call, Spells, parse_call
 from trailboss.cli.command import Invocation, command
-from trailboss.cli.errors import Missing, Refused
+from trailboss.cli.errors import NotFound, Refused
 from trailboss.cli.options import WHO, Text, Texts, complete_account, flag, number, option
 from trailboss.cli.output import Cell, columns, console, fitting_table, note, print_facts, print_json, print_table
 from trailboss.cli.remote.client import END, REORG, Client, read
@@ -27,15 +27,11 @@ from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import format_cby
 from trailboss.views.json_values import to_json_value
 
-RUNS_DRY: Final = 3
-"""Exit status of one look that finds a payer that runs dry soon, or has run dry."""
-WITHIN: Final = 100
-"""Fires that are soon by default."""
-LOOKED_AT: Final = 1_000
-"""Payers of one look at a node: those with the shortest runway."""
+RUNS_DRY: Final = 3  # exit status of one look that finds a payer that runs dry soon, or has run dry
+WITHIN: Final = 100  # fires that are soon by default
+LOOKED_AT: Final = 1_000  # payers of one look at a node: those with the shortest runway
 NOBODY: Final = "no account pays for a timer"
-LOOK_SECONDS: Final = 1.0
-"""From one look at a node to the next at least."""
+LOOK_SECONDS: Final = 1.0  # from one look at a node to the next at least
 COLUMNS: Final = columns(
     "payer | >CBY | >timers? | >fires left | >blocks left? | >dry at | >unfunded | >expired | >reverted"
 )
@@ -218,7 +214,7 @@ def _ask(client: Client) -> Watch:
 
 
 def _follow(client: Client, tower: Tower) -> None:
-    """Look at a node after each of its blocks, until it is gone, which raises `Missing`."""
+    """Look at a node after each of its blocks, until it is gone, which raises `NotFound`."""
     with tower.screen() as show:
         found = _ask(client)
         tower.see(found, show)
@@ -229,7 +225,7 @@ def _follow(client: Client, tower: Tower) -> None:
             for kind, document in _events(client, height + 1):
                 is_alive = True
                 if kind == END and document["reason"] == "stopping":
-                    raise Missing(f"the node at {client.url} has stopped", "start it again, and the watch")
+                    raise NotFound(f"the node at {client.url} has stopped", "start it again, and the watch")
                 if kind == TIMER_UNFUNDED:
                     tower.see_dry(document)
                 elif kind in ("block", REORG):
@@ -239,7 +235,7 @@ def _follow(client: Client, tower: Tower) -> None:
                         sleep(max(LOOK_SECONDS - (monotonic() - looked_at), 0))
                         seen, looked_at = _look(client, tower, show), monotonic()
             if not is_alive:
-                raise Missing(f"the node at {client.url} sends nothing", "see what its log says")
+                raise NotFound(f"the node at {client.url} sends nothing", "see what its log says")
 
 
 def _look(client: Client, tower: Tower, show: Callable[[Watch], object]) -> int:

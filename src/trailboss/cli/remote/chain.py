@@ -8,7 +8,7 @@ from typing import Any, Final
 from trailboss.chain import ChainReader, proofs
 from trailboss.chain.block_records import decode_block
 from trailboss.chain.drafts import Terms
-from trailboss.cli.errors import Missing, Refused
+from trailboss.cli.errors import NotFound, Refused
 from trailboss.cli.remote.client import (
     BAD_REQUEST,
     END,
@@ -36,19 +36,15 @@ from trailboss.views.explain.life import EarlierEvents
 from trailboss.views.records import Printed, TimerEntry, event_view, receipt_view, refused_receipt
 from trailboss.views.timer_list import ALL, ENDED, TimerFilter, list_live
 
-WAIT_MS: Final = 10_000
-"""Most time that a node waits for a block."""
+WAIT_MS: Final = 10_000  # most time that a node waits for a block
 MILLISECONDS: Final = 1_000
 POLL_SECONDS: Final = 0.05
-ADVANCE_BLOCKS: Final = 5_000
-"""Blocks of one request: seconds at most, so that Ctrl-C is obeyed."""
+ADVANCE_BLOCKS: Final = 5_000  # blocks of one request: seconds at most, so that Ctrl-C is obeyed
 SUBMITTED_MAX: Final = 50
 FOUND_MAX: Final = 20
-PROOFS_MAX: Final = 5
-"""Requests until a proof is of the present height: the chain goes on meanwhile."""
+PROOFS_MAX: Final = 5  # requests until a proof is of the present height: the chain goes on meanwhile
 FIRST_ROWS: Final = 64
-MORE_ROWS: Final = 1_000
-"""Rows of the first page of a list, and of the later ones: most commands need only the first."""
+MORE_ROWS: Final = 1_000  # rows of the first page of a list, and of the later ones: most commands need only the first
 REFUSED: Final = "refused"
 
 
@@ -59,7 +55,7 @@ class RemoteChain(ChainReader):
     blocks: RemoteBlocks
 
     def __init__(self, url: str) -> None:
-        """Read the present chain of a node; raises `Missing` if there is none, `Refused` if it refuses."""
+        """Read the present chain of a node; raises `NotFound` if there is none, `Refused` if it refuses."""
         self._client = Client(url)
         self.url = self._client.url
         self._look()
@@ -190,7 +186,7 @@ class RemoteChain(ChainReader):
         return Answer(octets_of(found["return_value"]), error, found["cycles_used"], found["cells_used"], printed)
 
     def prove(self, subject: proofs.Subject) -> proofs.Proof:
-        """Return a proof that verifies against ``state_root``; `Missing` if blocks come faster than proofs."""
+        """Return a proof that verifies against ``state_root``; `NotFound` if blocks come faster than proofs."""
         members = _named(subject)
         for _ in range(PROOFS_MAX):
             answer = self._client.post("/proof", members)
@@ -198,7 +194,7 @@ class RemoteChain(ChainReader):
                 return proofs.Proof.from_json(answer["proof"])
             self._look()
         what = f"the state of {self.url} changes faster than it can be proven"
-        raise Missing(what, "stop its blocks meanwhile: run it with --manual")
+        raise NotFound(what, "stop its blocks meanwhile: run it with --manual")
 
     def follow(self, since: int | None, name: str | None, emitter: Address | None) -> Iterator[Event | int]:
         """Yield events from a block on, None for new ones, as they come; and the height when the chain goes back."""
@@ -267,8 +263,8 @@ def _named(subject: proofs.Subject) -> dict[str, object]:
             return {"kind": "timers", "first": first, "last": last}
 
 
-def _still_waits(tx_hash: str) -> Missing:
-    return Missing(
+def _still_waits(tx_hash: str) -> NotFound:
+    return NotFound(
         f"transaction {tx_hash} still waits for a block after {WAIT_MS // MILLISECONDS} s",
         "a node that runs with --manual builds blocks only when asked: `trailboss mine`",
     )

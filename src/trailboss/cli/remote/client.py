@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 from msgspec import convert
 
-from trailboss.cli.errors import Missing, Refused
+from trailboss.cli.errors import NotFound, Refused
 from trailboss.primitives.errors import ErrorObject
 
 Kind = TypeVar("Kind")
@@ -19,8 +19,7 @@ CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS: Final = 60
 """Longer than a node takes for anything but an advance of many blocks, which is requested in pieces. A stream without
 news has a heartbeat every few seconds."""
-IDLE_SECONDS: Final = 2
-"""After this time a connection is made again: servers close idle ones after five seconds."""
+IDLE_SECONDS: Final = 2  # after this time a connection is made again: servers close idle ones after five seconds
 OCTETS: Final = "application/octet-stream"
 JSON: Final = "application/json"
 BAD_REQUEST: Final = 400
@@ -43,7 +42,7 @@ class Client:
         try:
             self._target = split_url(self.url)
         except ValueError as error:
-            raise Missing(f"{url!r} is no URL of a node: {error}", "write it as http://localhost:4000") from None
+            raise NotFound(f"{url!r} is no URL of a node: {error}", "write it as http://localhost:4000") from None
         self._connection: HTTPConnection | None = None
         self._used_at = 0.0
 
@@ -71,7 +70,7 @@ class Client:
             for line in self._answer(connection, "GET", path, query):
                 yield line.decode().rstrip("\r\n")
         except (OSError, HTTPException) as error:
-            raise Missing(f"the node at {self.url} is gone: {reason_of(error)}", "see whether it still runs") from None
+            raise NotFound(f"the node at {self.url} is gone: {reason_of(error)}", "see whether it still runs") from None
         finally:
             if connection is not None:
                 connection.close()
@@ -96,10 +95,10 @@ class Client:
         except TimeoutError:
             self.close()
             what = f"the node at {self.url} has not answered {method} {path} in time"
-            raise Missing(what, "see what its log says") from None
+            raise NotFound(what, "see what its log says") from None
         except (OSError, HTTPException) as error:
             self.close()
-            raise Missing(
+            raise NotFound(
                 f"there is no node at {self.url}: {reason_of(error)}",
                 "start one with `trailboss dev`, or name another with --url",
             ) from None
@@ -125,7 +124,7 @@ class Client:
             return document
         error = document.get("error") if isinstance(document, dict) else None
         if not isinstance(error, dict) or error.keys() < {"code", "slug", "what", "why", "fix"}:
-            raise Missing(
+            raise NotFound(
                 f"{self.url} answers {status} and not as a node of Trailboss does", "name the URL of one with --url"
             )
         raise Refused(read_error(error))

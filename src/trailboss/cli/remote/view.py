@@ -14,8 +14,7 @@ from trailboss.state.commitment import Roots, build_roots
 from trailboss.state.keys import KEY_WIDTHS, STORAGE, storage_range
 from trailboss.state.slots import SCANNED_NAME_MAX, decode_slot
 
-RANGE_ENTRIES: Final = 1_000
-"""Entries of one request."""
+RANGE_ENTRIES: Final = 1_000  # entries of one request
 
 
 class RemoteStore:

@@ -49,8 +49,10 @@ def accounts(reading: Reading, query: Query, _subject: str) -> parts.Document:
         for some in (known, listed)
     )
     note, pager = "in order of address", tables.pager_of(query, total)
-    table = parts.Table("accounts", "All accounts and actors", COLUMNS, more, "There is none.", pager=pager, note=note)
-    first = parts.Table("known", "Development accounts", COLUMNS, rows, note="their keys are public")
+    table = parts.PageTable(
+        "accounts", "All accounts and actors", COLUMNS, more, "There is none.", pager=pager, note=note
+    )
+    first = parts.PageTable("known", "Development accounts", COLUMNS, rows, note="their keys are public")
     return parts.Document("Accounts", "Accounts", (first, table) if rows else (table,))
 
 
@@ -123,7 +125,7 @@ def _actor_facts(reading: Reading, found: views.ActorView) -> parts.Facts:
     return cells.facts("facts", "What it is", rows, span=HALF)
 
 
-def _timers(reading: Reading, wanted: TimerFilter, title: str) -> parts.Table:
+def _timers(reading: Reading, wanted: TimerFilter, title: str) -> parts.PageTable:
     page = timer_page(reading.view, reading.node.index, wanted, 0, TIMERS_SHOWN)
     rows = tuple(tables.timer_row(entry, reading) for entry in page.timers)
     chosen = {"actor": wanted.actor, "payer": wanted.payer}
@@ -131,10 +133,10 @@ def _timers(reading: Reading, wanted: TimerFilter, title: str) -> parts.Table:
     if not rows:
         more = parts.Cell("Those that ended", href=links.query(links.TIMERS, {**chosen, "state": "all"}))
     empty = "It has no live timer, so nothing of it runs by itself. Those that ended may show why."
-    return parts.Table("timers", title, tables.TIMER_COLUMNS, rows, empty, more=more)
+    return parts.PageTable("timers", title, tables.TIMER_COLUMNS, rows, empty, more=more)
 
 
-def _storage(reading: Reading, query: Query, address: Address, *, span: str) -> parts.Table:
+def _storage(reading: Reading, query: Query, address: Address, *, span: str) -> parts.PageTable:
     """Return a page of its slots: a page begins where the one before it ended."""
     text = query.text("slot")
     cursor = Hash32(parse_id(text, (Hash32.WIDTH,))) if text else None
@@ -147,7 +149,9 @@ def _storage(reading: Reading, query: Query, address: Address, *, span: str) -> 
     if text or following:
         words = f"{len(rows)} slots, in the order of their hashed names"
         pager = parts.Pager(words, first=query.but(slot="") if text else "", following=following)
-    return parts.Table("storage", "Storage", STORAGE_COLUMNS, rows, "It has stored nothing.", pager=pager, span=span)
+    return parts.PageTable(
+        "storage", "Storage", STORAGE_COLUMNS, rows, "It has stored nothing.", pager=pager, span=span
+    )
 
 
 def _code(reading: Reading, found: views.ActorView) -> parts.Section:
@@ -173,7 +177,7 @@ def payers(reading: Reading, query: Query, _subject: str) -> parts.Document:
     empty = "No account pays for a timer yet. The actor pays for a fire, unless it names the sender who schedules it."
     note = "those who have spent most on fires, and those whose timers come next"
     pager = _payers_pager(query, offset, len(shown), more=len(spenders) > PAYERS_SHOWN)
-    table = parts.Table("payers", "Payers", PAYER_COLUMNS, rows, empty, pager=pager, note=note)
+    table = parts.PageTable("payers", "Payers", PAYER_COLUMNS, rows, empty, pager=pager, note=note)
     alerts = payer_runway.payer_alerts(list(runways.values()), reading)
     return parts.Document("Payers", "Payers", (*alerts, table, _ends(reading, query)))
 
@@ -218,7 +222,7 @@ def _payers_pager(query: Query, offset: int, count: int, *, more: bool) -> parts
     )
 
 
-def _ends(reading: Reading, query: Query) -> parts.Table:
+def _ends(reading: Reading, query: Query) -> parts.PageTable:
     """Return the timers that were removed because their payer could not pay, the latest first."""
     index, upto, wanted = reading.node.index, reading.height, EventFilter(name=TIMER_UNFUNDED)
     total = index.events(wanted, upto, 0, 1).total
@@ -238,7 +242,7 @@ def _ends(reading: Reading, query: Query) -> parts.Table:
     )
     empty = "No timer has ended because its payer could not pay."
     pager = tables.pager_of(query, total, rows=ENDS_SHOWN, name="ends") if total > ENDS_SHOWN else None
-    return parts.Table("ends", "Timers that ended unfunded", END_COLUMNS, rows, empty, pager=pager)
+    return parts.PageTable("ends", "Timers that ended unfunded", END_COLUMNS, rows, empty, pager=pager)
 
 
 def _owner(reading: Reading, timer_id: bytes | None) -> Words:

@@ -48,7 +48,7 @@ def blocks(reading: Reading, query: Query, _subject: str) -> parts.Document:
     )
     filters = (parts.Filter("top", "From block down", query.text("top"), hint=str(height), numeric=True),)
     note = f"{counted(height + 1, 'block')} with genesis"
-    table = parts.Table(
+    table = parts.PageTable(
         "blocks", "Blocks", tables.BLOCK_COLUMNS, rows, pager=pager, filters=filters, note=note, scrolls=True
     )
     return parts.Document("Blocks", "Blocks", (table,))
@@ -71,7 +71,7 @@ def events(reading: Reading, query: Query, _subject: str) -> parts.Document:
     )
     empty, pager = "No event matches. Leave the fields empty for all events.", tables.pager_of(query, total)
     heads = tables.BLOCK + tables.EVENT_COLUMNS
-    table = parts.Table("events", "Events", heads, rows, empty, pager=pager, filters=filters)
+    table = parts.PageTable("events", "Events", heads, rows, empty, pager=pager, filters=filters)
     return parts.Document("Events", "Events", (table,))
 
 
@@ -95,7 +95,7 @@ def block(reading: Reading, query: Query, subject: str) -> parts.Document:
         *tables.printed_sections(block_prints(found), reading.names),
         _events(reading, query, found),
     )
-    shown = tuple(each for each in sections if not isinstance(each, parts.Table) or each.rows)
+    shown = tuple(each for each in sections if not isinstance(each, parts.PageTable) or each.rows)
     if len(shown) == 1:
         idle = cells.text("No transaction, no due timer and no event: only its height and its time have changed.")
         shown += (parts.Notice("idle", "Nothing happened in this block", idle),)
@@ -128,7 +128,7 @@ def _facts(reading: Reading, found: Block, *, span: str) -> parts.Facts:
     return cells.facts("header", "Header", rows, span=span)
 
 
-def _transactions(reading: Reading, query: Query, found: Block) -> parts.Table:
+def _transactions(reading: Reading, query: Query, found: Block) -> parts.PageTable:
     receipts = transaction_receipts(found)
 
     def row(at: int) -> parts.Row:
@@ -141,7 +141,7 @@ def _transactions(reading: Reading, query: Query, found: Block) -> parts.Table:
     return tables.paged_table("transactions", "Transactions", TRANSACTION_COLUMNS, len(receipts), row, query=query)
 
 
-def _receipts(reading: Reading, query: Query, found: Block) -> parts.Table:
+def _receipts(reading: Reading, query: Query, found: Block) -> parts.PageTable:
     """Return fires and messages, whose receipts have no page of their own."""
     others = [receipt for receipt in found.receipts if receipt.origin is not Origin.TRANSACTION]
 
@@ -151,7 +151,7 @@ def _receipts(reading: Reading, query: Query, found: Block) -> parts.Table:
     return tables.paged_table("receipts", "Fires and messages", tables.RECEIPT_COLUMNS, len(others), row, query=query)
 
 
-def _events(reading: Reading, query: Query, found: Block) -> parts.Table:
+def _events(reading: Reading, query: Query, found: Block) -> parts.PageTable:
     records = list(block_events(found))
 
     def row(at: int) -> parts.Row:
@@ -181,7 +181,7 @@ def mempool(reading: Reading, query: Query, _subject: str) -> parts.Document:
     counts = {"Waiting": total, "Could run now": found.executable, "Senders": found.senders, "Bytes": found.bytes}
     stats = parts.Stats("stats", "", tuple(cells.stat(label, count) for label, count in counts.items()))
     title, pager = "Transactions that wait", tables.pager_of(query, total)
-    table = parts.Table("transactions", title, MEMPOOL_COLUMNS, rows, NOTHING_WAITS, pager=pager)
+    table = parts.PageTable("transactions", title, MEMPOOL_COLUMNS, rows, NOTHING_WAITS, pager=pager)
     return parts.Document("Mempool", "Mempool", (stats, table))
 
 

@@ -138,7 +138,7 @@ def _facts(reading: Reading) -> parts.Facts:
     return cells.facts("facts", "Where the chain stands", rows, span=TWO_THIRDS)
 
 
-def _busiest(stretches: Sequence[Stretch], counts: Sequence[Sequence[int]]) -> parts.Table:
+def _busiest(stretches: Sequence[Stretch], counts: Sequence[Sequence[int]]) -> parts.PageTable:
     hottest = [
         (-count, first, end - 1)
         for stretch, some in zip(stretches, counts, strict=True)
@@ -152,4 +152,4 @@ def _busiest(stretches: Sequence[Stretch], counts: Sequence[Sequence[int]]) -> p
         for words in (str(first) if first == last else f"{first} to {last}",)
     )
     heads, empty = columns("Heights") + numbers("Timers"), "No timer is scheduled."
-    return parts.Table("busiest", "Busiest heights", heads, rows, empty, span=THIRD)
+    return parts.PageTable("busiest", "Busiest heights", heads, rows, empty, span=THIRD)

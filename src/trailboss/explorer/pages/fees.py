@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from trailboss.explorer import cells
-from trailboss.explorer.documents import HALF, Chart, Document, Filter, Section, Series, Stats, Table
+from trailboss.explorer.documents import HALF, Chart, Document, Filter, PageTable, Section, Series, Stats
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.pages.overview import burned_stat, mechanism_stat
@@ -24,7 +24,7 @@ def fees(reading: Reading, query: Query, _subject: str) -> Document:
     spans = reading.node.index.statistics(first, reading.height, POINTS, reading.height) if reading.height else ()
     note = f"blocks {first} to {reading.height}. {_thinned(spans)}" if spans else "there is no block yet"
     filters = (Filter("blocks", "Blocks", chosen, options=tuple(RANGES.items())),)
-    form = Table("range", "Range", (), (), note=note, filters=filters)
+    form = PageTable("range", "Range", (), (), note=note, filters=filters)
     sections: tuple[Section, ...] = (_stats(reading), form, *(_charts(reading, spans) if spans else ()))
     return Document("Fees", "Fees", sections)
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from trailboss.explorer import cells, tables
 from trailboss.explorer.cells import Words
-from trailboss.explorer.documents import HALF, Chart, Document, Facts, Row, Section, Table, numbers
+from trailboss.explorer.documents import HALF, Chart, Document, Facts, PageTable, Row, Section, numbers
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading
 from trailboss.explorer.text import share_words
@@ -64,7 +64,7 @@ def _state(reading: Reading, found: MechanismView) -> Facts:
     return cells.facts("state", "Its state", rows, span=HALF)
 
 
-def _own_table(found: base.Table, reading: Reading, query: Query, *, name: str) -> Table:
+def _own_table(found: base.Table, reading: Reading, query: Query, *, name: str) -> PageTable:
     def row(at: int) -> Row:
         shown = tables.mechanism_cells(found.columns, found.rows[at], reading.names)
         return Row(shown, "".join(cell.copy or cell.text for content in shown[:3] for cell in content))
@@ -82,11 +82,11 @@ def _use(reading: Reading, blocks: Sequence[Block]) -> Chart:
     return Chart("use", "Use of the timer budget", label, heights, [("Use", used)], bars=True, note=note)
 
 
-def _blocks(blocks: Sequence[Block]) -> Table:
+def _blocks(blocks: Sequence[Block]) -> PageTable:
     rows = tuple(_block_row(block, block.decisions) for block in reversed(blocks) if block.decisions is not None)
     note = f"of the last {counted(len(blocks), 'block')}, those with due timers"
     empty = "No timer has fallen due lately. A decision record appears here as soon as one does."
-    return Table("decisions", "Decisions", BLOCK_COLUMNS, rows[:SHOWN], empty, note=note, scrolls=True)
+    return PageTable("decisions", "Decisions", BLOCK_COLUMNS, rows[:SHOWN], empty, note=note, scrolls=True)
 
 
 def _block_row(block: Block, record: DecisionRecord) -> Row:

@@ -72,15 +72,17 @@ def burned_stat(burned: int, status: ChainStatus) -> parts.Stat:
     return cells.stat("Burned", cells.short_money(burned), f"of {format_cby(status.supply)} CBY at genesis")
 
 
-def _blocks(reading: Reading) -> parts.Table:
+def _blocks(reading: Reading) -> parts.PageTable:
     blocks = reading.view.blocks[max(0, reading.height + 1 - BLOCKS_SHOWN) :]
     budget = reading.view.rules().timer_cycles_max()
     rows = tuple(tables.block_row(block, budget) for block in reversed(blocks))
     more = parts.Cell("All blocks", href=links.BLOCKS)
-    return parts.Table("blocks", "Latest blocks", tables.BLOCK_COLUMNS, rows, more=more, scrolls=True, span=TWO_THIRDS)
+    return parts.PageTable(
+        "blocks", "Latest blocks", tables.BLOCK_COLUMNS, rows, more=more, scrolls=True, span=TWO_THIRDS
+    )
 
 
-def _next_timers(reading: Reading) -> parts.Table:
+def _next_timers(reading: Reading) -> parts.PageTable:
     following = reading.height + 1
     rows = tuple(
         cells.row(
@@ -94,17 +96,17 @@ def _next_timers(reading: Reading) -> parts.Table:
     )
     empty = "Nothing is scheduled. Deploy an actor that schedules timers, or schedule one without an actor:"
     command, more = schedule_command(reading), parts.Cell("All timers", href=links.TIMERS)
-    return parts.Table("next", "Next due timers", NEXT_COLUMNS, rows, empty, command=command, more=more, span=THIRD)
+    return parts.PageTable("next", "Next due timers", NEXT_COLUMNS, rows, empty, command=command, more=more, span=THIRD)
 
 
-def _events(reading: Reading) -> parts.Table:
+def _events(reading: Reading) -> parts.PageTable:
     found = reading.node.index.events(EventFilter(), reading.height, 0, EVENTS_SHOWN, newest_first=True).items
     rows = tuple(
         tables.event_row(event, reading.names, f"{place.height}.{place.index}", with_block=True)
         for place, event in zip(found, read_events(reading.view.blocks, found), strict=True)
     )
     more, empty = parts.Cell("All events", href=links.EVENTS), "Nothing has happened yet."
-    return parts.Table("events", "Latest events", tables.BLOCK + tables.EVENT_COLUMNS, rows, empty, more=more)
+    return parts.PageTable("events", "Latest events", tables.BLOCK + tables.EVENT_COLUMNS, rows, empty, more=more)
 
 
 def _charts(reading: Reading) -> Iterator[parts.Chart]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from trailboss.explorer import cells
-from trailboss.explorer.documents import Document, Notice, Row, Table, bare
+from trailboss.explorer.documents import Document, Notice, PageTable, Row, bare
 from trailboss.explorer.failures import missing_document
 from trailboss.explorer.links import Query
 from trailboss.explorer.page_context import Reading, Redirect
@@ -36,7 +36,7 @@ def search(reading: Reading, query: Query, _subject: str) -> Document | Redirect
     nothing = Notice("nothing", f"Nothing is called {visible(asked)}", content=cells.text(HOW), tone="warn")
     if not rows:
         return Document("Nothing found", "Search", (nothing,), status=404)
-    table = Table("found", f"Found for {visible(asked)}", COLUMNS, tuple(rows.values()), "")
+    table = PageTable("found", f"Found for {visible(asked)}", COLUMNS, tuple(rows.values()), "")
     return Document("Search", "Search", (table,))
 
 

@@ -74,7 +74,7 @@ def timers(reading: Reading, query: Query, _subject: str) -> parts.Document:
     note = f"{counted(page.live, 'timer')} live after block {height}"
     if page.total_count >= SCANNED_MAX:
         note += f"; the first {SCANNED_MAX:,} were examined"
-    table = parts.Table(
+    table = parts.PageTable(
         "timers",
         f"Timers: {states[state]}",
         tables.TIMER_COLUMNS + tables.mechanism_columns(views.timer_columns),
@@ -224,17 +224,17 @@ def _life(reading: Reading, query: Query, life: TimerLife) -> parts.Steps:
     return parts.Steps("life", "Its life", tuple(steps), pager=pager)
 
 
-def _fires(life: TimerLife) -> Iterator[parts.Table]:
+def _fires(life: TimerLife) -> Iterator[parts.PageTable]:
     rows = []
     for each in islice(reversed(life.fires), STEPS_MAX):
         queued, boxed, ended = map(cells.block, (each.queued_at, each.materialized_at, each.ended_at))
         shown = (cells.height(each.hit_height), queued, boxed, each.deliver_seq, ended, each.outcome)
         rows.append(cells.row(each.fire_seq, each.fire_seq, *shown))
     if rows:
-        yield parts.Table("fires", "The way of each of its fires", WAY_COLUMNS, tuple(rows))
+        yield parts.PageTable("fires", "The way of each of its fires", WAY_COLUMNS, tuple(rows))
 
 
-def _bids(query: Query, life: TimerLife) -> Iterator[parts.Table]:
+def _bids(query: Query, life: TimerLife) -> Iterator[parts.PageTable]:
     bids = life.bids[::-1]
 
     def row(at: int) -> parts.Row:
@@ -260,7 +260,7 @@ def _line(reading: Reading, query: Query, timer_id: Hash32) -> Iterator[parts.Se
     pager = tables.pager_of(query, lineage.family_size, rows=LINE_ROWS, name="line", names_first=True)
     children = f"; its fires scheduled {counted(lineage.children, 'timer')}" if lineage.children else ""
     note = f"it is number {lineage.place + 1:,} of {lineage.family_size:,}{children}"
-    yield parts.Table("line", "Its line of re-schedules", LINE_COLUMNS, rows, pager=pager, note=note)
+    yield parts.PageTable("line", "Its line of re-schedules", LINE_COLUMNS, rows, pager=pager, note=note)
 
 
 def _line_row(item: IndexedTimer, place: int, timer_id: Hash32, reading: Reading) -> parts.Row:

@@ -93,8 +93,7 @@ def _after(path: FirePath, event: Event) -> FirePath:
 
 
 LIVE: Final = "live"
-BLOCKS_MAX: Final = 1_000
-"""Blocks that are gone through, the latest of those in which a timer waited."""
+BLOCKS_MAX: Final = 1_000  # blocks that are gone through, the latest of those in which a timer waited
 FIRED: Final = names.TIMER_ENDINGS[names.TIMER_FIRED]
 BEFORE_FIRES: Final = frozenset(
     {names.AGENT_FALLBACK, names.TIMER_DELAYED, names.TIMER_QUEUED, names.TIMER_MATERIALIZED}

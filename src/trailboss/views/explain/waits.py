@@ -29,8 +29,7 @@ AGENT_OFFER: Final = "agent_offer"
 """Reason beyond `DeferralReason`: what its agent offered was too little, priced out or outranked."""
 CELL_OFFER: Final = "cell_offer"
 """Likewise: what its agent offered for a cell was below the cell basefee. Decision: D-86."""
-BIDS_MAX: Final = 4
-"""Different bids in a row that are named one by one; of more only the last ones."""
+BIDS_MAX: Final = 4  # different bids in a row that are named one by one; of more only the last ones
 SET_ASIDE: Final = (DeferralReason.UNFUNDED, CELL_OFFER)
 """Reasons for which a timer of the auction is not ranked until its agent is asked again. Decision: D-60, D-86."""
 CUT_SHORT: Final = (Stop.PASSED_OVER_MAX, Stop.EXAMINED_MAX)
@@ -82,8 +81,7 @@ class Wait(Struct, frozen=True, kw_only=True):
     max_fee_per_cell: int | None = None  # its cap for a cell then; None if its agent stated none, or no record has it
 
 
-WaitReader = Callable[[Block, DecisionRecord], Wait]
-"""Reads how a timer waited in the next block."""
+WaitReader = Callable[[Block, DecisionRecord], Wait]  # reads how a timer waited in the next block
 
 
 class Waiting(Struct, frozen=True):

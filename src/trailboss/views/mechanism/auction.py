@@ -22,16 +22,16 @@ from trailboss.views.text import counted, decimal_text
 
 TIMER_COLUMNS: Final = (
     *base.FEE_COLUMNS,
-    base.Column("asked_at", "asked in", base.Kind.HEIGHT),
-    base.Column("delay_count", "blocks late", base.Kind.NUMBER),
-    base.Column("agent", "agent", base.Kind.ADDRESS, extra=True),
+    base.Column("asked_at", "asked in", base.ValueKind.HEIGHT),
+    base.Column("delay_count", "blocks late", base.ValueKind.NUMBER),
+    base.Column("agent", "agent", base.ValueKind.ADDRESS, extra=True),
 )
 DECISION_COLUMNS: Final = (
     base.RANK,
     base.TIMER,
     base.ACTOR,
     base.TIP,
-    base.Column("weight", "weight", base.Kind.NUMBER),
+    base.Column("weight", "weight", base.ValueKind.NUMBER),
     base.MAX_FEE,
     base.Column("fees", "bid by", extra=True),
     *base.LIMITS,
@@ -46,9 +46,9 @@ ACTIVITY: Final = {
 }
 """Fields of an actor's standing that its table shows, each with its heading."""
 WEIGHT_COLUMNS: Final = (
-    base.Column("actor", "actor", base.Kind.ADDRESS),
-    base.Column("weight", "weight", base.Kind.NUMBER),
-    *(base.Column(name, title, base.Kind.NUMBER) for name, title in ACTIVITY.items()),
+    base.Column("actor", "actor", base.ValueKind.ADDRESS),
+    base.Column("weight", "weight", base.ValueKind.NUMBER),
+    *(base.Column(name, title, base.ValueKind.NUMBER) for name, title in ACTIVITY.items()),
 )
 
 
@@ -66,8 +66,8 @@ def _timer_facts(live: TimerView) -> Iterator[base.Fact]:
     found = live.auction
     if found is None:
         return
-    yield base.Fact("agent", "agent", found.agent, base.Kind.ADDRESS)
-    kind = base.Kind.TEXT if found.asked_at is None else base.Kind.HEIGHT
+    yield base.Fact("agent", "agent", found.agent, base.ValueKind.ADDRESS)
+    kind = base.ValueKind.TEXT if found.asked_at is None else base.ValueKind.HEIGHT
     yield base.Fact("asked_at", "asked in", "not yet" if found.asked_at is None else found.asked_at, kind)
     if found.is_late:
         late = f"by {counted(found.delay_count, 'block')}, and an event has said so"
@@ -82,7 +82,7 @@ def _decision_cells(row: DecisionRow) -> tuple[base.Value, ...]:
 def _status_facts(found: AuctionStatus) -> Iterator[base.Fact]:
     yield base.Fact("epoch", "epoch", f"{found.epoch:,}, the next one begins at height {found.next_epoch_at}")
     yield base.Fact("waiting", "waiting", counted(found.waiting, "timer"))
-    yield base.Fact("weights", "actors with a weight", found.actors, base.Kind.NUMBER)
+    yield base.Fact("weights", "actors with a weight", found.actors, base.ValueKind.NUMBER)
     yield base.Fact("budget", "budget", f"{found.budget_cycles:,} cycles a block")
 
 

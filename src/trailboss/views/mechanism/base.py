@@ -19,25 +19,22 @@ from trailboss.views.explain.waits import WaitingTimer, WaitReader
 from trailboss.views.recent_blocks import Quoting
 from trailboss.views.records import DEFAULT_FEES, FROZEN_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
 
-Value = str | int | Hash32 | Address | None
-"""What a cell holds; None for nothing."""
+Value = str | int | Hash32 | Address | None  # what a cell holds; None for nothing
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """How a value is drawn."""
 
     TEXT = "text"
-    NUMBER = "number"
-    """A count or a price; a text in its place is drawn as it is."""
+    NUMBER = "number"  # a count or a price; a text in its place is drawn as it is
     HEIGHT = "height"
-    MONEY = "money"
-    """Base units, shown in CBY."""
+    MONEY = "money"  # base units, shown in CBY
     TIMER = "timer"
     ADDRESS = "address"
     HASH = "hash"
 
 
-RIGHT: Final = frozenset({Kind.NUMBER, Kind.HEIGHT, Kind.MONEY})
+RIGHT: Final = frozenset({ValueKind.NUMBER, ValueKind.HEIGHT, ValueKind.MONEY})
 
 
 class Column(Struct, frozen=True):
@@ -45,7 +42,7 @@ class Column(Struct, frozen=True):
 
     key: str  # its name in programs
     title: str  # its heading, in lower case
-    kind: Kind = Kind.TEXT  # how its values are drawn
+    kind: ValueKind = ValueKind.TEXT  # how its values are drawn
     extra: bool = False  # whether a narrow terminal leaves it out
     least: int = 0  # width in characters to which its text may be wrapped; 0 for text that is not wrapped
 
@@ -61,7 +58,7 @@ class Fact(Struct, frozen=True):
     key: str  # its name in programs
     label: str  # what people read, in lower case
     value: Value  # the value
-    kind: Kind = Kind.TEXT  # how it is drawn
+    kind: ValueKind = ValueKind.TEXT  # how it is drawn
     is_warning: bool = False  # whether the value needs attention
 
 
@@ -108,8 +105,7 @@ class Occurrence(Struct, frozen=True):
         return found
 
 
-Shown = Callable[[Any], str]
-"""Draws a value in a short sentence: ids are cut where a terminal is narrow."""
+Shown = Callable[[Any], str]  # draws a value in a short sentence: ids are cut where a terminal is narrow
 
 
 class Sentence(Struct, frozen=True):
@@ -121,7 +117,7 @@ class Sentence(Struct, frozen=True):
     kind: StepKind = StepKind.PLAIN  # what it means for its timer; `StepKind.RAN` stands for a fire that reverted too
 
 
-def drawn(kind: Kind, value: Value) -> Value:
+def drawn(kind: ValueKind, value: Value) -> Value:
     """Return a value as text, ids and addresses as they are.
 
     >>> drawn(Kind.NUMBER, 1200), drawn(Kind.HEIGHT, 1200), drawn(Kind.NUMBER, None)
@@ -129,25 +125,25 @@ def drawn(kind: Kind, value: Value) -> Value:
     """
     if value is None or isinstance(value, Hash32 | Address):
         return value
-    if kind is Kind.MONEY and isinstance(value, int):
+    if kind is ValueKind.MONEY and isinstance(value, int):
         return format_cby(value)
-    return f"{value:,}" if kind is Kind.NUMBER and isinstance(value, int) else str(value)
+    return f"{value:,}" if kind is ValueKind.NUMBER and isinstance(value, int) else str(value)
 
 
 # Columns and cells that several mechanisms share
 
-RANK: Final = Column("rank", "rank", Kind.NUMBER)
-TIMER: Final = Column("timer", "timer", Kind.TIMER)
-ACTOR: Final = Column("actor", "actor", Kind.ADDRESS, extra=True)
-TARGET: Final = Column("target", "target", Kind.ADDRESS, extra=True)
-TIP: Final = Column("tip", "tip", Kind.NUMBER)
-MAX_FEE: Final = Column("max_fee", "max fee", Kind.NUMBER, extra=True)
+RANK: Final = Column("rank", "rank", ValueKind.NUMBER)
+TIMER: Final = Column("timer", "timer", ValueKind.TIMER)
+ACTOR: Final = Column("actor", "actor", ValueKind.ADDRESS, extra=True)
+TARGET: Final = Column("target", "target", ValueKind.ADDRESS, extra=True)
+TIP: Final = Column("tip", "tip", ValueKind.NUMBER)
+MAX_FEE: Final = Column("max_fee", "max fee", ValueKind.NUMBER, extra=True)
 LIMITS: Final = (
-    Column("gas_limit", "gas limit", Kind.NUMBER),
-    Column("cycles_used", "used", Kind.NUMBER, extra=True),
+    Column("gas_limit", "gas limit", ValueKind.NUMBER),
+    Column("cycles_used", "used", ValueKind.NUMBER, extra=True),
     Column("outcome", "outcome", least=18),
 )
-FEE_COLUMNS: Final = (MAX_FEE, Column("tip", "tip", Kind.NUMBER, extra=True))
+FEE_COLUMNS: Final = (MAX_FEE, Column("tip", "tip", ValueKind.NUMBER, extra=True))
 
 
 def limit_cells(row: DecisionRow) -> tuple[Value, ...]:

@@ -31,8 +31,8 @@ DECISION_COLUMNS: Final = (
     base.TIMER,
     base.ACTOR,
     base.TIP,
-    base.Column("weight", "W", base.Kind.NUMBER),
-    base.Column("effective_priority", "tip × W", base.Kind.NUMBER),
+    base.Column("weight", "W", base.ValueKind.NUMBER),
+    base.Column("effective_priority", "tip × W", base.ValueKind.NUMBER),
     base.MAX_FEE,
     base.Column("fees", "fees", extra=True),
     *base.LIMITS,
@@ -73,7 +73,7 @@ def _status_facts(lane: LaneStatus) -> Iterator[base.Fact]:
 
 def _timer_facts(live: TimerView) -> Iterator[base.Fact]:
     if live.fees == AGENT_FEES and live.gas_bidding_agent is not None:
-        yield base.Fact("agent", "agent", live.gas_bidding_agent, base.Kind.ADDRESS)
+        yield base.Fact("agent", "agent", live.gas_bidding_agent, base.ValueKind.ADDRESS)
 
 
 def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Outlook:

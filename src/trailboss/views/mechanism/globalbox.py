@@ -32,50 +32,50 @@ from trailboss.views.mechanism.globalbox_records import (
 from trailboss.views.records import BID_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
 from trailboss.views.text import counted
 
-FIRE: Final = base.Column("fire_seq", "fire", base.Kind.NUMBER)
-OWNER: Final = base.Column("owner", "owner", base.Kind.ADDRESS, extra=True)
+FIRE: Final = base.Column("fire_seq", "fire", base.ValueKind.NUMBER)
+OWNER: Final = base.Column("owner", "owner", base.ValueKind.ADDRESS, extra=True)
 BECAUSE: Final = base.Column("because", "because of", least=12)
 TIMER_COLUMNS: Final = (
     base.Column("kind", "kind", extra=True),
     base.TARGET,
-    base.Column("bid", "bid", base.Kind.NUMBER, extra=True),
-    base.Column("fires", "fires", base.Kind.NUMBER),
-    base.Column("in_mailbox", "in mailbox", base.Kind.NUMBER, extra=True),
+    base.Column("bid", "bid", base.ValueKind.NUMBER, extra=True),
+    base.Column("fires", "fires", base.ValueKind.NUMBER),
+    base.Column("in_mailbox", "in mailbox", base.ValueKind.NUMBER, extra=True),
 )
 DECISION_COLUMNS: Final = (
     base.RANK,
     base.TIMER,
     FIRE,
     base.TARGET,
-    base.Column("deliver_seq", "deliver seq", base.Kind.NUMBER),
+    base.Column("deliver_seq", "deliver seq", base.ValueKind.NUMBER),
     base.TIP,
     *base.LIMITS,
 )
 QUEUE_COLUMNS: Final = (
-    base.Column("place", "place", base.Kind.NUMBER),
+    base.Column("place", "place", base.ValueKind.NUMBER),
     base.TIMER,
     FIRE,
-    base.Column("target", "target", base.Kind.ADDRESS),
+    base.Column("target", "target", base.ValueKind.ADDRESS),
     BECAUSE,
-    base.Column("bid", "bid", base.Kind.NUMBER),
-    base.Column("gas_limit", "gas limit", base.Kind.NUMBER),
-    base.Column("ahead_of_target", "ahead for the target", base.Kind.NUMBER, extra=True),
-    base.Column("since", "since", base.Kind.HEIGHT, extra=True),
-    base.Column("bucket", "bucket", base.Kind.NUMBER, extra=True),
+    base.Column("bid", "bid", base.ValueKind.NUMBER),
+    base.Column("gas_limit", "gas limit", base.ValueKind.NUMBER),
+    base.Column("ahead_of_target", "ahead for the target", base.ValueKind.NUMBER, extra=True),
+    base.Column("since", "since", base.ValueKind.HEIGHT, extra=True),
+    base.Column("bucket", "bucket", base.ValueKind.NUMBER, extra=True),
     OWNER,
 )
 MAILBOX_COLUMNS: Final = (
-    base.Column("deliver_seq", "deliver seq", base.Kind.NUMBER),
+    base.Column("deliver_seq", "deliver seq", base.ValueKind.NUMBER),
     base.TIMER,
     FIRE,
-    base.Column("target", "target", base.Kind.ADDRESS),
+    base.Column("target", "target", base.ValueKind.ADDRESS),
     BECAUSE,
-    base.Column("bid", "bid", base.Kind.NUMBER),
-    base.Column("gas_limit", "gas limit", base.Kind.NUMBER),
-    base.Column("reserved", "reserved CBY", base.Kind.MONEY),
-    base.Column("since", "since", base.Kind.HEIGHT, extra=True),
+    base.Column("bid", "bid", base.ValueKind.NUMBER),
+    base.Column("gas_limit", "gas limit", base.ValueKind.NUMBER),
+    base.Column("reserved", "reserved CBY", base.ValueKind.MONEY),
+    base.Column("since", "since", base.ValueKind.HEIGHT, extra=True),
     OWNER,
-    base.Column("deliver_id", "deliver id", base.Kind.HASH, extra=True),
+    base.Column("deliver_id", "deliver id", base.ValueKind.HASH, extra=True),
 )
 
 
@@ -147,7 +147,7 @@ def _timer_facts(live: TimerView) -> Iterator[base.Fact]:
     if box.watch_keys:
         yield base.Fact("watches", "watches", ", ".join(map(key_words, box.watch_keys)))
     yield base.Fact("bid", "bid", f"{format_bid(box.bid_fp)} a cycle")
-    yield base.Fact("fires", "fires so far", box.fire_seq, base.Kind.NUMBER)
+    yield base.Fact("fires", "fires so far", box.fire_seq, base.ValueKind.NUMBER)
     if box.in_mailbox:
         yield base.Fact("in_mailbox", "in the mailbox", f"{box.in_mailbox:,} of its fires")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.unit.api.stream.broadcasts import CBY, SPEAKER, Broadcasts, Told, read_told
 from trailboss.api import sse
-from trailboss.api.sse import EVENT, EncodedBlock, EncodedBlocks, Past, Position, Selection, read_page, sse_event
+from trailboss.api.sse import EVENT, EncodedBlock, EncodedBlocks, Past, Position, StreamFilter, read_page, sse_event
 from trailboss.chain import ChainReader
 from trailboss.codec.canonical import encode_canonical
 from trailboss.model.events import PROTOCOL_TOPICS
@@ -41,7 +41,7 @@ def past_of(world: Broadcasts) -> Past:
     return Past(world.chain, world.index, EncodedBlocks())
 
 
-def everything(world: Broadcasts, selection: Selection, place: Position) -> list[Told]:
+def everything(world: Broadcasts, selection: StreamFilter, place: Position) -> list[Told]:
     """Return what a reader is told who reads a chain to its head, page by page."""
     found, chain = "", world.chain
     while (place.height, place.index) < (chain.height + 1, 0):
@@ -54,7 +54,7 @@ def everything(world: Broadcasts, selection: Selection, place: Position) -> list
     return read_told(found)
 
 
-def expected(chain: ChainReader, selection: Selection, since: int) -> list[tuple[str, int, int]]:
+def expected(chain: ChainReader, selection: StreamFilter, since: int) -> list[tuple[str, int, int]]:
     """Return, the slow way, name, height and place of what is to be told from a height on."""
     found = []
     for block in chain.blocks[since:]:
@@ -98,7 +98,7 @@ def test_reader_is_told_what_he_selects_when_he_reads_the_past(world: Broadcasts
     addresses = sorted({event.emitter for event in events} | {bytes(each.address) for each in world.local.accounts})
     timers = sorted({event.timer_id for event in events if event.timer_id})
     blocks = data.draw(st.booleans())
-    selection = Selection(
+    selection = StreamFilter(
         name=data.draw(st.sampled_from((None, *NAMES))),
         emitter=data.draw(st.sampled_from((None, *addresses))),
         timer_id=data.draw(st.sampled_from((None, *timers))),
@@ -115,7 +115,7 @@ def test_reader_is_told_what_he_selects_when_he_reads_the_past(world: Broadcasts
 def test_reader_goes_on_behind_what_he_has_when_he_comes_back(world: Broadcasts, data: st.DataObject) -> None:
     """With the id of anything that he was told, he is told exactly the rest."""
     selection = data.draw(
-        st.sampled_from((Selection(), Selection(name="price"), Selection(name="price", blocks=False)))
+        st.sampled_from((StreamFilter(), StreamFilter(name="price"), StreamFilter(name="price", blocks=False)))
     )
     all_told = everything(world, selection, Position(0))
     at = data.draw(st.integers(0, len(all_told) - 1))
@@ -126,15 +126,15 @@ def test_reader_goes_on_behind_what_he_has_when_he_comes_back(world: Broadcasts,
 
 def test_page_ends_when_it_is_long_enough(world: Broadcasts, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of one block, or of a few bytes, tell together what one page tells."""
-    whole = everything(world, Selection(), Position(0))
+    whole = everything(world, StreamFilter(), Position(0))
     for name in ("PAGE_BLOCKS", "PAGE_EVENTS", "PAGE_OCTETS"):
         with monkeypatch.context() as patch:
             patch.setattr(sse, name, 1)
-            page = read_page(past_of(world), Position(0), Selection())
+            page = read_page(past_of(world), Position(0), StreamFilter())
             assert page is not None
             assert page[1].height == 1 or name == "PAGE_EVENTS"
-            assert everything(world, Selection(), Position(0)) == whole
-            only = Selection(name="price", blocks=False)
+            assert everything(world, StreamFilter(), Position(0)) == whole
+            only = StreamFilter(name="price", blocks=False)
             assert [each.data["raw"] for each in everything(world, only, Position(0))] == ["0x31", "0x32", "0x33"] * 3
 
 
@@ -143,16 +143,16 @@ def test_text_of_a_block_is_all_of_its_pieces_when_nothing_is_left_out(world: Br
     for block in world.chain.blocks:
         telling = EncodedBlock(block)
         telling.prepare()
-        assert telling.text() == Selection().take(telling)
-    assert Selection().is_everything
+        assert telling.text() == StreamFilter().take(telling)
+    assert StreamFilter().is_everything
     assert not any(
-        each.is_everything for each in (Selection(name="a"), Selection(blocks=False), Selection(events=False))
+        each.is_everything for each in (StreamFilter(name="a"), StreamFilter(blocks=False), StreamFilter(events=False))
     )
 
 
 def test_event_is_told_as_others_tell_it(world: Broadcasts) -> None:
     """Its members are those of an event anywhere, and its place in the block."""
-    only = everything(world, Selection(name="note", blocks=False), Position(0))
+    only = everything(world, StreamFilter(name="note", blocks=False), Position(0))
     event = next(event for event in world.local.events(name="note"))
     assert only[0].data == {
         "name": "note",
@@ -175,7 +175,7 @@ def test_event_comes_under_a_name_of_ours_when_its_own_would_be_misread(name: st
 
 def test_event_comes_under_its_own_name_when_that_is_plain(world: Broadcasts) -> None:
     """Also an actor's that is called like one of the stream's own is told, as data."""
-    kinds = {(each.kind, each.data.get("name")) for each in everything(world, Selection(), Position(0))}
+    kinds = {(each.kind, each.data.get("name")) for each in everything(world, StreamFilter(), Position(0))}
     assert ("price", "price") in kinds
     assert (EVENT, "reorg") in kinds
     assert ("reorg", "reorg") not in kinds
@@ -218,7 +218,7 @@ def test_reader_is_not_on_the_chain_when_his_block_is_gone(world: Broadcasts) ->
         assert Position(height + 1, 0, here).is_on(chain)
         assert Position(height, 2, here).is_on(chain)
         assert not Position(height + 1, 0, bytes(8)).is_on(chain)
-        assert read_page(past_of(world), Position(height, 1, bytes(8)), Selection()) is None
+        assert read_page(past_of(world), Position(height, 1, bytes(8)), StreamFilter()) is None
     assert not Position(chain.height + 2, 0, tag_of(chain.head.hash)).is_on(chain)
     assert Position(chain.height + 9).is_on(chain)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.api.stream.broadcasts import CBY, SPEAKER, Believer, Broadcasts, read_told, truth_of
 from trailboss.api import sse, stream
 from trailboss.api.errors import HttpError, HttpReason
-from trailboss.api.sse import Position, Selection
+from trailboss.api.sse import Position, StreamFilter
 from trailboss.api.stream import Streams
 
 
@@ -57,7 +57,7 @@ class Client:
 @asynccontextmanager
 async def reading(
     streams: Streams,
-    selection: Selection,
+    selection: StreamFilter,
     place: Position | None = None,
     since: int = 0,
     meanwhile: Callable[[], None] = lambda: None,
@@ -97,7 +97,7 @@ def test_reader_is_told_past_and_present_when_he_begins_in_the_past() -> None:
             world.mine(7)
             world.publish()
             streams = Streams(world.feed, world.index, world.metrics)
-            async with reading(streams, Selection(), Position(3), 3) as (client, _):
+            async with reading(streams, StreamFilter(), Position(3), 3) as (client, _):
                 await until(lambda: "id: 7.0" in client.text)
                 world.mine(2)
                 world.publish()
@@ -120,7 +120,7 @@ def test_reader_is_told_of_the_next_block_first_when_he_names_no_height() -> Non
         with Broadcasts() as world:
             world.mine(3)
             world.publish()
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection()) as (client, _):
+            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter()) as (client, _):
                 world.mine()
                 world.publish()
                 await until(lambda: "event: block" in client.text)
@@ -134,7 +134,7 @@ def test_reader_waits_when_he_begins_in_the_future() -> None:
 
     async def test() -> None:
         with Broadcasts() as world:
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Position(5), 5) as (
+            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), Position(5), 5) as (
                 client,
                 _,
             ):
@@ -169,7 +169,7 @@ def test_reader_is_told_how_far_the_chain_went_back_when_he_comes_back(since: in
             world.mine(5)
             world.publish()
             async with reading(
-                Streams(world.feed, world.index, world.metrics), Selection(), Position.after_mark(mark), since
+                Streams(world.feed, world.index, world.metrics), StreamFilter(), Position.after_mark(mark), since
             ) as (client, _):
                 await until(lambda: "id: 8.0" in client.text)
                 first, *blocks = read_told(client.text)
@@ -187,7 +187,7 @@ def test_reader_is_told_all_anew_when_nobody_remembers_his_block() -> None:
             world.mine(4)
             world.publish()
             place = Position.after_mark("9.3.0123456789abcdef")
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), place) as (client, _):
+            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), place) as (client, _):
                 await until(lambda: "id: 4.0" in client.text)
                 told = [(each.kind, each.data["height"]) for each in read_told(client.text)]
                 assert told == [("reorg", 0), ("block", 1), ("block", 2), ("block", 3), ("block", 4)]
@@ -205,7 +205,7 @@ def test_reader_reads_on_when_the_chain_went_back_before_the_feed_heard() -> Non
             world.publish()
             world.reorg(4)
             world.vary()
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Position(1), 1) as (
+            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), Position(1), 1) as (
                 client,
                 _,
             ):
@@ -253,7 +253,7 @@ def test_reader_is_told_again_when_the_chain_goes_back_further_than_he_was_told(
             world.publish()
             # The pages of blocks 1 and 2, the page that is none, and the block that was left.
             script(monkeypatch, after_1=lambda: go_back_to(1), after_3=lambda: go_back_to(0))
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Position(1), 1) as (
+            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), Position(1), 1) as (
                 client,
                 _,
             ):
@@ -283,7 +283,7 @@ def test_reader_is_told_nothing_when_his_block_comes_back(monkeypatch: pytest.Mo
             world.mine(4)
             world.publish()
             script(monkeypatch, after_1=lose, after_2=bring_back)
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Position(1), 1) as (
+            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), Position(1), 1) as (
                 client,
                 _,
             ):
@@ -326,7 +326,7 @@ def test_reader_believes_in_the_chain_when_all_is_told(acts: list[tuple[str, int
             pending = [*acts, ("end", 0)]
             while pending:
                 place = Position(1) if believer.mark is None else Position.after_mark(believer.mark)
-                async with reading(streams, Selection(), place, 1) as (client, _):
+                async with reading(streams, StreamFilter(), place, 1) as (client, _):
                     while pending and (act := pending.pop(0))[0] != "leave":
                         await perform(world, client, *act)
                     if not pending:
@@ -376,7 +376,7 @@ def test_filtered_reader_is_told_what_stays_when_the_chain_changes_whenever_he_w
                 actor.call("say", b"a=1;b=2;a=3", sender=local.accounts[1])
             world.publish()
             streams = Streams(world.feed, world.index, world.metrics)
-            selection = Selection(name="a", emitter=actor.address, blocks=False)
+            selection = StreamFilter(name="a", emitter=actor.address, blocks=False)
             heard: list[tuple[int, str]] = []
             async with reading(streams, selection, Position(2), 2, meanwhile) as (client, _):
                 await asyncio.sleep(0)
@@ -433,7 +433,7 @@ def test_reader_believes_in_the_chain_when_it_changes_whenever_he_waits(
                 believer.blocks = truth_of(world.chain.blocks[1:])
             streams = Streams(world.feed, world.index, world.metrics, waiting_max=room)
             place = None if is_new else Position(1)
-            async with reading(streams, Selection(), place, 0 if is_new else 1, meanwhile) as (client, _):
+            async with reading(streams, StreamFilter(), place, 0 if is_new else 1, meanwhile) as (client, _):
                 await asyncio.sleep(0)
                 while pending:
                     meanwhile()
@@ -469,7 +469,7 @@ def test_filtered_reader_is_told_of_reorgs_when_nothing_else_concerns_him() -> N
             world.mine(3)
             world.publish()
             streams = Streams(world.feed, world.index, world.metrics)
-            async with reading(streams, Selection(name="nobody", blocks=False)) as (client, _):
+            async with reading(streams, StreamFilter(name="nobody", blocks=False)) as (client, _):
                 await until(lambda: client.sent != [] and len(world.feed) == 1)
                 world.mine()
                 world.publish()
@@ -490,7 +490,7 @@ def test_step_is_encoded_once_when_many_read(monkeypatch: pytest.MonkeyPatch) ->
     async def test() -> None:
         with Broadcasts() as world:
             streams = Streams(world.feed, world.index, world.metrics)
-            everything, blocks = Selection(), Selection(events=False)
+            everything, blocks = StreamFilter(), StreamFilter(events=False)
             async with (
                 reading(streams, everything) as (one, _),
                 reading(streams, everything) as (two, _),
@@ -511,7 +511,7 @@ def test_reader_is_told_why_when_the_feed_ends() -> None:
 
     async def test() -> None:
         with Broadcasts() as world:
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection()) as (client, task):
+            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter()) as (client, task):
                 await until(lambda: client.sent != [] and len(world.feed) == 1)
                 world.mine()
                 world.publish()
@@ -534,7 +534,7 @@ def test_reader_is_cut_off_when_he_does_not_read(monkeypatch: pytest.MonkeyPatch
     async def test() -> None:
         with Broadcasts() as world:
             streams = Streams(world.feed, world.index, world.metrics, waiting_max=2_000)
-            async with reading(streams, Selection()) as (slow, task), reading(streams, Selection()) as (quick, _):
+            async with reading(streams, StreamFilter()) as (slow, task), reading(streams, StreamFilter()) as (quick, _):
                 await until(lambda: slow.sent and quick.sent and len(world.feed) == 2)
                 slow.flows.clear()
                 for _ in range(5):
@@ -559,7 +559,7 @@ def test_reader_reads_the_past_when_he_falls_behind() -> None:
     async def test() -> None:
         with Broadcasts() as world:
             streams = Streams(world.feed, world.index, world.metrics, waiting_max=2_000)
-            async with reading(streams, Selection()) as (client, _):
+            async with reading(streams, StreamFilter()) as (client, _):
                 await until(lambda: client.sent != [] and len(world.feed) == 1)
                 client.flows.clear()
                 for _ in range(6):
@@ -598,7 +598,7 @@ def test_reader_is_told_again_when_he_falls_behind_two_ways_back() -> None:
 
             grow(6)
             streams = Streams(world.feed, world.index, world.metrics, waiting_max=2_000)
-            async with reading(streams, Selection(), Position(1), 1) as (client, _):
+            async with reading(streams, StreamFilter(), Position(1), 1) as (client, _):
                 await until(lambda: "id: 6.0" in client.text and len(world.feed) == 1)
                 client.flows.clear()
                 world.reorg(2)
@@ -634,7 +634,7 @@ def test_nothing_is_missed_when_a_block_comes_in_any_turn_of_the_loop(
         with Broadcasts() as world:
             world.mine(2)
             world.publish()
-            async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Position(1), 1) as (
+            async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), Position(1), 1) as (
                 client,
                 _,
             ):
@@ -660,7 +660,7 @@ def test_reader_is_counted_out_when_he_goes() -> None:
             world.mine(3)
             world.publish()
             for stalls in (False, True):
-                async with reading(Streams(world.feed, world.index, world.metrics), Selection(), Position(0)) as (
+                async with reading(Streams(world.feed, world.index, world.metrics), StreamFilter(), Position(0)) as (
                     client,
                     task,
                 ):
@@ -683,12 +683,12 @@ def test_reader_is_refused_when_there_are_as_many_as_may_be() -> None:
     async def test() -> None:
         with Broadcasts() as world:
             streams = Streams(world.feed, world.index, world.metrics, readers_max=1)
-            async with reading(streams, Selection()) as (client, _):
+            async with reading(streams, StreamFilter()) as (client, _):
                 await until(lambda: client.sent != [])
                 with pytest.raises(HttpError, match="1 readers are served already") as caught:
-                    streams.open(Selection(), None)
+                    streams.open(StreamFilter(), None)
                 assert caught.value.reason is HttpReason.UNAVAILABLE
-            async with reading(streams, Selection()):
+            async with reading(streams, StreamFilter()):
                 pass
 
     run(test)
@@ -730,7 +730,7 @@ def test_sign_of_life_is_sent_when_nothing_was_told_for_long(is_busy: bool, monk
 
     # The clock does not know how long a worker takes.
     monkeypatch.setattr(asyncio, "to_thread", at_once)
-    selection = Selection(name="nobody", blocks=False)
+    selection = StreamFilter(name="nobody", blocks=False)
 
     async def test() -> None:
         with Broadcasts() as world:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.unit.node.service.world import AT_ONCE, PATIENCE, TIGHT, gift, person
 from trailboss.chain.development import account_name, development_account
 from trailboss.chain.drafts import Terms, draft_deployment, draft_transaction, draft_unsigned
-from trailboss.mempool import Status
+from trailboss.mempool import AdmissionStatus
 from trailboss.model.transactions import Transaction, transaction_hash
 from trailboss.node.block_builder import StoppingError
 from trailboss.node.options import AUTO, MANUAL, NodeOptions, Pace
@@ -44,8 +44,12 @@ def test_transactions_are_admitted_in_order_when_several_come_together(play: Pla
         forged = replace(drafted(node, sender=1), signature=drafted(node, sender=2).signature)
         verdicts = await node.submit([good[0], forged, good[1], good[2], good[0]])
         assert [verdict.status for verdict in verdicts] == [
-            Status.ACCEPTED, Status.REFUSED, Status.ACCEPTED, Status.ACCEPTED, Status.KNOWN,
-        ]  # fmt: skip
+            AdmissionStatus.ACCEPTED,
+            AdmissionStatus.REFUSED,
+            AdmissionStatus.ACCEPTED,
+            AdmissionStatus.ACCEPTED,
+            AdmissionStatus.KNOWN,
+        ]
         assert verdicts[1].rejection.reason is RejectionReason.INVALID_SIGNATURE
         assert [verdict.hash for verdict in verdicts[2:4]] == [transaction_hash(each) for each in good[1:]]
         assert len(node.mempool) == 3
@@ -68,7 +72,7 @@ def test_transaction_is_refused_when_it_has_no_encoding(play: Play) -> None:
 
     async def story(node: Node) -> None:
         [verdict] = await node.submit([replace(drafted(node), cycles_limit=1 << 64)])
-        assert (verdict.status, verdict.hash) == (Status.REFUSED, ZERO_HASH)
+        assert (verdict.status, verdict.hash) == (AdmissionStatus.REFUSED, ZERO_HASH)
         assert verdict.rejection.reason is RejectionReason.OVERFLOW
 
     play(story)
@@ -128,7 +132,7 @@ def test_outcome_is_the_refusal_when_a_transaction_is_replaced(play: Play) -> No
         await asyncio.sleep(0)
         better = replace(TIGHT, max_priority_fee_per_cycle=9, max_fee_per_cycle=40_000, max_fee_per_cell=40_000)
         [verdict] = await node.submit([drafted(node, terms=better)])
-        assert verdict.status is Status.REPLACED
+        assert verdict.status is AdmissionStatus.REPLACED
         outcome = await waiting
         assert outcome.place is None
         assert outcome.rejection is not None

@@ -10,7 +10,7 @@ from trailboss.chain.opening import GenesisOptions, new_genesis
 from trailboss.codec.wire import encode_transaction
 from trailboss.crypto.digest import sha256
 from trailboss.index.records import IndexedTransaction
-from trailboss.mempool import Mempool, Verdict
+from trailboss.mempool import AdmissionOutcome, Mempool
 from trailboss.model.blocks import Block
 from trailboss.model.transactions import Instruction, Transaction, Transfer
 from trailboss.node.block_builder import Builder, Clocks, Published
@@ -100,7 +100,7 @@ class World:
         waiting = self.mempool.next_nonce(view, account.address) - (found.nonce if found else 0) + ahead
         return draft_transaction(view, instruction, account.private_key, terms=terms, waiting=waiting)
 
-    def add(self, transaction: Transaction) -> Verdict:
+    def add(self, transaction: Transaction) -> AdmissionOutcome:
         """Have the mempool take a transaction."""
         raw = encode_transaction(transaction)
         verdict = self.mempool.add(self.builder.view, transaction, raw, Hash32(sha256(raw)))

@@ -16,8 +16,7 @@ _BASE_UNITS: Final = re.compile(r"\d[\d_]*", re.ASCII)
 _CBY: Final = re.compile(r"(?P<whole>\d[\d_]*)(?:\.(?P<part>\d+))? ?cby", re.ASCII | re.IGNORECASE)
 _DECIMAL: Final = re.compile(r"(?P<whole>\d+)\.(?P<part>\d+)", re.ASCII)
 _INTEGER: Final = re.compile(r"-?\d[\d_]*", re.ASCII)
-SHOWN_MAX: Final = 60
-"""Characters of a wrong value that a message repeats."""
+SHOWN_MAX: Final = 60  # characters of a wrong value that a message repeats
 
 
 def parse_amount(text: str) -> int:

@@ -120,7 +120,7 @@ class Sentence(Struct, frozen=True):
 def drawn(kind: ValueKind, value: Value) -> Value:
     """Return a value as text, ids and addresses as they are.
 
-    >>> drawn(Kind.NUMBER, 1200), drawn(Kind.HEIGHT, 1200), drawn(Kind.NUMBER, None)
+    >>> drawn(ValueKind.NUMBER, 1200), drawn(ValueKind.HEIGHT, 1200), drawn(ValueKind.NUMBER, None)
     ('1,200', '1200', None)
     """
     if value is None or isinstance(value, Hash32 | Address):

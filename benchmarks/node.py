@@ -77,7 +77,7 @@ def run(rounds: int, large: bool) -> Report:
     """Measure; in the large size the interval is watched for longer."""
     report = Report("A node that builds a block a second, asked from a second process", "one request, or transfer")
     with TemporaryDirectory(dir=Path.cwd()) as directory:
-        cases = [Case(name="start, and answer", sample=seconds_until_ready, seconds_max=2)]
+        cases = [Case(name="start, and answer", sample=seconds_until_ready, seconds_max=0.7)]
         on_disk = ("--chain", f"{directory}/started")
         cases.append(Case(name="start in a directory, and answer", sample=lambda: seconds_until_ready(*on_disk)))
         measure(report, cases, rounds)
@@ -151,7 +151,7 @@ async def _watch(report: Report, place: str, port: int, seconds: float) -> None:
     off = sorted(abs(after - before - ONE_BLOCK) * MILLISECONDS for before, after in pairwise(under_load))
     report.figures += [
         Figure(
-            name=f"{place}, interval as a reader hears of it, off 1 s by, 99th percentile",
+            name=f"{place}, interval as a reader sees it, off 1 s by, 99th percentile",
             value=off[int(PERCENTILE * len(off))],
             unit="ms",
             most=100,
@@ -162,13 +162,11 @@ async def _watch(report: Report, place: str, port: int, seconds: float) -> None:
             unit="ms",
             most=100,
         ),
-        Figure(
-            name=f"{place}, interval as a reader hears of it, off 1 s by, median", value=off[len(off) // 2], unit="ms"
-        ),
+        Figure(name=f"{place}, interval as a reader sees it, off 1 s by, median", value=off[len(off) // 2], unit="ms"),
         Figure(name=f"{place}, transfers taken meanwhile", value=count * SENT_TOGETHER / elapsed, unit="a second"),
         Figure(name=f"{place}, answers meanwhile", value=rate, unit="a second"),
     ]
-    report.notes.append(f"The interval {place} is that of {len(off)} blocks as a reader of /events hears of them.")
+    report.notes.append(f"The interval {place} is that of {len(off)} blocks as a reader of /events sees them.")
 
 
 def _late(metrics: bytes) -> float:

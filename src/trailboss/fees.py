@@ -12,7 +12,7 @@ class Prices(msgspec.Struct, frozen=True, gc=False):
     cell_basefee: Price  # burned per cell
     cycle_tip: Price = Price(0)  # to the proposer per cycle
     cell_tip: Price = Price(0)  # to the proposer per cell
-    lane_basefee: Price = Price(0)  # burned per cycle besides, and counted apart. Decision: D-14.
+    lane_basefee: Price = Price(0)  # also burned per cycle, and counted apart. Decision: D-14.
 
 
 class Settlement(msgspec.Struct, frozen=True, gc=False):

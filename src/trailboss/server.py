@@ -48,7 +48,7 @@ def run_node(options: NodeOptions, ready: Ready) -> int:
     sys.setswitchinterval(SWITCH_SECONDS)
     _allow_many_connections()
     with listen(options.host, options.port) as listener:
-        # Outside of the loop: an index that is built anew takes its time, and Ctrl-C ends that as it ends any program.
+        # Outside of the loop: an index that is rebuilt takes its time, and Ctrl-C ends that as it ends any program.
         node = open_node(options)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(node, listener, ready))

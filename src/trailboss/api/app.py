@@ -29,7 +29,7 @@ REFERENCE: Final = "/swagger-ui"
 
 
 def create_app(node: "Node", others: Sequence[BaseRoute] = ()) -> Starlette:
-    """Return the application of a node, with other routes besides those of the API."""
+    """Return the application of a node, with other routes beside those of the API."""
     server = Server(node)
     routes: list[BaseRoute] = [
         Route(each.path, Endpoint(server, each), methods=[each.method], name=each.name) for each in OPERATIONS

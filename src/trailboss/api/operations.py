@@ -83,7 +83,7 @@ class Operation(Struct, frozen=True, kw_only=True, dict=True):
     method: str  # ``GET`` or ``POST``
     path: str  # with the names of its parameters in braces
     tag: str  # subject
-    refuses: tuple[HttpReason, ...] = ()  # reasons for which it may refuse, besides those of all operations
+    refuses: tuple[HttpReason, ...] = ()  # reasons for which it may refuse, beside those of all operations
     body: RawBody | None = None  # a body that it reads itself; None for one of parameters, or none
     # Records that it answers instead of a plain refusal, by status.
     refusals: Mapping[int, Any] = field(default_factory=dict)

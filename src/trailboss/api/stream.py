@@ -39,7 +39,7 @@ from trailboss.primitives.errors import ViewGoneError
 
 EVENT_STREAM: Final = "text/event-stream"
 READERS_MAX: Final = 2_000
-WAITING_MAX: Final = 4 * 2**20  # bytes that may wait for a reader, estimated, besides those in the operating system
+WAITING_MAX: Final = 4 * 2**20  # bytes that may wait for a reader, estimated, beside those in the operating system
 HEARTBEAT_SECONDS: Final = 15.0
 RETRY_MS: Final = 2_000  # after which a browser reconnects
 STALL_SECONDS: Final = 10.0  # time that a reader has to take the next 64 KiB; then the stream ends for it

@@ -1,4 +1,4 @@
-"""What development chains start from, accounts with keys that everybody knows, and what interferes with their timers.
+"""What development chains start from, accounts with public keys to spend from, and what interferes with their timers.
 
 Decision: D-69
 """
@@ -33,7 +33,7 @@ def account_name(index: int) -> str:
 
 
 class DevelopmentAccount(Struct, frozen=True):
-    """An account whose key is known to everybody: it must never hold anything of worth."""
+    """An account whose private key is public: keep nothing of value in it."""
 
     name: str  # ``account 0`` to ``account 999``, ``deployer`` or ``proposer``
     address: Address  # its address

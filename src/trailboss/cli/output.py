@@ -112,10 +112,10 @@ def drawn_table(
     return shown, [tuple(map(drawn, kinds, row)) for row in rows]
 
 
-def rounded_cby(amount: int) -> str:
+def short_cby(amount: int) -> str:
     """Return base units as CBY with three decimals, the rest cut off; also Jain's index, in billionths.
 
-    >>> rounded_cby(1_234_567_890_123), rounded_cby(10**9), rounded_cby(999_999_999), rounded_cby(999_999)
+    >>> short_cby(1_234_567_890_123), short_cby(10**9), short_cby(999_999_999), short_cby(999_999)
     ('1,234.567', '1.000', '0.999', '0.000')
     """
     whole, part = divmod(amount, BASE_UNITS_PER_CBY)

@@ -1,4 +1,4 @@
-"""What development chains allow besides: transactions that nobody signed, balances that are set, timers that move.
+"""What development chains allow in addition: unsigned transactions, balances that are set, timers that move.
 
 Decision: D-69
 """

@@ -29,7 +29,7 @@ _OWNERS_WAY: Final[Mapping[type[transactions.Instruction], str]] = {
         (transactions.ExtendTimer, "extended", "pvm_host.extend_timer"),
     )
 }
-"""What a refused sender is told of another way. Decision: D-87."""
+"""The other way that a refusal names. Decision: D-87."""
 
 
 def intrinsic_costs(instruction: transactions.Instruction, costs: CostParams) -> tuple[Cycles, Cells]:

@@ -217,7 +217,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # Hash of the transaction that it is or comes of; 32 zero bytes if there is none. Spec: CIP-5 §5.2.
     origin_hash: bytes = bytes(ZERO_HASH)
     sender: bytes  # immediate caller that the handler sees
-    signer: bytes  # whose consent the fee payer rule accepts besides the actor's own. Decision: D-25.
+    signer: bytes  # whose consent the fee payer rule accepts beside the actor's own. Decision: D-25.
     payer: bytes
     cycles_limit: Cycles
     cells_limit: Cells
@@ -226,7 +226,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     prices: Prices = FREE
     timer_id: bytes = b""  # the timer that fires, or empty
     actor: bytes = b""  # the actor that is called, or empty
-    facts: Callable[[], Mapping[str, object]] = dict  # returns what ``context()`` shows besides, as new values
+    facts: Callable[[], Mapping[str, object]] = dict  # returns what ``context()`` shows in addition, as new values
     pool: int | None = None  # number of the gas pool that it draws on; None for one of its own. Decision: D-88.
 
 
@@ -320,9 +320,9 @@ class MarketHooks(Struct, frozen=True, kw_only=True):
     verdicts: Mapping[Verdict, Callable[[BlockSession, Decision], None]] = MappingProxyType({})
     # Takes a timer that is to fire, with its payment, and returns the cells that the fire may use.
     take: Callable[[BlockSession, Decision], Cells]
-    # Facts that a fire finds in ``context()`` besides; new values for each call.
+    # Additional facts that a fire finds in ``context()``; new values for each call.
     fire_facts: Callable[[Decision], Mapping[str, object]] = lambda *_: {}
-    # Events of a fire besides its own.
+    # Events of a fire beside its own.
     fire_events: Callable[[Decision, ReceiptRecord], tuple[EventRecord, ...]] = lambda *_: ()
     is_last: Callable[[Decision], bool] = lambda *_: True  # whether a timer ends with a fire
     keeps_fired: bool = False  # whether a timer that fires stays in the store until its fire is over
@@ -331,8 +331,8 @@ class MarketHooks(Struct, frozen=True, kw_only=True):
     is_movable: Callable[[Timer], bool] = lambda *_: True
     # Takes a timer that ends out of the market's records.
     on_remove: Callable[[BlockSession, Timer, TimerEnd], None] = lambda *_: None
-    examined: Callable[[Decision], Mapping[str, Any]] = lambda *_: {}  # fields of an examined timer's record besides
-    recorded: Callable[[BlockSession], Mapping[str, Any]] = lambda *_: {}  # fields of the decision record besides
+    examined: Callable[[Decision], Mapping[str, Any]] = lambda *_: {}  # additional fields of an examined timer's record
+    recorded: Callable[[BlockSession], Mapping[str, Any]] = lambda *_: {}  # additional fields of the decision record
     # Whether a block without transactions leaves the market as it is while nothing falls due.
     rests: Callable[[Rules, Read], bool] = lambda *_: True
     # The first block in which the market changes by itself; None if it does not.

@@ -112,7 +112,7 @@ def accept_timer(
     """Number, count, write and announce a timer that every check has passed, and return its record.
 
     The payload may be an envelope. Without an identity, the id follows from its owner's count of accepted timers;
-    ``facts`` are what the event shows besides. Spec: CIP-5 §3.1, CIP-5 §3.3. Decision: D-01, D-04, D-64.
+    ``facts`` are additional fields of the event. Spec: CIP-5 §3.1, CIP-5 §3.3. Decision: D-01, D-04, D-64.
     """
     session = scope.session
     account = session.ledger.account(actor)

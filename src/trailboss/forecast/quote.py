@@ -191,7 +191,7 @@ def _check_height(rules: Rules, height: int) -> None:
 def _no_quote(mechanism: str) -> Rejection:
     what = (
         f"there are quotes under fifo and in the timer lane, and this chain has the mechanism {mechanism}: a fire "
-        "costs what is bid for it, and the decision records of the blocks tell which bids ran"
+        "costs what is bid for it, and the decision records of the blocks show which bids ran"
     )
     return Rejection(RejectionReason.INVALID_INPUT, what, field="mechanism", value=mechanism)
 

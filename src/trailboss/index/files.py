@@ -24,7 +24,7 @@ CACHE_KIB: Final = 8_192  # memory for pages that the writer keeps at hand; eigh
 LOG_PAGES: Final = 4_000  # pages in the log after which the writer carries them over, 4 KiB each
 LOG_BYTES_MAX: Final = 1 << 26  # the log on disk is cut off to this when it has been carried over
 BUSY_SECONDS: Final = 5.0
-"""Nobody waits for a lock in normal work; this is for a file that is just being opened or closed."""
+"""No caller waits for a lock in normal work; this is for a file that another thread opens or closes."""
 PRIMARY_CODE: Final = 0xFF  # the bits of an error's code that say which kind it is
 DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT)
 """Errors of a file that makes no sense, or contradicts what is to be written next."""

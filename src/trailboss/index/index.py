@@ -19,7 +19,9 @@ PENDING_BLOCKS_MAX: Final = 64  # blocks that wait to be written together
 PENDING_ROWS_MAX: Final = 256  # receipts and events that do
 BATCH_BLOCKS: Final = 2_048  # blocks after which a catch-up writes what it has
 BATCH_RECEIPTS: Final = 20_000  # receipts and events after which it does
-OnProgress = Callable[[int, int], object]  # told how far a catch-up is: the last height indexed, and that of the chain
+OnProgress = Callable[
+    [int, int], object
+]  # receives the progress of a catch-up: the last height indexed, and that of the chain
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
 

@@ -53,7 +53,7 @@ class Cause(Struct, frozen=True, kw_only=True):
 
 
 class IndexedTimer(Struct, frozen=True, kw_only=True):
-    """A timer as its events tell of it. What a live one has been changed to since, the chain's state knows."""
+    """A timer by its events. The present record of a live timer is in the chain's state."""
 
     timer_id: Hash32  # its id
     actor: Address  # owner

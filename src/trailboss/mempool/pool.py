@@ -213,7 +213,7 @@ class Mempool:
                 self._journal.rewrite(self._pooled.values())
 
     def _latest(self, view: ChainReader) -> ChainReader:
-        # Whoever comes with a view from before the last block would bring in what that block has made void.
+        # A caller with a view from before the last block would admit what that block has made void.
         if self._view is not None:
             return self._view
         self._order.reprice(view.rules().user_basefees())

@@ -142,7 +142,7 @@ class Metrics:
         self.mempool_bytes = gauge("mempool_bytes", "Wire bytes of the transactions that wait in the mempool.")
         self.stream_readers = gauge("stream_readers", "Readers of /events.")
         self.views_lent = gauge(
-            "views_lent", "Views lent to programs elsewhere; a block ends the leases of those unused for a minute."
+            "views_lent", "Views leased to other programs; a block ends the leases unused for a minute."
         )
 
     def _make_histograms(self) -> None:

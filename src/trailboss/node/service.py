@@ -223,7 +223,7 @@ class Node:
         self.begin_stop()
         await asyncio.to_thread(self._chain_thread.join)
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
-        # Whoever still reads must have done with the files before they are closed.
+        # Readers must finish before the files are closed.
         await asyncio.get_running_loop().shutdown_default_executor()
         self.index.close()
         self.mempool.close()

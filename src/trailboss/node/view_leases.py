@@ -1,4 +1,4 @@
-"""Views of the chain that are lent to programs elsewhere, so that they can read one height in many requests.
+"""Views of the chain leased to other programs, so that they can read one height in many requests.
 
 A view costs what the chain has changed since, so lending one is cheap, and forgetting to return it is forgiven: the
 first block after its lease ends it. Without blocks it costs nothing. Decision: D-77.
@@ -10,22 +10,22 @@ from typing import Final
 
 from trailboss.chain.view import ChainView
 
-LENT_MAX: Final = 64  # views lent at once; one more ends the lease that has been unused the longest
-LENT_NANOSECONDS: Final = 60 * 10**9  # how long a view stays lent after it was last asked
+LENT_MAX: Final = 64  # views leased at once; one more ends the lease unused for the longest time
+LENT_NANOSECONDS: Final = 60 * 10**9  # how long a lease lasts after its last use
 
 
 class Lender:
     """Lends views by number. Any thread may ask."""
 
     def __init__(self, now: Callable[[], int]) -> None:
-        """Begin with none lent, and a clock that never goes back, nanoseconds."""
+        """Begin without leases, with a monotonic clock, nanoseconds."""
         self._now = now
         self._lent: dict[int, tuple[ChainView, int]] = {}
         self._next = 1
         self._lock = Lock()
 
     def lend(self, view: ChainView) -> int:
-        """Lend a view, and return its number. Complexity: O(views lent)."""
+        """Lease a view, and return its number. Complexity: O(views leased)."""
         with self._lock:
             self._drop_ended()
             while len(self._lent) >= LENT_MAX:
@@ -35,7 +35,7 @@ class Lender:
             return number
 
     def find(self, number: int) -> ChainView | None:
-        """Return the view of a number, lent for a while more; None if it has returned."""
+        """Return the view of a number and extend its lease; None if the lease has ended."""
         with self._lock:
             self._drop_ended()
             found = self._lent.pop(number, None)

@@ -108,7 +108,7 @@ class Watchtower:
     def _chosen(self, view: ChainView) -> Iterator[bytes]:
         """Yield payers to look at, some of them twice: one of each kind in turn, so that no kind excludes another."""
         nearest = {each.payer for each in sorted(self._known.values(), key=lambda each: each.nearness)[:PAYERS_SHOWN]}
-        # Whoever was looked at last stands last.
+        # The payer that was checked last stands last.
         near = iter([payer for payer in self._known if payer in nearest])
         coming = (timer.fee_payer for timer in islice(view.timers(), PAYERS_MAX))
         touched, turn = islice(self._take_touched(), PAYERS_MAX), islice(self._in_turn(), PAYERS_MAX)

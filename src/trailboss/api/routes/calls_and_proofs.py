@@ -62,7 +62,7 @@ async def view(
     sender: Address | None = None,  # caller that the handler sees; address 0 if left out
     cycles_limit: Annotated[int, integer(ASKED_CYCLES_MAX, 1)] = ASKED_CYCLES_MAX,  # most cycles that it may use
 ) -> Answer:
-    """Run a handler read-only, as the next block would: nothing changes, and nobody pays."""
+    """Run a handler read-only, as the next block would: nothing changes, and no account pays."""
     sender = sender or ZERO_ADDRESS
     return await call.node.ask(actor, handler, unhex(payload), sender, cycles_limit)
 

@@ -33,7 +33,7 @@ class BasefeeAnswer(Struct, frozen=True, kw_only=True):
     cell_basefee: int  # for a cell of a transaction
     timer_cycle_basefee: int  # for a cycle of a fire
     timer_cell_basefee: int  # for a cell of a fire
-    lane_basefee: int | None  # for a cycle of a fire besides, in the timer lane; None before its activation
+    lane_basefee: int | None  # on top of the cycle basefee, in the timer lane; None before its activation
 
 
 class BlockPage(Struct, frozen=True):

@@ -36,7 +36,7 @@ Namespace = Annotated[str, choice(*NAMESPACES)]
 
 
 class LentView(Struct, frozen=True):
-    """A view that is lent: it answers for one height, until nobody has asked it for a minute."""
+    """A leased view: it answers for one height, until no request has used it for a minute."""
 
     view: int  # its number
     height: int  # height of its head

@@ -30,7 +30,7 @@ class StepAnswer(Struct, frozen=True, kw_only=True):
     """One thing that happened to a timer."""
 
     block_height: int  # when
-    event: str  # name of the event that tells of it
+    event: str  # name of the event that reports it
     story: str  # what happened and why, in words
     data: Any  # the event's fields
 

@@ -57,6 +57,7 @@ COUNTED: Final = {
     names.TIMER_CANCELLED: "cancelled",
 }
 ENDINGS: Final = ("fired", "expired", "unfunded", "cancelled")
+HALF: Final = 5 * 10**5  # half of the last decimal shown, base units, so that what is cut is rounded
 ACTOR: Final = output.TableColumn("actor")
 
 
@@ -125,8 +126,8 @@ def _show(chain: LocalChain, tallies: list[ActorTally], cast: list[ActorHandle])
     headings = ("cycles", "cells", "paid", "burned", "refunded", "paid a fire")
     costs: list[tuple[output.Cell, ...]] = []
     for each in tallies:
-        amounts = map(output.rounded_cby, (each.paid, each.burned, each.refunded))
-        mean = output.rounded_cby(each.paid // each.fired) if each.fired else None
+        amounts = (output.short_cby(amount + HALF) for amount in (each.paid, each.burned, each.refunded))
+        mean = output.short_cby(each.paid // each.fired + HALF) if each.fired else None
         costs.append((each.actor, each.cycles, each.cells, *amounts, mean))
     money = [ACTOR, *(output.TableColumn(heading, right=True) for heading in headings)]
     output.print_section("What their fires used and cost (CBY)", money, costs)

@@ -17,7 +17,7 @@ from trailboss.cli.output import (
     print_json,
     print_section,
     progress,
-    rounded_cby,
+    short_cby,
 )
 from trailboss.primitives.errors import ConfigurationError
 from trailboss.primitives.units import format_cby
@@ -44,10 +44,10 @@ OUTCOMES: Final[tuple[tuple[str, Callable[[Outcome], Cell]], ...]] = (
     ("cancelled", lambda of: of.cancelled),
     ("waiting at the end", lambda of: of.waiting),
     ("  overdue", lambda of: of.overdue),
-    ("CBY paid", lambda of: rounded_cby(of.paid)),
-    ("  burned", lambda of: rounded_cby(of.burned)),
-    ("  tips", lambda of: rounded_cby(of.tips)),
-    ("Jain's index", lambda of: None if of.jain is None else rounded_cby(of.jain)),
+    ("CBY paid", lambda of: short_cby(of.paid)),
+    ("  burned", lambda of: short_cby(of.burned)),
+    ("  tips", lambda of: short_cby(of.tips)),
+    ("Jain's index", lambda of: None if of.jain is None else short_cby(of.jain)),
 )
 """Rows of the table: heading, and what of an outcome stands there."""
 RESULTS: Final[tuple[tuple[str, Callable[[MechanismResult], Cell]], ...]] = (
@@ -136,7 +136,7 @@ def _group_rows(workload: Workload, results: Sequence[MechanismResult]) -> Itera
         for result in results:
             of = result.groups[index].outcome
             late = (of.asked, of.delivered, of.late_p50, of.late_p95, of.late_max)
-            ended = (of.waiting, of.overdue, of.expired, of.unfunded, rounded_cby(of.paid), rounded_cby(of.tips))
+            ended = (of.waiting, of.overdue, of.expired, of.unfunded, short_cby(of.paid), short_cby(of.tips))
             yield group.name if result is results[0] else "", result.mechanism, *late, *ended
 
 

@@ -172,7 +172,7 @@ def delivery_facts(decision: Decision) -> dict[str, object]:
 
 
 def examined_facts(decision: Decision) -> Mapping[str, int]:
-    """Return what the record of an examined timer shows besides: score and number of its fire, and its entry."""
+    """Return what the record of an examined timer shows in addition: score and number of its fire, and its entry."""
     facts = {}
     if decision.fire is not None:
         facts = {
@@ -316,7 +316,7 @@ def clock_at(state: GlobalboxState, height: int, weight: int) -> int:
 
 
 def read_carried(read: Read) -> tuple[CarriedHit, ...]:
-    """Return the keys that count as modified in the next block besides, ascending."""
+    """Return the keys that also count as modified in the next block, ascending."""
     octets = read(CARRIED_HITS_KEY)
     return () if octets is None else decode_record(octets, CarriedHits).hits
 
@@ -327,6 +327,6 @@ def _changed_keys(session: BlockSession, mark: int) -> list[bytes]:
 
 
 def _merged(old: Iterable[CarriedHit], new: Iterable[CarriedHit]) -> tuple[CarriedHit, ...]:
-    """Return both, ascending by key; of a key modified anew all watches hear."""
+    """Return both, ascending by key; a key modified again hits all its watches."""
     by_key = {hit.key: hit for hit in old} | {hit.key: hit for hit in new}
     return tuple(by_key[key] for key in sorted(by_key))

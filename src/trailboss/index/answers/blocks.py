@@ -81,7 +81,7 @@ class BlockView(Struct, frozen=True, kw_only=True):
     transaction_count: int  # transactions in all
     receipt_count: int  # receipts in all
     event_count: int  # events of its own in all
-    has_decision_record: bool  # whether it chose among due timers; ``/lane`` tells how
+    has_decision_record: bool  # whether it chose among due timers; ``/lane`` shows how
 
 
 def header_view(block: Block) -> HeaderView:

@@ -29,7 +29,7 @@ class TimerPage(Struct, frozen=True, kw_only=True):
 
     height: int  # of the last block
     live: int  # live timers in all
-    total_count: int  # how many the list has; for a state that only the timers' records tell, of the first 10,000 or so
+    total_count: int  # how many the list has; for a state that only the timers' records show, of the first 10,000 or so
     timers: list[TimerEntry]  # those of this page
     more: bool  # whether there are, or may be, more after it
 

@@ -11,6 +11,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 BIN := .venv/bin
 BASE := .venv/.base
 NODE := .venv/.node
+SANDBOX := .venv/.sandbox
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -q
@@ -26,7 +27,7 @@ MINUTES := 60
 # Anything but 0, so that an order that leaks out of a hash shows itself.
 SECOND_HASH_SEED := 4242
 
-.PHONY: help demo dev test check fix spec e2e crash soak docs reference bench versions cover lock clean
+.PHONY: help demo dev sandbox test check fix spec e2e crash soak docs reference bench versions cover lock clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -36,6 +37,9 @@ demo: $(BASE) ## run six actors for four hundred blocks, and print what became o
 
 dev: $(NODE) ## run a chain with an API and an explorer on http://localhost:4000
 	@exec $(BIN)/trailboss dev
+
+sandbox: $(SANDBOX) ## build the sandbox, in which `trailboss dev` and `trailboss node` run strangers' actors
+	@$(BIN)/trailboss sandbox build
 
 test: $(READY) versions ## run all tests, those about order under two hash seeds; then check the clauses of the specification
 	@rm -f $(RECORD)
@@ -117,13 +121,15 @@ $(BIN)/python:
 	@echo "creating .venv with $(PYTHON)"
 	@$(PYTHON) -m venv .venv
 
-$(BASE) $(NODE): requirements.lock pyproject.toml | $(BIN)/python
-	@echo "installing the package$(if $(filter $(NODE),$@), and what a node needs), at the versions of requirements.lock"
-	@$(PIP) --only-binary :all: --constraint requirements.lock --editable .$(if $(filter $(NODE),$@),[node])
+$(NODE): EXTRA := node
+$(SANDBOX): EXTRA := node,sandbox
+$(BASE) $(NODE) $(SANDBOX): requirements.lock pyproject.toml | $(BIN)/python
+	@echo "installing $(if $(EXTRA),what $(EXTRA) needs,the package), at the versions of requirements.lock"
+	@$(PIP) --only-binary :all: --constraint requirements.lock --editable .$(if $(EXTRA),[$(EXTRA)])
 	@touch $@
 
 $(READY): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "installing the versions of requirements.lock"
 	@$(PIP) --only-binary :all: --no-deps -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
-	@touch $(BASE) $(NODE) $@
+	@touch $(BASE) $(NODE) $(SANDBOX) $@

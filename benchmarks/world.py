@@ -55,6 +55,9 @@ class ScriptedEngine:
     def check_source(self, source: str) -> None:
         """Accept everything."""
 
+    def name_source(self, code_hash: bytes, path: str) -> None:
+        """Do nothing."""
+
     def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:  # noqa: ARG002
         """Return the handlers that a script has."""
         return frozenset((SCHEDULE, CANCEL, DISPATCH, DEFAULT_HANDLER))

@@ -6,9 +6,10 @@ from trailboss.model import calls
 from trailboss.params import ChainParams, load_params
 from trailboss.primitives.errors import Rejection, RejectionReason
 from trailboss.primitives.keccak import keccak256
-from trailboss.vm.engine import Frame, FrameOutcome
+from trailboss.testing import LocalChain
+from trailboss.vm.engine import Engine, Frame, FrameOutcome
 from trailboss.vm.meter import Meter
-from trailboss.vm.native import NativeEngine
+from trailboss.vm.engines import image_of, new_engine
 
 ACTOR = b"\x22" * 20
 OWNER = b"\x33" * 20
@@ -49,7 +50,7 @@ class World:
     """
 
     params: ChainParams = field(default_factory=lambda: load_params("mainnet"))
-    engine: NativeEngine = None
+    engine: Engine = None
     height: int = 100
     sources: dict = field(default_factory=dict)
     slots: dict = field(default_factory=dict)
@@ -64,7 +65,7 @@ class World:
     missing_calls: frozenset = frozenset()
 
     def __post_init__(self):
-        self.engine = self.engine or NativeEngine(self.params)
+        self.engine = self.engine or new_engine(self.params, image_of(LocalChain.default_vm))
 
     def call(self, source, handler, payload=b"", *, cycles=PLENTY, cells=PLENTY, sender=ACTOR, **frame):
         """Run a handler; return its outcome and the meter."""

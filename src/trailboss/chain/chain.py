@@ -27,7 +27,7 @@ from trailboss.state.store import BEFORE_GENESIS, MemoryStore, Store
 from trailboss.timer_queue.queue import TimerQueue
 from trailboss.timer_queue.source import StoredTimers
 from trailboss.vm.engine import Engine
-from trailboss.vm.native import NativeEngine
+from trailboss.vm.engines import new_engine
 
 
 class Snapshot(Struct, frozen=True):
@@ -53,7 +53,7 @@ class Chain(ChainReader):
     def __init__(self, genesis: Genesis, engine: Engine | None = None, disk: DiskStore | None = None) -> None:
         """Start a chain in memory, or go on with the one in a store on disk, which the chain closes; see `open`.
 
-        The engine None stands for the native one.
+        The engine None stands for the one that the genesis states.
 
         Raises:
             ConfigurationError: If the genesis cannot be.
@@ -63,7 +63,7 @@ class Chain(ChainReader):
         store, archive = (MemoryStore(), MemoryArchive()) if disk is None else (disk, DiskArchive(disk, disk.path))
         first = apply_genesis(genesis, store) if store.height == BEFORE_GENESIS else None
         blocks = History(archive, params.governance.block_interval_ms, first, height=store.height)
-        self._begin(genesis, params, NativeEngine(params) if engine is None else engine, store, blocks)
+        self._begin(genesis, params, new_engine(params, genesis.image) if engine is None else engine, store, blocks)
         self._closed_with_it = (self.engine,) if disk is None else (self.engine, disk)
 
     @classmethod
@@ -103,7 +103,7 @@ class Chain(ChainReader):
         Args:
             directory: Made if it is not there.
             genesis: What the chain starts from.
-            engine: None for the native one.
+            engine: None for the one that the genesis states.
             durable: Whether blocks survive a power cut as soon as they are built, or only the end of the process.
             settings: What the store is tuned with.
 

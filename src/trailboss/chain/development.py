@@ -52,10 +52,12 @@ def development_genesis(
     mechanism: str = "fifo",
     overrides: Mapping[str, int] | None = None,
     accounts: int = ACCOUNT_COUNT,
+    image: bytes = b"",
 ) -> Genesis:
     """Return the genesis of a development chain: its accounts and the deployer are funded, and the deployer may govern.
 
-    Overrides are parameters by dotted path; the numbered accounts begin with ``account 0``.
+    Overrides are parameters by dotted path; the numbered accounts begin with ``account 0``; ``image`` is the digest of
+    the sandbox's image, empty for the native engine.
 
     Raises:
         ConfigurationError: Unless the accounts are 1 to ``ACCOUNTS_MAX``.
@@ -73,6 +75,7 @@ def development_genesis(
         accounts=dict.fromkeys(funded, ACCOUNT_BALANCE),
         overrides=dict(overrides or {}),
         development=True,
+        image=image,
     )
 
 

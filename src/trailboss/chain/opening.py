@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import reduce
 from pathlib import Path
 from shutil import rmtree
@@ -13,15 +13,17 @@ from msgspec import Struct, field
 
 from trailboss.chain.chain import Chain
 from trailboss.chain.development import ACCOUNT_COUNT, development_account, development_genesis
-from trailboss.execution.genesis import Genesis
+from trailboss.execution.genesis import Genesis, decode_genesis
 from trailboss.primitives.errors import ConfigurationError, StorageError
 from trailboss.state.disk.files import TABLES_NAME, DirectoryLock
-from trailboss.state.disk.store import StoreSettings
+from trailboss.state.disk.store import DiskStore, StoreSettings
+from trailboss.vm.engines import EngineName, default_engine, engine_name, image_of
 
 PRESET: Final = "mainnet"
 MECHANISM: Final = "fifo"
 DISK: Final = Path("/var/tmp")  # where large temporary files belong; `tempfile` draws their names
 TEMPORARY: Final = "trailboss-chain-"
+AUTOMATIC: Final = "automatic"  # the sandbox where it is built, else the native engine
 TEMPORARY_SETTINGS: Final = StoreSettings(kept_journal=65_536)
 """Who tries things out goes far ahead, and back: 65,536 changed blocks, some 200 MB of disk with six fires in each."""
 
@@ -33,6 +35,8 @@ class GenesisOptions(Struct, frozen=True, kw_only=True):
     mechanism: str | None = None  # scheduling mechanism
     overrides: Mapping[str, int] = field(default_factory=dict)  # parameters by dotted path
     accounts: int | None = None  # funded development accounts
+    # Engine by name; `AUTOMATIC` for a new chain's default on this machine; None for native.
+    vm: str | None = None
 
 
 def open_or_create(directory: Path, wanted: GenesisOptions) -> Chain:
@@ -94,6 +98,7 @@ def new_genesis(wanted: GenesisOptions) -> Genesis:
         mechanism=wanted.mechanism or MECHANISM,
         overrides=wanted.overrides,
         accounts=ACCOUNT_COUNT if wanted.accounts is None else wanted.accounts,
+        image=image_of(default_engine() if wanted.vm == AUTOMATIC else wanted.vm or EngineName.NATIVE),
     )
 
 
@@ -107,6 +112,8 @@ def differences(genesis: Genesis, wanted: GenesisOptions) -> Iterator[str]:
         yield f"preset {genesis.preset}, not {wanted.preset}"
     if wanted.mechanism not in (None, genesis.mechanism):
         yield f"mechanism {genesis.mechanism}, not {wanted.mechanism}"
+    if wanted.vm not in (None, AUTOMATIC, engine_name(genesis.image)):
+        yield f"vm {engine_name(genesis.image)}, not {wanted.vm}"
     asked, found = new_genesis(wanted).params(), genesis.params()
     for path in wanted.overrides:
         has, value = _parameter(found, path), _parameter(asked, path)
@@ -115,6 +122,16 @@ def differences(genesis: Genesis, wanted: GenesisOptions) -> Iterator[str]:
     accounts = funded_accounts(genesis)
     if wanted.accounts not in (None, accounts):
         yield f"{accounts} funded accounts, not {wanted.accounts}"
+
+
+def stated_image(directory: Path) -> bytes:
+    """Return the digest of the sandbox's image that the chain in a directory runs; empty for the native engine.
+
+    Raises:
+        StorageError: If there is no chain, or it is in use.
+    """
+    with closing(DiskStore.open(directory)) as disk:
+        return decode_genesis(disk.genesis).image
 
 
 def funded_accounts(genesis: Genesis) -> int:

@@ -62,6 +62,14 @@ COMMANDS: Final = (
         ("params", "chain:params", "Show the parameters in force in the next block, and who set them."),
     ),
     *_panel(
+        "Isolate",
+        (
+            "sandbox",
+            "sandbox:sandbox",
+            "Build, show, export and import the sandbox: the image that runs strangers' actors.",
+        ),
+    ),
+    *_panel(
         "Keep and check",
         ("export", "chain:export", "Write the whole chain to one file."),
         ("import", "chain:import_", "Build a chain from an export, in a new directory."),

@@ -12,10 +12,12 @@ from trailboss.cli.lazy import AS_JSON
 from trailboss.mechanisms.registry import MECHANISMS
 from trailboss.params.loader import PRESETS
 from trailboss.primitives.units import U64_MAX
+from trailboss.vm.engines import EngineName
 
 DIRECTORY: Final = "chain"  # where a chain is looked for by default
 DIRECTORY_PATH: Final = Path(DIRECTORY)
 DIRECTORY_VARIABLE: Final = "TRAILBOSS_CHAIN"
+ENGINE_VARIABLE: Final = "TRAILBOSS_VM"
 VARIABLES: Final = [DIRECTORY_VARIABLE, "COWBOY_RPC_URL"]
 LIMIT: Final = 50  # rows of a list by default
 WHO: Final = "an address, deployer, or the number of an account, from 0 on"
@@ -114,6 +116,16 @@ Place = Annotated[
 Preset = Annotated[Text, option("NAME", f"Parameters: {', '.join(PRESETS)}.", "mainnet")]
 Mechanism = Annotated[Text, option("NAME", f"What selects due timers: {', '.join(MECHANISMS)}.", "fifo")]
 Params = Annotated[Texts, option("PATH=VALUE", "Set a parameter; may be repeated.")]
+Engine = Annotated[
+    Text,
+    option(
+        "NAME",
+        f"What runs actors: {', '.join(EngineName)}.",
+        "sandbox where it is built, else native",
+        "--vm",
+        envvar=ENGINE_VARIABLE,
+    ),
+]
 Accounts = Annotated[Number, number("Funded accounts.", str(ACCOUNT_COUNT), least=1, most=ACCOUNTS_MAX)]
 
 # A transaction

@@ -6,6 +6,7 @@ preset = "mainnet"
 proposer = "0x…"
 system_deployers = ["0x…"]
 development = false
+image = "0x…"
 
 [accounts]
 "0x…" = 1_000_000_000_000
@@ -36,11 +37,14 @@ from trailboss.primitives.units import U64_MAX, U128_MAX
 from trailboss.state.keys import account_key
 from trailboss.state.store import Store
 
-Kind = TypeVar("Kind", list[Any], dict[Any, Any], str, bool)
+Kind = TypeVar("Kind", list[Any], dict[Any, Any], str, bool, bytes)
 ACTIVATION: Final = "lane.activation_height"
 DEVELOPMENT: Final = "development"
+IMAGE: Final = "image"
+IMAGE_BYTES: Final = 32
+OPTIONAL_KEYS: Final = (DEVELOPMENT, IMAGE)
 ENCODED_KEYS: Final = ("chain_id", "preset", "mechanism", "proposer", "system_deployers", "accounts", "params")
-KEYS: Final = (*ENCODED_KEYS, DEVELOPMENT)
+KEYS: Final = (*ENCODED_KEYS, *OPTIONAL_KEYS)
 
 
 class Genesis(Struct, frozen=True, kw_only=True):
@@ -56,6 +60,8 @@ class Genesis(Struct, frozen=True, kw_only=True):
     overrides: Mapping[str, int] = field(default_factory=dict)  # parameters that differ from the preset, by dotted path
     # Whether the chain takes unsigned transactions, set balances and moved timers. Decision: D-69.
     development: bool = False
+    # Digest of the sandbox's image that runs its actors, 32 bytes; empty for the native engine. Decision: D-102.
+    image: bytes = b""
 
     def params(self) -> ChainParams:
         """Return the chain's parameters; see `load_params` for what it refuses."""
@@ -76,7 +82,7 @@ class Genesis(Struct, frozen=True, kw_only=True):
 def encode_genesis(genesis: Genesis) -> bytes:
     """Return the canonical CBOR of a genesis: a map of its fields by their TOML names.
 
-    Only a development chain has that field. Decision: D-69.
+    Only a development chain, and one that runs the sandbox, has those fields. Decision: D-69, D-102.
     """
     table: dict[str, object] = {
         "chain_id": genesis.chain_id,
@@ -87,7 +93,11 @@ def encode_genesis(genesis: Genesis) -> bytes:
         "accounts": {bytes(address): balance for address, balance in genesis.accounts.items()},
         "params": dict(genesis.overrides),
     }
-    return encode_canonical(table | {DEVELOPMENT: True} if genesis.development else table)
+    if genesis.development:
+        table[DEVELOPMENT] = True
+    if genesis.image:
+        table[IMAGE] = genesis.image
+    return encode_canonical(table)
 
 
 def decode_genesis(encoded: bytes) -> Genesis:
@@ -96,7 +106,7 @@ def decode_genesis(encoded: bytes) -> Genesis:
         table = decode_canonical(encoded)
     except Rejection as rejection:
         raise ConfigurationError(f"genesis is not canonical: {rejection.what}") from None
-    if not isinstance(table, dict) or table.keys() - {DEVELOPMENT} != set(ENCODED_KEYS):
+    if not isinstance(table, dict) or table.keys() - set(OPTIONAL_KEYS) != set(ENCODED_KEYS):
         raise ConfigurationError(f"an encoded genesis is a map of exactly: {', '.join(ENCODED_KEYS)}")
     if table.get(DEVELOPMENT, True) is not True:
         raise ConfigurationError(
@@ -129,6 +139,8 @@ def check_genesis(genesis: Genesis) -> ChainParams:
             f"{ACTIVATION} = {params.lane.activation_height} contradicts mechanism {genesis.mechanism!r}: the lane "
             "succeeds fifo alone"
         )
+    if len(genesis.image) not in (0, IMAGE_BYTES):
+        raise ConfigurationError(f"genesis image has {len(genesis.image)} bytes; a digest has {IMAGE_BYTES}")
     supply = sum(genesis.accounts.values())
     if supply > U128_MAX:
         raise ConfigurationError(f"the genesis accounts hold {supply} base units, more than 128 bits")
@@ -186,6 +198,7 @@ def _checked(table: Mapping[str, Any], *, is_text: bool) -> Genesis:
         if account in accounts:
             raise ConfigurationError(f"genesis accounts names {account} twice")
         accounts[account] = _integer(f"accounts.{account}", balance, U128_MAX)
+    image = table.get(IMAGE, "" if is_text else b"")
     deployers = _of("system_deployers", table.get("system_deployers", []), list, "a list")
     overrides = _of("params", table.get("params", {}), dict, "a table")
     genesis = Genesis(
@@ -197,9 +210,18 @@ def _checked(table: Mapping[str, Any], *, is_text: bool) -> Genesis:
         accounts=accounts,
         overrides={_of("params", path, str, "text"): value for path, value in overrides.items()},
         development=_of(DEVELOPMENT, table.get(DEVELOPMENT, False), bool, "true or false"),
+        image=_image(image) if is_text else _of(IMAGE, image, bytes, "bytes"),
     )
     check_genesis(genesis)
     return genesis
+
+
+def _image(value: Any) -> bytes:
+    text = _of(IMAGE, value, str, "text")
+    try:
+        return bytes.fromhex(text.removeprefix("0x"))
+    except ValueError:
+        raise ConfigurationError(f"genesis image = {value!r} must be a digest, 0x and 64 hexadecimal digits") from None
 
 
 def _of(name: str, value: Any, kind: type[Kind], wanted: str) -> Kind:

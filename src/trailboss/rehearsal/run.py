@@ -25,7 +25,7 @@ from trailboss.state.store import MemoryStore
 from trailboss.views.explain.waits import AGENT_OFFER
 from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.records import block_events
-from trailboss.vm.native import NativeEngine
+from trailboss.vm.engines import new_engine
 
 
 def fork_of(original: ChainReader, governed: Mapping[bytes, int] | None = None) -> Chain:
@@ -47,7 +47,7 @@ def fork_of(original: ChainReader, governed: Mapping[bytes, int] | None = None) 
     interval_ms = original.params.governance.block_interval_ms
     blocks = History(_ForkArchive(original.blocks), interval_ms, height=original.height)
     shared = original.engine if isinstance(original, Chain) else None
-    engine = shared or NativeEngine(original.params)
+    engine = shared or new_engine(original.params, original.genesis.image)
     return Chain.of_parts(original.genesis, original.params, engine, store, blocks, owns_engine=shared is None)
 
 

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from msgspec.structs import fields
 
@@ -42,10 +42,9 @@ from trailboss.views.read_only_calls import try_timer
 from trailboss.views.recent_blocks import BLOCKS
 from trailboss.views.records import block_prints, deployment_of, receipt_view
 from trailboss.views.timer_list import timer_view
-from trailboss.vm.native import NativeEngine
+from trailboss.vm.engines import image_of
 
 CBY: Final = BASE_UNITS_PER_CBY  # one CBY in base units
-ENGINES: Final = ("native",)
 
 
 class LocalChain:
@@ -57,6 +56,9 @@ class LocalChain:
         deployer: One more, which may send system instructions.
     """
 
+    default_vm: ClassVar[str] = "native"
+    """Engine of chains that name none; the option ``--trailboss-vm`` of pytest sets it."""
+
     def __init__(
         self,
         *,
@@ -65,7 +67,7 @@ class LocalChain:
         params: Mapping[str, int] | None = None,
         accounts: int = ACCOUNT_COUNT,
         data_dir: str | Path | None = None,
-        vm: str = "native",
+        vm: str | None = None,
     ) -> None:
         """Start a chain, or continue the one in ``data_dir``.
 
@@ -76,21 +78,25 @@ class LocalChain:
             params: Parameters by dotted path, as ``{"timers.max_timers_per_actor": 10_000}``.
             accounts: Number of funded accounts, 1 to 1,000.
             data_dir: Directory of the chain, created if needed; None for a chain in memory.
-            vm: ``native``.
+            vm: ``native``, in this process; or ``sandbox``, in WebAssembly, as on a node for strangers; None for
+                `default_vm`.
 
         Raises:
             ConfigurationError: For an unknown name or path, values that cannot be, or others than those that the
                 chain in ``data_dir`` started with.
             StorageError: If ``data_dir`` cannot be used: in use, not a chain directory, damaged.
         """
-        if vm not in ENGINES:
-            raise ConfigurationError(f"unknown vm {vm!r}; there are: {', '.join(ENGINES)}")
-        genesis = development_genesis(preset=preset, mechanism=mechanism, overrides=params, accounts=accounts)
+        genesis = development_genesis(
+            preset=preset,
+            mechanism=mechanism,
+            overrides=params,
+            accounts=accounts,
+            image=image_of(vm or self.default_vm),
+        )
         self.accounts = tuple(_account(account_name(index)) for index in range(accounts))
         self.deployer = _account(DEPLOYER)
         self.proposer = genesis.proposer
-        self._engine = NativeEngine(genesis.params())
-        self.chain = _open_chain(genesis, self._engine, data_dir)
+        self.chain = _open_chain(genesis, data_dir)
         self._outbox = Outbox(self.chain)
 
     def __enter__(self) -> Self:
@@ -133,7 +139,7 @@ class LocalChain:
             RevertedError: If the deployment or the funding failed; within `one_block` when the block is built.
             ConfigurationError: If the path cannot be read.
         """
-        code = read_source(self._engine, source)
+        code = read_source(self.chain.engine, source)
         # The nonce makes each address unique, also after a restart.
         salt = self.nonce(sender).to_bytes(8, "big")
         instruction, address = draft_deployment(
@@ -520,14 +526,14 @@ class LocalChain:
         return self._view(timer)
 
 
-def _open_chain(genesis: Genesis, engine: NativeEngine, data_dir: str | Path | None) -> Chain:
+def _open_chain(genesis: Genesis, data_dir: str | Path | None) -> Chain:
     """Return a new chain, in memory without a directory, or the one that the directory holds already."""
     if data_dir is None:
-        return Chain(genesis, engine)
+        return Chain(genesis)
     directory = Path(data_dir)
     if not (directory / TABLES_NAME).exists():
-        return Chain.create(directory, genesis, engine)
-    chain = Chain.open(directory, engine)
+        return Chain.create(directory, genesis)
+    chain = Chain.open(directory)
     for field in fields(genesis):
         asked, found = getattr(genesis, field.name), getattr(chain.genesis, field.name)
         if asked != found:

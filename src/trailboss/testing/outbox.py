@@ -13,7 +13,7 @@ from trailboss.primitives.octets import Address
 from trailboss.testing.parties import PendingReceipt, RevertedError, TestAccount, show_printed
 from trailboss.views import Receipt
 from trailboss.views.records import block_prints, build_block, refusal_view
-from trailboss.vm.native import NativeEngine
+from trailboss.vm.engine import Engine
 
 
 class Outbox:
@@ -96,7 +96,7 @@ class Outbox:
                 raise RevertedError(pending.receipt)
 
 
-def read_source(engine: NativeEngine, source: str | Path) -> bytes:
+def read_source(engine: Engine, source: str | Path) -> bytes:
     """Return the source of an actor, given as text or as a path ending in ``.py``; errors then name its file.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixture ``chain`` and the marker ``trailboss``.
+"""The pytest plugin: the fixture ``chain``, the marker ``trailboss``, and the option ``--trailboss-vm``.
 
 Nothing of the package is imported before a test asks for it, or coverage would not see the imports.
 """
@@ -13,9 +13,19 @@ if TYPE_CHECKING:
     from trailboss.testing import LocalChain
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that chooses the engine of every local chain."""
+    what = "engine of every LocalChain that names none: native (in this process), or sandbox (in WebAssembly)"
+    parser.getgroup("trailboss").addoption("--trailboss-vm", choices=("native", "sandbox"), default="native", help=what)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
-    options = "mechanism=, preset=, params=, accounts=, data_dir="
+    """Register the marker, and choose the engine."""
+    if config.getoption("--trailboss-vm") != "native":
+        from trailboss.testing import LocalChain
+
+        LocalChain.default_vm = config.getoption("--trailboss-vm")
+    options = "mechanism=, preset=, params=, accounts=, data_dir=, vm="
     how = f"trailboss({options}): how the fixture `chain` is started; see LocalChain"
     config.addinivalue_line("markers", how)
 

@@ -66,6 +66,9 @@ class Engine(Protocol):
     def handlers(self, source: str, code_hash: bytes) -> frozenset[str]:
         """Return the names that can be called: module-level functions and the methods of the one class."""
 
+    def name_source(self, code_hash: bytes, path: str) -> None:
+        """Note the file of a program, for tools that follow its lines."""
+
     def run(self, frame: Frame, host: Host, meter: Meter) -> FrameOutcome:
         """Run a frame to its end. Never raises for anything that guest code does.
 

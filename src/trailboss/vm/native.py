@@ -39,7 +39,7 @@ PROGRAMS_KEPT: Final = 512
 TEXTS_KEPT: Final = 512
 ACTOR_NAME: Final = "actor"  # ``__name__`` of an actor's module
 SDK_ACTOR_MARK: Final = "_is_cowboy_actor"  # attribute that the SDK's ``@actor`` sets on a class
-_SHOWN_HASH: Final = 8
+SHOWN_HASH: Final = 8
 
 
 class Running(Struct, frozen=True):
@@ -194,9 +194,7 @@ class NativeEngine:
     ) -> tuple[bytes, ErrorObject | None]:
         """Run the module and then the handler; return its encoded answer, or the refusal of that answer."""
         frame = site.frame
-        space: dict[str, Any] = gauge.instruments()
-        space |= {"__name__": ACTOR_NAME, "__builtins__": self._library.builtins, "pvm_host": self._pvm_host}
-        exec(program.code, space)
+        space = self._loaded(program, gauge)
         if entry.class_name is None:
             handler = space.get(frame.handler)
         else:
@@ -210,6 +208,13 @@ class NativeEngine:
         except Rejection as refusal:
             return b"", refusal.error()
 
+    def _loaded(self, program: Program, gauge: Gauge) -> dict[str, Any]:
+        """Run the program's module; return its names."""
+        space: dict[str, Any] = gauge.instruments()
+        space |= {"__name__": ACTOR_NAME, "__builtins__": self._library.builtins, "pvm_host": self._pvm_host}
+        exec(program.code, space)
+        return space
+
     def _encoded(self, handler: str, value: object) -> bytes:
         """Return the bytes of a handler's return value. Decision: D-37."""
         octets = _octets(handler, value)
@@ -222,7 +227,7 @@ class NativeEngine:
     def _program(self, source: str, code_hash: bytes) -> Program:
         program = self._programs.get(code_hash)
         if program is None:
-            filename = self._files.get(code_hash, f"<actor {code_hash[:_SHOWN_HASH].hex()}>")
+            filename = self._files.get(code_hash, f"<actor {code_hash[:SHOWN_HASH].hex()}>")
             with deep_calls():
                 program = compile_program(source, filename, self._params.source)
             self._programs[code_hash] = program

@@ -1,6 +1,6 @@
 """The source of the public SDK and of our own, found where it is installed without importing it, and instrumented.
 
-A guest's SDK is not this process's SDK: its code runs only in frames. Both functions depend on the installation alone
+A guest's SDK is not this process's SDK: its code runs only in frames. All functions depend on the installation alone
 and cache their answers, because instrumenting takes a second and many chains share it.
 """
 
@@ -57,15 +57,17 @@ def load_sdk_module(name: str, prices: SourceCostParams) -> SdkModule:
     Raises:
         ConfigurationError: If its source is missing.
     """
-    # The package around our own module is empty to guests: the one of this process is not theirs.
-    text = "" if name == LANE_PACKAGE else _source(name)
+    text = sdk_text(name)
     tree = ast.parse(text, feature_version=GRAMMAR)
     # Most modules say ``global`` nowhere, and a search through the tree takes a sixth of the time.
     rebound = tuple(sorted(dict.fromkeys(_globals(tree)))) if "global" in text else ()
     return SdkModule(compile_tree(instrument(tree, prices, guarded=False), name), rebound)
 
 
-def _source(name: str) -> str:
+def sdk_text(name: str) -> str:
+    """Return the source of a module of the SDK, one of `sdk_module_names`."""
+    if name == LANE_PACKAGE:
+        return ""  # The package around our own module is empty to guests: the one of this process is not theirs.
     package = _package(LANE_PACKAGE if name == LANE_SDK else SDK)
     # By the path alone: what has imported a module into this process can show no source of it.
     spec = package if name == SDK else PathFinder.find_spec(name, package.submodule_search_locations)

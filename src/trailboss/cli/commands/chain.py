@@ -28,6 +28,7 @@ from trailboss.views import status as chain_status
 from trailboss.views.json_values import to_json_value
 from trailboss.views.records import Printed, block_events, block_prints
 from trailboss.views.text import counted, time_words
+from trailboss.vm.engines import default_engine, engine_name, image_of
 
 INTERRUPTED: Final = 130  # exit status of a program that Ctrl-C ends
 PRINTED_MAX: Final = 200  # lines printed by actors that are shown: the last ones
@@ -47,6 +48,7 @@ def init(
     mechanism: options.Mechanism = None,
     param: options.Params = None,
     accounts: options.Accounts = None,
+    vm: options.Engine = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Create a chain in a directory.
@@ -57,7 +59,7 @@ def init(
     Example: trailboss init play --mechanism lane --accounts 20
     """
     place = directory or options.default_directory()
-    genesis = _genesis(genesis_file, preset, mechanism, parse_overrides(param or []), accounts)
+    genesis = _genesis(genesis_file, preset, mechanism, parse_overrides(param or []), accounts, vm)
     rules = {"chain_id": genesis.chain_id, "preset": genesis.preset, "mechanism": genesis.mechanism}
     funded = f"{len(genesis.accounts)}, holding {format_cby(sum(genesis.accounts.values()))} CBY"
     if genesis_file is None:
@@ -65,10 +67,17 @@ def init(
         funded = f"0 to {len(genesis.accounts) - 2} and deployer, {format_cby(ACCOUNT_BALANCE)} CBY each"
     with closing(Chain.create(place, genesis)) as chain:
         output.show(
-            {"directory": str(place), **rules, "instance_id": genesis.instance_id(), "state_root": chain.state_root},
+            {
+                "directory": str(place),
+                **rules,
+                "vm": engine_name(genesis.image),
+                "instance_id": genesis.instance_id(),
+                "state_root": chain.state_root,
+            },
             {
                 "chain": str(place),
                 "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {genesis.mechanism}",
+                "vm": engine_name(genesis.image),
                 "accounts": funded,
                 "state root": str(chain.state_root),
             },
@@ -77,7 +86,12 @@ def init(
 
 
 def _genesis(
-    path: Path | None, preset: str | None, mechanism: str | None, overrides: dict[str, int], accounts: int | None
+    path: Path | None,
+    preset: str | None,
+    mechanism: str | None,
+    overrides: dict[str, int],
+    accounts: int | None,
+    vm: str | None,
 ) -> Genesis:
     if path is None:
         return development_genesis(
@@ -85,6 +99,7 @@ def _genesis(
             mechanism=mechanism or "fifo",
             overrides=overrides,
             accounts=ACCOUNT_COUNT if accounts is None else accounts,
+            image=image_of(vm or default_engine()),
         )
     if preset or mechanism or overrides or accounts:
         raise Mistake(

@@ -13,14 +13,16 @@ from msgspec.structs import replace
 
 from trailboss import __version__
 from trailboss.chain.development import DEPLOYER, DevelopmentAccount, account_name, development_account
-from trailboss.chain.opening import GenesisOptions, funded_accounts
+from trailboss.chain.opening import AUTOMATIC, GenesisOptions, funded_accounts, stated_image
 from trailboss.cli import options as common
+from trailboss.cli.commands.sandbox import build_if_missing
 from trailboss.cli.errors import Mistake, node_needed
 from trailboss.cli.output import columns, console, note, print_facts, print_json, print_table
 from trailboss.cli.values import parse_overrides
 from trailboss.node import options as node_options
 from trailboss.primitives.units import format_cby
 from trailboss.views.text import counted
+from trailboss.vm.engines import EngineName, engine_name
 
 if TYPE_CHECKING:
     from trailboss.node.service import Node
@@ -29,6 +31,8 @@ TEXT_COLUMNS: Final = 80
 SHOWN_ACCOUNTS: Final = 20  # accounts that are listed; a document has them all
 KEYS_BESIDE: Final = 130  # columns from which a private key fits beside its address
 MS_PER_SECOND: Final = 1_000
+SHOWN_DIGITS: Final = 8
+NATIVE_DANGER: Final = ", and actors run in this process: one that never ends or takes all memory stops it"
 _BLOCK_TIME: Final = re.compile(r"(?P<whole>\d{1,9})(?:\.(?P<part>\d{1,3}))?(?P<unit>ms|s)", re.ASCII)
 
 BlockTime = Annotated[
@@ -66,6 +70,7 @@ def dev(
     preset: common.Preset = None,
     param: common.Params = None,
     accounts: common.Accounts = None,
+    vm: common.Engine = None,
     host: Host = node_options.HOST,
     port: Port = node_options.PORT,
     clock: ClockOption = node_options.Clock.CHAIN,
@@ -82,8 +87,14 @@ def dev(
     Example: trailboss dev --mechanism lane --block-time 250ms
     """
     genesis = GenesisOptions(
-        preset=preset, mechanism=mechanism, overrides=parse_overrides(param or []), accounts=accounts
+        preset=preset,
+        mechanism=mechanism,
+        overrides=parse_overrides(param or []),
+        accounts=accounts,
+        vm=AUTOMATIC if vm is None else vm,
     )
+    if vm == EngineName.SANDBOX:
+        build_if_missing()
     served = _served(host, port, rate_limit, cors, no_explorer=no_explorer)
     pace = _pace(block_time, auto=auto, manual=manual)
     _run(replace(served, pace=pace, clock=clock, directory=chain, genesis=genesis), log, as_json=as_json)
@@ -111,6 +122,11 @@ def node(
     """
     served = _served(host, port, rate_limit, cors, no_explorer=no_explorer)
     pace = _pace(block_time, auto=auto, manual=manual)
+    if stated_image(directory):
+        build_if_missing()
+    elif not served.is_loopback:
+        what = f"the chain in {directory} runs actors in this process, where any of them can stop the node"
+        raise Mistake(what, f"listen on {node_options.HOST}, or start a chain with: trailboss init --vm sandbox")
     _run(replace(served, pace=pace, clock=clock, directory=directory, development=False), log, as_json=as_json)
 
 
@@ -209,6 +225,7 @@ def _show_document(node: "Node", port: int) -> None:
             "chain_id": view.genesis.chain_id,
             "preset": view.genesis.preset,
             "mechanism": view.mechanism.name,
+            "vm": engine_name(view.genesis.image),
             "instance_id": view.genesis.instance_id(),
             "pace": options.pace.rhythm.value,
             "block_time_ms": options.pace.block_time_ms or None,
@@ -235,6 +252,7 @@ def _show(node: "Node", port: int) -> None:
             "node": f"Trailboss {__version__}, {kind}",
             "chain": f"{place}; at height {view.height:,}",
             "rules": f"chain id {view.genesis.chain_id}, preset {view.genesis.preset}, mechanism {view.mechanism.name}",
+            "vm": _engine_words(view.genesis.image),
             "pace": _pace_words(options),
             "explorer": urls.get("explorer"),
             "API": urls["reference"],
@@ -247,7 +265,7 @@ def _show(node: "Node", port: int) -> None:
         typer.echo()
         _show_accounts(accounts)
     if not options.is_loopback:
-        note(_exposed(options))
+        note(_exposed(options, view.genesis.image))
     typer.echo("\nCtrl-C ends the node.")
 
 
@@ -285,11 +303,17 @@ def _pace_words(options: node_options.NodeOptions) -> str:
             return f"no block by itself{asked}{clock}"
 
 
-def _exposed(options: node_options.NodeOptions) -> str:
+def _engine_words(image: bytes) -> str:
+    if image:
+        return f"sandbox, image 0x{image.hex()[:SHOWN_DIGITS]}…"
+    return "native: actors run in this process"
+
+
+def _exposed(options: node_options.NodeOptions, image: bytes) -> str:
     may = "send transactions, set balances, go back in time, and act for every account"
     return "\n" + fill(
         f"WARNING: the node listens on {options.host}. Anyone who reaches that address can "
-        f"{may if options.development else 'send transactions'}, and actors run in this process: one that never ends "
-        f"or takes all memory stops it. Listen on {node_options.HOST} unless you trust the whole network.",
+        f"{may if options.development else 'send transactions'}{'' if image else NATIVE_DANGER}. Listen on "
+        f"{node_options.HOST} unless you trust the whole network.",
         TEXT_COLUMNS,
     )

@@ -1,0 +1,1 @@
+"""The ``sandbox`` engine: CPython in WebAssembly, for code that others send. See docs/concepts/sandbox.md."""

@@ -1,0 +1,32 @@
+"""What both sides of the sandbox keep to: where the guest's buffers lie, and the numbers of requests and answers.
+
+Places are in bytes from the base of image/glue.wat. Requests and answers are tuples in marshal's second format.
+"""
+
+import marshal
+from typing import Any, Final
+
+BUFFER_BYTES: Final = 65_536
+REQUEST_AT: Final = 64
+ANSWER_AT: Final = REQUEST_AT + BUFFER_BYTES
+METER_AT: Final = ANSWER_AT + BUFFER_BYTES + 64
+DEFINITIONS_AT: Final = METER_AT + 128
+DEFINITION_BYTES: Final = 16  # struct PyMethodDef
+LONG_REQUEST: Final = b"\xff"  # stands for a request that does not fit its buffer and is fetched
+FUNCTIONS: Final = (  # built-in functions of the guest, by number, and how CPython calls them
+    ("host_call", 8), ("glue_charge", 8), ("glue_turn", 0x80), ("glue_enter", 8), ("glue_leave", 8),
+    ("glue_result", 0x80), ("glue_read", 8), ("glue_write", 0x80), ("glue_ends", 0x80),
+)  # fmt: skip
+CHECK, COMPILE, LOAD, PREPARE, RUN, RUN_ALL, LOCATE = range(7)  # requests of the host
+DONE, FAILED, BROKEN = range(3)  # the guest's answers to them; the last one with a text, for a defect of its engine
+ANSWERED, FAULT, REFUSED, EXHAUSTED = range(4)  # the host's answers to a host call
+BYTES, INTEGER, TEXT, FLOAT, NAMED, OBJECT = range(6)  # how a guest describes an argument that is not plain
+REFUSAL_NUMBER: Final = "_vm_refusal"  # fact of a refusal: its number among those of the frame
+LIST_CALLS: Final = ("set_state_watch",)  # host calls with an argument that is a list
+SEQUENCE_MAX: Final = 1_024  # items of such a list that the chain looks at
+_FORMAT: Final = 2  # of marshal: without references from one value to another
+
+
+def pack(value: Any) -> bytes:
+    """Return a request or an answer as bytes."""
+    return marshal.dumps(value, _FORMAT)

@@ -1,0 +1,77 @@
+"""Threads with a stack that is deep enough for WebAssembly.
+
+wasmtime trusts that a thread has the stack that its settings state, and looks no further: on a smaller one a deep
+recursion ends the process. So every frame runs on a thread of this module, and a nested frame on one of its own.
+"""
+
+import _thread
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Final, TypeVar
+
+WASM_STACK_BYTES: Final = 64 << 20
+"""What WebAssembly may use of a thread's stack: more than CPython needs to fill its own stack of 2 MiB."""
+STACK_BYTES: Final = WASM_STACK_BYTES + (32 << 20)  # address space of a thread's stack, host calls included
+T = TypeVar("T")
+
+
+class Stage:
+    """One thread that waits for something to run."""
+
+    def __init__(self) -> None:
+        self._work: Callable[[], None] | None = None
+        self._called, self._done = _thread.allocate_lock(), _thread.allocate_lock()
+        self._called.acquire()
+        self._done.acquire()
+        before = threading.stack_size(STACK_BYTES)
+        try:
+            threading.Thread(target=self._serve, name="sandbox", daemon=True).start()
+        finally:
+            threading.stack_size(before)
+
+    def run(self, action: Callable[[], T]) -> T:
+        """Run an action there, wait for it, and return or raise its result."""
+        results: list[T] = []
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                results.append(action())
+            # The exception continues on the caller's thread.
+            except BaseException as error:  # noqa: BLE001
+                errors.append(error)
+
+        self._work = work
+        self._called.release()
+        self._done.acquire()
+        if errors:
+            raise errors[0]
+        return results[0]
+
+    def _serve(self) -> None:
+        while True:
+            self._called.acquire()
+            work, self._work = self._work, None
+            if work is not None:
+                work()
+            del work
+            self._done.release()
+
+
+@cache
+def _free() -> list[Stage]:
+    """Return the stages that wait; appending and popping are atomic."""
+    return []
+
+
+def on_stage(action: Callable[[], T]) -> T:
+    """Run an action on a thread with a deep stack, wait for it, and return or raise its result."""
+    try:
+        stage = _free().pop()
+    except IndexError:
+        stage = Stage()
+    try:
+        return stage.run(action)
+    finally:
+        _free().append(stage)

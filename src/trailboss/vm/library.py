@@ -46,14 +46,20 @@ class Shared(Struct, frozen=True):
     """The objects that frames share."""
 
     identities: frozenset[int]  # of everything that has attributes or items to set
-    # For each container, the function that restores it, itself, and a copy of its first content.
-    puts: tuple[tuple[Callable[[Any, Any], None], Any, Any], ...]
+    puts: tuple[tuple[type, Any, Any], ...]  # for each container its plain type, itself, and a copy of its content
     empty: tuple[Any, ...]  # the containers that were empty: most of them, above all the attributes of functions
 
+    def captured(self) -> "Shared":
+        """Return the same objects with their present content."""
+        filled = [(type(each), each) for each in self.empty if each]
+        present = [*((kind, each) for kind, each, _ in self.puts), *filled]
+        puts = tuple([(kind, each, kind.copy(each)) for kind, each in present])  # type: ignore[attr-defined]
+        return Shared(self.identities, puts, tuple([each for each in self.empty if not each]))
+
     def restore(self) -> None:
-        """Restore every container's first content."""
-        for put_back, container, first in self.puts:
-            put_back(container, first)
+        """Restore every container's content."""
+        for kind, container, first in self.puts:
+            _PUTS[kind](container, first)
         if any(self.empty):
             for container in self.empty:
                 container.clear()
@@ -65,7 +71,7 @@ def find_shared(modules: Iterable[ModuleType]) -> Shared:
     Objects other than the SDK's own count, but their contents are not searched: functions and classes of this process.
     """
     seen: dict[int, object] = {}
-    puts: list[tuple[Callable[[Any, Any], None], Any, Any]] = []
+    puts: list[tuple[type, Any, Any]] = []
     empty: list[Any] = []
     waiting: list[object] = list(modules)
     while waiting:
@@ -73,12 +79,12 @@ def find_shared(modules: Iterable[ModuleType]) -> Shared:
         if identity(each) in seen or isinstance(each, str | bytes | int | float | None):
             continue
         seen[identity(each)] = each
-        for kind, put_back in _PUTS.items():
+        for kind in _PUTS:
             # By the methods of the plain type, because the SDK has subclasses whose own methods ask the host.
             if type(each) is kind and not each:
                 empty.append(each)
             elif isinstance(each, kind):
-                puts.append((put_back, each, kind.copy(each)))
+                puts.append((kind, each, kind.copy(each)))
         waiting += _parts(each)
     settable = (key for key, each in seen.items() if not isinstance(each, tuple | frozenset))
     return Shared(frozenset(settable), tuple(puts), tuple(empty))
@@ -187,7 +193,10 @@ class Library:
         locals_before = [(each, each.__dict__) for each in self._locals]
         self._sdk_builtins.update(instruments)
         outer, self._lent = self._lent, True
+        before = self._first
         if outer:
+            # The frame that calls goes on with the SDK as it left it.
+            before = before.captured()
             self._first.restore()
         _bind(self._rebound)
         for each in self._locals:
@@ -196,7 +205,7 @@ class Library:
         def end() -> None:
             self._sdk_builtins.update(instruments_before)
             self._lent = outer
-            self._first.restore()
+            before.restore()
             _bind(rebound_before)
             for each, attributes in locals_before:
                 each.__dict__ = attributes

@@ -234,10 +234,14 @@ def _joined(regions: bytes) -> list[tuple[int, int]]:
 
 def _differences(image: ImageFile, machine: Machine) -> list[tuple[int, int]]:
     """Return the spans of a machine's pages that differ from the image."""
-    memory = machine.read(0, image.size)
+    descriptor = page_map()
+    changed = [(0, image.size)]
+    if descriptor is not None:
+        regions = _Scan(descriptor).regions(machine.address, machine.address + image.size)
+        changed = [(start - machine.address, end - machine.address) for start, end in _joined(regions)]
     spans: list[tuple[int, int]] = []
-    for start in range(0, image.size, PAGE):
-        if memory[start : start + PAGE] != image.octets[start : start + PAGE]:
+    for start in (page for first, end in changed for page in range(first, end, PAGE)):
+        if machine.read(start, PAGE) != image.octets[start : start + PAGE]:
             if spans and spans[-1][1] == start:
                 spans[-1] = (spans[-1][0], start + PAGE)
             else:

@@ -5,6 +5,7 @@ recursion ends the process. So every frame runs on a thread of this module, and 
 """
 
 import _thread
+import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -62,7 +63,10 @@ class Stage:
 @cache
 def _free() -> list[Stage]:
     """Return the stages that wait; appending and popping are atomic."""
-    return []
+    stages: list[Stage] = []
+    # A process that was forked has the list, but not the threads.
+    os.register_at_fork(after_in_child=stages.clear)
+    return stages
 
 
 def on_stage(action: Callable[[], T]) -> T:

@@ -46,7 +46,7 @@ def node_needed(what: str) -> Iterator[None]:
     """Say how to install what a node needs where an import within finds it missing.
 
     Raises:
-        Missing: If a package is missing.
+        NotFound: If a package is missing.
     """
     try:
         yield
@@ -79,12 +79,12 @@ def report_failed(error: ErrorObject, status: str) -> None:
 def report_facts(heading: str, facts: dict[str, object]) -> None:
     """Print a heading and, below it, each fact that has a label of its own."""
     # Only now: commands that succeed do without it, and so does the program's own help.
-    from trailboss.cli.output import error_console, print_pairs  # noqa: PLC0415
+    from trailboss.cli.output import console, print_pairs  # noqa: PLC0415
 
-    console = error_console()
+    printer = console(stderr=True)
     name = f" E{facts['code']} {facts['slug']}" if "code" in facts else ""
-    console.print(f"{heading}{name}", style="bold red", markup=False)
-    print_pairs(console, [(label, str(facts[label])) for label in SAID if facts.get(label)], indent="  ")
+    printer.print(f"{heading}{name}", style="bold red", markup=False)
+    print_pairs(printer, [(label, str(facts[label])) for label in SAID if facts.get(label)], indent="  ")
 
 
 def _facts(error: TrailbossError) -> dict[str, object]:

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from trailboss.chain.development import ACCOUNT_COUNT, ACCOUNTS_MAX, DEPLOYER
+from trailboss.chain.opening import MECHANISM, PRESET
 from trailboss.cli.lazy import AS_JSON
+from trailboss.cli.values import SHOWN_MAX, parse_amount, parse_bid, parse_payload
 from trailboss.mechanisms.registry import MECHANISMS
 from trailboss.params.loader import PRESETS
 from trailboss.primitives.units import U64_MAX
@@ -22,7 +24,6 @@ WHO: Final = "an address, deployer, or the number of an account, from 0 on"
 ANYONE: Final = f"{WHO}; of an actor the first digits are enough"
 PAYLOAD: Final = "text, 0x… for bytes, or @FILE"
 KEPT: Final = "unchanged"
-SHOWN_MAX: Final = 60  # characters of a wrong value that a message repeats
 
 
 def option(metavar: str, text: str, default: str | None = None, name: str | None = None, **settings: Any) -> Any:
@@ -51,6 +52,21 @@ def number(text: str, default: str | None = None, metavar: str = "N", least: int
 def height(text: str, default: str | None = None, least: int = 0) -> Any:
     """Return an option that takes a block height."""
     return number(text, default, "H", least, U64_MAX)
+
+
+def money(text: str, default: str | None = None) -> Any:
+    """Return an option that takes an amount."""
+    return option("AMOUNT", text, default, parser=parse_amount)
+
+
+def octets(metavar: str, text: str, default: str | None = None) -> Any:
+    """Return an option that takes bytes, as `parse_payload` reads them."""
+    return option(metavar, text, default, parser=parse_payload)
+
+
+def bid(text: str, default: str) -> Any:
+    """Return an option that takes a bid of Globalbox."""
+    return option("PRICE", text, default, parser=parse_bid)
 
 
 def whole_number(least: int, most: int | None = None) -> Callable[[str | int], int]:
@@ -111,8 +127,8 @@ Place = Annotated[
 ]
 
 # A new chain
-Preset = Annotated[Text, option("NAME", f"Parameters: {', '.join(PRESETS)}.", "mainnet")]
-Mechanism = Annotated[Text, option("NAME", f"What selects due timers: {', '.join(MECHANISMS)}.", "fifo")]
+Preset = Annotated[Text, option("NAME", f"Parameters: {', '.join(PRESETS)}.", PRESET)]
+Mechanism = Annotated[Text, option("NAME", f"What selects due timers: {', '.join(MECHANISMS)}.", MECHANISM)]
 Params = Annotated[Texts, option("PATH=VALUE", "Set a parameter; may be repeated.")]
 Accounts = Annotated[Number, number("Funded accounts.", str(ACCOUNT_COUNT), least=1, most=ACCOUNTS_MAX)]
 

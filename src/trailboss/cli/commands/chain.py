@@ -10,8 +10,9 @@ from typing import Annotated, Final
 import typer
 
 from trailboss.chain import Chain, ChainReader
-from trailboss.chain.development import ACCOUNT_BALANCE, ACCOUNT_COUNT, development_genesis
+from trailboss.chain.development import ACCOUNT_BALANCE
 from trailboss.chain.export import check_export, export_chain, import_chain, load_chain
+from trailboss.chain.opening import GenesisOptions, new_genesis
 from trailboss.chain.replay import compare_chains, replay_to, verify_chain
 from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command, printed_pairs
@@ -36,7 +37,9 @@ PARAMETERS: Final = output.columns("parameter | >value | set by | >preset")
 COUNTED: Final = ("fired", "reverted", "expired", "unfunded", "cancelled", "deferred", "messages")
 
 
+@command(on_chain=False)
 def init(
+    run: Invocation,
     directory: Annotated[
         Path | None, options.argument("DIR", "Directory of the new chain.", "chain", envvar=options.DIRECTORY_VARIABLE)
     ] = None,
@@ -47,7 +50,6 @@ def init(
     mechanism: options.Mechanism = None,
     param: options.Params = None,
     accounts: options.Accounts = None,
-    as_json: options.AsJson = False,
 ) -> None:
     """Create a chain in a directory.
 
@@ -57,36 +59,33 @@ def init(
     Example: trailboss init play --mechanism lane --accounts 20
     """
     place = directory or options.default_directory()
-    genesis = _genesis(genesis_file, preset, mechanism, parse_overrides(param or []), accounts)
-    rules = {"chain_id": genesis.chain_id, "preset": genesis.preset, "mechanism": genesis.mechanism}
+    overrides = parse_overrides(param or [])
+    wanted = GenesisOptions(preset=preset, mechanism=mechanism, overrides=overrides, accounts=accounts)
+    genesis = new_genesis(wanted) if genesis_file is None else _genesis_in(genesis_file, wanted)
+    rules = {name: getattr(genesis, name) for name in ("chain_id", "preset", "mechanism")}
     funded = f"{len(genesis.accounts)}, holding {format_cby(sum(genesis.accounts.values()))} CBY"
     if genesis_file is None:
         # The deployer is one of them.
         funded = f"0 to {len(genesis.accounts) - 2} and deployer, {format_cby(ACCOUNT_BALANCE)} CBY each"
     with closing(Chain.create(place, genesis)) as chain:
-        output.show(
-            {"directory": str(place), **rules, "instance_id": genesis.instance_id(), "state_root": chain.state_root},
+        root = chain.state_root
+        run.show(
+            {"directory": str(place), **rules, "instance_id": genesis.instance_id(), "state_root": root},
             {
                 "chain": str(place),
-                "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {genesis.mechanism}",
+                "rules": _rules_words(genesis, genesis.mechanism),
                 "accounts": funded,
-                "state root": str(chain.state_root),
+                "state root": chain.state_root,
             },
-            as_json=as_json,
         )
 
 
-def _genesis(
-    path: Path | None, preset: str | None, mechanism: str | None, overrides: dict[str, int], accounts: int | None
-) -> Genesis:
-    if path is None:
-        return development_genesis(
-            preset=preset or "mainnet",
-            mechanism=mechanism or "fifo",
-            overrides=overrides,
-            accounts=ACCOUNT_COUNT if accounts is None else accounts,
-        )
-    if preset or mechanism or overrides or accounts:
+def _rules_words(genesis: Genesis | chain_status.GenesisFacts, mechanism: str) -> str:
+    return f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {mechanism}"
+
+
+def _genesis_in(path: Path, wanted: GenesisOptions) -> Genesis:
+    if wanted != GenesisOptions():
         raise Mistake(
             "a genesis file has a preset, a mechanism, parameters and accounts of its own",
             "leave out --preset, --mechanism, --param and --accounts, or --genesis",
@@ -104,43 +103,34 @@ def status(run: Invocation) -> None:
     Example: trailboss status --chain play
     """
     found = chain_status.status_of(run.chain)
-    size = None if is_url(run.place) else size_of(Path(run.place))
-    where = {"url": run.place} if size is None else {"directory": run.place}
-    run.show(
-        {**where, **to_json_value(found), **({} if size is None else {"bytes": size})},
-        _status_facts(found, run.place if size is None else f"{run.place}, {size:,} bytes"),
-    )
+    if is_url(run.place):
+        run.show({"url": run.place, **to_json_value(found)}, _status_facts(found, run.place))
+    else:
+        size = size_of(Path(run.place))
+        document = {"directory": run.place, **to_json_value(found), "bytes": size}
+        run.show(document, _status_facts(found, f"{run.place}, {size:,} bytes"))
 
 
 def _status_facts(found: chain_status.ChainStatus, where: str) -> dict[str, output.Cell]:
-    genesis = found.genesis
+    first, present = found.genesis.mechanism, found.mechanism
+    change = "" if first == present else f" since {found.lane.activation_height}, {first} before"
+    timers = found.timers
+    # A state watch fires any number of times, and no fire ends it.
+    fires = "" if timers.fires == timers.fired else f", {counted(timers.fires, 'fire')}"
     return {
         "chain": where,
         "height": found.height,
         "time": time_words(found.timestamp_ms),
-        "block": str(found.block_hash),
-        "state root": str(found.state_root),
-        "genesis": str(genesis.block_hash),
-        "rules": f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {_mechanism_words(found)}",
+        "block": found.block_hash,
+        "state root": found.state_root,
+        "genesis": found.genesis.block_hash,
+        "rules": _rules_words(found.genesis, f"{present}{change}"),
         "basefees": f"{found.basefees.cycle:,} a cycle, {found.basefees.cell:,} a cell",
         **output.drawn_facts(chain_status.status_facts(found)),
         "money": f"{format_cby(found.supply)} CBY at genesis, {format_cby(found.burned)} burned since",
-        "timers": _timer_words(found.timers),
+        "timers": f"{timers.live:,} live{fires}; of {timers.scheduled:,} scheduled {timers.fired:,} fired, "
+        f"{timers.expired:,} expired, {timers.unfunded:,} unfunded, {timers.cancelled:,} cancelled",
     }
-
-
-def _timer_words(timers: chain_status.TimerCounts) -> str:
-    # A state watch fires any number of times, and no fire ends it.
-    fires = "" if timers.fires == timers.fired else f", {counted(timers.fires, 'fire')}"
-    return (
-        f"{timers.live:,} live{fires}; of {timers.scheduled:,} scheduled {timers.fired:,} fired, {timers.expired:,} "
-        f"expired, {timers.unfunded:,} unfunded, {timers.cancelled:,} cancelled"
-    )
-
-
-def _mechanism_words(found: chain_status.ChainStatus) -> str:
-    first, present = found.genesis.mechanism, found.mechanism
-    return present if first == present else f"{present} since {found.lane.activation_height}, {first} before"
 
 
 @command()
@@ -164,13 +154,11 @@ def params(
     if run.as_json:
         output.print_json({"preset": chain.genesis.preset, "parameters": wanted})
     else:
-        output.print_table(
-            f"Parameters, preset {chain.genesis.preset}", PARAMETERS, [_setting_row(item) for item in wanted]
-        )
+        output.print_table(f"Parameters, preset {chain.genesis.preset}", PARAMETERS, list(map(_setting_row, wanted)))
 
 
 def _setting_row(setting: chain_status.Setting) -> tuple[output.Cell, ...]:
-    preset = "" if setting.preset is None or setting.preset == setting.value else _short_number(setting.preset)
+    preset = "" if setting.preset in (None, setting.value) else _short_number(setting.preset)
     return setting.path, _short_number(setting.value), setting.set_by, preset
 
 
@@ -261,12 +249,12 @@ def _show_mined(run: Invocation, start: int, tally: Counter[str], printed: Colle
             "counts": counts,
             "live_timers": chain.timer_count(),
             "state_root": chain.state_root,
-            "printed": [to_json_value(line) for line in printed],
+            "printed": list(printed),
         },
         {
             "height": f"{start} to {chain.height}",
             "timers": f"{', '.join(happened) or 'nothing fired'}; {chain.timer_count():,} live",
-            "state root": str(chain.state_root),
+            "state root": chain.state_root,
         },
     )
     if not run.as_json:
@@ -314,7 +302,7 @@ def revert(run: Invocation, mark: Annotated[str, options.argument("MARK", "What 
 def _show_back(run: Invocation, before: int) -> None:
     run.show(
         {"from_height": before, "height": run.chain.height, "state_root": run.chain.state_root},
-        {"height": f"{before} back to {run.chain.height}", "state root": str(run.chain.state_root)},
+        {"height": f"{before} back to {run.chain.height}", "state root": run.chain.state_root},
     )
 
 
@@ -330,13 +318,14 @@ def export(run: Invocation, file: Annotated[Path, options.argument("FILE", "File
     chain = run.chain
     with output.progress("exporting", chain.height, quiet=run.as_json) as advance:
         export_chain(chain, file, advance)
-    _show_whole(chain, "exported", file, as_json=run.as_json)
+    _show_whole(run, chain, "exported", file)
 
 
+@command(on_chain=False)
 def import_(
+    run: Invocation,
     file: Annotated[Path, options.argument("FILE", "File that export wrote.")],
     directory: Annotated[Path, options.argument("DIR", "Directory of the new chain.")],
-    as_json: options.AsJson = False,
 ) -> None:
     """Build a chain from an export, in a new directory.
 
@@ -345,18 +334,17 @@ def import_(
     Example: trailboss import play.trail copy
     """
     height = check_export(file).height
-    with output.progress("importing", height, quiet=as_json) as advance:
+    with output.progress("importing", height, quiet=run.as_json) as advance:
         imported = import_chain(file, directory, advance)
     with closing(imported) as chain:
-        _show_whole(chain, "imported", directory, as_json=as_json)
+        _show_whole(run, chain, "imported", directory)
 
 
-def _show_whole(chain: ChainReader, verb: str, place: Path, *, as_json: bool) -> None:
+def _show_whole(run: Invocation, chain: ChainReader, verb: str, place: Path) -> None:
     size = f", {place.stat().st_size:,} bytes" if place.is_file() else ""
-    output.show(
+    run.show(
         {verb: str(place), "height": chain.height, "state_root": chain.state_root},
-        {verb: f"{place}{size}", "height": chain.height, "state root": str(chain.state_root)},
-        as_json=as_json,
+        {verb: f"{place}{size}", "height": chain.height, "state root": chain.state_root},
     )
 
 
@@ -370,10 +358,7 @@ def verify(run: Invocation) -> None:
     """
     with open_directory(run.place) as chain, output.progress("replaying", chain.height, quiet=run.as_json) as advance:
         report = verify_chain(chain, advance)
-    if run.as_json:
-        output.print_json({"holds": report.ok} | to_json_value(report))
-    else:
-        output.console().print(str(report), markup=False, soft_wrap=True)
+    run.show_text({"holds": report.ok} | to_json_value(report), str(report))
     if not report.ok:
         raise typer.Exit(FAILED)
 
@@ -404,21 +389,16 @@ def replay(
         end = chain.height if to is None else to
         with output.progress("replaying", end, quiet=run.as_json) as advance:
             replica = replay_to(chain, end, advance)
-    found, root = replica.head.hash, replica.state_root
-    run.show(
-        {"height": end, "block_hash": found, "state_root": root},
-        {"height": end, "block": str(found), "state root": str(root)},
-    )
+    found = replica.head.hash
+    document = {"height": end, "block_hash": found, "state_root": replica.state_root}
+    run.show(document, {"height": end, "block": found, "state root": replica.state_root})
 
 
 def _compare(run: Invocation, chain: Chain, path: Path, to: int | None) -> None:
     steps = chain.height if to is None else to
     with closing(load_chain(path)) as other, output.progress("replaying", steps, quiet=run.as_json) as advance:
         parting = compare_chains(chain, other, to, advance, names=(run.place, str(path)))
-    if run.as_json:
-        output.print_json({"same": parting is None, "parting": parting})
-    else:
-        same = "the two chains are the same" + ("" if to is None else f" up to block {to}")
-        output.console().print(same if parting is None else str(parting), markup=False, soft_wrap=True)
+    same = "the two chains are the same" + ("" if to is None else f" up to block {to}")
+    run.show_text({"same": parting is None, "parting": parting}, same if parting is None else str(parting))
     if parting is not None:
         raise typer.Exit(FAILED)

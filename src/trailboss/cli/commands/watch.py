@@ -114,33 +114,30 @@ class Tower:
         show(found)
         for each in self._spells.near(found.payers):
             self._raise(Alert.of_near(each, found.height, wanted.within))
-        if self._is_first:
-            for each in found.payers:
-                if each.unfunded and not each.timers and self._spells.begin_dry(each.payer):
-                    self._raise(Alert.of_dry(each, found.height, wanted.within))
+        for each in found.payers if self._is_first else ():
+            if each.unfunded and not each.timers:
+                self._raise_dry(each.payer, height=found.height, balance=each.balance, actor=each.payer)
         self._is_first = False
 
     def see_dry(self, event: dict[str, Any]) -> None:
         """Alert for the payer of an event that says it could not pay, unless that has been done."""
         payer = Address.parse(event["data"]["fee_payer"])
-        if self._wanted.payers and payer not in self._wanted.payers:
-            return
-        if self._spells.begin_dry(payer):
-            height, within, data = event["block_height"], self._wanted.within, event["data"]
-            actor, timer_id = Address.parse(event["emitter"]), Hash32.parse(event["timer_id"])
+        if not self._wanted.payers or payer in self._wanted.payers:
+            height, data = event["block_height"], event["data"]
+            about = {"actor": Address.parse(event["emitter"]), "timer_id": Hash32.parse(event["timer_id"])}
             paid = {"balance": data["available"], "required": data["required"], "dry_at": height}
-            self._raise(
-                Alert(alert=DRY, payer=payer, height=height, within=within, actor=actor, timer_id=timer_id, **paid)
-            )
+            self._raise_dry(payer, height=height, **about, **paid)
+
+    def _raise_dry(self, payer: Address, **facts: Any) -> None:
+        if self._spells.begin_dry(payer):
+            self._raise(Alert(alert=DRY, payer=payer, within=self._wanted.within, **facts))
 
     def _raise(self, alert: Alert) -> None:
         self.alerts += 1
-        if self._wanted.call is None:
-            return
-        note(f"alert: {alert}")
-        failure = self._wanted.call(alert)
-        if failure:
-            note(f"the alert failed: {failure}")
+        if self._wanted.call is not None:
+            note(f"alert: {alert}")
+            if failure := self._wanted.call(alert):
+                note(f"the alert failed: {failure}")
 
     # Showing
 
@@ -161,15 +158,9 @@ class Tower:
         if self._wanted.as_json:
             print_json(self._cut(found))
         elif self._wanted.call is None:
-            self._print(found)
-
-    def _print(self, found: Watch) -> None:
-        print_facts(_facts(found))
-        typer.echo()
-        if found.payers:
-            print_table("Payers", COLUMNS, self._rows(found))
-        else:
-            note(NOBODY)
+            print_facts(_facts(found))
+            typer.echo()
+            print_table("Payers", COLUMNS, self._rows(found), NOBODY)
 
     def _drawn(self, found: Watch) -> Group:
         facts = _facts(found)

@@ -69,13 +69,9 @@ class Invocation(Struct, dict=True):
 
     def send(self, *instructions: Instruction) -> list[Receipt]:
         """Sign instructions and send them, in order: for one block of a directory, or to a node."""
-        signer, waiting = self.signer, self.chain.waiting(self.signer.address)
-        return self.chain.submit(
-            [
-                draft_transaction(self.chain, each, signer.private_key, terms=self.terms, waiting=waiting + index)
-                for index, each in enumerate(instructions)
-            ]
-        )
+        chain, key, terms = self.chain, self.signer.private_key, self.terms
+        numbered = enumerate(instructions, chain.waiting(self.signer.address))
+        return chain.submit([draft_transaction(chain, each, key, terms=terms, waiting=n) for n, each in numbered])
 
     def send_one(self, instruction: Instruction) -> Receipt:
         """Send one instruction, signed, or on a development chain unsigned as another account; return its receipt.

@@ -1,8 +1,6 @@
 """Errors, reported on stderr without a traceback: what happened, the rule behind it, and how to fix it."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 import typer
@@ -39,21 +37,6 @@ class Refused(TrailbossError):
     def __init__(self, error: ErrorObject) -> None:
         super().__init__(str(error))
         self.error = error
-
-
-@contextmanager
-def node_needed(what: str) -> Iterator[None]:
-    """Say how to install what a node needs where an import within finds it missing.
-
-    Raises:
-        NotFound: If a package is missing.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("trailboss"):
-            raise
-        raise NotFound(f"{what} needs {error.name}, which is not installed", NODE_INSTALL) from None
 
 
 def report(error: TrailbossError, *, as_json: bool) -> int:

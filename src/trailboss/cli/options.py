@@ -1,6 +1,5 @@
 """Options and arguments that several commands have, each defined once."""
 
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -10,7 +9,7 @@ import typer
 from trailboss.chain.development import ACCOUNT_COUNT, ACCOUNTS_MAX, DEPLOYER
 from trailboss.chain.opening import MECHANISM, PRESET
 from trailboss.cli.lazy import AS_JSON
-from trailboss.cli.values import SHOWN_MAX, parse_amount, parse_bid, parse_payload
+from trailboss.cli.values import SHOWN_MAX, parse_amount
 from trailboss.mechanisms.registry import MECHANISMS
 from trailboss.params.loader import PRESETS
 from trailboss.primitives.units import U64_MAX
@@ -59,16 +58,6 @@ def money(text: str, default: str | None = None) -> Any:
     return option("AMOUNT", text, default, parser=parse_amount)
 
 
-def octets(metavar: str, text: str, default: str | None = None) -> Any:
-    """Return an option that takes bytes, as `parse_payload` reads them."""
-    return option(metavar, text, default, parser=parse_payload)
-
-
-def bid(text: str, default: str) -> Any:
-    """Return an option that takes a bid of Globalbox."""
-    return option("PRICE", text, default, parser=parse_bid)
-
-
 def whole_number(least: int, most: int | None = None) -> Callable[[str | int], int]:
     """Return a reader of whole numbers within a range, both ends included."""
 
@@ -93,17 +82,11 @@ def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
 
 
 complete_account = completing((*map(str, range(ACCOUNT_COUNT)), DEPLOYER))
-"""Completes the names of development accounts."""
 
 
 def _signer(text: str, other: str) -> Any:
     default = f"account of the private key, else {other}"
     return option("WHO", text, default, name="--from", autocompletion=complete_account)
-
-
-def default_directory() -> Path:
-    """Return the directory that commands use by default."""
-    return Path(os.environ.get(DIRECTORY_VARIABLE) or DIRECTORY)
 
 
 def _remember_json(ctx: typer.Context, wanted: bool) -> bool:

@@ -30,11 +30,14 @@ from trailboss.model.events import TIMER_SCHEDULED
 from trailboss.model.transactions import ExecuteActor, FundActor, Transfer
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import format_cby
-from trailboss.views import Answer, Receipt
+from trailboss.views import Receipt
 from trailboss.views.accounts import NO_ACCOUNT, Holder, holder_of, known_names
 from trailboss.views.explain.life import unpaid_words
 from trailboss.views.text import counted, words
 
+ENTITLEMENT: Final = (
+    "Entitlement that the actor's manifest declares, as timer.schedule, which public chains require; may be repeated."
+)
 COLUMNS: Final = columns("account | what | >CBY | >nonce | >timers")
 
 
@@ -119,14 +122,7 @@ def deploy(
     init_handler: Annotated[
         Text, option("NAME", "Handler of the creation call.", "init, else deploy, if it has one")
     ] = None,
-    entitlement: Annotated[
-        Texts,
-        option(
-            "ID",
-            "Entitlement that the actor's manifest declares, as timer.schedule, which public chains require; "
-            "may be repeated.",
-        ),
-    ] = None,
+    entitlement: Annotated[Texts, option("ID", ENTITLEMENT)] = None,
     cbor: Cbor = False,
 ) -> None:
     """Deploy an actor and fund it, in one block.
@@ -143,7 +139,9 @@ def deploy(
         signer.address, code, salt, init_handler=init_handler, init_payload=payload, entitlements=entitlement or ()
     )
     receipts = run.send(instruction, *([FundActor(address, value)] if value else []))
-    lead = {"actor": address, "holds": f"{format_cby(chain.balance(address))} CBY"} if receipts[0].ok else {}
+    lead: dict[str, Cell] = (
+        {"actor": address, "holds": f"{format_cby(chain.balance(address))} CBY"} if receipts[0].ok else {}
+    )
     run.show_receipts(dict(zip(("deployment", "funding"), receipts, strict=False)), lead, ("funding",))
     _warn_of_unpaid(chain, receipts[0])
 
@@ -176,15 +174,12 @@ def call(
     """
     octets = parse_payload(payload, as_cbor=cbor)
     address = find_actor(run.chain, actor)
-    if view:
-        # A read-only call is not signed, so the caller may be anyone.
-        caller = resolve_address(run.sender) if run.sender else run.signer.address
-        _show_answer(run, run.chain.ask_view(address, handler, octets, caller))
+    if not view:
+        run.show_receipts({"call": run.send_one(ExecuteActor(address, handler, octets))})
         return
-    run.show_receipts({"call": run.send_one(ExecuteActor(address, handler, octets))})
-
-
-def _show_answer(run: Invocation, answer: Answer) -> None:
+    # A read-only call is not signed, so the caller may be anyone.
+    caller = resolve_address(run.sender) if run.sender else run.signer.address
+    answer = run.chain.ask_view(address, handler, octets, caller)
     used = f"{answer.cycles_used:,} cycles, {answer.cells_used:,} cells, not charged"
     run.show(answer, {"returned": words(answer.return_value) if answer.ok else None, "used": used})
     if not run.as_json:

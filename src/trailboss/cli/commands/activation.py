@@ -1,7 +1,6 @@
 """``activation``: rehearse the activation of the timer lane, vote for it, show its state."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -109,8 +108,28 @@ def status(run: Invocation) -> None:
 
     Example: trailboss activation status
     """
-    document = activation_status(run.chain)
-    run.show(document, _status_facts(document))
+    found = activation_status(run.chain)
+    height, timers = found["activation_height"], found["timers"]
+    price = burned = None
+    if found["active"]:
+        lane = f"active since block {height}"
+        price = f"basefee {found['lane_basefee']:,} a cycle, median tip {found['median_tip']:,}"
+        burned = f"{format_cby(found['lane_burned'])} CBY by the lane basefee"
+    elif height is None:
+        lane = "not active, and no height is voted for"
+    else:
+        ahead = height - found["height"]
+        lane = f"not active; begins with block {height}, {counted(ahead, 'block')} ahead"
+    clamped = "; older timers are held to it" if found["clamps_gas_limit"] else ""
+    facts: dict[str, output.Cell] = {
+        "height": found["height"],
+        "timer lane": lane,
+        "price": price,
+        "burned": burned,
+        "room": f"{found['lane_cycles_per_block']:,} cycles a block, {found['max_cycles_per_fire']:,} a fire{clamped}",
+        "timers": f"{timers['live']:,} live, {timers['due']:,} due, {timers['over_cap']:,} over the cap of a fire",
+    }
+    run.show(found, facts)
 
 
 def _rehearse(chain: ChainReader, height: int, blocks: int, *, quiet: bool) -> ActivationRehearsal:
@@ -140,16 +159,12 @@ def _show_summary(found: ActivationRehearsal) -> None:
             "fired late": f"{', '.join(late)} blocks" if late else None,
         }
     )
-    heads = output.columns("timers | >in the lane | >under FIFO")
-    output.print_table("Both copies", heads, list(_total_rows(found)))
-
-
-def _total_rows(found: ActivationRehearsal) -> Iterator[tuple[output.Cell, ...]]:
-    yield "due", found.lane.timers, found.fifo.timers
+    rows: list[tuple[output.Cell, ...]] = [("due", found.lane.timers, found.fifo.timers)]
     for name, words in (COUNTED | MONEY).items():
         pair = getattr(found.lane, name), getattr(found.fifo, name)
         if any(pair) or name == "paid":
-            yield words, *(map(format_cby, pair) if name in MONEY else pair)
+            rows.append((words, *(map(format_cby, pair) if name in MONEY else pair)))
+    output.print_table("Both copies", output.columns("timers | >in the lane | >under FIFO"), rows)
 
 
 def _show_advice(found: ActivationRehearsal) -> None:
@@ -192,7 +207,9 @@ def _row(timer: RehearsedTimer) -> tuple[output.Cell, ...]:
 
 
 def _words(fate: Fate, expires_at: int) -> str:
-    why = ", ".join(_reason(reason, fate) for reason in fate.waits)
+    runs = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in fate.priced_out)
+    where = {"priced_out": f" at {runs}"} if runs else {}
+    why = ", ".join(f"{REASON_WORDS[reason]}{where.get(reason, '')}" for reason in fate.waits)
     because = f": {why}" if why else ""
     if fate.outcome == STRANDED:
         return f"stranded until {expires_at}"
@@ -205,34 +222,3 @@ def _words(fate: Fate, expires_at: int) -> str:
         return f"expires at {fate.height}{because}"
     missing = f", {format_cby(fate.missing)} CBY short" if fate.missing else ""
     return f"{fate.outcome} at {fate.height}{missing}"
-
-
-def _reason(reason: str, fate: Fate) -> str:
-    runs = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in fate.priced_out)
-    return f"{REASON_WORDS[reason]} at {runs}" if runs and reason == "priced_out" else REASON_WORDS[reason]
-
-
-# The present state of the lane
-
-
-def _status_facts(found: dict[str, Any]) -> dict[str, output.Cell]:
-    height, timers = found["activation_height"], found["timers"]
-    price = burned = None
-    if found["active"]:
-        lane = f"active since block {height}"
-        price = f"basefee {found['lane_basefee']:,} a cycle, median tip {found['median_tip']:,}"
-        burned = f"{format_cby(found['lane_burned'])} CBY by the lane basefee"
-    elif height is None:
-        lane = "not active, and no height is voted for"
-    else:
-        ahead = height - found["height"]
-        lane = f"not active; begins with block {height}, {counted(ahead, 'block')} ahead"
-    clamped = "; older timers are held to it" if found["clamps_gas_limit"] else ""
-    return {
-        "height": found["height"],
-        "timer lane": lane,
-        "price": price,
-        "burned": burned,
-        "room": f"{found['lane_cycles_per_block']:,} cycles a block, {found['max_cycles_per_fire']:,} a fire{clamped}",
-        "timers": f"{timers['live']:,} live, {timers['due']:,} due, {timers['over_cap']:,} over the cap of a fire",
-    }

@@ -22,7 +22,7 @@ from trailboss.model.events import PROTOCOL_TOPICS
 from trailboss.model.transactions import ExecuteActor, Transaction, transaction_hash
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.primitives.units import U64_MAX, format_cby
-from trailboss.views import Event, Receipt, TimerLife
+from trailboss.views import Event, Receipt
 from trailboss.views.explain.decision_view import decision_facts, decision_view
 from trailboss.views.explain.sentences import data_words
 from trailboss.views.json_values import to_json_value
@@ -65,15 +65,8 @@ def timers(
     if last < from_height:
         raise Mistake(f"--to-height {last} lies below --from-height {from_height}", "swap them")
     chain = run.chain
-    wanted = TimerFilter(
-        state=state,
-        actor=run.actor(actor),
-        target=run.actor(target),
-        payer=run.actor(payer),
-        first=from_height,
-        last=last,
-    )
-    found = chain.list_timers(wanted)
+    parties = {"actor": run.actor(actor), "target": run.actor(target), "payer": run.actor(payer)}
+    found = chain.list_timers(TimerFilter(state=state, first=from_height, last=last, **parties))
     entries = list(islice(found, limit or None))
     more, live = next(found, None) is not None, chain.timer_count()
     if run.as_json:
@@ -102,11 +95,6 @@ def _row(entry: TimerEntry) -> tuple[output.Cell, ...]:
 timer = group("Explain one timer.")
 
 
-@timer.callback()
-def _one_timer() -> None:
-    """Explain one timer."""
-
-
 @timer.command()
 @command()
 def explain(run: Invocation, timer_id: options.TimerId) -> None:
@@ -115,31 +103,19 @@ def explain(run: Invocation, timer_id: options.TimerId) -> None:
     Example: trailboss timer explain 0x6e3d2443
     """
     life = run.chain.explain(resolve_timer(run.chain, timer_id))
-    if run.as_json:
-        output.print_json(_document(life))
-        return
-    printer = output.console()
-    printer.print(life.heading(), markup=False, soft_wrap=True)
-    output.print_pairs(printer, life.lines(), indent="  ")
-
-
-def _document(life: TimerLife) -> dict[str, object]:
     steps = [
         {"block_height": step.block_height, "event": step.event.name, "story": step.story, "data": step.event.data}
         for step in life.steps
     ]
-    return {
-        "timer_id": life.timer_id,
-        "state": life.state,
-        "steps": steps,
-        "waited": life.waited or None,
-        "waits": life.waits,
-        "bids": life.bids,
-        "fires": life.fires,
-        "outlook": life.outlook or None,
-        "reverted": life.has_reverted,
-        "failure": life.failure,
-    }
+    waited = {"waited": life.waited or None, "waits": life.waits, "bids": life.bids, "fires": life.fires}
+    ended = {"outlook": life.outlook or None, "reverted": life.has_reverted, "failure": life.failure}
+    document = {"timer_id": life.timer_id, "state": life.state, "steps": steps, **waited, **ended}
+    if run.as_json:
+        output.print_json(document)
+        return
+    printer = output.console()
+    printer.print(life.heading(), markup=False, soft_wrap=True)
+    output.print_pairs(printer, life.lines(), indent="  ")
 
 
 @command()
@@ -158,13 +134,14 @@ def mailbox(
     found: list[FireView] | list[MailboxView]
     if queued:
         found = [view for view in globalbox_of(chain) if wanted in (None, view.target)]
+        table = queue_table(found[: limit or None])
     else:
         found = mailbox_of(chain, wanted)
-    shown = found[: limit or None]
+        table = mailbox_table(found[: limit or None])
     if run.as_json:
-        output.print_json({"height": chain.height, "total": len(found), "globalbox" if queued else "mailbox": shown})
+        name = "globalbox" if queued else "mailbox"
+        output.print_json({"height": chain.height, "total": len(found), name: found[: limit or None]})
         return
-    table = queue_table(shown) if queued else mailbox_table(shown)
     rows = output.drawn_rows(table.columns, table.rows)
     output.print_table(f"{table.title}, after block {chain.height}", table.columns, rows, table.empty)
     output.note_rest(len(rows), len(found))
@@ -245,11 +222,8 @@ def _block_facts(found: Block) -> dict[str, output.Cell]:
 
 
 def _had_due_timers(found: Block) -> bool:
-    record = found.decisions
-    if record is None:
-        return False
-    waiting = (record.outranked, record.priced_out, record.over_cap, record.not_joined, record.in_mailbox)
-    return any((record.examined_count, *waiting))
+    names = ("examined_count", "outranked", "priced_out", "over_cap", "not_joined", "in_mailbox")
+    return found.decisions is not None and any(getattr(found.decisions, name) for name in names)
 
 
 def _transaction_row(transaction: Transaction) -> tuple[output.Cell, ...]:

@@ -2,7 +2,7 @@
 
 import signal
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Final
@@ -16,13 +16,12 @@ from trailboss.chain.opening import GenesisOptions, new_genesis
 from trailboss.chain.replay import compare_chains, replay_to, verify_chain
 from trailboss.cli import options, output
 from trailboss.cli.command import Invocation, command, printed_pairs
-from trailboss.cli.directory_chain import size_of
 from trailboss.cli.errors import FAILED, Mistake
 from trailboss.cli.targets import is_url, open_directory
 from trailboss.cli.values import parse_overrides, read_file
 from trailboss.execution.genesis import Genesis, parse_genesis
 from trailboss.model.blocks import Block, Origin, Status
-from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS, TIMER_FIRED
+from trailboss.model.events import TIMER_DEFERRED, TIMER_ENDINGS
 from trailboss.params.loader import SUBJECTS
 from trailboss.primitives.units import format_cby
 from trailboss.views import status as chain_status
@@ -41,8 +40,8 @@ COUNTED: Final = ("fired", "reverted", "expired", "unfunded", "cancelled", "defe
 def init(
     run: Invocation,
     directory: Annotated[
-        Path | None, options.argument("DIR", "Directory of the new chain.", "chain", envvar=options.DIRECTORY_VARIABLE)
-    ] = None,
+        Path, options.argument("DIR", "Directory of the new chain.", "chain", envvar=options.DIRECTORY_VARIABLE)
+    ] = options.DIRECTORY_PATH,
     genesis_file: Annotated[
         Path | None, options.option("FILE", "Start from this genesis, a TOML file.", name="--genesis")
     ] = None,
@@ -58,7 +57,6 @@ def init(
 
     Example: trailboss init play --mechanism lane --accounts 20
     """
-    place = directory or options.default_directory()
     overrides = parse_overrides(param or [])
     wanted = GenesisOptions(preset=preset, mechanism=mechanism, overrides=overrides, accounts=accounts)
     genesis = new_genesis(wanted) if genesis_file is None else _genesis_in(genesis_file, wanted)
@@ -67,21 +65,16 @@ def init(
     if genesis_file is None:
         # The deployer is one of them.
         funded = f"0 to {len(genesis.accounts) - 2} and deployer, {format_cby(ACCOUNT_BALANCE)} CBY each"
-    with closing(Chain.create(place, genesis)) as chain:
-        root = chain.state_root
+    with closing(Chain.create(directory, genesis)) as chain:
+        place, root = str(directory), chain.state_root
         run.show(
-            {"directory": str(place), **rules, "instance_id": genesis.instance_id(), "state_root": root},
-            {
-                "chain": str(place),
-                "rules": _rules_words(genesis, genesis.mechanism),
-                "accounts": funded,
-                "state root": chain.state_root,
-            },
+            {"directory": place, **rules, "instance_id": genesis.instance_id(), "state_root": root},
+            {"chain": place, "rules": _rules_words(genesis), "accounts": funded, "state root": root},
         )
 
 
-def _rules_words(genesis: Genesis | chain_status.GenesisFacts, mechanism: str) -> str:
-    return f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {mechanism}"
+def _rules_words(genesis: Genesis | chain_status.GenesisFacts, mechanism: str = "") -> str:
+    return f"chain id {genesis.chain_id}, preset {genesis.preset}, mechanism {mechanism or genesis.mechanism}"
 
 
 def _genesis_in(path: Path, wanted: GenesisOptions) -> Genesis:
@@ -103,21 +96,17 @@ def status(run: Invocation) -> None:
     Example: trailboss status --chain play
     """
     found = chain_status.status_of(run.chain)
-    if is_url(run.place):
-        run.show({"url": run.place, **to_json_value(found)}, _status_facts(found, run.place))
-    else:
-        size = size_of(Path(run.place))
+    document, where = {"url": run.place, **to_json_value(found)}, run.place
+    if not is_url(run.place):
+        size = sum(path.stat().st_size for path in Path(run.place).iterdir() if path.is_file())
         document = {"directory": run.place, **to_json_value(found), "bytes": size}
-        run.show(document, _status_facts(found, f"{run.place}, {size:,} bytes"))
-
-
-def _status_facts(found: chain_status.ChainStatus, where: str) -> dict[str, output.Cell]:
+        where += f", {size:,} bytes"
     first, present = found.genesis.mechanism, found.mechanism
     change = "" if first == present else f" since {found.lane.activation_height}, {first} before"
     timers = found.timers
     # A state watch fires any number of times, and no fire ends it.
     fires = "" if timers.fires == timers.fired else f", {counted(timers.fires, 'fire')}"
-    return {
+    facts: dict[str, output.Cell] = {
         "chain": where,
         "height": found.height,
         "time": time_words(found.timestamp_ms),
@@ -131,6 +120,7 @@ def _status_facts(found: chain_status.ChainStatus, where: str) -> dict[str, outp
         "timers": f"{timers.live:,} live{fires}; of {timers.scheduled:,} scheduled {timers.fired:,} fired, "
         f"{timers.expired:,} expired, {timers.unfunded:,} unfunded, {timers.cancelled:,} cancelled",
     }
+    run.show(document, facts)
 
 
 @command()
@@ -201,7 +191,28 @@ def mine(
             advance()
             if is_interrupted():
                 break
-    _show_mined(run, start, tally, printed)
+    counts = {name: tally[name] for name in COUNTED}
+    happened = [f"{count:,} {name}" for name, count in counts.items() if count]
+    run.show(
+        {
+            "from_height": start,
+            "height": chain.height,
+            "blocks": chain.height - start,
+            "counts": counts,
+            "live_timers": chain.timer_count(),
+            "state_root": chain.state_root,
+            "printed": list(printed),
+        },
+        {
+            "height": f"{start} to {chain.height}",
+            "timers": f"{', '.join(happened) or 'nothing fired'}; {chain.timer_count():,} live",
+            "state root": chain.state_root,
+        },
+    )
+    if not run.as_json:
+        pairs = zip(printed, printed_pairs(printed), strict=True)
+        shown = [(label, f"block {line.block_height}, {words}") for line, (label, words) in pairs]
+        output.print_pairs(output.console(), shown)
     if chain.height < end:
         output.note(f"stopped before height {end}; what is built stays")
         raise typer.Exit(INTERRUPTED)
@@ -226,41 +237,14 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
 def _count(tally: Counter[str], block: Block) -> None:
     if not (block.receipts or block.events):
         return
-    for event in block_events(block):
-        if event.name in TIMER_ENDINGS and event.name != TIMER_FIRED:
-            tally[TIMER_ENDINGS[event.name]] += 1
+    endings = (TIMER_ENDINGS.get(event.name) for event in block_events(block))
+    tally.update(ending for ending in endings if ending not in (None, "fired"))
     tally["deferred"] += sum(event.name == TIMER_DEFERRED for event in block.events)
     tally["messages"] += sum(receipt.origin is Origin.MESSAGE for receipt in block.receipts)
     fires = [receipt for receipt in block.receipts if receipt.origin is Origin.TIMER]
     # By their receipts: a state watch fires any number of times, and no fire ends it.
     tally["fired"] += len(fires)
     tally["reverted"] += sum(receipt.status is Status.REVERTED for receipt in fires)
-
-
-def _show_mined(run: Invocation, start: int, tally: Counter[str], printed: Collection[Printed]) -> None:
-    chain = run.chain
-    counts = {name: tally[name] for name in COUNTED}
-    happened = [f"{count:,} {name}" for name, count in counts.items() if count]
-    run.show(
-        {
-            "from_height": start,
-            "height": chain.height,
-            "blocks": chain.height - start,
-            "counts": counts,
-            "live_timers": chain.timer_count(),
-            "state_root": chain.state_root,
-            "printed": list(printed),
-        },
-        {
-            "height": f"{start} to {chain.height}",
-            "timers": f"{', '.join(happened) or 'nothing fired'}; {chain.timer_count():,} live",
-            "state root": chain.state_root,
-        },
-    )
-    if not run.as_json:
-        pairs = zip(printed, printed_pairs(printed), strict=True)
-        shown = [(label, f"block {line.block_height}, {words}") for line, (label, words) in pairs]
-        output.print_pairs(output.console(), shown)
 
 
 @command()

@@ -176,9 +176,12 @@ def _setting(chain: ChainReader, path: str, text: str) -> int:
     return number
 
 
-def _change(
-    run: Invocation, kind: type[transactions.Instruction], given: Sequence[int | None], present: Struct
-) -> None:
+Configuration = (
+    transactions.UpdateTimerConfig | transactions.UpdateBasefeeConfig | transactions.UpdateLaneFeeMultipliers
+)
+
+
+def _change(run: Invocation, kind: type[Configuration], given: Sequence[int | None], present: Struct) -> None:
     """Send an instruction with the values given, else the present ones: its fields stand in the order of the record's.
 
     Raises:
@@ -187,7 +190,7 @@ def _change(
     if all(value is None for value in given):
         options = ", ".join(f"--{name.replace('_', '-')}" for name in kind.__struct_fields__)
         raise Mistake("nothing is given to set", f"give at least one of {options}")
-    kept = [amount_of(value) if isinstance(value, bytes) else value for value in astuple(present)]
+    kept: list[int] = [amount_of(value) if isinstance(value, bytes) else value for value in astuple(present)]
     _govern(run, kind(*(old if new is None else new for new, old in zip(given, kept, strict=True))))
 
 

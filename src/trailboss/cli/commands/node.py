@@ -2,8 +2,6 @@
 
 import gc
 import re
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -16,7 +14,7 @@ from trailboss.chain.development import DEPLOYER, DevelopmentAccount, account_na
 from trailboss.chain.opening import GenesisOptions, funded_accounts
 from trailboss.cli import options as common
 from trailboss.cli.command import Invocation, command
-from trailboss.cli.errors import Mistake, node_needed
+from trailboss.cli.errors import NODE_INSTALL, Mistake, NotFound
 from trailboss.cli.options import Number, Text, Texts, flag, number, option
 from trailboss.cli.output import columns, console, note, print_facts, print_json, print_table
 from trailboss.cli.values import parse_overrides
@@ -124,26 +122,29 @@ def _run(run: Invocation, pacing: Pacing, serving: Serving, **chain: Any) -> Non
         explorer=not serving.no_explorer,
         **chain,
     )
+
+    def begin(node: "Node", port: int) -> None:
+        gc.freeze()
+        gc.enable()
+        (_show_document if run.as_json else _show)(node, port)
+
     # What is imported stays, and looking for garbage in it would take a tenth of the start.
     gc.disable()
     try:
         # Only now: the server and the explorer take longer to import than everything else together.
-        with node_needed("a node"):
-            from trailboss.node.logs import configure_logs  # noqa: PLC0415
-            from trailboss.server import run_node  # noqa: PLC0415
+        from trailboss.node.logs import configure_logs  # noqa: PLC0415
+        from trailboss.server import run_node  # noqa: PLC0415
 
         configure_logs(serving.log)
-        status = run_node(options, partial(_begin, show=_show_document if run.as_json else _show))
+        status = run_node(options, begin)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("trailboss"):
+            raise
+        raise NotFound(f"a node needs {error.name}, which is not installed", NODE_INSTALL) from None
     finally:
         gc.enable()
     if status:
         raise typer.Exit(status)
-
-
-def _begin(node: "Node", port: int, show: Callable[["Node", int], None]) -> None:
-    gc.freeze()
-    gc.enable()
-    show(node, port)
 
 
 def parse_block_time(text: str) -> int:
@@ -230,7 +231,14 @@ def _show(node: "Node", port: int) -> None:
         typer.echo()
         _show_accounts(accounts)
     if not options.is_loopback:
-        note(_exposed(options))
+        dev = ", set balances, go back in time, and act for every account" if options.development else ""
+        warning = fill(
+            f"WARNING: the node listens on {options.host}. Anyone who reaches that address can send "
+            f"transactions{dev}, and actors run in this process: one that never ends or takes all memory stops it. "
+            f"Listen on {node_options.HOST} unless you trust the whole network.",
+            TEXT_COLUMNS,
+        )
+        note(f"\n{warning}")
     typer.echo("\nCtrl-C ends the node.")
 
 
@@ -259,20 +267,9 @@ def _pace_words(options: NodeOptions) -> str:
     clock = "" if options.clock is Clock.CHAIN else "; timestamps are this machine's"
     whole, rest = divmod(pace.block_time_ms, MS_PER_SECOND)
     time = f"{pace.block_time_ms} ms" if rest else f"{whole} s"
-    match pace.rhythm:
-        case Rhythm.INTERVAL:
-            return f"a block every {time}, empty ones too{asked}{clock}"
-        case Rhythm.AUTO:
-            return f"a block as soon as a transaction waits, and every {time} while a timer is pending{asked}{clock}"
-        case Rhythm.MANUAL:
-            return f"no block by itself{asked}{clock}"
-
-
-def _exposed(options: NodeOptions) -> str:
-    may = "send transactions, set balances, go back in time, and act for every account"
-    return "\n" + fill(
-        f"WARNING: the node listens on {options.host}. Anyone who reaches that address can "
-        f"{may if options.development else 'send transactions'}, and actors run in this process: one that never ends "
-        f"or takes all memory stops it. Listen on {node_options.HOST} unless you trust the whole network.",
-        TEXT_COLUMNS,
-    )
+    words = {
+        Rhythm.INTERVAL: f"a block every {time}, empty ones too",
+        Rhythm.AUTO: f"a block as soon as a transaction waits, and every {time} while a timer is pending",
+        Rhythm.MANUAL: "no block by itself",
+    }
+    return f"{words[pace.rhythm]}{asked}{clock}"

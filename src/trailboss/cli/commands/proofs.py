@@ -14,7 +14,7 @@ from trailboss.cli.lazy import group
 from trailboss.cli.options import Actor, Number, TimerId, Who, argument, option
 from trailboss.cli.output import note, print_json
 from trailboss.cli.targets import find_actor, resolve_actor, resolve_timer
-from trailboss.cli.values import parse_hash, parse_payload, read_json, write_file
+from trailboss.cli.values import parse_hash, parse_payload, read_file
 from trailboss.model.actors import Account
 from trailboss.model.configs import amount_of
 from trailboss.primitives.units import U64_MAX, Height
@@ -98,7 +98,10 @@ def _prove(run: Invocation, subject: proofs.Subject, out: Path | None) -> None:
         print_json(document)
         note(f"{statement}, under the state root {chain.state_root}")
         return
-    write_file(out, json.dumps(document, indent=2) + "\n")
+    try:
+        out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise Mistake(f"cannot write {out}: {error.strerror}", "name a file in a folder that is there") from None
     shown = {"proof": str(out), "statement": str(statement), "state_root": chain.state_root}
     run.show(shown, {"proven": str(statement), "state root": chain.state_root, "proof": str(out)})
 
@@ -114,7 +117,10 @@ def verify_proof(
     Example: trailboss verify-proof timer.json --root 0x1f2e…
     """
     state_root = parse_hash("the root", root)
-    document = read_json(file, "proof")
+    try:
+        document = json.loads(read_file(file, "proof"))
+    except (ValueError, RecursionError) as error:
+        raise Mistake(f"the proof {file} is not JSON: {error}", "name the file of a proof") from None
     if isinstance(document, dict):
         # What a node answers to POST /proof says more than the proof.
         document = document.get("proof", document)
@@ -123,5 +129,5 @@ def verify_proof(
         struct_dict(record) | ({"balance": amount_of(record.balance)} if isinstance(record, Account) else {})
         for record in statement.records
     ]
-    document = {"holds": True, "statement": str(statement), "state_root": state_root, "records": records}
-    run.show(document, {"holds": str(statement), "state root": state_root})
+    shown = {"holds": True, "statement": str(statement), "state_root": state_root, "records": records}
+    run.show(shown, {"holds": str(statement), "state root": state_root})

@@ -10,9 +10,10 @@ from trailboss.chain import stock_timers
 from trailboss.cli import options
 from trailboss.cli.command import Invocation, command
 from trailboss.cli.errors import Mistake
-from trailboss.cli.options import KEPT, PAYLOAD, Number, Text, TimerId, money, number, octets, option
+from trailboss.cli.options import KEPT, PAYLOAD, Number, Text, TimerId, money, number, option
 from trailboss.cli.output import note
 from trailboss.cli.targets import find_actor, find_timer, resolve_address
+from trailboss.cli.values import parse_bid, parse_payload
 from trailboss.codec.canonical import encode_canonical
 from trailboss.model.events import TIMER_SCHEDULED
 from trailboss.model.transactions import Instruction
@@ -24,15 +25,18 @@ from trailboss.views import Receipt
 STOCK: Final = "the stock actor"
 
 
-class Wanted(Struct, frozen=True):
+class OrderOptions(Struct, frozen=True):
     """The options of an order."""
 
     height: Number = options.height("Block height at which it fires.", least=1)
     watch: Text = option("ACTOR", "Globalbox: fire whenever slots of this actor have changed, instead of at --height.")
-    slot: list[bytes] | None = octets(
-        "NAME", "With --watch: slots whose names begin so; text, or 0x… for bytes; may be repeated.", "all"
+    slot: list[bytes] | None = option(
+        "NAME",
+        "With --watch: slots whose names begin so; text, or 0x… for bytes; may be repeated.",
+        "all",
+        parser=parse_payload,
     )
-    payload: bytes | None = octets("PAYLOAD", f"Payload of its event: {PAYLOAD}.")
+    payload: bytes | None = option("PAYLOAD", f"Payload of its event: {PAYLOAD}.", parser=parse_payload)
     gas_limit: Number = number("Cycles the fire may use.", "the most allowed", least=1)
     expires_at: Number = options.height("Last height at which it may fire.", "the farthest", least=1)
     max_fee: Number = money("Lane, auction: most a cycle may cost, basefee and tip.", "twice the basefee, and the tip")
@@ -41,15 +45,17 @@ class Wanted(Struct, frozen=True):
     agent: Text = option("ACTOR", "Lane: gas bidding agent of this timer, instead of --max-fee, --tip and --tier.")
     payer: Text = option("WHO", "FIFO, lane: payer of the fire: the signer.", STOCK)
     target: Text = option("ACTOR", "Globalbox: actor whose handler runs.", STOCK)
-    bid: Number = options.bid("Globalbox: tip a cycle, base units, also as a decimal.", "0")
-    client_nonce: bytes | None = octets(
-        "NAME", "Globalbox: a name; the same name again returns the same timer. Text, or 0x… for bytes."
+    bid: Number = option("PRICE", "Globalbox: tip a cycle, base units, also as a decimal.", "0", parser=parse_bid)
+    client_nonce: bytes | None = option(
+        "NAME",
+        "Globalbox: a name; the same name again returns the same timer. Text, or 0x… for bytes.",
+        parser=parse_payload,
     )
     value: Number = money("Additional money for the stock actor.", "100cby when it is deployed, then none")
 
 
 @command("sender", "private_key")
-def schedule(run: Invocation, order: Wanted) -> None:
+def schedule(run: Invocation, order: OrderOptions) -> None:
     """Schedule a timer without writing an actor.
 
     It fires at a height, or with --watch whenever slots of an actor have changed. It belongs to the sender's stock
@@ -60,14 +66,9 @@ def schedule(run: Invocation, order: Wanted) -> None:
     """
     _check_options(order)
     signer, chain = run.signer.address, run.chain
-    terms: dict[str, Any] = {
-        "payload": order.payload or b"",
-        "gas_limit": order.gas_limit,
-        "expires_at": order.expires_at,
-        "target": None if order.target is None else find_actor(chain, order.target),
-        "bid": order.bid,
-        "client_nonce": order.client_nonce,
-    }
+    same = ("gas_limit", "expires_at", "bid", "client_nonce")
+    terms: dict[str, Any] = {"payload": order.payload or b""} | {name: getattr(order, name) for name in same}
+    terms["target"] = None if order.target is None else find_actor(chain, order.target)
     if order.height is None:
         watched = find_actor(chain, str(order.watch))
         terms["watch_keys"] = [watch_key(watched, name) for name in order.slot or [b""]]
@@ -85,7 +86,7 @@ def schedule(run: Invocation, order: Wanted) -> None:
     _send_order(run, drafted)
 
 
-def _check_options(order: Wanted) -> None:
+def _check_options(order: OrderOptions) -> None:
     priced = ("max_fee", "tip", "tier", "agent", "payer")
     fees = [f"--{name.replace('_', '-')}" for name in priced if getattr(order, name) is not None]
     watch, height = order.watch, order.height
@@ -123,9 +124,13 @@ def _send_order(run: Invocation, instructions: Mapping[str, Instruction]) -> Non
 def update(
     run: Invocation,
     timer: TimerId,
-    payload: Annotated[bytes | None, octets("PAYLOAD", f"Payload of its event: {PAYLOAD}.", KEPT)] = None,
+    payload: Annotated[
+        bytes | None, option("PAYLOAD", f"Payload of its event: {PAYLOAD}.", KEPT, parser=parse_payload)
+    ] = None,
     gas_limit: Annotated[Number, number("Cycles a fire may use.", KEPT, least=1)] = None,
-    bid: Annotated[Number, options.bid("Tip a cycle, base units, also as a decimal.", KEPT)] = None,
+    bid: Annotated[
+        Number, option("PRICE", "Tip a cycle, base units, also as a decimal.", KEPT, parser=parse_bid)
+    ] = None,
 ) -> None:
     """Update the payload, gas limit or bid of one of your timers.
 

@@ -1,6 +1,6 @@
 """``compare``: one workload through every mechanism."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -104,7 +104,14 @@ def _show(workload: Workload, results: Sequence[MechanismResult]) -> None:
     rows = [(name, *(cell(result.outcome) for result in results)) for name, cell in OUTCOMES]
     rows += [(name, *(cell(result) for result in results)) for name, cell in RESULTS]
     print_section("What became of the timers", heads, rows)
-    print_section("Whose fires were late", GROUPS, list(_group_rows(workload, results)))
+    groups: list[tuple[Cell, ...]] = []
+    for index, group in enumerate(workload.actors):
+        for result in results:
+            of = result.groups[index].outcome
+            late = (of.asked, of.delivered, of.late_p50, of.late_p95, of.late_max)
+            ended = (of.waiting, of.overdue, of.expired, of.unfunded, short_cby(of.paid), short_cby(of.tips))
+            groups.append((group.name if result is results[0] else "", result.mechanism, *late, *ended))
+    print_section("Whose fires were late", GROUPS, groups)
     typer.echo()
     supply = results[0].supply
     print_facts(
@@ -114,15 +121,6 @@ def _show(workload: Workload, results: Sequence[MechanismResult]) -> None:
             **{result.mechanism: DIALECTS[result.mechanism].offers for result in results},
         }
     )
-
-
-def _group_rows(workload: Workload, results: Sequence[MechanismResult]) -> Iterator[tuple[Cell, ...]]:
-    for index, group in enumerate(workload.actors):
-        for result in results:
-            of = result.groups[index].outcome
-            late = (of.asked, of.delivered, of.late_p50, of.late_p95, of.late_max)
-            ended = (of.waiting, of.overdue, of.expired, of.unfunded, short_cby(of.paid), short_cby(of.tips))
-            yield group.name if result is results[0] else "", result.mechanism, *late, *ended
 
 
 def share_text(part: int, whole: int) -> str:

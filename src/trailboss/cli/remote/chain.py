@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
 from time import monotonic, sleep
 from typing import Any, Final
 
@@ -11,8 +12,7 @@ from trailboss.chain import ChainReader, proofs
 from trailboss.chain.block_records import decode_block
 from trailboss.chain.drafts import Terms
 from trailboss.cli.errors import NotFound, Refused
-from trailboss.cli.remote import client
-from trailboss.cli.remote.client import Client, octets_of, read, read_error
+from trailboss.cli.remote.client import END, REORG, Client, octets_of, read, read_error
 from trailboss.cli.remote.view import RemoteBlocks, RemoteStore
 from trailboss.codec.layout import INSTRUCTION
 from trailboss.codec.wire import encode_submission
@@ -81,7 +81,7 @@ class RemoteChain(ChainReader):
         return coming - (0 if account is None else account.nonce)
 
     def _submit(self, transactions: Sequence[Transaction]) -> list[Receipt]:
-        expected = (client.OK, client.BAD_REQUEST, client.REQUEST_TIMEOUT)
+        expected = (HTTPStatus.OK, HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_TIMEOUT)
         octets = encode_submission(transactions)
         answer = self._client.post_octets("/submit_wait", octets, expected=expected, timeout_ms=WAIT_MS)
         if "results" not in answer:
@@ -194,9 +194,9 @@ class RemoteChain(ChainReader):
             field, _, value = line.partition(": ")
             if field == "event":
                 kind = value
-            elif field == "data" and kind == client.REORG:
+            elif field == "data" and kind == REORG:
                 yield int(json.loads(value)["height"])
-            elif field == "data" and kind != client.END:
+            elif field == "data" and kind != END:
                 yield _read_event(json.loads(value))
 
     def latest_events(self, since: int, name: str | None, emitter: Address | None) -> Iterator[Event]:

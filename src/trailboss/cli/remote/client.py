@@ -4,6 +4,7 @@ import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from time import monotonic
 from typing import Any, Final, TypeVar
@@ -23,9 +24,6 @@ news has a heartbeat every few seconds."""
 IDLE_SECONDS: Final = 2  # after this time a connection is made again: servers close idle ones after five seconds
 OCTETS: Final = "application/octet-stream"
 JSON: Final = "application/json"
-BAD_REQUEST: Final = 400
-REQUEST_TIMEOUT: Final = 408
-OK: Final = 200
 REORG: Final = "reorg"
 END: Final = "end"
 
@@ -55,7 +53,9 @@ class Client:
         """Send a JSON object, and return the answer."""
         return self._document(*self._request("POST", path, {}, json.dumps(dict(members or {})).encode(), JSON))
 
-    def post_octets(self, path: str, octets: bytes, *, expected: tuple[int, ...] = (OK,), **query: object) -> Any:
+    def post_octets(
+        self, path: str, octets: bytes, *, expected: tuple[int, ...] = (HTTPStatus.OK,), **query: object
+    ) -> Any:
         """Send bytes, and return the answer, which may also come with another status that is expected."""
         return self._document(*self._request("POST", path, query, octets, OCTETS), expected)
 
@@ -101,13 +101,14 @@ class Client:
     ) -> HTTPResponse:
         given = {name: str(value) for name, value in query.items() if value is not None}
         target = f"{self._target.path}{path}{f'?{urlencode(given)}' if given else ''}"
-        if by.sock is None:
+        is_closed = by.sock is None
+        if is_closed:
             by.connect()
             by.sock.settimeout(ANSWER_SECONDS)
         by.request(method, target, body, headers_for(self._target, None if body is None else kind))
         return by.getresponse()
 
-    def _document(self, status: int, body: bytes, expected: tuple[int, ...] = (OK,)) -> Any:
+    def _document(self, status: int, body: bytes, expected: tuple[int, ...] = (HTTPStatus.OK,)) -> Any:
         try:
             document = json.loads(body)
         except ValueError:

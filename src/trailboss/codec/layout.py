@@ -108,10 +108,7 @@ _CAPPED: Final = 2
 
 
 class Form(Struct, frozen=True):
-    """How a record is carried: its class, and name and kind of each field in wire order.
-
-    JSON leaves out fields that have the class's default.
-    """
+    """How a record is carried: fields in wire order. JSON leaves out those that have the class's default."""
 
     record: type[Any]
     fields: tuple[tuple[str, Kind], ...]

@@ -117,11 +117,7 @@ class IndexFile:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Turn failures of what is done within into errors of ours.
-
-        Raises:
-            StorageError: If the file is damaged, or the disk full.
-        """
+        """Turn failures of what is done within into a `StorageError`: the file is damaged, or the disk full."""
         try:
             yield
         except sqlite3.Error as error:

@@ -120,11 +120,7 @@ class Index:
                 self._write()
 
     def write(self) -> None:
-        """Write the blocks that wait to be written.
-
-        Raises:
-            StorageError: If the file cannot be written.
-        """
+        """Write the blocks that wait to be written. `StorageError` if the file cannot be written."""
         with self._writing:
             self._write()
 

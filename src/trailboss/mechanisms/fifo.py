@@ -17,10 +17,7 @@ NAME: Final = "fifo"
 
 
 class Fifo(Mechanism):
-    """The mechanism of CIP-5: after the transactions, all are pre-charged before any runs.
-
-    Spec: CIP-5 §5. Decision: D-09.
-    """
+    """After the transactions, all are pre-charged before any runs. Spec: CIP-5 §5. Decision: D-09."""
 
     name = NAME
 

@@ -31,10 +31,7 @@ class MechanismTerms(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AuctionTerms(MechanismTerms, frozen=True, array_like=True, tag="auction", gc=False):
-    """A timer of the GBA auction. Its standing bid is `Timer.fees`.
-
-    Spec: CIP-1v1 §3, CIP-1v1 §4.2. Decision: D-57, D-60.
-    """
+    """A timer of the auction, whose bid is `Timer.fees`. Spec: CIP-1v1 §3, CIP-1v1 §4.2. Decision: D-57, D-60."""
 
     agent: bytes  # its gas bidding agent, 20 bytes
     asked_at: int = 0  # block of the agent's last query; 0 for none

@@ -71,10 +71,7 @@ class Overlay:
                 table[key] = old
 
     def clear_transient(self) -> None:
-        """Clear all transient values; a revert to an earlier mark restores those of that mark.
-
-        Complexity: O(writes since the last call).
-        """
+        """Clear transient values; a revert to an earlier mark restores them. O(writes since the last call)."""
         log, table = self._log, self._table
         written = [key for key, _ in log[self._clearings[-1] :] if key[0] == TRANSIENT_BYTE]
         for key in written:
@@ -83,10 +80,7 @@ class Overlay:
         self._clearings.append(len(log))
 
     def changes(self) -> dict[bytes, bytes | None]:
-        """Return the net changes: value by full key, None for deleted; no transient key, none that equals the store.
-
-        Complexity: O(keys written).
-        """
+        """Return all differences from the store but transient keys; None for deleted. O(keys written)."""
         read_base = self._read_base
         return {
             key: value for key, value in self._table.items() if key[0] != TRANSIENT_BYTE and value != read_base(key)

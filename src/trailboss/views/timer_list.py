@@ -77,10 +77,7 @@ def _scheduled_ids(chain: ChainReader) -> Iterator[bytes]:
 
 
 def list_live(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]:
-    """Yield the live timers that a filter lets pass, by height and insertion.
-
-    Complexity: O(timers within the heights), one at a time.
-    """
+    """Yield the live timers that a filter lets pass, in due order, one at a time. O(timers within the heights)."""
     last = last_height(chain, wanted)
     if wanted.first > last:
         return

@@ -247,6 +247,9 @@ class LaneIndex(Follower):
         number = bisect_left(groups, key, key=_group_key)
         if number < len(groups) and _group_key(groups[number]) == key:
             return groups[number]
+        # Each timer's record has bytes of its own: the groups of an actor share one address.
+        address = groups[0].actor if groups else address
+        payer = address if payer == address else payer
         group = LaneGroup(actor=address, payer=payer, fees=fees, is_over_cap=is_over_cap)
         groups.insert(number, group)
         return group

@@ -54,10 +54,7 @@ class Globalbox(IndexedMechanism[GlobalboxIndex]):
         return GlobalboxSelection(index, context, self.policy, due=due, shards=self._shards)
 
     def next_end(self) -> int | None:
-        """Return the block after the first expiry; 0 while nothing is remembered.
-
-        Spec: CIP-5old §14. Decision: D-84. Complexity: O(1).
-        """
+        """Return the block after the first expiry; 0 without an index. O(1). Spec: CIP-5old §14. Decision: D-84."""
         if self.index is None:
             return 0
         expiry = self.index.first_expiry()

@@ -65,10 +65,7 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
             yield self._decide(timer, Verdict.UNFUND, max_cost=cost, available=context.balance_of(timer.fee_payer))
 
     def _enqueue(self) -> Iterator[Decision]:
-        """Insert the block's candidates: timers that are due, and watches that a change has hit.
-
-        Spec: CIP-5old §7, CIP-5old §8.3. Decision: D-65.
-        """
+        """Insert what is due, and watches that a change has hit. Spec: CIP-5old §7, CIP-5old §8.3. Decision: D-65."""
         height, market = self._context.height, self._market
         hits, self._carried = self._index.watches.match(market.modified, market.hits_max, height)
         candidates = [Candidate(market.timer_of(at, timer_id), at) for at, timer_id in self._index.ready()]

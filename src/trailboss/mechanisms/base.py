@@ -43,8 +43,8 @@ class Charging(Enum):
 class DeliveryPolicy(Struct, frozen=True, kw_only=True):
     """What differs between mechanisms beyond order."""
 
-    phase: Phase
-    charging: Charging
+    phase: Phase = Phase.AFTER_TRANSACTIONS
+    charging: Charging = Charging.IN_TURN
     examined_max: int  # due timers that one block examines, dead ones not counted. Decision: D-39, D-78.
     # Dead timers that one block examines and leaves once its clean-up budget is spent; beyond them it leaves out payers
     # that cannot pay. Decision: D-78.

@@ -15,16 +15,8 @@ from msgspec import Struct
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
-from trailboss.state import tree
-from trailboss.state.commitment import (
-    EMPTY_ROOTS,
-    Roots,
-    build_roots,
-    count_keys,
-    iterate_values,
-    next_roots,
-    state_root,
-)
+from trailboss.state import commitment, tree
+from trailboss.state.commitment import Roots, state_root
 from trailboss.state.keys import (
     HEIGHT_WIDTH,
     KEY_WIDTHS,
@@ -107,8 +99,8 @@ class Store(ABC):
 
     def __init__(self) -> None:
         self.height = BEFORE_GENESIS
-        self.roots: Roots = EMPTY_ROOTS
-        self.state_root = state_root(EMPTY_ROOTS)
+        self.roots: Roots = commitment.EMPTY_ROOTS
+        self.state_root = state_root(commitment.EMPTY_ROOTS)
         self._slots = SlotIndex()
         self._recent: deque[Roots] = deque(maxlen=KEPT_ROOTS)
         # The current point, for views; None until the first view.
@@ -145,13 +137,13 @@ class Store(ABC):
 
     def count(self, namespace: bytes, bound: bytes | None = None) -> int:
         """Return how many keys a namespace holds; see `count_keys`. Complexity: O(log n)."""
-        return count_keys(self.roots, namespace, bound)
+        return commitment.count_keys(self.roots, namespace, bound)
 
     def iterate(
         self, namespace: bytes, lower: bytes | None = None, upper: bytes | None = None
     ) -> Iterator[tuple[bytes, bytes]]:
         """Yield full keys and values of a namespace, ascending; see `iterate_values`. Do not commit or revert."""
-        return iterate_values(self.roots, self.read, namespace, lower, upper)
+        return commitment.iterate_values(self.roots, self.read, namespace, lower, upper)
 
     def view(self) -> StoreView:
         """Return the current state for other threads to read, whatever the store does later.
@@ -180,7 +172,7 @@ class Store(ABC):
         if height != self.height + 1:
             raise InvariantError(f"block {height} cannot be committed on top of block {self.height}")
         if changes:
-            roots = next_roots(self.roots, changes.items())
+            roots = commitment.next_roots(self.roots, changes.items())
             root = state_root(roots)
             before = {key: self.read(key) for key in changes}
             slots = _slot_moves(changes, before)
@@ -230,7 +222,7 @@ class Store(ABC):
         Raises:
             InvariantError: If any of them differs.
         """
-        rebuilt = build_roots(self._values_in_order())
+        rebuilt = commitment.build_roots(self._values_in_order())
         for namespace, root in rebuilt.items():
             kept = self.roots[namespace]
             if (tree.digest(kept), tree.count(kept)) != (tree.digest(root), tree.count(root)):
@@ -260,7 +252,7 @@ class Store(ABC):
             return self.roots
         if blocks <= len(self._recent):
             return self._recent[-blocks]
-        return next_roots(self.roots, restored.items())
+        return commitment.next_roots(self.roots, restored.items())
 
     def _change_slots(self, moves: list[tuple[bytes, bytes, bool]]) -> None:
         for address, name, is_added in moves:

@@ -4,7 +4,7 @@ from typing import Final
 
 from trailboss.mechanisms.auction.index import AuctionIndex
 from trailboss.mechanisms.auction.selection import AuctionSelection
-from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, IndexedMechanism, Phase
+from trailboss.mechanisms.base import DeliveryPolicy, DueTimers, IndexedMechanism, Phase
 from trailboss.mechanisms.context import AuctionMarket, SelectionContext
 from trailboss.model import calls
 from trailboss.model.configs import MarketKind
@@ -77,7 +77,6 @@ def build_auction(params: ChainParams) -> Auction:
     return Auction(
         DeliveryPolicy(
             phase=Phase.BEFORE_TRANSACTIONS,
-            charging=Charging.IN_TURN,
             examined_max=params.timers.due_examined_max,
             dead_examined_max=params.timers.dead_examined_max,
             joined_max=params.auction.joined_max,

@@ -5,7 +5,7 @@ Weighing offers by past use is the idea of weighted fair queueing.
 
 from typing import Final
 
-from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, IndexedMechanism, Phase
+from trailboss.mechanisms.base import DeliveryPolicy, DueTimers, IndexedMechanism
 from trailboss.mechanisms.context import LaneMarket, SelectionContext
 from trailboss.mechanisms.fee_lane.index import LaneIndex
 from trailboss.mechanisms.fee_lane.selection import LaneSelection
@@ -55,8 +55,6 @@ def build_lane(params: ChainParams) -> Lane:
     """Return the mechanism with the chain's parameters."""
     return Lane(
         DeliveryPolicy(
-            phase=Phase.AFTER_TRANSACTIONS,
-            charging=Charging.IN_TURN,
             examined_max=params.timers.due_examined_max,
             dead_examined_max=params.timers.dead_examined_max,
             joined_max=params.lane.joined_max,

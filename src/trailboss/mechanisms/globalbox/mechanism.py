@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from trailboss.mechanisms.base import Charging, DeliveryPolicy, DueTimers, IndexedMechanism, Phase
+from trailboss.mechanisms.base import DeliveryPolicy, DueTimers, IndexedMechanism
 from trailboss.mechanisms.context import GlobalboxMarket, SelectionContext
 from trailboss.mechanisms.globalbox.index import GlobalboxIndex
 from trailboss.mechanisms.globalbox.selection import GlobalboxSelection
@@ -64,8 +64,6 @@ class Globalbox(IndexedMechanism[GlobalboxIndex]):
 def build_globalbox(params: ChainParams) -> Globalbox:
     """Return the mechanism with the chain's parameters."""
     policy = DeliveryPolicy(
-        phase=Phase.AFTER_TRANSACTIONS,
-        charging=Charging.IN_TURN,
         examined_max=params.timers.due_examined_max,
         joined_max=params.globalbox.joined_max,
         passed_over_max=params.globalbox.passed_over_max,

@@ -19,16 +19,7 @@ from trailboss.model.timers import Timer, terms_of
 from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Price, format_cby
 from trailboss.views.mechanism import base
-from trailboss.views.mechanism.globalbox_records import (
-    FireView,
-    GlobalboxStatus,
-    MailboxView,
-    bid_words,
-    globalbox_of,
-    globalbox_timer,
-    key_words,
-    mailbox_of,
-)
+from trailboss.views.mechanism import globalbox_records as records
 from trailboss.views.records import BID_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
 from trailboss.views.text import counted
 
@@ -51,14 +42,17 @@ DECISION_COLUMNS: Final = (
     base.TIP,
     *base.LIMITS,
 )
-QUEUE_COLUMNS: Final = (
-    base.Column("place", "place", base.ValueKind.NUMBER),
+FIRE_COLUMNS: Final = (  # of a fire, wherever it waits
     base.TIMER,
     FIRE,
-    base.Column("target", "target", base.ValueKind.ADDRESS),
+    replace(base.TARGET, extra=False),
     BECAUSE,
     base.Column("bid", "bid", base.ValueKind.NUMBER),
-    base.Column("gas_limit", "gas limit", base.ValueKind.NUMBER),
+    base.LIMITS[0],
+)
+QUEUE_COLUMNS: Final = (
+    base.Column("place", "place", base.ValueKind.NUMBER),
+    *FIRE_COLUMNS,
     base.Column("ahead_of_target", "ahead for the target", base.ValueKind.NUMBER, extra=True),
     base.Column("since", "since", base.ValueKind.HEIGHT, extra=True),
     base.Column("bucket", "bucket", base.ValueKind.NUMBER, extra=True),
@@ -66,12 +60,7 @@ QUEUE_COLUMNS: Final = (
 )
 MAILBOX_COLUMNS: Final = (
     base.Column("deliver_seq", "deliver seq", base.ValueKind.NUMBER),
-    base.TIMER,
-    FIRE,
-    base.Column("target", "target", base.ValueKind.ADDRESS),
-    BECAUSE,
-    base.Column("bid", "bid", base.ValueKind.NUMBER),
-    base.Column("gas_limit", "gas limit", base.ValueKind.NUMBER),
+    *FIRE_COLUMNS,
     base.Column("reserved", "reserved CBY", base.ValueKind.MONEY),
     base.Column("since", "since", base.ValueKind.HEIGHT, extra=True),
     OWNER,
@@ -79,7 +68,7 @@ MAILBOX_COLUMNS: Final = (
 )
 
 
-def queue_table(fires: Iterable[FireView]) -> base.Table:
+def queue_table(fires: Iterable[records.FireView]) -> base.Table:
     """Return queued fires as a table."""
     rows = [
         (
@@ -101,7 +90,7 @@ def queue_table(fires: Iterable[FireView]) -> base.Table:
     return base.Table("queue", "Globalbox: the queue of fires", QUEUE_COLUMNS, rows, empty)
 
 
-def mailbox_table(entries: Iterable[MailboxView]) -> base.Table:
+def mailbox_table(entries: Iterable[records.MailboxView]) -> base.Table:
     """Return entries of the mailbox as a table."""
     rows = [
         (
@@ -128,7 +117,7 @@ def _because(due_height: int | None, keys: int) -> str:
 
 
 def _tables(chain: ChainReader) -> tuple[base.Table, ...]:
-    return queue_table(globalbox_of(chain)), mailbox_table(mailbox_of(chain))
+    return queue_table(records.globalbox_of(chain)), mailbox_table(records.mailbox_of(chain))
 
 
 def _timer_cells(entry: TimerEntry) -> tuple[base.Value, ...]:
@@ -145,7 +134,7 @@ def _timer_facts(live: TimerView) -> Iterator[base.Fact]:
         return
     yield base.Fact("kind", "kind", box.kind.lower().replace("_", " "))
     if box.watch_keys:
-        yield base.Fact("watches", "watches", ", ".join(map(key_words, box.watch_keys)))
+        yield base.Fact("watches", "watches", ", ".join(map(records.key_words, box.watch_keys)))
     yield base.Fact("bid", "bid", f"{format_bid(box.bid_fp)} a cycle")
     yield base.Fact("fires", "fires so far", box.fire_seq, base.ValueKind.NUMBER)
     if box.in_mailbox:
@@ -185,7 +174,7 @@ def _decision_sentences(record: DecisionRecord) -> Iterator[str]:
         yield f"{record.carried:,} modified {verb} carried over: they hit more watches than one block queues"
 
 
-def _status_facts(found: GlobalboxStatus) -> Iterator[base.Fact]:
+def _status_facts(found: records.GlobalboxStatus) -> Iterator[base.Fact]:
     epoch = f"{found.governance_epoch:,}, the next one begins at height {found.next_governance_epoch_at}"
     yield base.Fact("queued", "queued", counted(found.queued, "fire"))
     yield base.Fact("mailbox", "mailbox", f"{found.mailbox:,} waiting, the next delivery is {found.next_deliver_seq:,}")
@@ -203,7 +192,7 @@ def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Out
     """
     terms, rules, parts, kind = terms_of(timer, GlobalboxTerms), chain.rules(), [], base.OutlookKind.RUNS
     if terms.in_mailbox:
-        parts.append(_in_mailbox(rules, timer, mailbox_of(chain)))
+        parts.append(_in_mailbox(rules, timer, records.mailbox_of(chain)))
     if terms.fire is not None:
         parts.append(_in_queue(chain, rules, timer, terms.fire))
     if not parts:
@@ -217,7 +206,7 @@ def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Out
     return base.Outlook(kind, "; ".join(parts))
 
 
-def _in_mailbox(rules: Rules, timer: Timer, entries: Sequence[MailboxView]) -> str:
+def _in_mailbox(rules: Rules, timer: Timer, entries: Sequence[records.MailboxView]) -> str:
     own = [entry.deliver_seq for entry in entries if entry.timer_id == timer.timer_id]
     ahead = [entry for entry in entries if entry.deliver_seq < own[0]]
     cycles = sum(entry.gas_limit for entry in ahead)
@@ -230,10 +219,10 @@ def _in_mailbox(rules: Rules, timer: Timer, entries: Sequence[MailboxView]) -> s
 
 
 def _in_queue(chain: ChainReader, rules: Rules, timer: Timer, fire: QueuedFire) -> str:
-    views, box = globalbox_of(chain), rules.params.globalbox
+    views, box = records.globalbox_of(chain), rules.params.globalbox
     own = next(view for view in views if view.timer_id == timer.timer_id)
     blocks = max(-(-own.place // box.max_fires_per_block), own.ahead_of_target // box.max_fires_per_target + 1)
-    hit = f", hit by a change of {', '.join(map(key_words, fire.matched_keys))}" if fire.matched_keys else ""
+    hit = f", hit by a change of {', '.join(map(records.key_words, fire.matched_keys))}" if fire.matched_keys else ""
     return (
         f"its fire {own.fire_seq}{hit}, stands at place {own.place:,} of {len(views):,} in Globalbox since block "
         f"{fire.queued_at}, {own.ahead_of_target:,} of those before it for the same target: a block moves at most "
@@ -247,7 +236,7 @@ def _to_come(chain: ChainReader, rules: Rules, timer: Timer, terms: GlobalboxTer
         text = f"is removed as expired: it could fire up to height {timer.expires_at}"
         return base.Outlook(base.OutlookKind.EXPIRES, text)
     if terms.kind is Trigger.STATE_WATCH:
-        keys = ", ".join(map(key_words, terms.watch_keys))
+        keys = ", ".join(map(records.key_words, terms.watch_keys))
         return base.Outlook(base.OutlookKind.RUNS, f"fires when {keys} changes, up to height {timer.expires_at}")
     if timer.expires_at < timer.height:
         end = timer.expires_at + 1
@@ -315,7 +304,7 @@ def _delivered(it: base.Occurrence) -> str:
     is_watch, paid = facts["kind"] == Trigger.STATE_WATCH, ""
     why = f"height {facts['due_height']}"
     if is_watch:
-        why = "a change of " + ", ".join(map(key_words, facts["matched_keys"]))
+        why = "a change of " + ", ".join(map(records.key_words, facts["matched_keys"]))
     if is_watch and receipt is not None:
         paid = f", {format_cby(receipt.fee_burned + receipt.tip)} CBY of {Address(receipt.payer)}"
     return (
@@ -356,7 +345,7 @@ SENTENCES: Final = {
         ),
         lambda it: (
             f"updated: later fires have a payload of {it.facts['payload_size']:,} bytes, at most "
-            f"{it.facts['gas_limit']:,} cycles and {bid_words(it.facts['bid'])}"
+            f"{it.facts['gas_limit']:,} cycles and {records.bid_words(it.facts['bid'])}"
         ),
     ),
     names.TIMER_FIRE_RECEIPT: base.Sentence(_delivered_short, _delivered, base.StepKind.RAN),
@@ -381,7 +370,7 @@ VIEWS: Final = base.MechanismViews(
     outranked=lambda _: "in Globalbox, as one block moves only a limited number of its fires to the mailbox",
     frozen_fees=BID_FEES,
     default_fees=BID_FEES,
-    timer_details=lambda timer, _: {"globalbox": globalbox_timer(timer, terms_of(timer, GlobalboxTerms))},
+    timer_details=lambda timer, _: {"globalbox": records.globalbox_timer(timer, terms_of(timer, GlobalboxTerms))},
     is_watch=_is_watch,
     is_paid=is_executing,
     next_fire=_next_fire,

@@ -2,8 +2,8 @@
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby, takewhile
+from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -25,6 +25,7 @@ from trailboss.state.store import MemoryStore
 from trailboss.views.explain.waits import AGENT_OFFER
 from trailboss.views.mechanism.lane_records import lane_cap, lane_gas_limit
 from trailboss.views.records import block_events
+from trailboss.views.text import runs_of
 from trailboss.vm.native import NativeEngine
 
 
@@ -164,7 +165,7 @@ class RehearsalRun:
         waits, priced_out = self._waits(present, stop)
         if end is None:
             end = Fate(outcome=STRANDED if self._is_over_cap(timer) else WAITING, height=None)
-        return replace(end, delay=max(0, stop - timer.height), waits=waits, priced_out=tuple(_runs(priced_out)))
+        return replace(end, delay=max(0, stop - timer.height), waits=waits, priced_out=tuple(runs_of(priced_out)))
 
     # What a block shows
 
@@ -286,14 +287,3 @@ def _payment(receipt: ReceiptRecord, record: DecisionRecord, *, in_lane: bool) -
         lane_burned=lane_burned,
         tip=receipt.tip,
     )
-
-
-def _runs(heights: Sequence[int]) -> Iterator[Run]:
-    """Yield ascending heights as runs.
-
-    >>> list(_runs([3, 4, 7]))
-    [(3, 4), (7, 7)]
-    """
-    for _, group in groupby(enumerate(heights), key=lambda pair: pair[1] - pair[0]):
-        members = [height for _, height in group]
-        yield members[0], members[-1]

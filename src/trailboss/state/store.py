@@ -15,21 +15,9 @@ from msgspec import Struct
 from trailboss.primitives.errors import InvariantError
 from trailboss.primitives.octets import Hash32
 from trailboss.primitives.units import Height
-from trailboss.state import commitment, tree
+from trailboss.state import commitment, keys, tree
 from trailboss.state.commitment import Roots, state_root
-from trailboss.state.keys import (
-    HEIGHT_WIDTH,
-    KEY_WIDTHS,
-    STORAGE,
-    STORAGE_BYTE,
-    TIMER_ID_START,
-    TIMERS,
-    TIMERS_BYTE,
-    storage_address,
-    storage_key,
-    timer_height,
-    timer_id,
-)
+from trailboss.state.keys import HEIGHT_WIDTH, KEY_WIDTHS, STORAGE, STORAGE_BYTE, TIMER_ID_START, TIMERS, TIMERS_BYTE
 from trailboss.state.slots import SlotIndex, decode_slot
 from trailboss.state.view import StoreView, Trail
 
@@ -232,15 +220,17 @@ class Store(ABC):
         slots = SlotIndex()
         for key, record in self._values_in_order():
             if key[0] == STORAGE_BYTE:
-                address, (name, _) = storage_address(key), decode_slot(record)
-                if storage_key(address, name) != key:
+                address, (name, _) = keys.storage_address(key), decode_slot(record)
+                if keys.storage_key(address, name) != key:
                     raise InvariantError(f"state key {key.hex()} is not that of the slot {name.hex()} that it holds")
                 slots.add(address, name)
         if slots.all_names() != self._slots.all_names():
             raise InvariantError("the slot names in order are not those of the stored slots")
         for key, _ in self.iterate(TIMERS):
-            if self.timer_height(timer_id(key)) != timer_height(key):
-                raise InvariantError(f"timer {timer_id(key).hex()} is not found at its height {timer_height(key)}")
+            if self.timer_height(keys.timer_id(key)) != keys.timer_height(key):
+                raise InvariantError(
+                    f"timer {keys.timer_id(key).hex()} is not found at its height {keys.timer_height(key)}"
+                )
 
     @abstractmethod
     def _values_in_order(self) -> Iterator[tuple[bytes, bytes]]:
@@ -271,9 +261,9 @@ def _slot_moves(
         if key[0] == STORAGE_BYTE:
             old = before[key]
             if old is None and new is not None:
-                moves.append((storage_address(key), decode_slot(new)[0], True))
+                moves.append((keys.storage_address(key), decode_slot(new)[0], True))
             elif new is None and old is not None:
-                moves.append((storage_address(key), decode_slot(old)[0], False))
+                moves.append((keys.storage_address(key), decode_slot(old)[0], False))
     return moves
 
 
@@ -308,7 +298,7 @@ class MemoryStore(Store):
         for namespace in KEY_WIDTHS:
             copy._write(dict(store.iterate(namespace)))
         for key, record in store.iterate(STORAGE):
-            copy._slots.add(storage_address(key), decode_slot(record)[0])
+            copy._slots.add(keys.storage_address(key), decode_slot(record)[0])
         copy.roots, copy.state_root, copy.height = store.roots, store.state_root, store.height - 1
         copy.commit(store.height, changes)
         copy._first = store.height

@@ -214,7 +214,10 @@ def _why_not(recent: RecentBlock, offer: Offer) -> DeferralReason | None:
 
 
 def _lane_left(record: DecisionRecord, effective_priority: int) -> int:
-    """Return the cycles that a block of the lane had left for a timer of that effective priority, at its turn."""
+    """Return the cycles that a block of the lane had left for a timer of that effective priority, at its turn.
+
+    Fires with an equal priority come before it, as ids are not known beforehand.
+    """
     ranked = [timer for timer in record.decided if timer.rank]
     if not any(timer.effective_priority < effective_priority for timer in ranked):
         # Its turn comes after all that are named, and after those that the record has no room for.

@@ -151,11 +151,7 @@ class Index:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Lend a connection that sees one state of the index, once what waits has been written.
-
-        Raises:
-            StorageError: If the index is closed, or the file cannot be used.
-        """
+        """Lend a connection, once what waits is written. `StorageError` if closed, or the file cannot be used."""
         if self._pending:
             self.write()
         with self._file.reading() as connection:

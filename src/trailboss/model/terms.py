@@ -51,10 +51,7 @@ class Trigger(StrEnum):
 
 
 class QueuedFire(msgspec.Struct, frozen=True, array_like=True):
-    """A fire in Globalbox: its rank, fixed at insertion, and what its delivery uses.
-
-    Spec: CIP-5old §5.3, CIP-5old §8.2. Decision: D-20, D-61, D-62.
-    """
+    """A queued fire: its rank and what it uses. Spec: CIP-5old §5.3, CIP-5old §8.2. Decision: D-20, D-61, D-62."""
 
     # Score at the insertion less the age clock of that block: 32 bytes, big-endian, two's complement, in units of
     # 2⁻⁹⁶. The greater comes first.

@@ -155,10 +155,7 @@ class RehearsalRun:
                 on_block(block)
 
     def fate(self, timer: Timer) -> Fate:
-        """Return what became of a timer that was due by the run's last block.
-
-        Complexity: O(1) for a timer without fees of its own, else O(blocks in which it waited).
-        """
+        """Return what became of a timer due by the last block. O(1) without fees, else O(blocks in which it waited)."""
         end, last = self._ends.get(timer.timer_id), self.fork.height
         stop = last + 1 if end is None or end.height is None else end.height
         present = timer if end is not None else self.fork.timer(timer.timer_id) or timer
@@ -166,8 +163,6 @@ class RehearsalRun:
         if end is None:
             end = Fate(outcome=STRANDED if self._is_over_cap(timer) else WAITING, height=None)
         return replace(end, delay=max(0, stop - timer.height), waits=waits, priced_out=tuple(runs_of(priced_out)))
-
-    # What a block shows
 
     def _watch(self, block: Block) -> None:
         record = block.decisions
@@ -205,8 +200,6 @@ class RehearsalRun:
                 facts = _facts(event)
                 missing = facts["required"] - facts["available"]
             self._ends[event.timer_id] = Fate(outcome=TIMER_ENDINGS[event.name], height=height, missing=missing)
-
-    # Why a timer waited
 
     def _is_over_cap(self, timer: Timer) -> bool:
         if self._activation is None:

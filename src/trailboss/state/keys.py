@@ -156,8 +156,5 @@ def mailbox_major(key: bytes) -> int:
 
 
 def transient_key(kind: bytes, identifier: bytes) -> bytes:
-    """Return the key of a value that lasts for its transaction.
-
-    The kind has at most 255 bytes; the key includes its length, so kinds cannot overlap.
-    """
+    """Return the key of a value that lasts for its transaction. Kinds, of at most 255 bytes, cannot overlap."""
     return TRANSIENT + len(kind).to_bytes(1, "big") + kind + identifier

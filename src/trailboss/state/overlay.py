@@ -51,11 +51,7 @@ class Overlay:
         return len(self._log)
 
     def revert(self, mark: int) -> None:
-        """Revert every write since ``mark``. Later marks become void. Complexity: O(writes since).
-
-        Raises:
-            InvariantError: If the overlay has already gone back before the mark.
-        """
+        """Revert all writes since ``mark``, in O(writes); later marks become void. `InvariantError` if it is."""
         self._check_mark(mark)
         log, table = self._log, self._table
         if mark < self._slots_noted:

@@ -205,11 +205,7 @@ class Store(ABC):
         self.roots, self.state_root, self.height = roots, root, height
 
     def check_invariants(self) -> None:
-        """Rebuild trees, root, slot names and heights of timers from the values alone; compare with the kept ones.
-
-        Raises:
-            InvariantError: If any of them differs.
-        """
+        """Compare trees, root, slots and timers' heights with the values alone. `InvariantError` if any differs."""
         rebuilt = commitment.build_roots(self._values_in_order())
         for namespace, root in rebuilt.items():
             kept = self.roots[namespace]

@@ -152,10 +152,7 @@ class StoreView:
         return frozenset(key for key in list(self._past.values) if key.startswith(namespace))
 
     def lowest_since(self) -> int:
-        """Return the lowest height of the store since; that of the view unless the store went back below it.
-
-        Complexity: O(1), and once O(keys changed since).
-        """
+        """Return the store's lowest height since, or the view's own. O(1), and once O(keys changed since)."""
         past = self._past
         changes = list(past.trail)
         if len(changes) > FOLLOWED_MAX:

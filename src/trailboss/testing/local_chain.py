@@ -102,8 +102,6 @@ class LocalChain:
         """Close the chain and its directory."""
         self.chain.close()
 
-    # Sending
-
     def deploy(
         self,
         source: str | Path,
@@ -501,8 +499,6 @@ class LocalChain:
     def check_invariants(self) -> None:
         """Check that money and timers add up and that state and queue agree; raises InvariantError if not."""
         self.chain.check_invariants()
-
-    # Beneath
 
     def _view(self, timer: Timer) -> TimerView:
         return timer_view(timer, self.chain.tier(timer), self.chain.rules(), views_for(self.chain))

@@ -59,10 +59,7 @@ def list_timers(chain: ChainReader, wanted: TimerFilter) -> Iterator[TimerEntry]
 
 
 def match_timer(chain: ChainReader, digits: str) -> list[Hash32]:
-    """Return the ids of the timers, live and ended, that begin with hexadecimal digits.
-
-    Complexity: O(1) for all 64 digits of a live one, else O(events of the chain).
-    """
+    """Return the ids of timers that begin with digits. O(1) for all 64 of a live one, else O(events of the chain)."""
     if len(digits) == 2 * Hash32.WIDTH and chain.timer(bytes.fromhex(digits)) is not None:
         return [Hash32.parse(digits)]
     # A timer of Globalbox may have the id of one that has been forgotten.

@@ -15,10 +15,7 @@ NAME: Final = "auction"
 
 
 class Auction(IndexedMechanism[AuctionIndex]):
-    """The mechanism of the first CIP-1: before the transactions, each timer is settled before the next is decided.
-
-    Spec: CIP-1v1 §3. Decision: D-57, D-60, D-68.
-    """
+    """Before the transactions, each timer is settled before the next. Spec: CIP-1v1 §3. Decision: D-57, D-60, D-68."""
 
     name = NAME
 

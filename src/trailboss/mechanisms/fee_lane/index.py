@@ -108,11 +108,7 @@ class LaneIndex(Follower):
     # What it follows
 
     def join(self, timers: Iterable[Timer], fires_of: Callable[[bytes], int]) -> None:
-        """Take in timers, one by one; ``fires_of`` an actor are those within the window. Complexity: O(log n) a timer.
-
-        Raises:
-            InvariantError: If one has joined already.
-        """
+        """Take in timers, with the fires of their actors: O(log n) each. `InvariantError` if one has joined already."""
         joined: list[LaneEntry] = []
         shared: dict[int, Any] = {}  # Many timers have the same heights and limits, and each integer takes memory.
         for timer in timers:

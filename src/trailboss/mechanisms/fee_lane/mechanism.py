@@ -18,10 +18,7 @@ NAME: Final = "lane"
 
 
 class Lane(IndexedMechanism[LaneIndex]):
-    """The mechanism of CIP-1 v3: after the transactions, each timer is settled before the next is decided.
-
-    Spec: CIP-1v3 §3. Decision: D-12, D-39, D-54.
-    """
+    """After the transactions, each timer is settled before the next. Spec: CIP-1v3 §3. Decision: D-12, D-39, D-54."""
 
     name = NAME
 

@@ -18,10 +18,7 @@ NAME: Final = "globalbox"
 
 
 class Globalbox(IndexedMechanism[GlobalboxIndex]):
-    """The mechanism of the first draft of CIP-5: after the transactions, each fire is settled before the next.
-
-    Spec: CIP-5old §4. Decision: D-31, D-61, D-65, D-67.
-    """
+    """After transactions, each fire is settled before the next. Spec: CIP-5old §4. Decision: D-31, D-61, D-65, D-67."""
 
     name = NAME
 

@@ -108,10 +108,7 @@ class GlobalboxSelection(IndexSelection[GlobalboxIndex, GlobalboxMarket]):
             yield self._decide(timer, verdict, fire, rank=rank, max_cost=cost, available=available)
 
     def _execute(self) -> Iterator[Decision]:
-        """Run entries of the mailbox, the oldest first, up to the first that does not fit what is left of the block.
-
-        Spec: CIP-5old §10. Decision: D-67, D-80.
-        """
+        """Run the oldest entries of the mailbox while they fit. Spec: CIP-5old §10. Decision: D-67, D-80."""
         rank, smallest_gas = 0, 0
         stopped: Stop | None = None
         # Each decision takes the first entry away, so that the next is the first again.

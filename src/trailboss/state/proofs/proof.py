@@ -85,11 +85,7 @@ class Proof(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
     @classmethod
     def from_json(cls, document: object) -> Self:
-        """Read a proof from a JSON object, as ``json.loads`` returns it, without verifying it.
-
-        Raises:
-            ProofError: If the object is not a proof as `to_json` writes it.
-        """
+        """Read a proof from a JSON object, unverified. `ProofError` if it is no proof as `to_json` writes it."""
         try:
             proof = msgspec.convert(_positional(document, cls), type=cls, builtin_types=(bytes,))
             # An integer of more than 64 bits has no encoding.

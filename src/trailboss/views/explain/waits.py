@@ -226,9 +226,6 @@ def _rank_words(waits: Sequence[Wait]) -> str:
     return f" ({'; '.join(filter(None, (words, f'tip {span_words(wait.tip for wait in waits)}, {last}')))})"
 
 
-# Bids
-
-
 class AskedBid(Struct, frozen=True, kw_only=True):
     """What stood for a timer's bid after its agent was asked."""
 

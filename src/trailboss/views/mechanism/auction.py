@@ -132,9 +132,6 @@ def _timer_details(timer: Timer, now: int) -> dict[str, AuctionTimer]:
     return {"auction": auction_timer(timer, timer.terms, now)} if isinstance(timer.terms, AuctionTerms) else {}
 
 
-# Waiting
-
-
 class _BidHistory:
     """A timer of the auction, followed from block to block. Spec: CIP-1v1 §3. Decision: D-57, D-60."""
 

@@ -20,6 +20,7 @@ from trailboss.primitives.octets import Address
 from trailboss.primitives.units import Price, format_cby
 from trailboss.views.mechanism import base
 from trailboss.views.mechanism import globalbox_records as records
+from trailboss.views.mechanism.globalbox_records import bid_words, key_words
 from trailboss.views.records import BID_FEES, DecisionRow, DecisionView, Event, TimerEntry, TimerView
 from trailboss.views.text import counted
 
@@ -134,7 +135,7 @@ def _timer_facts(live: TimerView) -> Iterator[base.Fact]:
         return
     yield base.Fact("kind", "kind", box.kind.lower().replace("_", " "))
     if box.watch_keys:
-        yield base.Fact("watches", "watches", ", ".join(map(records.key_words, box.watch_keys)))
+        yield base.Fact("watches", "watches", ", ".join(map(key_words, box.watch_keys)))
     yield base.Fact("bid", "bid", f"{format_bid(box.bid_fp)} a cycle")
     yield base.Fact("fires", "fires so far", box.fire_seq, base.ValueKind.NUMBER)
     if box.in_mailbox:
@@ -182,9 +183,6 @@ def _status_facts(found: records.GlobalboxStatus) -> Iterator[base.Fact]:
     yield base.Fact("governance_epoch", "governance epoch", epoch)
 
 
-# What comes next
-
-
 def _outlook(chain: ChainReader, timer: Timer, _: base.Trial | None) -> base.Outlook:
     """Return where a timer's fires stand, what is before them and whether the next one can be paid for.
 
@@ -222,7 +220,7 @@ def _in_queue(chain: ChainReader, rules: Rules, timer: Timer, fire: QueuedFire) 
     views, box = records.globalbox_of(chain), rules.params.globalbox
     own = next(view for view in views if view.timer_id == timer.timer_id)
     blocks = max(-(-own.place // box.max_fires_per_block), own.ahead_of_target // box.max_fires_per_target + 1)
-    hit = f", hit by a change of {', '.join(map(records.key_words, fire.matched_keys))}" if fire.matched_keys else ""
+    hit = f", hit by a change of {', '.join(map(key_words, fire.matched_keys))}" if fire.matched_keys else ""
     return (
         f"its fire {own.fire_seq}{hit}, stands at place {own.place:,} of {len(views):,} in Globalbox since block "
         f"{fire.queued_at}, {own.ahead_of_target:,} of those before it for the same target: a block moves at most "
@@ -236,7 +234,7 @@ def _to_come(chain: ChainReader, rules: Rules, timer: Timer, terms: GlobalboxTer
         text = f"is removed as expired: it could fire up to height {timer.expires_at}"
         return base.Outlook(base.OutlookKind.EXPIRES, text)
     if terms.kind is Trigger.STATE_WATCH:
-        keys = ", ".join(map(records.key_words, terms.watch_keys))
+        keys = ", ".join(map(key_words, terms.watch_keys))
         return base.Outlook(base.OutlookKind.RUNS, f"fires when {keys} changes, up to height {timer.expires_at}")
     if timer.expires_at < timer.height:
         end = timer.expires_at + 1
@@ -283,9 +281,6 @@ def _runway_notes(_: Rules, timers: Sequence[Timer]) -> Iterator[str]:
         yield f"{watches} of its timers watch the state: when a change hits them is not foreseen, so they are left out"
 
 
-# Sentences
-
-
 def _queued(it: base.Occurrence) -> str:
     facts, record = it.facts, it.block.decisions
     items = () if record is None else record.decided
@@ -304,7 +299,7 @@ def _delivered(it: base.Occurrence) -> str:
     is_watch, paid = facts["kind"] == Trigger.STATE_WATCH, ""
     why = f"height {facts['due_height']}"
     if is_watch:
-        why = "a change of " + ", ".join(map(records.key_words, facts["matched_keys"]))
+        why = "a change of " + ", ".join(map(key_words, facts["matched_keys"]))
     if is_watch and receipt is not None:
         paid = f", {format_cby(receipt.fee_burned + receipt.tip)} CBY of {Address(receipt.payer)}"
     return (
@@ -345,7 +340,7 @@ SENTENCES: Final = {
         ),
         lambda it: (
             f"updated: later fires have a payload of {it.facts['payload_size']:,} bytes, at most "
-            f"{it.facts['gas_limit']:,} cycles and {records.bid_words(it.facts['bid'])}"
+            f"{it.facts['gas_limit']:,} cycles and {bid_words(it.facts['bid'])}"
         ),
     ),
     names.TIMER_FIRE_RECEIPT: base.Sentence(_delivered_short, _delivered, base.StepKind.RAN),

@@ -163,8 +163,5 @@ def _summary(transaction: Transaction, record: ReceiptRecord, position: int) -> 
 
 def target_of(instruction: Instruction) -> str | None:
     """Return the actor, account or timer that an instruction concerns, in text; None if it concerns none."""
-    target = row_builder.target_of(instruction)
-    if target is not None:
-        return str(target)
-    timer_id = getattr(instruction, "timer_id", None)
-    return None if timer_id is None else f"0x{timer_id.hex()}"
+    found = row_builder.target_of(instruction) or getattr(instruction, "timer_id", None)
+    return None if found is None else str(found) if isinstance(found, Address) else f"0x{found.hex()}"

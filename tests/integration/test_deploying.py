@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.integration.helpers import BASEFEE, CBY, answers, assert_refused_call, deploy_puppet, perform, step
+from tests.integration.helpers import BASEFEE, answers, assert_refused_call, deploy_puppet, perform, step
 from trailboss.crypto.digest import keccak256
-from trailboss.model.transactions import CreateAccount, DeployActor, FundActor, UpgradeActor, derive_actor_address
-from trailboss.primitives.octets import Address
+from trailboss.model.transactions import DeployActor, UpgradeActor, derive_actor_address
 from trailboss.testing import LocalChain
 from trailboss.views.records import Receipt
 
@@ -140,26 +139,3 @@ def test_source_may_have_128_kib_and_not_a_byte_more(chain: LocalChain, size: in
     assert receipt.status == status
     if status == "reverted":
         assert_refused_call(receipt, 1213, "invalid_data", "source has 131073 bytes, outside 1..=131072")
-
-
-def test_accounts_are_created_once_and_actors_funded_only_when_there(chain: LocalChain) -> None:
-    """CreateAccount and FundActor with their refusals."""
-    fresh = Address(b"\x42" * 20)
-    assert chain.send(CreateAccount(fresh), sender=chain.accounts[0]).ok
-    assert chain.chain.account(fresh) is not None
-    again = chain.send(CreateAccount(fresh), sender=chain.accounts[0])
-    assert_refused_call(again, 1224, "account_exists", str(fresh))
-    nobody = chain.send(FundActor(fresh, CBY), sender=chain.accounts[0])
-    assert_refused_call(nobody, 1220, "actor_not_found", str(fresh))
-    assert chain.balance(fresh) == 0
-
-
-def test_actor_cannot_give_what_it_does_not_hold(chain: LocalChain) -> None:
-    """A transfer from a frame, at the edge and one unit beyond."""
-    actor = deploy_puppet(chain, value=1_000)
-    to = bytes(chain.accounts[9].address)
-    before = chain.balance(to)
-    refused = perform(actor, step("transfer_balance", to, 1_001))
-    assert_refused_call(refused, 1003, "insufficient_balance", "holds 1000 base units, 1001 are needed")
-    answers(perform(actor, step("transfer_balance", to, 1_000)))
-    assert (actor.balance, chain.balance(to)) == (0, before + 1_000)

@@ -18,9 +18,6 @@ from trailboss.node.service import Node
 from trailboss.node.startup import open_node
 from trailboss.server import build_application
 
-PATIENCE = 30
-"""Seconds after which a test gives up: only a fault lets it come to that."""
-
 
 class _Server(uvicorn.Server):
     """A server that says when it listens, and leaves signals alone."""

@@ -5,14 +5,7 @@ import json
 import pytest
 
 from trailboss.cli import output
-from trailboss.cli.output import (
-    TableColumn,
-    console,
-    print_json,
-    print_pairs,
-    print_table,
-    shortened,
-)
+from trailboss.cli.output import TableColumn, console, print_json, print_pairs, print_table, shortened
 from trailboss.primitives.octets import Address, Hash32
 from trailboss.views.json_values import to_json_value
 from trailboss.views.text import visible, words

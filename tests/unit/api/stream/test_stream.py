@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.event_loop import on_loop
-from tests.unit.api.stream.broadcasts import CBY, SPEAKER, Believer, Broadcasts, believed, read_told, truth_of
+from tests.unit.api.stream.broadcasts import CBY, SPEAKER, Believer, Broadcasts, read_told, truth_of
 from trailboss.api import sse, stream
 from trailboss.api.errors import HttpError, HttpReason
 from trailboss.api.sse import Position, StreamFilter
@@ -88,31 +88,6 @@ def world() -> Iterator[Broadcasts]:
 
 
 @on_loop
-async def test_reader_is_told_past_and_present_when_he_begins_in_the_past(world: Broadcasts) -> None:
-    """Every block from there on, once, in order."""
-    world.grow(7)
-    streams = world.streams()
-    async with reading(streams, StreamFilter(), Position(3), 3) as (client, _):
-        await until(lambda: "id: 7.0" in client.text)
-        world.grow(2)
-        world.vary()
-        world.publish()
-        await until(lambda: "id: 10.0" in client.text)
-        assert believed(client.text) == truth_of(world.chain.blocks[3:])
-        assert client.text.startswith("retry: 2000\n\n")
-
-
-@on_loop
-async def test_reader_is_told_of_the_next_block_first_when_he_names_no_height(world: Broadcasts) -> None:
-    """Nothing of the past."""
-    world.grow(3)
-    async with reading(world.streams(), StreamFilter()) as (client, _):
-        world.grow()
-        await until(lambda: "event: block" in client.text)
-        assert [each.data["height"] for each in read_told(client.text)] == [4]
-
-
-@on_loop
 async def test_reader_waits_when_he_begins_in_the_future(world: Broadcasts) -> None:
     """What is below does not concern him, also after the chain went back."""
     async with reading(world.streams(), StreamFilter(), Position(5), 5) as (client, _):
@@ -158,20 +133,6 @@ async def test_reader_is_told_all_anew_when_nobody_remembers_his_block(world: Br
         assert told == [("reorg", 0), ("block", 1), ("block", 2), ("block", 3), ("block", 4)]
 
 
-@on_loop
-async def test_reader_reads_on_when_the_chain_went_back_before_the_feed_heard(world: Broadcasts) -> None:
-    """A view whose blocks are gone is not an error: the next one comes."""
-    world.vary()
-    world.grow(5)
-    world.reorg(4)
-    world.vary()
-    async with reading(world.streams(), StreamFilter(), Position(1), 1) as (client, _):
-        await until(lambda: client.sent != [] and len(world.feed) == 1)
-        world.publish()
-        await until(lambda: "id: 3.0" in client.text)
-        assert believed(client.text) == truth_of(world.chain.blocks[1:])
-
-
 def script(patch: pytest.MonkeyPatch, **acts: Callable[[], object]) -> None:
     """Have workers answer at once, and things happen after some of their answers: ``after_2=...``."""
     calls = 0
@@ -185,27 +146,6 @@ def script(patch: pytest.MonkeyPatch, **acts: Callable[[], object]) -> None:
 
     patch.setattr(asyncio, "to_thread", work)
     patch.setattr(sse, "PAGE_BLOCKS", 2)
-
-
-@on_loop
-async def test_reader_is_told_again_when_the_chain_goes_back_further_than_he_was_told(
-    world: Broadcasts,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Between the word of one way back and the blocks that follow it there may be another, to a lower height."""
-
-    def go_back_to(height: int) -> None:
-        world.reorg(world.chain.height - height)
-        world.vary()
-        world.grow(5)
-
-    world.grow(6)
-    # The pages of blocks 1 and 2, the page that is none, and the block that was left.
-    script(monkeypatch, after_1=lambda: go_back_to(1), after_3=lambda: go_back_to(0))
-    async with reading(world.streams(), StreamFilter(), Position(1), 1) as (client, _):
-        await until(lambda: "id: 6.0" in client.text)
-        told = [(each.kind, each.data["height"]) for each in read_told(client.text)]
-        assert told[:5] == [("block", 1), ("block", 2), ("reorg", 1), ("reorg", 0), ("block", 1)]
 
 
 @on_loop
@@ -229,53 +169,6 @@ async def test_reader_is_told_nothing_when_his_block_comes_back(
         await until(lambda: "id: 6.0" in client.text)
         told = [(each.kind, each.data["height"]) for each in read_told(client.text)]
         assert told == [("block", height) for height in range(1, 7)]
-
-
-ACTS = st.sampled_from(("mine", "vary", "reorg", "publish", "publish", "turn", "turn", "leave", "stall", "flow"))
-
-
-async def perform(world: Broadcasts, client: Client, act: str, count: int) -> None:
-    """Do one thing to the chain, to the loop or to the reader."""
-    match act:
-        case "turn":
-            await asyncio.sleep(count * 0.0002)
-        case "stall":
-            client.flows.clear()
-        case "flow":
-            client.flows.set()
-        case _:
-            change(world, act, count)
-
-
-@settings(max_examples=20)
-@given(st.lists(st.tuples(ACTS, st.integers(1, 4)), max_size=30), st.integers(1, 6), st.integers(1, 3))
-@on_loop
-async def test_reader_believes_in_the_chain_when_all_is_told(
-    acts: list[tuple[str, int]], before: int, page: int
-) -> None:
-    """Whatever the chain does, whenever he leaves and comes back, he ends up with exactly the chain's blocks."""
-    with Broadcasts() as world, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sse, "PAGE_BLOCKS", page)
-        world.vary()
-        world.mine(before)
-        world.publish()
-        streams = world.streams()
-        believer = Believer()
-        pending = [*acts, ("end", 0)]
-        while pending:
-            place = Position(1) if believer.mark is None else Position.after_mark(believer.mark)
-            async with reading(streams, StreamFilter(), place, 1) as (client, _):
-                while pending and (act := pending.pop(0))[0] != "leave":
-                    await perform(world, client, *act)
-                if not pending:
-                    world.vary()
-                    world.publish()
-                    client.flows.set()
-                    await until(lambda: str(world.chain.head.hash) in client.text)
-                text = client.text
-            for each in read_told(text):
-                believer.hear(each)
-        assert believer.blocks == truth_of(world.chain.blocks[1:])
 
 
 @settings(max_examples=20)
@@ -461,78 +354,6 @@ async def test_reader_is_cut_off_when_he_does_not_read(world: Broadcasts, monkey
         assert "id: 5.0" not in slow.text
         assert slow.sent[-1]["more_body"] is False
         assert quick.sent[-1]["more_body"] is True
-
-
-@on_loop
-async def test_reader_reads_the_past_when_he_falls_behind(world: Broadcasts) -> None:
-    """More has come at once than may wait for him; he misses nothing, also when the chain has gone back meanwhile."""
-    streams = world.streams(waiting_max=2_000)
-    async with reading(streams, StreamFilter()) as (client, _):
-        await until(lambda: client.sent != [] and len(world.feed) == 1)
-        client.flows.clear()
-        for _ in range(6):
-            world.grow()
-            await asyncio.sleep(0.005)
-        assert len(world.feed) == 0
-        world.reorg(4)
-        world.publish()
-        world.vary()
-        world.grow(5)
-        client.flows.set()
-        await until(lambda: str(world.chain.head.hash) in client.text)
-        world.grow()
-        await until(lambda: str(world.chain.head.hash) in client.text)
-        assert believed(client.text) == truth_of(world.chain.blocks[1:])
-
-
-@on_loop
-async def test_reader_is_told_again_when_he_falls_behind_two_ways_back(world: Broadcasts) -> None:
-    """He was told of the first, and fell behind before the blocks that followed it; the second went further."""
-
-    def grow(blocks: int) -> None:
-        for _ in range(blocks):
-            world.vary()
-            world.publish()
-
-    grow(6)
-    streams = world.streams(waiting_max=2_000)
-    async with reading(streams, StreamFilter(), Position(1), 1) as (client, _):
-        await until(lambda: "id: 6.0" in client.text and len(world.feed) == 1)
-        client.flows.clear()
-        world.reorg(2)
-        world.publish()
-        await asyncio.sleep(0.05)
-        grow(4)
-        assert len(world.feed) == 0
-        world.reorg(6)
-        grow(5)
-        client.flows.set()
-        await until(lambda: str(world.chain.head.hash) in client.text)
-        assert believed(client.text) == truth_of(world.chain.blocks[1:])
-        assert [each.data["height"] for each in read_told(client.text) if each.kind == "reorg"] == [4, 2]
-
-
-@pytest.mark.parametrize("turns", range(16))
-@on_loop
-async def test_nothing_is_missed_when_a_block_comes_in_any_turn_of_the_loop(
-    world: Broadcasts, turns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There is no turn between the end of the past and the beginning of the present."""
-
-    async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
-        return work(*arguments)
-
-    monkeypatch.setattr(asyncio, "to_thread", at_once)
-    world.grow(2)
-    async with reading(world.streams(), StreamFilter(), Position(1), 1) as (client, _):
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        world.grow()
-        for _ in range(20):
-            await asyncio.sleep(0)
-        world.grow()
-        await until(lambda: "id: 4.0" in client.text)
-        assert [each.data["height"] for each in read_told(client.text)] == [1, 2, 3, 4]
 
 
 @on_loop

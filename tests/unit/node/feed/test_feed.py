@@ -13,8 +13,6 @@ from trailboss.api.sse import EncodedBlock
 from trailboss.node.block_builder import Published
 from trailboss.node.feed import FELL_BEHIND, REMEMBERED, STEP_OCTETS, Feed, Subscription, size_of, tag_of
 
-ROOM = 10**9
-
 
 @pytest.fixture(scope="module")
 def steps() -> Iterator[list[Published]]:
@@ -53,17 +51,6 @@ async def test_subscribers_hear_every_step_in_order_when_they_keep_up(steps: lis
 
 
 @on_loop
-async def test_subscriber_wakes_when_something_is_published(steps: list[Published]) -> None:
-    """Whoever waits hears of the next step."""
-    feed = Feed(steps[0].view)
-    async with feed.subscribe() as subscription:
-        waiting = asyncio.create_task(subscription.take_next())
-        await asyncio.sleep(0)
-        feed.publish(steps[1])
-        assert await waiting is steps[1]
-
-
-@on_loop
 async def test_subscriber_is_ended_when_more_waits_than_may(steps: list[Published]) -> None:
     """It keeps nothing then, and others go on."""
     feed = Feed(steps[0].view)
@@ -78,27 +65,6 @@ async def test_subscriber_is_ended_when_more_waits_than_may(steps: list[Publishe
         feed.close("stopping")
         assert await heard(other) == steps[:4]
         assert slow.reason == FELL_BEHIND
-
-
-@on_loop
-async def test_subscriber_goes_on_when_it_reads_what_waits_in_time(steps: list[Published]) -> None:
-    """What was read makes room."""
-    feed = Feed(steps[0].view)
-    async with feed.subscribe(room_of(steps[0])) as subscription:
-        for published in steps:
-            feed.publish(published)
-            assert await subscription.take_next() is published
-        assert subscription.reason is None
-
-
-@on_loop
-async def test_step_is_taken_when_it_alone_is_larger_than_the_limit(steps: list[Published]) -> None:
-    """Whoever has read everything before it keeps up, however large it is."""
-    feed = Feed(steps[0].view)
-    async with feed.subscribe(1) as subscription:
-        feed.publish(steps[1])
-        assert await subscription.take_next() is steps[1]
-        assert subscription.reason is None
 
 
 @on_loop
@@ -123,13 +89,6 @@ async def test_end_is_known_when_the_feed_is_closed(steps: list[Published]) -> N
     feed.close("again")
     await waiting
     assert feed.reason == "stopping"
-
-
-def test_view_is_that_of_the_last_step_when_it_was_published(steps: list[Published]) -> None:
-    """Also while nobody is subscribed."""
-    feed = Feed(steps[0].view)
-    feed.publish(steps[1])
-    assert feed.view is steps[1].view
 
 
 def test_size_grows_with_what_is_told_when_blocks_hold_more() -> None:

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from tests.event_loop import on_loop
-from tests.unit.node.service.conftest import on_node, running_node
+from tests.unit.node.service.conftest import on_node
 from tests.unit.node.service.world import AT_ONCE, PATIENCE, Notes, gift, person
 from trailboss.chain import Chain
 from trailboss.chain.development import DEPLOYER, account_name, development_account
@@ -53,17 +52,6 @@ async def start_clock(node: Node) -> tuple[Address, Hash32]:
         receipt = await receipt_of(node, verdict.hash)
         assert receipt.ok, receipt.error
     return actor, Hash32(receipt.return_value)
-
-
-@on_node()
-async def test_blocks_come_at_once_when_they_are_asked_for(node: Node) -> None:
-    """One, many, and up to a height."""
-    development = node.development
-    assert await development.mine() == 1
-    assert await development.mine(20) == 21
-    assert await development.advance(1_000) == 1_000
-    assert await development.advance(1_000) == 1_000
-    assert node.view.height == 1_000
 
 
 @pytest.mark.parametrize("blocks", [0, -3, ADVANCE_MAX + 1])
@@ -117,15 +105,6 @@ async def test_transactions_come_back_when_their_blocks_are_dropped(node: Node) 
     assert node.view.height == 0
 
 
-@on_node(NodeOptions(pace=AT_ONCE))
-async def test_balance_is_what_it_was_set_to(node: Node) -> None:
-    """Of an account that there was, and of one that there was not."""
-    for address, amount in ((person(1), 5), (NOBODY, 10**30)):
-        receipt = await receipt_of(node, await node.development.set_balance(address, amount))
-        assert receipt.ok, receipt.error
-        assert node.view.balance(address) == amount
-
-
 @on_node()
 async def test_requests_that_come_together_take_a_nonce_each(node: Node) -> None:
     """All of them are in one block."""
@@ -137,47 +116,12 @@ async def test_requests_that_come_together_take_a_nonce_each(node: Node) -> None
     assert [node.view.balance(address) for address in addresses] == list(range(20))
 
 
-@on_node(NodeOptions(pace=AT_ONCE))
-async def test_transaction_is_anybodys_when_he_is_impersonated(node: Node) -> None:
-    """Without a key; nonce, fees and receipt are as for any other."""
-    await receipt_of(node, await node.development.set_balance(NOBODY, 1_000 * BASE_UNITS_PER_CBY))
-    before = node.view.balance(person(1))
-    names = [await node.development.impersonate(NOBODY, Transfer(person(1), amount)) for amount in (5, 6)]
-    for name in names:
-        receipt = await receipt_of(node, name)
-        assert (receipt.ok, receipt.payer) == (True, NOBODY)
-    assert node.view.balance(person(1)) == before + 11
-    assert node.view.account(NOBODY).nonce == 2
-
-
 @on_node()
 async def test_impersonation_is_refused_when_the_account_cannot_pay(node: Node) -> None:
     """As the mempool would refuse it from its owner."""
     with pytest.raises(Rejection) as caught:
         await node.development.impersonate(NOBODY, Transfer(person(1), 5))
     assert caught.value.reason is RejectionReason.INSUFFICIENT_GAS_BALANCE
-
-
-@on_node(NodeOptions(pace=AT_ONCE))
-async def test_timer_fires_later_when_it_is_held(node: Node) -> None:
-    """At a height that is named, or at the last one at which it may fire."""
-    actor, timer_id = await start_clock(node)
-    assert (await receipt_of(node, await node.development.hold(timer_id, 50))).ok
-    await node.development.advance(49)
-    assert node.view.storage(actor) == {}
-    await node.development.advance(50)
-    assert node.view.storage(actor) == {b"fired": b"50"}
-
-
-@pytest.mark.parametrize("mechanism", ["fifo", "lane"])
-@on_loop
-async def test_timer_fires_in_the_block_of_the_request_when_it_is_forced(mechanism: str) -> None:
-    """Timers follow transactions there."""
-    async with running_node(NodeOptions(pace=AT_ONCE), mechanism=mechanism) as node:
-        actor, timer_id = await start_clock(node)
-        receipt = await receipt_of(node, await node.development.force(timer_id))
-        assert receipt.ok, receipt.error
-        assert node.view.storage(actor) == {b"fired": str(receipt.block_height).encode()}
 
 
 @on_node(NodeOptions(pace=AT_ONCE))

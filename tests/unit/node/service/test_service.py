@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.node.service.conftest import on_node
-from tests.unit.node.service.world import AT_ONCE, PATIENCE, TIGHT, gift, person
+from tests.unit.node.service.world import PATIENCE, TIGHT, gift, person
 from trailboss.chain.development import account_name, development_account
 from trailboss.chain.drafts import Terms, draft_deployment, draft_transaction, draft_unsigned
 from trailboss.mempool import AdmissionStatus
@@ -83,21 +83,6 @@ async def test_signature_is_not_looked_at_when_a_transaction_could_not_come_in_a
 
 
 @on_node()
-async def test_outcome_comes_when_the_block_does(node: Node) -> None:
-    """With height and position, whether one asked before or after."""
-    first, second = drafted(node), drafted(node, ahead=1)
-    verdicts = await node.submit([first, second])
-    waiting = asyncio.create_task(node.outcome(verdicts[1].hash, PATIENCE * 1_000))
-    await asyncio.sleep(0)
-    assert not waiting.done()
-    await node.development.mine()
-    found = await waiting
-    assert (found.hash, found.place.height, found.place.position, found.rejection) == (verdicts[1].hash, 1, 1, None)
-    assert await node.outcome(verdicts[1].hash, 1) == found
-    assert (await node.outcome(verdicts[0].hash, 1)).place.position == 0
-
-
-@on_node()
 async def test_outcome_is_none_when_the_time_is_over(node: Node) -> None:
     """Nothing of the wait is left."""
     [verdict] = await node.submit([drafted(node)])
@@ -120,14 +105,6 @@ async def test_outcome_is_the_refusal_when_a_transaction_is_replaced(node: Node)
     assert await node.outcome(cheap.hash, 1) == outcome
 
 
-@on_node(NodeOptions(pace=AT_ONCE))
-async def test_block_comes_at_once_when_a_transaction_is_admitted_under_auto(node: Node) -> None:
-    """Nobody has to ask for it."""
-    [verdict] = await node.submit([drafted(node)])
-    assert (await node.outcome(verdict.hash, PATIENCE * 1_000)).place.height == 1
-    assert node.view.height == 1
-
-
 @on_node()
 async def test_question_is_answered_between_blocks(node: Node) -> None:
     """As the next block would, within a limit of cycles."""
@@ -148,17 +125,6 @@ async def test_question_is_refused_when_its_limit_cannot_be(node: Node, cycles: 
     """It runs between two blocks, and both wait for it."""
     with pytest.raises(Rejection, match=f"cycles_limit is {cycles}, outside 1..=1000000"):
         await node.ask(person(0), "echo", b"", person(0), cycles)
-
-
-@on_node()
-async def test_view_stays_when_the_chain_goes_on(node: Node) -> None:
-    """Whoever has taken it answers from one height."""
-    before = node.view
-    held = before.balance(person(1))
-    await node.submit([drafted(node)])
-    await node.development.mine(300)
-    assert (before.height, before.balance(person(1))) == (0, held)
-    assert (node.view.height, node.view.balance(person(1))) == (300, held + 7)
 
 
 @on_node()

@@ -218,6 +218,15 @@ def test_first_timer_fires_when_it_is_larger_than_the_budget() -> None:
     assert block.next() == [(1, "fire")]
 
 
+def test_block_is_over_when_its_first_fire_has_used_more_than_the_budget() -> None:
+    """Of two that are larger than the budget the second has its turn in the next block."""
+    block = Block(bidding(9, 8, gas_limit=400), budget=300)
+    assert block.outcomes() == [(0, "fire")]
+    rest = block.selection.rest()
+    assert (rest.stopped, rest.outranked, block.world.budget_left) == (Stop.LANE_FULL, 1, -100)
+    assert block.next() == [(1, "fire")]
+
+
 def test_walk_ends_when_as_many_were_looked_at_as_may_be() -> None:
     """Three ranks of five, whether they were decided or kept for the pool; the next in rank are named."""
     timers = make_timers(*({"actor": actor, "bid": (1_000, 9 - n)} for n, actor in enumerate([BOB] * 3 + [ALICE] * 2)))
@@ -322,6 +331,14 @@ def test_cancelled_timer_leaves_its_rank_unused_when_a_fire_cancels_it() -> None
         if decision.rank == 1:
             block.world.remove(timers[1].timer_id)
     assert ranks == [(0, 1), (2, 3)]
+
+
+def test_nothing_is_said_about_waiting_when_the_auction_is_asked_for_an_idle_stretch() -> None:
+    """Every waiting timer is asked, or competes, in every block."""
+    block = Block(make_timers({}), spent=1_000)
+    assert block.outcomes() == []
+    block.auction.expire([bytes(32)])
+    assert not block.auction.only_wait(1)
 
 
 def test_auction_hears_before_its_first_block_without_an_index() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.mechanisms.bid_tree_checks import check_tree, levels_of
 from trailboss.mechanisms import bid_tree, ranking
 from trailboss.mechanisms.bid_tree import FANOUT, BidNode, BidTree
-from trailboss.mechanisms.ranking import BidGroup, Lineup, PricedTree, ranked_all, ranked_first
+from trailboss.mechanisms.ranking import BidGroup, GasLimits, Lineup, PricedTree, ranked_all, ranked_first
 from trailboss.model.timers import freeze_fees
 from trailboss.primitives.errors import InvariantError
 
@@ -85,6 +85,15 @@ def test_tree_keeps_its_rules_when_groups_come_and_go(seed: int) -> None:
     assert tree.root is None
 
 
+@pytest.mark.parametrize("count", [0, 1, FANOUT, FANOUT + 1, 200, 5_000])
+def test_tree_is_in_order_when_it_is_filled_at_once(count: int) -> None:
+    """Whatever the order in which they are given; the tree is as low as half its fan-out allows."""
+    groups = [make_group(number, number % 7, number % 7) for number in range(count)]
+    tree = make_tree(*Random(count).sample(groups, count))
+    assert check_tree(tree) == groups
+    assert (FANOUT // 2) ** (levels_of(tree) - 2) <= max(1, count)
+
+
 def test_tree_is_low_when_most_groups_have_left() -> None:
     """A thousand groups, of which one in fifty stays: small nodes merge, and levels go."""
     groups = [make_group(number, number) for number in range(1_000)]
@@ -97,6 +106,15 @@ def test_tree_is_low_when_most_groups_have_left() -> None:
             tree.remove(group)
     assert check_tree(tree) == groups[::50]
     assert levels_of(tree) == 2
+
+
+def test_groups_that_cannot_pay_are_left_out_when_a_basefee_is_given() -> None:
+    """By place, those with a max_fee of 30 at least."""
+    fees = [number * 37 % 101 for number in range(100)]
+    tree = make_tree(*(make_group(number, fee, fee) for number, fee in enumerate(fees)))
+    assert [int.from_bytes(group.actor) for group in tree.items(30)] == [
+        number for number, fee in enumerate(fees) if fee >= 30
+    ]
 
 
 @pytest.mark.parametrize("count", [0, 1, 40])
@@ -154,6 +172,20 @@ def test_change_takes_one_step_a_level(monkeypatch: pytest.MonkeyPatch, size: in
     check_tree(tree)
 
 
+def test_search_leaves_out_what_has_expired_as_a_whole(opened: list[object]) -> None:
+    """A storm of 4,096 offers, all expired, and one behind them that is not: few nodes are opened."""
+    tree = make_tree(*(make_group(n, 10**6, n + 1, expiry=49 if n else 50) for n in range(4_097)))
+    lineup = lineup_of(tree, 10)
+    assert list(ranked_first(lineup)) == list(ranked_all(lineup)) == [0]
+    assert len(opened) <= levels_of(tree) + 1
+
+
+def test_search_finds_nothing_when_all_are_priced_out() -> None:
+    """Neither a group nor a node comes into sight."""
+    lineup = lineup_of(make_tree(make_group(1, 40, 3)), 41)
+    assert list(ranked_first(lineup)) == list(ranked_all(lineup)) == []
+
+
 @pytest.mark.spec("F-75")
 def test_search_leaves_a_payer_out_at_once_when_it_is_out() -> None:
     """Two payers with a thousand timers each that offer the same: after two of them the first has no more turns."""
@@ -163,3 +195,23 @@ def test_search_leaves_a_payer_out_at_once_when_it_is_out() -> None:
     assert [next(in_rank) for _ in range(2)] == [0, 1]
     out.add(PAYERS[0])
     assert list(in_rank) == list(range(1_000, 2_000))
+
+
+@pytest.mark.parametrize(("waiting", "way"), [(80, "all"), (81, "first")])
+def test_all_are_sorted_when_most_are_asked_for(monkeypatch: pytest.MonkeyPatch, waiting: int, way: str) -> None:
+    """Up to eight timers for each that may be asked for; beyond, a search for the first takes less time."""
+    monkeypatch.setattr(ranking, "ranked_all", lambda _: "all")
+    monkeypatch.setattr(ranking, "ranked_first", lambda _: "first")
+    assert ranking.ranked(lineup_of(make_tree(), 1), waiting, 10) == way
+
+
+def test_smallest_gas_limit_follows_what_comes_and_goes() -> None:
+    """Two of the smallest, and the next larger one behind them."""
+    limits = GasLimits()
+    for gas_limit in (300, 100, 100, 200):
+        limits.add(gas_limit)
+    found = [limits.smallest]
+    for gas_limit in (100, 300, 100, 200):
+        limits.remove(gas_limit)
+        found.append(limits.smallest)
+    assert found == [100, 100, 100, 200, 0]

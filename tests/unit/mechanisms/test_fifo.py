@@ -105,6 +105,20 @@ def test_due_timers_are_classified_in_their_order_when_all_kinds_are_mixed() -> 
     assert rest == Rest(stopped=Stop.NONE_LEFT)
 
 
+def test_cells_of_each_fire_are_reserved_when_a_block_has_so_many() -> None:
+    """Room for two fires of 50 cells: the dead still leave, and want of cycles is told before want of cells."""
+    due = timers({}, {}, {"expires_at": 19}, {}, {"fee_payer": BOB}, {"gas_limit": 900}, {})
+    decisions = select(due, lane_cells_max=149)
+    assert verdicts(decisions) == ["fire", "fire", "expire", "cells_full", "unfund", "lane_full", "cells_full"]
+    assert verdicts(select(due[:2], lane_cells_max=100)) == ["fire", "fire"]
+    assert verdicts(select(due[:2], lane_cells_max=99)) == ["fire", "cells_full"]
+
+
+def test_selection_is_empty_when_nothing_is_due() -> None:
+    """No timers, no decisions."""
+    assert walk(DueTimers(())) == ([], Rest(stopped=Stop.NONE_LEFT))
+
+
 @pytest.mark.spec("F-41", "F-75")
 @pytest.mark.parametrize("places", [[0, 1, 4], [2, 3, 4], [0, 2, 4]], ids=str)
 def test_expired_timer_stands_at_its_own_place_when_others_are_decided(places: list[int]) -> None:
@@ -178,6 +192,12 @@ def test_deferred_timer_reserves_no_money_when_its_payer_has_little() -> None:
     decisions = select(due, balance_of=lambda _: balance)
     assert verdicts(decisions) == ["lane_full", "fire"]
     assert decisions[1].available == balance
+
+
+def test_unfunded_timer_ends_when_the_lane_is_full_too() -> None:
+    """Funds are looked at before the lane, so that it does not wait for a lane that it cannot pay."""
+    due = timers({"gas_limit": 1_000}, {"fee_payer": BOB})
+    assert verdicts(select(due)) == ["fire", "unfund"]
 
 
 @pytest.mark.spec("F-75")

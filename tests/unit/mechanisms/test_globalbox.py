@@ -19,9 +19,9 @@ from trailboss.mechanisms.base import Decision, DueTimers, Rest, Verdict
 from trailboss.mechanisms.globalbox import build_globalbox
 from trailboss.model import calls
 from trailboss.model.configs import MarketKind
-from trailboss.model.decisions import Stop
+from trailboss.model.decisions import FeeSource, Stop
 from trailboss.model.globalbox import CarriedHit, bid_octets
-from trailboss.model.timers import Timer
+from trailboss.model.timers import DeferralReason, Timer
 from trailboss.params import load_params
 from trailboss.primitives.errors import InvariantError
 
@@ -249,6 +249,15 @@ def test_queued_fire_ends_with_its_timer_when_that_expires() -> None:
     assert play.outcomes() == [("expire", 0)]
 
 
+def test_timer_in_the_mailbox_does_not_expire() -> None:
+    """A height timer ends with its entry; a watch ends, and its entries run."""
+    first = height_timer(2, height=20, bid=9 * ONE, gas_limit=1)
+    play = Play(height_timer(0, height=20, expires_at=20), watch_timer(1, KEY, expires_at=20), first, lane=50)
+    assert play.outcomes(KEY)[-1] == ("fire", 2)
+    play.world.terms.lane = 1_000
+    assert play.outcomes() == [("expire", 1), ("fire", 0), ("fire", 1)]
+
+
 @pytest.mark.spec("G-16")
 def test_first_entry_runs_when_it_is_larger_than_the_lane() -> None:
     """Governance has lowered the lane since; one a block, so that the mailbox is never stuck. Decision: D-67."""
@@ -269,6 +278,14 @@ def test_mailbox_runs_a_prefix_when_the_lane_is_short() -> None:
     assert play.outcomes() == [("fire", 2), ("fire", 1)]
     decisions, rest = play.block()
     assert (decisions[0].rank, rest.stopped) == (1, Stop.NONE_LEFT)
+
+
+def test_entry_costs_basefee_and_the_whole_part_of_its_bid() -> None:
+    """Per cycle; cells at their basefee."""
+    play = Play(height_timer(0, height=20, bid=5 * ONE // 2))
+    decisions, _ = play.block()
+    fire = decisions[-1]
+    assert (fire.max_cost, fire.prices.cycle_tip, fire.fee_source) == (100 * (7 + 2) + 50 * 3, 2, FeeSource.FROZEN)
 
 
 @pytest.mark.spec("G-12", "G-16")
@@ -399,6 +416,16 @@ def test_mailbox_is_walked_within_the_bound_on_examined_timers() -> None:
     assert [decision.timer.sequence for decision in decisions if decision.verdict is Verdict.FIRE] == [0, 1]
     assert rest.stopped is Stop.EXAMINED_MAX
     assert play.outcomes() == [("fire", 2)]
+
+
+def test_rest_counts_what_joined_and_names_who_comes_next() -> None:
+    """Runners-up are the next of the queue, and decide nothing."""
+    play = Play(*(height_timer(number, height=20) for number in range(4)), max_fires=1)
+    _, rest = play.block()
+    assert (rest.joined, rest.outranked) == (3, 3)
+    assert [decision.timer.sequence for decision in rest.runners_up] == [1, 2, 3]
+    assert {decision.reason for decision in rest.runners_up} == {DeferralReason.OUTRANKED}
+    assert play.outcomes() == [("materialize", 1), ("fire", 1)]
 
 
 def test_rest_is_refused_when_the_walk_is_not_over() -> None:

@@ -116,6 +116,20 @@ def test_barred_timers_are_removed_with_what_the_expired_leave_of_the_budget() -
     ]
 
 
+def test_expired_timer_keeps_out_of_the_ranking_when_it_would_be_first() -> None:
+    """It does not use a rank either."""
+    (decision,) = Block(make_timers({"expires_at": 19} | fees(500, 400), fees(50, 5)), gc=0).decisions()
+    assert (decision.timer.sequence, decision.rank) == (1, 1)
+
+
+def test_timer_competes_on_when_it_was_extended_in_the_block_in_which_it_would_expire() -> None:
+    """A transaction of the block came before the block's timers."""
+    block = Block(make_timers({"expires_at": 20} | fees(50, 5)), lane=0)
+    assert block.outcomes() == []
+    block.world.write(msgspec.structs.replace(block.world.timers[b"%032d" % 0], expires_at=30))
+    assert block.next(lane=1_000) == [(0, "fire")]
+
+
 @pytest.mark.spec("L-05")
 def test_timer_above_the_cap_is_set_aside_and_told_once() -> None:
     """Whatever it offers, it is not ranked; the next block says nothing."""
@@ -133,6 +147,11 @@ def test_timers_above_the_cap_are_told_in_due_order_at_most_so_many_a_block() ->
     block = Block(timers, cap=250, joined_max=2)
     assert block.outcomes() == [(2, "over_cap"), (1, "over_cap")]
     assert block.next() == [(0, "over_cap")]
+
+
+def test_expired_timer_above_the_cap_is_not_told() -> None:
+    """It waits for its removal only."""
+    assert outcomes(make_timers({"gas_limit": 300, "expires_at": 1}), cap=250, gc=0) == []
 
 
 @pytest.mark.spec("L-05", "L-31")
@@ -404,6 +423,13 @@ def test_walk_stops_when_as_many_were_examined_as_a_block_examines() -> None:
     assert (rest.stopped, rest.outranked, len(rest.runners_up)) == (Stop.EXAMINED_MAX, 28, 16)
 
 
+def test_full_lane_is_the_reason_when_the_bound_is_reached_too() -> None:
+    """It says more: none of the others could have run."""
+    block = Block(make_timers({"gas_limit": 900}, {"gas_limit": 900}), examined_max=1)
+    assert block.outcomes() == [(0, "fire")]
+    assert block.selection.rest().stopped is Stop.LANE_FULL
+
+
 def test_walk_stops_when_as_many_were_passed_over_as_a_block_passes_over() -> None:
     """One of a gas limit of 1 at the very end would keep the walk going; the two that do not fit end it."""
     large = [fees(99, 60 - number) | {"gas_limit": 600} for number in range(4)]
@@ -415,10 +441,28 @@ def test_walk_stops_when_as_many_were_passed_over_as_a_block_passes_over() -> No
     assert (rest.stopped, rest.outranked, len(rest.runners_up)) == (Stop.PASSED_OVER_MAX, 2, 2)
 
 
+def test_nothing_is_left_when_all_were_examined() -> None:
+    """Then no smallest limit is told, also if deferred timers wait."""
+    block = Block(make_timers({"gas_limit": 900}, {"gas_limit": 100}, {"gas_limit": 400}))
+    assert block.outcomes() == [(0, "fire"), (1, "fire")]
+    assert block.selection.rest().stopped is Stop.LANE_FULL
+    assert block.next() == [(2, "fire")]
+    assert (block.selection.rest().stopped, block.selection.rest().smallest_gas) == (Stop.NONE_LEFT, 0)
+
+
 def test_rest_is_refused_before_the_walk_is_over() -> None:
     """What is left is not known yet."""
     with pytest.raises(InvariantError, match="when it is over"):
         Block(make_timers({})).selection.rest()
+
+
+def test_deferred_timer_counts_no_more_when_a_later_fire_cancels_it() -> None:
+    """It was examined and has left; nothing is outranked."""
+    block = Block(make_timers(*[{"gas_limit": gas} | fees(50, tip) for gas, tip in ((600, 9), (500, 8), (300, 7))]))
+    for decision in block.decisions():
+        if decision.rank == 3:
+            block.world.remove(b"%032d" % 1)
+    assert (block.selection.rest().joined, block.selection.rest().outranked) == (0, 0)
 
 
 def test_cancelled_timer_leaves_its_rank_unused() -> None:
@@ -429,6 +473,18 @@ def test_cancelled_timer_leaves_its_rank_unused() -> None:
     block.world.remove(b"%032d" % 1)
     assert [decision.rank for decision in walk] == [3]
     assert [decision.rank for decision in block.selection.rest().runners_up] == [4, 5]
+
+
+def test_expiry_that_a_fire_lowers_counts_from_the_next_block_on() -> None:
+    """The second fires although its last height has just become the present one; the third waits, and then expires."""
+    block = Block(make_timers(fees(50, 9), fees(50, 8), fees(50, 7)), lane=200)
+    walk = block.decisions()
+    next(walk)
+    for number in (1, 2):
+        timer = block.world.timers[b"%032d" % number]
+        block.world.write(msgspec.structs.replace(timer, expires_at=20))
+    assert [(each.timer.sequence, each.timer.expires_at) for each in walk] == [(1, 20)]
+    assert block.next() == [(2, "expire")]
 
 
 def test_news_of_timers_that_have_not_joined_is_ignored() -> None:

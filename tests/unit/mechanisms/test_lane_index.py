@@ -47,6 +47,23 @@ def test_timers_of_one_offer_are_apart_when_their_payers_differ() -> None:
     check_index(index, world)
 
 
+@pytest.mark.usefixtures("_small_nodes")
+def test_actor_moves_with_all_its_offers_when_its_fires_change() -> None:
+    """Two actors of thirty offers each, one of which fires: the trees are those of an index built afterwards."""
+    actors = [b"\x01" * 20, b"\x02" * 20]
+    world = World(terms=Terms(cap=LANE_CAP))
+    timers = make_timers(
+        *[{"actor": actors[number % 2], "fees": freeze_fees(99 - number // 4, number // 4)} for number in range(60)]
+    )
+    index = LaneIndex(LANE_CAP, 0)
+    index.join(due(world, timers).joining, lambda _: 0)
+    for fires in (1, 5, 5, 0):
+        world.fires[actors[0]] = fires
+        index.recount(actors[0], fires)
+        check_index(index, world)
+        assert {fires for fires, _ in index.trees} == {0, fires}
+
+
 def test_index_is_made_anew_when_more_have_left_than_stay() -> None:
     """Nine of ten leave at once; those that stay are in all orders."""
     world = World(terms=Terms(cap=LANE_CAP))

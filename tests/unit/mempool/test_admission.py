@@ -170,6 +170,42 @@ def test_replacement_is_refused_when_an_offer_rises_too_little(
     assert world.waiting() == [first]
 
 
+def test_replacement_needs_a_tip_more_when_there_was_none() -> None:
+    """A tenth of nothing would let anybody send copies for ever."""
+    world = World()
+    world.add(transfer(max_priority_fee_per_cycle=0))
+    caps = {"max_fee_per_cycle": 22_000, "max_fee_per_cell": 22_000}
+    refused = world.add(transfer(max_priority_fee_per_cycle=0, **caps)).rejection
+    assert refused is not None
+    assert (refused.reason, refused.context["required"]) == (RejectionReason.REPLACEMENT_UNDERPRICED, "1")
+    assert world.add(transfer(max_priority_fee_per_cycle=1, **caps)).status is AdmissionStatus.REPLACED
+
+
+def test_replaced_transaction_is_told_of() -> None:
+    """The verdict carries its end, and it is remembered why."""
+    world = World()
+    first = world.add(transfer()).hash
+    better = transfer(max_priority_fee_per_cycle=2, max_fee_per_cycle=22_000, max_fee_per_cell=22_000)
+    verdict = world.add(better)
+    [ending] = verdict.endings
+    assert (verdict.status, ending.hash, ending.end.value) == (AdmissionStatus.REPLACED, first, "replaced")
+    what = f"{verdict.hash} took the place of {first} at nonce 0 of {ALICE}"
+    assert told(ending.rejection) == told(world.mempool.refusal(first)) == (1906, what)
+    assert world.waiting() == [verdict.hash]
+
+
+def test_refusal_is_forgotten_when_the_transaction_comes_back() -> None:
+    """It waits, so it was not refused."""
+    world = small(transactions_max=1)
+    poor = transfer(1)
+    world.add(poor)
+    world.add(transfer(2, max_priority_fee_per_cycle=5))
+    assert world.mempool.refusal(name_of(poor)) is not None
+    world.build()
+    assert world.add(poor).status is AdmissionStatus.ACCEPTED
+    assert world.mempool.refusal(name_of(poor)) is None
+
+
 # Signatures
 
 
@@ -200,6 +236,19 @@ def plain_genesis() -> Genesis:
     """Return a genesis with the usual accounts, of a chain that is not for development."""
     base = development_genesis()
     return Genesis(chain_id=base.chain_id, proposer=base.proposer, accounts=base.accounts)
+
+
+def test_next_nonce_counts_what_waits_without_a_gap() -> None:
+    """And begins anew behind what the chain holds."""
+    world = World()
+    assert world.mempool.next_nonce(world.view, ALICE) == 0
+    for nonce in (0, 1, 3):
+        world.add(transfer(nonce=nonce))
+    assert world.mempool.next_nonce(world.view, ALICE) == 2
+    world.build()
+    assert world.mempool.next_nonce(world.view, ALICE) == 2
+    world.add(transfer(nonce=2))
+    assert world.mempool.next_nonce(world.view, ALICE) == 4
 
 
 def test_hash_names_the_bytes() -> None:

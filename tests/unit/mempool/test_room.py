@@ -49,6 +49,36 @@ def test_cheapest_makes_room_when_the_mempool_is_full() -> None:
     assert len(world.mempool) == 3
 
 
+def test_latest_makes_room_when_two_offer_the_same() -> None:
+    """Who came first stays."""
+    world = small(transactions_max=2)
+    world.add(tipped(0, 5))
+    latest = world.add(tipped(1, 5)).hash
+    assert evicted(world.add(tipped(2, 6))) == [latest]
+
+
+def test_last_nonce_makes_room_when_its_sender_is_the_cheapest() -> None:
+    """It is worth no more than what must run before it, and never leaves a gap."""
+    world = small(transactions_max=4)
+    for transaction in (tipped(0, 3), tipped(0, 100, nonce=1), tipped(0, 100, nonce=2), tipped(1, 50)):
+        world.add(transaction)
+    assert evicted(world.add(tipped(2, 4))) == [name_of(tipped(0, 100, nonce=2))]
+    assert evicted(world.add(tipped(3, 4))) == [name_of(tipped(0, 100, nonce=1))]
+    assert what(world.add(tipped(0, 100, nonce=1)))[0] == 1901, "its own predecessor would have to go"
+
+
+def test_what_cannot_run_makes_room_first() -> None:
+    """A gap, or a fee cap below the basefee, whatever it offers."""
+    world = small(transactions_max=2)
+    gap = world.add(tipped(0, 10**4, nonce=1)).hash
+    world.add(tipped(1, 1))
+    assert what(world.add(tipped(2, 10**4, nonce=1))) == (
+        1901,
+        "the mempool holds 2 transactions, its limit, and this one cannot run before others of its sender have come",
+    )
+    assert evicted(world.add(tipped(2, 0))) == [gap]
+
+
 def test_bytes_make_room_for_bytes() -> None:
     """As many leave as it takes; none if there are not enough."""
     world = small(bytes_max=4 * SIZE + 3)
@@ -65,6 +95,43 @@ def test_bytes_make_room_for_bytes() -> None:
     )
     assert (len(world.mempool), refused.endings) == (4, ())
     assert evicted(world.add(wide)) == [name_of(tipped(0, 3)), name_of(tipped(1, 4)), name_of(tipped(2, 5))]
+
+
+def test_replacement_needs_no_room_when_it_is_not_longer() -> None:
+    """What it replaces leaves; if it is longer, others may have to."""
+    world = small(transactions_max=2, bytes_max=3 * SIZE)
+    world.add(tipped(0, 5))
+    poor = world.add(tipped(1, 1)).hash
+    better = {"max_fee_per_cycle": 3 * BASEFEE, "max_fee_per_cell": 3 * BASEFEE}
+    verdict = world.add(tipped(0, 6, **better))
+    assert [ending.end for ending in verdict.endings] == [End.REPLACED]
+    wider = {"max_fee_per_cycle": 4 * BASEFEE, "max_fee_per_cell": 4 * BASEFEE}
+    verdict = world.add(tipped(0, 7, access_list=((person(0), (bytes(32),) * 4),), **wider))
+    assert [(ending.end, ending.hash == poor) for ending in verdict.endings] == [
+        (End.EVICTED, True),
+        (End.REPLACED, False),
+    ]
+
+
+def test_replaced_transaction_does_not_make_room_twice() -> None:
+    """It leaves in any case, and may be the cheapest: the next cheapest goes as well."""
+    world = small(bytes_max=3 * SIZE + 200)
+    present, cheap, dear = (world.add(tipped(sender, tip)).hash for sender, tip in ((0, 5), (1, 6), (2, 9)))
+    better = {"max_fee_per_cycle": 3 * BASEFEE, "max_fee_per_cell": 3 * BASEFEE}
+    verdict = world.add(tipped(0, 7, access_list=((person(0), (bytes(32),) * 8),), **better))
+    assert [(ending.end, ending.hash) for ending in verdict.endings] == [(End.EVICTED, cheap), (End.REPLACED, present)]
+    assert world.waiting() == [dear, verdict.hash]
+
+
+def test_last_of_a_full_queue_makes_room_once() -> None:
+    """Where bytes are short besides, others leave as well."""
+    world = small(sender_transactions_max=2, bytes_max=3 * SIZE + 100)
+    poor = world.add(tipped(1, 1)).hash
+    first, last = (world.add(tipped(0, 9, nonce=nonce)).hash for nonce in (1, 2))
+    long = ((person(0), (bytes(32),) * 4),)
+    verdict = world.add(tipped(0, 9, access_list=long))
+    assert [ending.hash for ending in verdict.endings] == [last, first]
+    assert world.waiting() == [poor, verdict.hash]
 
 
 def test_sender_has_a_bounded_queue() -> None:
